@@ -60,9 +60,9 @@ pub enum Action {
     MarkBack,
     /// Move the playhead to the next mark.
     MarkForward,
-    /// Show the previous run of the list.
+    /// Show the run before this one: the row below in the list, which has the newest first.
     PrevRun,
-    /// Show the next run of the list.
+    /// Show the run after this one: the row above in the list.
     NextRun,
     /// Pause every live run, or resume them all.
     PauseAll,

@@ -102,6 +102,20 @@ fn status_order(row: &RunRow) -> (u8, Reverse<bool>) {
     (place, Reverse(row.pinned))
 }
 
+/// The runs of this session, the newest first; the messages of a session of a team stay together, below
+/// the first of them.
+fn newest_first(runs: &[RunPage]) -> Vec<usize> {
+    let mut firsts: Vec<usize> = Vec::with_capacity(runs.len());
+    for (at, page) in runs.iter().enumerate() {
+        let before = page.world().session().and_then(|session| session.previous_run.as_ref());
+        let before = before.and_then(|id| runs[..at].iter().position(|page| page.id() == id));
+        firsts.push(before.and_then(|at| firsts.get(at).copied()).unwrap_or(at));
+    }
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|at| (Reverse(firsts[*at]), *at));
+    order
+}
+
 /// A row of the list of runs.
 #[derive(Clone, Copy, Debug)]
 pub enum ListedRun<'a> {
@@ -257,7 +271,8 @@ impl History {
             self.texts = self.rows.iter().map(text_of_row).collect();
         }
         let own: std::collections::BTreeSet<&RunId> = runs.iter().map(|page| page.id()).collect();
-        self.sessions = (0..runs.len())
+        self.sessions = newest_first(runs)
+            .into_iter()
             .filter(|at| {
                 runs.get(*at).is_some_and(|page| {
                     self.said.lets_pass(page.id()) && (terms.is_empty() || page_has(page, &terms))

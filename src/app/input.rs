@@ -220,8 +220,8 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
             }
             _ => Command::Pause { by: Initiator::You },
         }),
-        Action::PrevRun => all_runs::show_neighbour(state, -1),
-        Action::NextRun => all_runs::show_neighbour(state, 1),
+        Action::PrevRun => all_runs::show_neighbour(state, 1),
+        Action::NextRun => all_runs::show_neighbour(state, -1),
         Action::PauseAll => all_runs::pause_or_resume_all(state),
         Action::Step => send_to_target(state, |_| Command::Step),
         Action::StepRound => send_to_target(state, |_| Command::StepRound),

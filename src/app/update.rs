@@ -222,6 +222,11 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
                 update.effects.extend(sent.effects);
                 update.redraw = true;
             }
+            // Only now is it known whether it answers a further message.
+            if events.iter().any(|it| matches!(it.kind, EventKind::RunStarted(_))) {
+                state.history.arrange(&state.runs);
+                arrange_home(state);
+            }
             if ended {
                 update.effects.extend(input::list_kept(state));
             }

@@ -14,6 +14,7 @@ use super::text_field;
 use super::theme::StyleRole;
 use crate::app::form::{
     CANCEL_AT, Field, FieldId, FieldValue, FormLayout, FormParts, FormSlot, LABEL, LaunchForm,
+    PROBLEM_MARK,
 };
 use crate::app::layout::Size;
 use crate::narrate::glyph::Glyph;
@@ -168,8 +169,10 @@ fn answers(form: &LaunchForm, cx: &DrawContext, pen: &mut Pen) {
             LiveOffer::Choose { .. } => {
                 pen.put("several providers have a key", cx.theme.style(StyleRole::Failed));
             }
+            // The whole sentence is below the fields.
             LiveOffer::Missing { why } => {
-                pen.put(why, cx.theme.style(StyleRole::Failed));
+                let short = why.split(": ").next().unwrap_or(why);
+                pen.put(short, cx.theme.style(StyleRole::Failed));
             }
         },
     }
@@ -211,26 +214,13 @@ fn model(form: &LaunchForm, text: &str, focused: bool, cx: &DrawContext, mut pen
 /// Draws the problem of the focused field, else the first one of the form. If the form cannot be
 /// started it takes the rows of the command line too, since a text ends with what to do.
 fn fault(form: &LaunchForm, parts: &FormParts, cx: &DrawContext, buf: &mut Buffer) {
-    let of_focus = form.problem_of(&form.fields.focus);
-    let first = form.problems.iter().find(|fault| fault.error).or_else(|| form.problems.first());
-    let Some(fault) = of_focus.or(first) else { return };
+    let (Some(fault), Some(text)) = (form.shown_problem(), form.problem_text()) else { return };
     let (glyph, role) = marked(fault.error);
     let style = cx.theme.style(role);
-    let mut text = String::new();
-    if of_focus.is_none()
-        && let Some(field) = fault.field.as_ref().and_then(|id| form.fields.get(id))
-    {
-        text.push_str(&format!("{}: ", field.label));
-    }
-    text.push_str(&fault.text);
-    let more = form.problems.len() - 1;
-    if more > 0 {
-        text.push_str(&format!("  (+{more} more)"));
-    }
     let area = if form.is_startable() { parts.fault } else { parts.fault.union(parts.command) };
     Pen::new(buf, Rect { height: 1, ..area }, cx.glyphs).glyph(glyph, style);
-    let inside =
-        Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
+    let mark = PROBLEM_MARK.min(area.width);
+    let inside = Rect { x: area.x + mark, width: area.width - mark, ..area };
     paragraph(cx, inside, &text, style, buf);
 }
 

@@ -6,8 +6,9 @@ use tui_textarea::CursorMove;
 use super::field::{Field, FieldId, FieldValue};
 use super::fields::FormFields;
 use super::picker::PickerParts;
-use super::{FormSection, LaunchForm};
+use super::{FormProblem, FormSection, LaunchForm};
 use crate::app::layout::{Size, centred, hits, inside};
+use crate::narrate::measure::row_count;
 
 /// Widest size of the form, in columns.
 const COLS: u16 = 108;
@@ -15,6 +16,10 @@ const COLS: u16 = 108;
 const FOOT: u16 = 4;
 /// Columns of the labels.
 pub const LABEL: u16 = 20;
+/// Columns of the mark before a problem.
+pub const PROBLEM_MARK: u16 = 2;
+/// Most rows that a problem takes from the fields.
+const MORE_PROBLEM_ROWS: usize = 4;
 /// The most rows of a text field.
 const TEXT_ROWS: usize = 6;
 
@@ -47,18 +52,26 @@ pub struct FormParts {
 }
 
 impl FormParts {
-    /// Cuts the form's window out of the screen; `rows` is the number of rows that its fields need.
-    pub fn split(size: Size, rows: u16) -> Self {
-        let window = centred(size.body(), COLS, rows.saturating_add(FOOT + 2));
+    /// Cuts the form's window out of the screen; `rows` is the number of rows that its fields need,
+    /// `more` of those that the first problem needs beside its own and the command line's.
+    pub fn split(size: Size, rows: u16, more: u16) -> Self {
+        let foot = FOOT + more;
+        let window = centred(size.body(), COLS, rows.saturating_add(foot + 2));
         let inner = inside(window);
         let inner =
             Rect { x: inner.x + inner.width.min(1), width: inner.width.saturating_sub(2), ..inner };
-        let foot = FOOT.min(inner.height);
+        let foot = foot.min(inner.height);
         let fields = Rect { height: inner.height - foot, ..inner };
         let row = |down: u16, rows: u16| {
             Rect { y: fields.bottom() + down, height: rows, ..inner }.intersection(inner)
         };
-        Self { window, fields, fault: row(0, 1), command: row(1, 2), buttons: row(3, 1) }
+        Self {
+            window,
+            fields,
+            fault: row(0, 1),
+            command: row(1, 2 + more),
+            buttons: row(3 + more, 1),
+        }
     }
 
     /// Columns of a field's value; a note begins after them. A long field takes the whole width.
@@ -81,9 +94,13 @@ pub struct FormLayout {
 
 impl FormLayout {
     /// The layout of these fields, where `top` is the first row in view.
-    fn of(fields: &FormFields, top: u16, size: Size) -> Self {
-        let slots = slots(fields, &FormParts::split(size, u16::MAX));
-        Self { parts: FormParts::split(size, height(&slots)), slots, top }
+    fn of(fields: &FormFields, top: u16, size: Size, problem: Option<&str>) -> Self {
+        let all = FormParts::split(size, u16::MAX, 0);
+        let slots = slots(fields, &all);
+        let width = usize::from(all.fault.width.saturating_sub(PROBLEM_MARK));
+        let rows = problem.map_or(0, |text| row_count(text, width));
+        let more = rows.saturating_sub(usize::from(FOOT) - 1).min(MORE_PROBLEM_ROWS) as u16;
+        Self { parts: FormParts::split(size, height(&slots), more), slots, top }
     }
 
     /// The slot of a field; a button has none.
@@ -181,9 +198,33 @@ impl FormLayout {
 }
 
 impl LaunchForm {
+    /// The problem that is shown below the fields: that of the focused field, else the first one.
+    pub fn shown_problem(&self) -> Option<&FormProblem> {
+        let first =
+            self.problems.iter().find(|fault| fault.error).or_else(|| self.problems.first());
+        self.problem_of(&self.fields.focus).or(first)
+    }
+
+    /// Its text, with the name of its field where another one is focused.
+    pub fn problem_text(&self) -> Option<String> {
+        let problem = self.shown_problem()?;
+        let mut text = String::new();
+        if self.problem_of(&self.fields.focus).is_none()
+            && let Some(field) = problem.field.as_ref().and_then(|id| self.fields.get(id))
+        {
+            text = format!("{}: ", field.label);
+        }
+        text.push_str(&problem.text);
+        if let more @ 1.. = self.problems.len() - 1 {
+            text.push_str(&format!("  (+{more} more)"));
+        }
+        Some(text)
+    }
+
     /// Where the fields are at this size.
     pub fn layout(&self, size: Size) -> FormLayout {
-        FormLayout::of(&self.fields, self.top, size)
+        let problem = self.problem_text().filter(|_| !self.is_startable());
+        FormLayout::of(&self.fields, self.top, size, problem.as_deref())
     }
 
     /// Keeps the focused field in view, and the selected row in the list of models.

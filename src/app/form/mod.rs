@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub use command_line::quoted;
 pub use field::{Field, FieldId, FieldValue};
 pub use launch_form::{FormProblem, FormSection, LaunchForm};
-pub use layout::{CANCEL_AT, FormLayout, FormParts, FormSlot, LABEL};
+pub use layout::{CANCEL_AT, FormLayout, FormParts, FormSlot, LABEL, PROBLEM_MARK};
 pub use text_input::KeyOutcome;
 
 use self::fields::FormFields;

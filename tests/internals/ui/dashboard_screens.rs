@@ -356,6 +356,6 @@ fn many_runs_are_a_window() {
     }
     let screen = dash.screen();
     assert!(screen.contains("r-0999") && screen.contains("of 1000"), "{screen}");
-    dash.text("g");
-    assert!(dash.screen().contains("r-0000"));
+    dash.text("G");
+    assert!(dash.screen().contains("r-0000"), "the oldest is the last");
 }

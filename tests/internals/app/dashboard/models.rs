@@ -217,6 +217,25 @@ fn a_model_that_cannot_be_asked_keeps_the_run_from_starting() {
 }
 
 #[test]
+fn what_to_do_about_a_missing_key_is_shown_whole() {
+    let why = "no key for api.openai.com: OPENAI_API_KEY is not set. export OPENAI_API_KEY=… (or \
+               ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY), or put it into a .env file \
+               here. An endpoint on this machine needs none: export \
+               OPENAI_BASE_URL=http://localhost:…/v1. Without --live the scenario's script answers.";
+    let mut dash = live();
+    choose(&mut dash).text("beta/b-1").press(KeyCode::Enter);
+    dash.send(Msg::Resize { cols: 80, rows: 24 });
+    answer(&mut dash, LiveOffer::Missing { why: why.to_owned() }, Vec::new());
+    let screen = dash.screen();
+    let shown: Vec<&str> = screen.lines().map(|row| row.trim_matches(['║', ' '])).collect();
+    let shown = shown.join(" ");
+    assert!(shown.contains("scenario's script answers."), "{screen}");
+    assert!(shown.contains("[ Start ]"), "{screen}");
+    let short = screen.lines().find(|row| row.contains("Replies")).expect("a row");
+    assert!(short.contains("no key for api.openai.com "), "{short}");
+}
+
+#[test]
 fn a_scenario_that_asks_for_a_key_that_is_missing_can_ask_the_one_that_is_there() {
     let mut dash = open();
     goto(&mut dash, &FieldId::Model);

@@ -100,7 +100,7 @@ fn brackets_lead_to_the_runs_of_the_list() {
     }
     seen.dedup();
     assert_eq!(seen, ["r-3", "r-2", "r-1", "r-2", "r-3"]);
-    assert!(dash.screen().contains("This is the last run of the list."), "{}", dash.screen());
+    assert!(dash.screen().contains("This is the first run of the list."), "{}", dash.screen());
 }
 
 #[test]

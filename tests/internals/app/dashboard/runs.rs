@@ -14,6 +14,7 @@ use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopR
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::scenario::catalogue::RequestedModel;
 
+use crate::support::facts::team;
 use crate::support::screen::{Dash, facts, own, until};
 
 fn live() -> Vec<Arc<Event>> {
@@ -106,18 +107,31 @@ fn several_runs_stand_side_by_side_and_rows_do_not_jump() {
     assert_eq!(before.len(), 3);
     assert!(before[0].contains("● LIVE") && before[0].contains("2/3"), "{before:?}");
     assert!(before[1].contains("✓ DONE") && before[1].contains("▲ go"), "{before:?}");
-    // The first run ends while one looks: its row stays where it is.
-    dash.send(Msg::Events { run: RunId::new("r-0001"), events: ended().split_off(live().len()) });
+    assert!(before[0].contains("r-0003"), "the newest first: {before:?}");
+    // It ends while one looks: its row stays where it is.
+    dash.send(Msg::Events { run: RunId::new("r-0003"), events: ended().split_off(live().len()) });
     let after = rows(&dash);
-    assert!(after[0].contains("r-0001") && after[0].contains("✓ DONE"), "{after:?}");
+    assert!(after[0].contains("r-0003") && after[0].contains("✓ DONE"), "{after:?}");
     assert_eq!(before[1], after[1]);
+}
+
+#[test]
+fn a_further_message_is_listed_below_the_first_one_of_its_session() {
+    let mut dash = Dash::new(120, 36);
+    let further = team::follow_up();
+    dash.run("r-90dd", &team::answered().log).text("q").run("r-0002", &ended()).text("q");
+    dash.run("r-0003", &further.log).text("q");
+    let screen = dash.screen();
+    let row = |id: &str| screen.lines().position(|row| row.contains(id)).expect("a row");
+    let [first, other, further] = ["r-90dd", "r-0002", "r-0003"].map(row);
+    assert!(other < first && first + 1 == further, "{screen}");
 }
 
 #[test]
 fn enter_on_a_run_opens_it_and_q_comes_back() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &ended()).text("q").run("r-0002", &ended()).text("q");
-    dash.text("k").press(KeyCode::Enter);
+    dash.text("j").press(KeyCode::Enter);
     assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new("r-0001")));
     dash.text("q");
     assert_eq!(dash.state.screen, ActiveScreen::Home);
