@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::event_line::{EventLine, actor, took_ms};
-use crate::event::EventKind;
 use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
+use crate::event::{EventKind, StopReason};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::scenario::spec::in_doubt::InDoubt;
@@ -28,7 +28,8 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
             line.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
-            line.text = degraded_text(*attempts, &reason.phrase(), *by).into();
+            let reason = reason_beside(reason, &line.subject);
+            line.text = degraded_text(*attempts, &reason, *by).into();
             line.tone = StyleRole::Retry;
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
@@ -36,7 +37,8 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
                 Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
                 None => String::new(),
             };
-            line.text = format!("attempt {attempt} not made: {}{again}", reason.phrase()).into();
+            let reason = reason_beside(reason, &line.subject);
+            line.text = format!("attempt {attempt} not made: {reason}{again}").into();
             line.tone = StyleRole::Refused;
         }
         EventKind::AttemptQueued { attempt } => {
@@ -96,6 +98,15 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
             line.tone = StyleRole::Done;
         }
         _ => {}
+    }
+}
+
+/// A reason beside its subject: the name of the tool is left out where the subject ends with it.
+fn reason_beside(reason: &StopReason, subject: &str) -> String {
+    let phrase = reason.phrase();
+    match phrase.split_once(": ") {
+        Some((tool, rest)) if subject.split(' ').next_back() == Some(tool) => rest.to_owned(),
+        _ => phrase.into_owned(),
     }
 }
 

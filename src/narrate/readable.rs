@@ -52,6 +52,79 @@ pub(crate) fn top_text(value: &Value) -> String {
     }
 }
 
+/// The end of a JSON text that is still being written, as far as it is there: a line for each value, with
+/// its name. A text that is not JSON, or is long, is left as it is.
+pub(crate) fn partial_json(text: &str) -> Cow<'_, str> {
+    if text.len() > LONGEST || !text.trim_start().starts_with(['{', '[']) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut name = None;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '"' => string_end(rest),
+            '{' | '}' | '[' | ']' | ',' | ':' => 1,
+            _ if first.is_whitespace() => first.len_utf8(),
+            _ => rest
+                .find(|c: char| "{}[],:\"".contains(c) || c.is_whitespace())
+                .unwrap_or(rest.len()),
+        };
+        let (token, after) = rest.split_at(end);
+        rest = after;
+        let value = match first {
+            '"' => partial_string(token),
+            '{' | '[' => {
+                name = None;
+                continue;
+            }
+            '}' | ']' | ',' | ':' => continue,
+            _ if first.is_whitespace() => continue,
+            _ => token.to_owned(),
+        };
+        if first == '"' && after.trim_start().starts_with(':') {
+            name = Some(value);
+            continue;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        if let Some(name) = name.take() {
+            out.push_str(&name);
+            out.push_str(": ");
+        }
+        out.push_str(&value);
+    }
+    out.into()
+}
+
+/// The length of the string that a text begins with, quotes included; of all of it if it is not closed.
+fn string_end(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// A string of JSON; its closing quote and the end of an escape may be missing.
+fn partial_string(token: &str) -> String {
+    if let Ok(text) = serde_json::from_str(token) {
+        return text;
+    }
+    let open = token.trim_start_matches('"');
+    // The escape that is not complete yet has at most six characters, and so has the one before it.
+    (0..=12)
+        .filter_map(|cut| open.len().checked_sub(cut).and_then(|end| open.get(..end)))
+        .find_map(|part| serde_json::from_str(&format!("\"{part}\"")).ok())
+        .unwrap_or_else(|| open.to_owned())
+}
+
 /// The fields of an object, each with its value as text. Any other value is one field without a name;
 /// an empty object, list or `null` is none.
 pub(crate) fn fields(value: &Value) -> Vec<(&str, String)> {
@@ -89,6 +162,23 @@ mod tests {
         assert_eq!(fields(&serde_json::json!({})), []);
         assert_eq!(fields(&serde_json::json!([])), []);
         assert_eq!(fields(&Value::Null), []);
+    }
+
+    #[test]
+    fn a_partial_text_is_readable_wherever_it_is_cut() {
+        let whole =
+            r#"{"notes":[{"claim":"It \"works\": 3.4 %","quote":"é\nyes"},{"ok":true,"n":12}]}"#;
+        let shown = "claim: It \"works\": 3.4 %\nquote: é\nyes\nok: true\nn: 12";
+        assert_eq!(partial_json(whole), shown);
+        for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
+            let part = partial_json(&whole[..end]);
+            // A name without its value may stand at the end.
+            let known = part.lines().rev().skip(1).all(|line| shown.contains(line));
+            assert!(known && !part.contains('{'), "{end}: {part}");
+        }
+        assert_eq!(partial_json(r#"["a", "b\u00"#), "a\nb");
+        assert_eq!(partial_json("no {json}"), "no {json}");
+        assert_eq!(partial_json("{"), "");
     }
 
     #[test]

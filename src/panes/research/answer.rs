@@ -8,6 +8,7 @@ use crate::app::run::data::RunData;
 use crate::event::world::{SpanState, World};
 use crate::event::{SpanId, StopReason};
 use crate::narrate::format;
+use crate::narrate::readable::{partial_json, top_text};
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledPart;
 use crate::pattern::research::facts::Sentence;
@@ -149,7 +150,10 @@ fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: 
     let live = attempt.and_then(|attempt| run.live(attempt.id));
     if let Some(live) = live.filter(|live| !live.text.is_empty()) {
         items.push(PaneItem::gap());
-        let part = ItemText { shows_end: true, ..ItemText::of(&live.text, StyleRole::Dim, MOST) };
+        let part = ItemText {
+            shows_end: true,
+            ..ItemText::of(partial_json(&live.text), StyleRole::Dim, MOST)
+        };
         items.push(PaneItem::text(ItemSign::None, part));
     }
 }
@@ -204,8 +208,7 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
 fn add_raw_reply(items: &mut Vec<PaneItem<'_>>, name: &str, raw: &serde_json::Value) {
     items.push(PaneItem::gap());
     items.push(PaneItem::text(ItemSign::None, ItemText::of(name.to_owned(), StyleRole::Dim, 1)));
-    let text = serde_json::to_string(raw).unwrap_or_default();
-    items.push(PaneItem::text(ItemSign::None, ItemText::of(text, StyleRole::Dim, 8)));
+    items.push(PaneItem::text(ItemSign::None, ItemText::of(top_text(raw), StyleRole::Dim, 8)));
 }
 
 /// The number of sources that were rejected, by reason.
