@@ -2,14 +2,18 @@
 //! which the outcome of the call sums up: its retry, its failure, or what its caller made of it.
 
 use super::EventKind;
+use super::kind::Purpose;
 
 impl EventKind {
     /// Whether the event is notable.
     pub(crate) fn is_notable(&self) -> bool {
+        // A consultation is a hop of the run, and no other event reports it.
+        if let Self::CallStarted(call) = self {
+            return matches!(call.purpose, Purpose::Member { .. });
+        }
         !matches!(
             self,
-            Self::CallStarted(_)
-                | Self::CallAnswered { .. }
+            Self::CallAnswered { .. }
                 | Self::CallQueued
                 | Self::CallAdmitted { .. }
                 | Self::AttemptRefused { .. }

@@ -8,6 +8,7 @@ use super::event_line_tool::fill_line;
 use super::format;
 use super::pattern_words::Narrate;
 use super::patterns::words;
+use super::readable::top_text;
 use super::style_role::StyleRole;
 use crate::agents::words::event_line::calls_text;
 use crate::event::kind::{AttemptFailed, RunClosed, RunStarted, StepSize};
@@ -102,10 +103,7 @@ pub fn line_of<'a>(
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
             line.subject = subject_name(Some(&call.purpose), words);
             line.text = match &call.args {
-                Some(args) => {
-                    let args = serde_json::to_string(args).unwrap_or_default();
-                    format!("calls {} with {args}", call.tool).into()
-                }
+                Some(args) => format!("calls {} with {}", call.tool, top_text(args)).into(),
                 None => format!(
                     "calls {}: {}, {}",
                     call.model.as_deref().unwrap_or(call.tool.as_str()),

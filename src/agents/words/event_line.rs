@@ -1,11 +1,14 @@
 //! The lines of the events of teams and swarms.
 
+use serde_json::Value;
+
 use crate::agents::facts::roster::RosterChange;
 use crate::agents::facts::{AgentFact, MissingResult};
 use crate::agents::projection::HANDED_OVER;
 use crate::event::EventKind;
 use crate::event::kind::{Purpose, Reply};
 use crate::narrate::event_line::EventLine;
+use crate::narrate::readable::top_text;
 use crate::narrate::style_role::StyleRole;
 
 /// The text for an agent that takes control.
@@ -31,11 +34,16 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
 /// Fills the line of an event of a team; leaves other events alone.
 pub(crate) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
-        EventKind::CallStarted(call)
-            if call.args.is_none() && matches!(call.purpose, Purpose::SwarmTurn { .. }) =>
-        {
-            line.text = hop_text(&call.purpose).into();
-        }
+        EventKind::CallStarted(call) => match (&call.purpose, &call.args) {
+            (Purpose::Member { agent, by, .. }, Some(args)) => {
+                line.subject = by.as_str().into();
+                let request = args.get("request").and_then(Value::as_str).map(str::to_owned);
+                let request = request.unwrap_or_else(|| top_text(args));
+                line.text = format!("consults {agent}: {request}").into();
+            }
+            (Purpose::SwarmTurn { .. }, None) => line.text = hop_text(&call.purpose).into(),
+            _ => {}
+        },
         kind => {
             if let Some(fact) = AgentFact::of(kind) {
                 fill_fact(line, fact);

@@ -72,8 +72,8 @@ pub(crate) fn result_fields<'a>(entry: &ResultEntry<'a>) -> Vec<ResultField<'a>>
 
 /// The rows of a pane: for each, the index of its result and the fields of that result on it.
 ///
-/// Where all results fit with their fields wrapped, they are; otherwise each has one row, and the
-/// window that has the result `shown` in it is taken.
+/// Each result has as many rows as it needs, or the most that leave room for all of them. Where there is
+/// not a row for each, the window that has the result `shown` in it is taken.
 pub(crate) fn result_rows(
     entries: &[ResultEntry<'_>],
     shown: usize,
@@ -81,30 +81,31 @@ pub(crate) fn result_rows(
     rows: usize,
 ) -> Vec<(usize, Range<usize>)> {
     if entries.len() <= rows {
-        let each = entries.iter().enumerate();
-        let wrapped: Vec<_> = each
-            .flat_map(|(at, entry)| {
-                let rows = wrapped(&result_fields(entry), usize::from(width));
+        let fields: Vec<_> = entries.iter().map(result_fields).collect();
+        for most in (2..=MOST_ROWS).rev() {
+            let each = fields.iter().enumerate().flat_map(|(at, fields)| {
+                let rows = wrapped(fields, usize::from(width), most);
                 rows.into_iter().map(move |fields| (at, fields))
-            })
-            .collect();
-        if wrapped.len() <= rows {
-            return wrapped;
+            });
+            let wrapped: Vec<_> = each.collect();
+            if wrapped.len() <= rows {
+                return wrapped;
+            }
         }
     }
     let top = window_start(shown, entries.len(), rows);
     (top..entries.len().min(top + rows)).map(|at| (at, 0..usize::MAX)).collect()
 }
 
-/// Breaks fields into rows; the last row has all that is left.
-fn wrapped(fields: &[ResultField<'_>], width: usize) -> Vec<Range<usize>> {
+/// Breaks fields into at most so many rows; the last row has all that is left.
+fn wrapped(fields: &[ResultField<'_>], width: usize, most: usize) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let (mut start, mut taken) = (0, 0);
     for (at, (name, text)) in fields.iter().enumerate() {
         let colon = if name.is_empty() { 0 } else { 2 };
         let columns = name.width() + colon + text.width();
         let next = taken + usize::from(GAP) + columns;
-        if at > start && next > width && rows.len() + 1 < MOST_ROWS {
+        if at > start && next > width && rows.len() + 1 < most {
             rows.push(start..at);
             (start, taken) = (at, columns);
         } else {
@@ -123,12 +124,17 @@ mod tests {
     fn fields_are_wrapped_between_two_and_the_last_row_has_the_rest() {
         let field = |name: &'static str, text: &str| (name, text.to_owned());
         let fields = [field("aa", "111"), field("bb", "2"), field("", "ccccc"), field("d", "4")];
-        assert_eq!(wrapped(&fields, 80), [0..4]);
-        assert_eq!(wrapped(&fields, 15), [0..2, 2..4], "7 + 3 + 5 and 5 + 3 + 4 columns");
-        assert_eq!(wrapped(&fields, 14), [0..1, 1..3, 3..4]);
-        assert_eq!(wrapped(&fields, 1), [0..1, 1..2, 2..3, 3..4]);
-        assert_eq!(wrapped(&[], 9), [0..0], "an empty result has a row too");
+        assert_eq!(wrapped(&fields, 80, MOST_ROWS), [0..4]);
+        assert_eq!(
+            wrapped(&fields, 15, MOST_ROWS),
+            [0..2, 2..4],
+            "7 + 3 + 5 and 5 + 3 + 4 columns"
+        );
+        assert_eq!(wrapped(&fields, 14, MOST_ROWS), [0..1, 1..3, 3..4]);
+        assert_eq!(wrapped(&fields, 1, MOST_ROWS), [0..1, 1..2, 2..3, 3..4]);
+        assert_eq!(wrapped(&[], 9, MOST_ROWS), [0..0], "an empty result has a row too");
         let many: Vec<_> = (0..9).map(|_| field("", "x")).collect();
-        assert_eq!(wrapped(&many, 1), [0..1, 1..2, 2..3, 3..9], "four rows at most");
+        assert_eq!(wrapped(&many, 1, MOST_ROWS), [0..1, 1..2, 2..3, 3..9], "four rows at most");
+        assert_eq!(wrapped(&fields, 14, 2), [0..1, 1..4]);
     }
 }

@@ -9,6 +9,7 @@ use crate::narrate::measure::columns;
 use crate::narrate::pattern_words::{Narrate, PatternTerms};
 use crate::narrate::preview::{add_end, end_line};
 use crate::narrate::progress::Progress;
+use crate::narrate::readable::top_text;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
 use crate::narrate::verdict::RunVerdict;
@@ -48,7 +49,7 @@ impl Narrate for Resilience {
             && let Purpose::AgentStep { repeat: repeat @ 1.., .. } = call.purpose
             && let Some(args) = &call.args
         {
-            let args = serde_json::to_string(args).unwrap_or_default();
+            let args = top_text(args);
             line.text = format!("calls {} (repeat {repeat}) with {args}", call.tool).into();
         }
     }
