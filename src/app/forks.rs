@@ -30,7 +30,7 @@ pub(super) fn chosen_run(state: &AppState) -> Option<(RunId, String)> {
         ActiveScreen::Home if state.home.preview_source != HomePane::Runs => None,
         ActiveScreen::Home => state.selected_run().map(|run| match run {
             ListedRun::Session(page) => of_page(page),
-            ListedRun::Kept(row) => (row.id.clone(), row.title.clone()),
+            ListedRun::Kept(row) => (row.id.clone(), row.title.to_string()),
         }),
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn resume(state: &mut AppState, run: &RunId) -> Update {
 
 /// Continues a kept run.
 pub(super) fn resume_now(state: &mut AppState, run: RunId) -> Update {
-    let title = state.history.row(&run).map(|row| row.title.clone()).unwrap_or_default();
+    let title = state.history.row(&run).map(|row| row.title.to_string()).unwrap_or_default();
     let request = state.next_request();
     expect_start(state, request, title);
     Update::effect(Effect::Resume { request, run })

@@ -201,7 +201,7 @@ fn run_items(page: &RunPage) -> StyledText {
 /// The items of a kept run. Its log has not been read yet.
 fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
     let mut items = StyledText::default();
-    items.add(StyleRole::Title, row.title.clone());
+    items.add(StyleRole::Title, row.title.to_string());
     items.signed("status", run_state(&row.status), run_state(&row.status).word);
     let result = run_result(&row.status);
     if !result.is_empty() {

@@ -1,5 +1,7 @@
 //! A kept run without its log: a row of the list of runs.
 
+use std::sync::Arc;
+
 use super::id::RunId;
 
 /// What is known of a run without its log.
@@ -10,11 +12,11 @@ pub struct RunRow {
     /// Start of the run, as Unix time in milliseconds.
     pub started_ms: u64,
     /// Title of the scenario.
-    pub title: String,
+    pub title: Arc<str>,
     /// Name of the scenario.
-    pub scenario: String,
+    pub scenario: Arc<str>,
     /// Name of the pattern.
-    pub pattern: String,
+    pub pattern: Arc<str>,
     /// Whether it called live models.
     pub live: bool,
     /// How far it is.
@@ -45,9 +47,9 @@ impl RunRow {
         Self {
             id,
             started_ms: 0,
-            title: String::new(),
-            scenario: String::new(),
-            pattern: String::new(),
+            title: Arc::default(),
+            scenario: Arc::default(),
+            pattern: Arc::default(),
             live: false,
             status: RunStatus::Running,
             elapsed_ms: 0,

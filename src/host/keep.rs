@@ -295,9 +295,9 @@ pub fn row_of(head: &RunStarted) -> RunRow {
     let forked = head.launch.as_ref().and_then(|launch| launch.forked.as_ref());
     RunRow {
         started_ms: forked.map_or(head.wall_ms, |forked| forked.wall_ms),
-        title: head.title.clone(),
-        scenario: head.scenario.to_string(),
-        pattern: head.plan.name().to_owned(),
+        title: head.title.as_str().into(),
+        scenario: head.scenario.as_str().into(),
+        pattern: head.plan.name().into(),
         live: matches!(head.model, ModelLabel::Live { .. }),
         parent: forked.map(|forked| forked.parent.clone()),
         forked_at: forked.map(|forked| forked.at.to_string()),

@@ -26,7 +26,11 @@ pub fn time_in_run(time: Duration) -> String {
 
 /// A moment on an axis, precise enough that two marks at this distance differ.
 pub fn axis_time(time: Duration, apart: Duration) -> String {
-    if apart < Duration::from_secs(1) { time_in_run(time) } else { clock(time) }
+    match apart.as_millis() {
+        0..100 => duration_text(time),
+        100..1_000 => time_in_run(time),
+        _ => clock(time),
+    }
 }
 
 /// A count in at most five columns: `812`, `5.1k`, `51.9k`, `812k`, `1.2M`.

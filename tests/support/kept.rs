@@ -18,9 +18,9 @@ const HOUR: u64 = 3_600_000;
 pub fn kept(id: &str, hours: u64, scenario: &str, title: &str, status: &str) -> RunRow {
     RunRow {
         started_ms: NOW.saturating_sub(hours * HOUR),
-        title: title.to_owned(),
-        scenario: scenario.to_owned(),
-        pattern: "collaboration".to_owned(),
+        title: title.into(),
+        scenario: scenario.into(),
+        pattern: "collaboration".into(),
         status: match status {
             "running" => RunStatus::Running,
             "interrupted" => RunStatus::Interrupted,

@@ -94,7 +94,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
     };
     let wanted = |row: &&RunRow| {
         args.status.as_ref().is_none_or(|status| row.has_status(status))
-            && args.scenario.as_ref().is_none_or(|name| row.scenario == *name)
+            && args.scenario.as_ref().is_none_or(|name| *row.scenario == **name)
     };
     let mut rows: Vec<&RunRow> = rows.iter().filter(wanted).collect();
     let said = match args.grep.as_deref().map(|words| SaidHits::find(database, words)) {

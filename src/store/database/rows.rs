@@ -1,5 +1,7 @@
 //! The table of runs: what the list of runs shows of each, and what is done with whole runs.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::numbers::{as_integer, as_number};
@@ -189,10 +191,11 @@ impl Database {
     fn rows(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<RunRow>, StoreError> {
         self.reading(|connection| {
             let mut alive = std::collections::BTreeMap::new();
+            let mut before = TextsBefore(std::array::from_fn(|_| Arc::default()));
             let mut found = connection.prepare_cached(sql)?;
             found
                 .query_map(values, |row| {
-                    read_row(row, &mut |owner| {
+                    read_row(row, &mut before, &mut |owner| {
                         if let Some(known) = alive.get(owner) {
                             return *known;
                         }
@@ -278,7 +281,26 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
     })
 }
 
-fn read_row(row: &Row<'_>, is_alive: &mut dyn FnMut(&str) -> bool) -> rusqlite::Result<RunRow> {
+/// Texts of the row before: most runs of a list are of few scenarios, so a text is allocated once.
+struct TextsBefore([Arc<str>; 3]);
+
+impl TextsBefore {
+    /// The text of this column, shared with the row before where it is the same.
+    fn text(&mut self, row: &Row<'_>, column: usize, nth: usize) -> rusqlite::Result<Arc<str>> {
+        let text = row.get_ref(column)?.as_str()?;
+        let before = &mut self.0[nth];
+        if **before != *text {
+            *before = text.into();
+        }
+        Ok(Arc::clone(before))
+    }
+}
+
+fn read_row(
+    row: &Row<'_>,
+    before: &mut TextsBefore,
+    is_alive: &mut dyn FnMut(&str) -> bool,
+) -> rusqlite::Result<RunRow> {
     let owner = row.get_ref(11)?.as_str_or_null()?;
     let status = match row.get_ref(6)?.as_str()? {
         "open" if owner.is_some_and(is_alive) => RunStatus::Running,
@@ -289,9 +311,9 @@ fn read_row(row: &Row<'_>, is_alive: &mut dyn FnMut(&str) -> bool) -> rusqlite::
     Ok(RunRow {
         id: RunId::new(row.get_ref(0)?.as_str()?),
         started_ms: as_number(row, 1)?,
-        title: row.get(2)?,
-        scenario: row.get(3)?,
-        pattern: row.get(4)?,
+        title: before.text(row, 2, 0)?,
+        scenario: before.text(row, 3, 1)?,
+        pattern: before.text(row, 4, 2)?,
         live: row.get(5)?,
         status,
         elapsed_ms: as_number(row, 8)?,

@@ -62,7 +62,7 @@ async fn rows_say_what_the_list_shows() {
     assert_eq!((&first.id, &first.status, first.live), (&new, &RunStatus::Running, true));
     assert_eq!(second.status, RunStatus::Ended("max_seconds".to_owned()));
     assert_eq!((second.elapsed_ms, second.tokens, second.cost_usd), (1_500, 42, Some(0.25)));
-    assert_eq!((second.events, second.title.as_str()), (1, "A title"));
+    assert_eq!((second.events, &*second.title), (1, "A title"));
     assert!(second.bytes > 20);
     let outcome = temp.database.outcome(&old).expect("read");
     assert_eq!(outcome.as_deref(), Some("{\"status\":\"stopped\"}"));

@@ -59,9 +59,9 @@ fn texts(group: &EventGroup) -> Vec<String> {
 fn row(id: &str, started_ms: u64, live: bool) -> RunRow {
     RunRow {
         started_ms,
-        title: "A title".to_owned(),
-        scenario: "a-scenario".to_owned(),
-        pattern: "team".to_owned(),
+        title: "A title".into(),
+        scenario: "a-scenario".into(),
+        pattern: "team".into(),
         live,
         ..RunRow::begun(RunId::new(id))
     }

@@ -207,7 +207,7 @@ async fn a_store_of_version_1_is_brought_up_to_date_when_it_is_opened() {
     std::fs::write(&path, bytes).expect("written");
     let database = Database::open(&path).expect("opens");
     let rows = database.runs().expect("read");
-    let scenarios: Vec<&str> = rows.iter().map(|row| row.scenario.as_str()).collect();
+    let scenarios: Vec<&str> = rows.iter().map(|row| &*row.scenario).collect();
     assert_eq!(scenarios, ["morning-report-denied", "front-desk", "checkout-unanimous"]);
     assert_eq!(found(&database, "invoice"), [""; 0], "the index is made when somebody searches");
     let mut behind = SaidIndex(&database).unindexed().expect("read");
