@@ -59,68 +59,100 @@ pub(super) fn overrides(set: &[String]) -> Option<Vec<Override>> {
     (overrides.len() == set.len()).then_some(overrides)
 }
 
+/// Why a scenario cannot be run.
+pub(super) struct CannotRun {
+    /// The problems of its file, with colours where the terminal has them, and without.
+    problems: Option<(String, String)>,
+    /// Other errors, a line each.
+    lines: Vec<String>,
+    /// The exit code.
+    exit: Exit,
+}
+
+impl CannotRun {
+    fn because(lines: Vec<String>) -> Self {
+        Self { problems: None, lines, exit: Exit::Usage }
+    }
+
+    /// Prints why, each line after `who` if that is not empty, and returns the exit code.
+    pub fn print(&self, who: &str) -> Exit {
+        if let Some((problems, _)) = &self.problems {
+            let _ = write!(io::stderr(), "{problems}");
+        }
+        let who = if who.is_empty() { String::new() } else { format!("{}: ", visible(who)) };
+        for line in &self.lines {
+            print_message(&format!("{who}{}", visible(line)));
+        }
+        self.exit
+    }
+
+    /// The same as a text without colours.
+    pub fn text(&self) -> String {
+        let problems = self.problems.iter().map(|(_, plain)| plain.trim_end());
+        let lines = problems.chain(self.lines.iter().map(String::as_str));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// Reads a run's scenario with its overrides. `None`: the errors have already been printed.
 /// Warnings are not: the run emits them as events.
 pub fn read(args: &RunArgs) -> Option<Arc<Scenario>> {
     let source = ScenarioSource::find(&args.scenario)
         .map_err(|error| print_message(&visible(&error.to_string())))
         .ok()?;
-    read_source(source, args)
+    read_source(source, args).map_err(|why| why.print("")).ok()
 }
 
-/// The same as [`read`], of a file that has been found.
-pub(super) fn read_source(source: ScenarioSource, args: &RunArgs) -> Option<Arc<Scenario>> {
-    let overrides = overrides(&args.set)?;
+/// The same as [`read`], of a file that has been found. On an error nothing has been printed, but for
+/// the errors of `--set`.
+pub(super) fn read_source(
+    source: ScenarioSource,
+    args: &RunArgs,
+) -> Result<Arc<Scenario>, CannotRun> {
+    let overrides = overrides(&args.set).ok_or_else(|| CannotRun::because(Vec::new()))?;
     let checked = scenario::check(&source.text, source.origin, &overrides);
     let problems = checked.problems.for_run(args.live);
     match checked.scenario.filter(|_| problems.errors() == 0) {
-        Some(scenario) => check(&scenario, args).then(|| Arc::new(scenario)),
+        Some(scenario) => match check(&scenario, args) {
+            wrong if wrong.is_empty() => Ok(Arc::new(scenario)),
+            wrong => Err(CannotRun::because(wrong)),
+        },
         None => {
             let colour = StreamStyle::on(&io::stderr(), Theme::default(), false).colour();
-            let _ = write!(io::stderr(), "{}", problems.pretty(colour));
-            None
+            let problems = Some((problems.pretty(colour), problems.pretty(false)));
+            Err(CannotRun { problems, ..CannotRun::because(Vec::new()) })
         }
     }
 }
 
-/// Checks that the scenario has the flags, boundaries and decisions that the arguments name; prints
-/// the errors.
-fn check(scenario: &Scenario, args: &RunArgs) -> bool {
-    let mut good = true;
+/// What is wrong with the arguments: flags, boundaries or decisions that the scenario does not have.
+fn check(scenario: &Scenario, args: &RunArgs) -> Vec<String> {
+    let mut wrong = Vec::new();
     let spec = scenario.pattern.get();
     let name = spec.name();
     let answers = spec.agents().is_some();
     if !answers && !args.messages.is_empty() {
-        print_message(&format!(
-            "--message: the pattern {name} takes no messages; team and swarm do"
-        ));
-        good = false;
+        wrong.push(format!("--message: the pattern {name} takes no messages; team and swarm do"));
     }
     if args.format == Some(RunFormat::Markdown) && !spec.cites() {
-        print_message(&format!(
+        wrong.push(format!(
             "--format markdown: only research has it, not the pattern {name}; use text"
         ));
-        good = false;
     }
     if args.messages.iter().any(|text| text.trim().is_empty()) {
-        print_message("--message: the text is empty");
-        good = false;
+        wrong.push("--message: the text is empty".to_owned());
     }
     for fail_on in &args.fail_on {
         if let (false, FailOn::Decision(decision)) = (spec.decides(), fail_on) {
             let word = decision.word();
-            print_message(&format!(
+            wrong.push(format!(
                 "--fail-on {word}: the pattern {name} makes no decision; use degraded"
             ));
-            good = false;
         }
     }
     let rests = args.pause_at.iter().filter_map(|pause| boundary_error(scenario, &pause.at));
-    for wrong in flag_errors(scenario, &args.flags).into_iter().chain(rests) {
-        print_message(&wrong);
-        good = false;
-    }
-    good
+    wrong.extend(flag_errors(scenario, &args.flags).into_iter().chain(rests));
+    wrong
 }
 
 /// The errors of `--flag`: unknown flags, and boundaries that are never reached.
@@ -183,25 +215,29 @@ pub(super) struct PreparedSessions<'a> {
 }
 
 impl<'a> PreparedSessions<'a> {
-    /// Prepares the runs of so many sessions. On an error the message has been printed.
+    /// Prepares the runs of so many sessions.
+    ///
+    /// # Errors
+    /// They cannot be made; of a recording the message has been printed.
     pub fn prepare(
         scenario: &'a Arc<Scenario>,
         args: &'a RunArgs,
         sessions: usize,
-    ) -> Result<Self, Exit> {
+    ) -> Result<Self, CannotRun> {
         let messages = messages(scenario, args);
         #[cfg(feature = "store")]
         if let Some(name) = &args.replay {
-            let recorded = super::kept::replayed(name)?;
+            let recorded = super::kept::replayed(name)
+                .map_err(|exit| CannotRun { exit, ..CannotRun::because(Vec::new()) })?;
             // A log is the answer to one message.
             let messages = vec![scenario.goal.as_str().into()];
-            let (_, toolboxes) = prepare_runs(scenario, args, sessions).ok_or(Exit::Usage)?;
+            let (_, toolboxes) = prepare_runs(scenario, args, sessions)?;
             let (model, session) = (recorded.model_choice(), recorded.session());
             let toolboxes = toolboxes.into_iter();
             return Ok(Self { scenario, args, messages, model, toolboxes, session });
         }
         let runs = sessions * messages.len();
-        let (model, toolboxes) = prepare_runs(scenario, args, runs).ok_or(Exit::Usage)?;
+        let (model, toolboxes) = prepare_runs(scenario, args, runs)?;
         let toolboxes = toolboxes.into_iter();
         Ok(Self { scenario, args, messages, model, toolboxes, session: None })
     }
@@ -231,7 +267,7 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
     let mut sessions = match PreparedSessions::prepare(&scenario, args, 1) {
         Ok(sessions) => sessions,
-        Err(exit) => return exit,
+        Err(why) => return why.print(""),
     };
     let stdout = io::stdout();
     let format =
@@ -257,15 +293,14 @@ pub(super) fn print_notes(notes: &[String]) {
     notes.iter().for_each(|note| print_message(&visible(note)));
 }
 
-/// The model and one toolbox for each run. `None`: the errors have already been printed.
+/// The model and one toolbox for each run.
 fn prepare_runs(
     scenario: &Scenario,
     args: &RunArgs,
     runs: usize,
-) -> Option<(ModelChoice, Vec<Toolbox>)> {
+) -> Result<(ModelChoice, Vec<Toolbox>), CannotRun> {
     let via = models::parse_proxy(args.proxy.as_deref())
-        .map_err(|why| print_message(&format!("--proxy: {why}")))
-        .ok()?;
+        .map_err(|why| CannotRun::because(vec![format!("--proxy: {why}")]))?;
     let wanted = match args.live {
         false => RequestedModel::Scripted { instant: args.instant },
         true => RequestedModel::Live(args.model.as_deref().map(Arc::from)),
@@ -282,20 +317,13 @@ fn prepare_runs(
                 let key = models::key_origin(endpoint);
                 print_message(&visible(&format!("calling {model} at {host} (API key: {key})")));
             }
-            Some((prepared.model, prepared.toolboxes))
+            Ok((prepared.model, prepared.toolboxes))
         }
-        Err(error) => {
-            match error {
-                PrepareError::Endpoint(why) => print_message(&visible(&why)),
-                PrepareError::Permission(consent) => {
-                    print_needed_permission(scenario, &consent, args.live);
-                }
-                PrepareError::Tools(missing) => {
-                    missing.iter().for_each(|line| print_message(&visible(line)));
-                }
-            }
-            None
-        }
+        Err(error) => Err(CannotRun::because(match error {
+            PrepareError::Endpoint(why) => vec![why],
+            PrepareError::Permission(consent) => needed_permission(scenario, &consent, args.live),
+            PrepareError::Tools(missing) => missing,
+        })),
     }
 }
 
@@ -310,20 +338,15 @@ pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scena
     true
 }
 
-/// Prints what the scenario would do, and how to allow it.
-pub(super) fn print_needed_permission(scenario: &Scenario, consent: &Consent, live: bool) {
+/// What the scenario would do, and how to allow it.
+pub(super) fn needed_permission(scenario: &Scenario, consent: &Consent, live: bool) -> Vec<String> {
     let live = if live { "live, " } else { "" };
-    print_message(&format!("this scenario was not shipped with roundtable; {live}it would"));
-    for line in &consent.would {
-        print_message(&format!("  {}", visible(line)));
-    }
-    if let Some(why) = &consent.not_kept {
-        print_message(&visible(why));
-    }
+    let first = format!("this scenario was not shipped with roundtable; {live}it would");
+    let would = consent.would.iter().map(|line| format!("  {line}"));
     let of = if consent.digest == scenario.hash { "" } else { " and of its programs" };
-    print_message(&format!(
-        "review it, then allow it with --trust (once for each version of the file{of})"
-    ));
+    let last =
+        format!("review it, then allow it with --trust (once for each version of the file{of})");
+    std::iter::once(first).chain(would).chain(consent.not_kept.clone()).chain([last]).collect()
 }
 
 /// Whether a tool asks something outside of this program: an endpoint, a program, the web.

@@ -28,7 +28,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
             line.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
-            let reason = reason_beside(reason, &line.subject);
+            let reason = reason_after(reason, &line.subject);
             line.text = degraded_text(*attempts, &reason, *by).into();
             line.tone = StyleRole::Retry;
         }
@@ -37,7 +37,7 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
                 Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
                 None => String::new(),
             };
-            let reason = reason_beside(reason, &line.subject);
+            let reason = reason_after(reason, &line.subject);
             line.text = format!("attempt {attempt} not made: {reason}{again}").into();
             line.tone = StyleRole::Refused;
         }
@@ -101,8 +101,8 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
     }
 }
 
-/// A reason beside its subject: the name of the tool is left out where the subject ends with it.
-fn reason_beside(reason: &StopReason, subject: &str) -> String {
+/// A reason after its subject: the name of the tool is left out where the subject ends with it.
+fn reason_after(reason: &StopReason, subject: &str) -> String {
     let phrase = reason.phrase();
     match phrase.split_once(": ") {
         Some((tool, rest)) if subject.split(' ').next_back() == Some(tool) => rest.to_owned(),

@@ -126,7 +126,7 @@ fn partial_string(token: &str) -> String {
 }
 
 /// The fields of an object, each with its value as text. Any other value is one field without a name;
-/// an empty object, list or `null` is none.
+/// an empty object, an empty list and `null` have no fields.
 pub(crate) fn fields(value: &Value) -> Vec<(&str, String)> {
     match value {
         Value::Object(fields) => {

@@ -72,8 +72,16 @@ impl CommandTool {
 
     fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
         let Some(program) = find_program(&self.spec.program, self.path.as_deref()) else {
-            let text =
-                format!("program {} not found: install it, or give its full path", self.name());
+            let text = match self.spec.program.contains('/') {
+                true => {
+                    let place = std::path::absolute(&self.spec.program).unwrap_or_default();
+                    let place = visible_within(&place.display().to_string(), 300);
+                    format!("program {} not found: there is no {place}", self.name())
+                }
+                false => {
+                    format!("program {} not found: install it, or give its full path", self.name())
+                }
+            };
             return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
         let mut command = Command::new(program);

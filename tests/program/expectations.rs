@@ -115,10 +115,12 @@ fn a_red_test_says_what_failed_in_the_run() {
     }
     let report = home.path().join("out.xml");
     assert!(std::fs::read_to_string(&report).expect("a report").contains("list_changes failed"));
-    // A report of an earlier command is not left where nothing has run.
+    // A report of an earlier command is not left where nothing has run, and the new one says why.
     home.write("mine.toml", "title = 3");
     assert_eq!(home.run(&args).code, Some(2));
-    assert!(!report.exists());
+    let report = std::fs::read_to_string(&report).expect("a report");
+    assert!(!report.contains("list_changes failed"), "{report}");
+    assert!(report.contains("errors=\"1\"") && report.contains("pattern"), "{report}");
 }
 
 #[cfg(unix)]
@@ -133,10 +135,64 @@ fn a_reader_that_goes_away_is_no_cancelled_test() {
 }
 
 #[test]
-fn nothing_runs_unless_every_file_is_valid() {
+fn what_cannot_be_started_is_named_and_the_rest_runs() {
+    let home = Home::new();
+    home.write("suite/good.toml", &scenario("Yes.", ""));
+    home.write("suite/broken.toml", "title = [");
+    let research = include_str!("../../scenarios/own-notes.toml");
+    let away = research
+        .replace("value = \"\", label = \"Folder", "value = \"not-here\", label = \"Folder");
+    home.write("suite/away.toml", &away);
+    home.write("suite/asks.toml", &away);
+    let run = |more: &[&str]| {
+        let args = ["test", "suite", "--report", "junit=out.xml"];
+        home.run(&[&args[..], more].concat())
+    };
+    let ended = run(&[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for said in
+        ["✓ good", "✗ broken    not started", "✗ away      not started", "1 passed, 3 failed"]
+    {
+        assert!(ended.out.contains(said), "{said}\n{}", ended.out);
+    }
+    assert!(ended.err.contains("suite/asks.toml: review it, then allow it"), "{}", ended.err);
+    let ended = run(&["--trust", "--format", "json"]);
+    let not_there = home.path().join("not-here").display().to_string();
+    assert!(ended.err.contains("suite/away.toml: the tool"), "{}", ended.err);
+    assert!(ended.err.contains(&not_there), "the place that was tried: {}", ended.err);
+    let result = ended.json();
+    assert_eq!(
+        (result["passed"].as_bool(), result["scenarios"][0]["passed"].as_bool()),
+        (Some(false), Some(true))
+    );
+    assert_eq!(result["not_started"].as_array().map(Vec::len), Some(3), "{result}");
+    let report = std::fs::read(home.path().join("out.xml")).expect("a report");
+    let suites = junit_parser::from_reader(&report[..]).expect("JUnit").suites;
+    let errors: Vec<(&str, u64)> = suites.iter().map(|it| (&*it.name, it.errors)).collect();
+    assert_eq!(errors, [("good", 0), ("broken", 1), ("asks", 1), ("away", 1)]);
+    let ended = run(&["--format", "github"]);
+    assert!(ended.out.contains("::error file=suite/broken.toml"), "{}", ended.out);
+}
+
+#[test]
+fn a_condition_that_cannot_be_evaluated_is_told_before_what_it_led_to() {
+    let home = Home::new();
+    let text = scenario("Yes.", &expect("outcome.team_summary.contains('No')"));
+    let text =
+        text.replacen("[[script]]", "[[script]]\nwhen = 'facts.orders.day == \"friday\"'", 1);
+    home.write("mine.toml", &text);
+    let ended = home.run(&["test", "mine.toml"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let cause = ended.out.find("script[0].when: ").unwrap_or_else(|| panic!("{}", ended.out));
+    assert!(cause < ended.out.find("outcome.team_summary").expect("the row"), "{}", ended.out);
+}
+
+#[test]
+fn each_mistake_of_a_row_is_told() {
     let home = Home::new();
     let rows = [
         ("calls('lm') == 1", "`lm` is not a tool"),
+        ("calls('risk_analyst') == 1", "is not a tool, but a role, worker or agent"),
         ("order('finance_analyst', 'legal')", "`legal` is not a role, worker or agent"),
         ("order('finance_analyst')", "write `order(\"first\", \"second\")`"),
         ("cites('example.com')", "the pattern collaboration cites no sources"),
@@ -148,7 +204,7 @@ fn nothing_runs_unless_every_file_is_valid() {
     let text: String = rows.iter().map(|(that, _)| expect(that)).collect();
     home.write("wrong.toml", &scenario("Yes.", &text));
     let ended = home.run(&["test", "front-desk", "wrong.toml", "none.toml"]);
-    assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
+    assert_eq!(ended.code, Some(2), "{ended:?}");
     for (_, said) in rows {
         assert!(ended.err.contains(said), "{said}\n{}", ended.err);
     }

@@ -53,7 +53,7 @@ pub struct FormParts {
 
 impl FormParts {
     /// Cuts the form's window out of the screen; `rows` is the number of rows that its fields need,
-    /// `more` of those that the first problem needs beside its own and the command line's.
+    /// `more` of those that the first problem needs besides its own and those of the command line.
     pub fn split(size: Size, rows: u16, more: u16) -> Self {
         let foot = FOOT + more;
         let window = centred(size.body(), COLS, rows.saturating_add(foot + 2));

@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::headless::{self, HeadlessOptions, SessionTurn};
 use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
-use crate::cli::run::{engine_settings, print_needed_permission, save_permission};
+use crate::cli::run::{engine_settings, needed_permission, print_notes, save_permission};
 use crate::cli::stream_style::StreamStyle;
 use crate::engine::Engine;
 use crate::event::BoundaryId;
@@ -56,7 +56,7 @@ pub(super) fn print_refusal(error: RecordedRunError, live: bool) -> Exit {
             Exit::Stopped
         }
         RecordedRunError::Permission(scenario, consent) => {
-            print_needed_permission(&scenario, &consent, live);
+            print_notes(&needed_permission(&scenario, &consent, live));
             Exit::Usage
         }
     }

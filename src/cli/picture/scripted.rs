@@ -32,7 +32,8 @@ pub(super) fn two_launches(args: &PictureArgs) -> Result<(Launch, Launch), Exit>
         );
         return Err(Exit::Usage);
     }
-    let mut sessions = PreparedSessions::prepare(&scenario, &run, 2)?;
+    let mut sessions =
+        PreparedSessions::prepare(&scenario, &run, 2).map_err(|why| why.print(""))?;
     let mut next = || {
         let (text, mut launch) = sessions.next_session(run.seed).into_iter().next()?;
         launch.answer(text, None);

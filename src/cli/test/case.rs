@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::app::form::quoted;
 use crate::cli::args::{RunArgs, TestOptions, Vary};
-use crate::cli::exit::Exit;
-use crate::cli::run::{PreparedSessions, is_outside};
+use crate::cli::run::{CannotRun, PreparedSessions, is_outside};
 use crate::engine::Launch;
 use crate::scenario::Scenario;
 
@@ -36,17 +35,18 @@ pub struct Trial {
 }
 
 impl TestCase {
-    /// Prepares the runs of a scenario. On an error the message has been printed.
+    /// Prepares the runs of a scenario.
+    ///
+    /// # Errors
+    /// They cannot be made.
     pub fn prepare(
         args: RunArgs,
         scenario: Arc<Scenario>,
         options: &TestOptions,
         in_real_time: bool,
-    ) -> Result<Self, Exit> {
+    ) -> Result<Self, CannotRun> {
         let times = options.times.unwrap_or(1) as usize;
-        // Nothing has started, whatever the error is.
-        let mut sessions = PreparedSessions::prepare(&scenario, &args, times);
-        let sessions = sessions.as_mut().map_err(|_| Exit::Usage)?;
+        let mut sessions = PreparedSessions::prepare(&scenario, &args, times)?;
         let first_seed = args.seed.unwrap_or(scenario.seed);
         let trials = (0..times).map(|nth| {
             let seed = match options.vary {

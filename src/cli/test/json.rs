@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::result::{CaseResult, TestResults, TrialResult};
+use super::result::{CaseResult, NotStarted, TestResults, TrialResult};
+use crate::cli::exit::Exit;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::safe_json;
 use crate::event::{RunId, StopReason};
@@ -21,6 +22,16 @@ struct TestObject<'r> {
     cancelled: bool,
     min_pass: f64,
     scenarios: Vec<ScenarioObject<'r>>,
+    /// The scenarios that could not be started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_started: Vec<NotStartedObject<'r>>,
+}
+
+#[derive(Serialize)]
+struct NotStartedObject<'r> {
+    scenario: &'r str,
+    file: &'r str,
+    error: &'r str,
 }
 
 #[derive(Serialize)]
@@ -48,6 +59,9 @@ struct TrialObject<'r> {
     stop_reason: &'r StopReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
+    /// Warnings of the file, and conditions that could not be evaluated.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'r [String],
     /// Tools that failed, and what to do; only where the trial failed.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     notes: &'r [String],
@@ -80,13 +94,18 @@ pub fn write(results: &TestResults, to: &mut impl Write) -> io::Result<()> {
     let object = TestObject {
         kind: "test",
         v: SCHEMA_VERSION,
-        passed: results.failed().next().is_none() && !results.is_cut_off,
+        passed: results.exit() == Exit::Ok,
         cancelled: results.is_cut_off,
         min_pass: results.min_pass,
         scenarios: results.cases.iter().map(|case| scenario(results, case)).collect(),
+        not_started: results.not_started.iter().map(not_started).collect(),
     };
     writeln!(to, "{}", safe_json::pretty(&object).map_err(io::Error::other)?)?;
     to.flush()
+}
+
+fn not_started(it: &NotStarted) -> NotStartedObject<'_> {
+    NotStartedObject { scenario: &it.name, file: &it.file, error: &it.why }
 }
 
 fn scenario<'r>(results: &TestResults, case: &'r CaseResult) -> ScenarioObject<'r> {
@@ -112,6 +131,7 @@ fn trial(trial: &TrialResult) -> TrialObject<'_> {
         runs: &trial.runs,
         stop_reason: &trial.stop_reason,
         error: trial.error.as_deref(),
+        warnings: &trial.warnings,
         notes: if trial.passed() { &[] } else { &trial.notes },
         elapsed_ms: trial.elapsed_ms,
         tokens: trial.tokens,

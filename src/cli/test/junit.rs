@@ -18,6 +18,19 @@ pub fn report(results: &TestResults) -> io::Result<Vec<u8>> {
     for case in &results.cases {
         report.add_test_suite(suite(results, case));
     }
+    for scenario in &results.not_started {
+        let mut suite = TestSuite::new(clean(&scenario.name));
+        suite.add_property(("file", clean(&scenario.file).as_str()));
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message("the scenario could not be started");
+        status.set_type("start");
+        let lines: Vec<String> = scenario.why.lines().map(clean).collect();
+        status.set_description(lines.join("\n"));
+        let mut test = TestCase::new("the scenario starts", status);
+        test.set_classname(clean(&scenario.name));
+        suite.add_test_case(test);
+        report.add_test_suite(suite);
+    }
     let mut xml = Vec::new();
     report.serialize(&mut xml).map_err(io::Error::other)?;
     Ok(xml)
@@ -76,7 +89,7 @@ fn status(case: &CaseResult, failure: Option<&FailedExpectation<'_>>) -> TestCas
         text.push(format!("not in {times} of {all} runs; the first has seed {seed}"));
     }
     text.push(format!("the run ended with {}", failure.trial.stop_reason));
-    text.extend(failure.trial.notes.iter().cloned());
+    text.extend(failure.trial.warnings.iter().chain(&failure.trial.notes).cloned());
     let lines: Vec<String> = text.iter().map(|line| clean(line)).collect();
     status.set_description(lines.join("\n"));
     status

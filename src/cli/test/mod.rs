@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use self::case::TestCase;
 use self::play::play_all;
-use self::result::TestResults;
+use self::result::{NotStarted, TestResults};
 use super::args::{Global, ReportArg, RunArgs, RunFormat, TestArgs, TestFormat, TestOptions};
 use super::exit::Exit;
 use super::interrupt::InterruptTarget;
 use super::message::print_message;
-use super::run::{print_notes, read, read_source};
+use super::run::{overrides, print_notes, read, read_source};
 use super::runtime::runtime;
 use super::sources::sources_named;
 use super::stdout;
@@ -31,42 +31,48 @@ use crate::base::visible::visible;
 use crate::scenario::{Scenario, ScenarioOrigin};
 use crate::ui::theme::Theme;
 
-/// Executes `roundtable test`. Nothing runs unless every scenario is valid.
+/// Executes `roundtable test`. What cannot be started is reported as failed, and the rest runs.
 pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
     // Whatever happens, no report of an earlier command is taken for that of this one.
     for report in &args.options.report {
         let _ = std::fs::remove_file(&report.junit);
     }
-    let mut found = Vec::new();
-    let mut invalid = 0;
+    if overrides(&args.set).is_none() {
+        return Exit::Usage;
+    }
+    let (mut found, mut not_started) = (Vec::new(), Vec::new());
     for (place, what) in args.scenarios.iter().enumerate() {
         for source in sources_named(what, &args.scenarios[..place]) {
-            let source = source.map_err(|why| print_message(&visible(&why))).ok();
-            let read = source.and_then(|source| {
-                let word = match &source.origin {
-                    ScenarioOrigin::File(path) => path.display().to_string(),
-                    ScenarioOrigin::Shipped(_) => what.clone(),
-                };
-                let run = args.run_args(&word);
-                read_source(source, &run).map(|scenario| (run, scenario))
-            });
-            match read {
+            let source = match source {
+                Ok(source) => source,
+                Err(why) => {
+                    print_message(&visible(&why));
+                    not_started.push(NotStarted::of(what, why));
+                    continue;
+                }
+            };
+            let word = match &source.origin {
+                ScenarioOrigin::File(path) => path.display().to_string(),
+                ScenarioOrigin::Shipped(_) => what.clone(),
+            };
+            let run = args.run_args(&word);
+            match read_source(source, &run) {
                 // Once, however often it is named.
-                Some((_, scenario)) if is_known(&scenario.origin, &found) => {}
-                Some(read) => found.push(read),
-                None => invalid += 1,
+                Ok(scenario) if is_known(&scenario.origin, &found) => {}
+                Ok(scenario) => found.push((run, scenario)),
+                Err(why) => {
+                    why.print(&word);
+                    not_started.push(NotStarted::of(&word, why.text()));
+                }
             }
         }
     }
-    if invalid > 0 {
-        return Exit::Usage;
-    }
     #[cfg(feature = "store")]
-    if args.replay.is_some() && found.len() > 1 {
+    if args.replay.is_some() && found.len() + not_started.len() > 1 {
         print_message("--replay: a recorded run answers one scenario; name one");
         return Exit::Usage;
     }
-    execute(found, &args.options, args.format, false, global, theme)
+    execute(found, not_started, &args.options, args.format, false, global, theme)
 }
 
 /// If the scenario is that of a file that was read already.
@@ -91,12 +97,13 @@ pub fn repeat(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         }
     };
     let Some(scenario) = read(args) else { return Exit::Usage };
-    execute(vec![(args.clone(), scenario)], &args.repeat, format, true, global, theme)
+    execute(vec![(args.clone(), scenario)], Vec::new(), &args.repeat, format, true, global, theme)
 }
 
 /// Runs the scenarios so often, and reports. `in_real_time`: no run takes simulated time.
 fn execute(
     found: Vec<(RunArgs, Arc<Scenario>)>,
+    mut not_started: Vec<NotStarted>,
     options: &TestOptions,
     format: TestFormat,
     in_real_time: bool,
@@ -111,9 +118,13 @@ fn execute(
     let guard = runtime.enter();
     let mut cases = Vec::new();
     for (args, scenario) in found {
+        let word = args.scenario.clone();
         match TestCase::prepare(args, scenario, options, in_real_time) {
             Ok(case) => cases.push(case),
-            Err(exit) => return exit,
+            Err(why) => {
+                why.print(&word);
+                not_started.push(NotStarted::of(&word, why.text()));
+            }
         }
     }
     let interrupt = InterruptTarget::of_this_process();
@@ -132,7 +143,8 @@ fn execute(
         print_notes(&runtime.block_on(stored.finish()));
     }
     runtime.shutdown_background();
-    let results = TestResults { cases: results, min_pass, is_cut_off: interrupt.is_cancelled() };
+    let results =
+        TestResults { cases: results, not_started, min_pass, is_cut_off: interrupt.is_cancelled() };
     let exit = match report.write_error() {
         None => results.exit(),
         // The runs were cancelled because nothing could be written any more.
@@ -140,6 +152,7 @@ fn execute(
         Some(_) => Exit::Stopped,
     };
     let written = match format {
+        TestFormat::Json if results.cases.is_empty() => report.failed(),
         TestFormat::Json => {
             report.failed().and_then(|()| json::write(&results, &mut io::stdout().lock()))
         }

@@ -16,7 +16,7 @@ use crate::cli::interrupt::InterruptTarget;
 use crate::cli::run::engine_settings;
 use crate::cli::stored::StoreOfCommand;
 use crate::engine::{Engine, RunHandle, RunKeeper};
-use crate::event::World;
+use crate::event::{Event, EventKind, World};
 use crate::expectations::RunObserver;
 use crate::host::journal;
 use crate::narrate::format;
@@ -168,7 +168,9 @@ async fn play(
     let engine = Engine::with_keeper(engine_settings(), keeper);
     let mut observer = RunObserver::new(&scenario);
     let messages = trial.launches.len();
-    let (mut runs, mut before, mut notes) = (Vec::new(), None::<RunHandle>, Vec::new());
+    let (mut runs, mut before) = (Vec::new(), None::<RunHandle>);
+    let mut notes = Vec::new();
+    let mut warnings: Vec<String> = scenario.run_warnings(is_live).cloned().collect();
     for (text, mut launch) in trial.launches {
         if interrupt.is_cancelled() {
             return (case, nth, None);
@@ -182,6 +184,7 @@ async fn play(
             let taken = batch.len();
             for event in batch.drain(..) {
                 world.apply(&event);
+                add_failed_condition(&event, &mut warnings);
                 journal::log_event(&event, &world);
                 observer.event(&event);
             }
@@ -196,7 +199,6 @@ async fn play(
         notes.extend(notes_on(&world));
         before = Some(run);
     }
-    notes.extend(scenario.run_warnings(is_live).cloned());
     let Some(observed) = observer.finish(&scenario, is_live, messages) else {
         return (case, nth, None);
     };
@@ -206,6 +208,7 @@ async fn play(
         runs,
         stop_reason: observed.outcome.stop_reason().clone(),
         error: stopped.and_then(|run| run.error.clone()),
+        warnings,
         notes,
         elapsed_ms: observed.outcome.elapsed_ms(),
         tokens: observed.tokens,
@@ -213,6 +216,18 @@ async fn play(
         expectations: observed.judge(&scenario),
     };
     (case, nth, Some(result))
+}
+
+/// Adds a condition that could not be evaluated, once for each place.
+fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
+    /// Most of them; a loop may have a new error in each round.
+    const MOST: usize = 20;
+    if let EventKind::ConditionFailed { place, text } = &event.kind {
+        let start = format!("{place}: ");
+        if warnings.len() < MOST && !warnings.iter().any(|warning| warning.starts_with(&start)) {
+            warnings.push(format!("{start}{text}; it counts as false"));
+        }
+    }
 }
 
 /// The tools of a run that failed, whether or not a fallback replaced their results, and what to do

@@ -11,10 +11,31 @@ use crate::expectations::{ExpectationResult, Verdict};
 pub struct TestResults {
     /// The scenarios, in the order of the command line.
     pub cases: Vec<CaseResult>,
+    /// The scenarios that could not be started.
+    pub not_started: Vec<NotStarted>,
     /// The share of the runs of each that has to pass.
     pub min_pass: f64,
     /// The operator has cancelled: some runs are missing.
     pub is_cut_off: bool,
+}
+
+/// A scenario that could not be started: its file is invalid, or something that it needs is missing.
+pub struct NotStarted {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// Why, in lines.
+    pub why: String,
+}
+
+impl NotStarted {
+    /// The scenario of this file, which could not be started.
+    pub fn of(file: &str, why: String) -> Self {
+        let name = std::path::Path::new(file).file_stem();
+        let name = name.map_or_else(|| file.to_owned(), |name| name.to_string_lossy().into_owned());
+        Self { name, file: file.to_owned(), why }
+    }
 }
 
 /// The results of a scenario.
@@ -49,6 +70,9 @@ pub struct TrialResult {
     pub stop_reason: StopReason,
     /// The error that stopped it, if any.
     pub error: Option<Arc<str>>,
+    /// What may be the cause where it failed: warnings of the file, and conditions that could not be
+    /// evaluated.
+    pub warnings: Vec<String>,
     /// What to know where it failed: tools that failed, and what to do.
     pub notes: Vec<String>,
     /// Milliseconds, pauses not counted.
@@ -84,12 +108,15 @@ impl TestResults {
         self.cases.iter().filter(|case| !self.passed(case))
     }
 
-    /// The exit code: 1 if a scenario failed, 6 if only because something could not be reached.
+    /// The exit code: 2 if a scenario could not be started, 1 if one failed, 6 if only because something
+    /// could not be reached.
     pub fn exit(&self) -> Exit {
         if self.is_cut_off {
             return Exit::Cancelled;
         }
-        if self.failed().next().is_none() {
+        if !self.not_started.is_empty() {
+            Exit::Usage
+        } else if self.failed().next().is_none() {
             Exit::Ok
         } else if self.failed().all(CaseResult::was_unreachable) {
             Exit::Unreachable
@@ -175,6 +202,7 @@ mod tests {
             runs: Vec::new(),
             stop_reason: serde_json::from_value(stop_reason.into()).expect("a reason"),
             error: None,
+            warnings: Vec::new(),
             notes: Vec::new(),
             elapsed_ms: 10,
             tokens: 0,
@@ -195,7 +223,7 @@ mod tests {
             planned: trials.len(),
             trials,
         };
-        TestResults { cases: vec![case], min_pass, is_cut_off: false }
+        TestResults { cases: vec![case], not_started: Vec::new(), min_pass, is_cut_off: false }
     }
 
     #[test]

@@ -61,7 +61,19 @@ impl TextReport {
 
     /// Writes what failed, and how many scenarios passed.
     pub fn finish(&mut self, results: &TestResults) -> io::Result<()> {
+        if results.cases.is_empty() {
+            // Why nothing was started has been said.
+            if self.format == TestFormat::Github {
+                self.write(&github::annotations(results));
+            }
+            return self.failed();
+        }
         let mut text = String::new();
+        for scenario in &results.not_started {
+            let sign = self.paint.role(StyleRole::Failed, self.paint.glyph(Glyph::Failed));
+            let (name, width) = (visible_within(&scenario.name, NAME_CHARS), self.width);
+            text.push_str(&format!("{sign} {name:<width$}  not started\n"));
+        }
         for case in results.failed().filter(|case| !case.trials.is_empty()) {
             text.push('\n');
             text.push_str(&self.failed_case(case));
@@ -117,7 +129,13 @@ impl TextReport {
             let cost = cost.map(|cost| format!("  {cost}")).unwrap_or_default();
             format!("{sign} {name:<width$}  {:<16}  {time:>8}{cost}", held(case))
         };
-        row.trim_end().to_owned() + "\n"
+        let mut row = row.trim_end().to_owned() + "\n";
+        // Those of a scenario that failed are listed with what failed.
+        if case.passes(self.min_pass) {
+            let warnings = case.trials.first().map_or(&[][..], |trial| &trial.warnings);
+            row.extend(warnings.iter().map(|warning| self.warning(warning)));
+        }
+        row
     }
 
     /// What a scenario expected and did not get, and how to look at the run.
@@ -125,8 +143,12 @@ impl TextReport {
         let sign = self.paint.role(StyleRole::Failed, self.paint.glyph(Glyph::Failed));
         let name = self.paint.role(StyleRole::Strong, &visible_within(&case.name, NAME_CHARS));
         let mut text = format!("{sign} {name}\n");
-        let failures = case.failures();
-        for failure in &failures {
+        let failed = case.trials.iter().find(|trial| !trial.passed());
+        // What may be the cause comes before what it led to.
+        for warning in failed.into_iter().flat_map(|trial| &trial.warnings) {
+            text.push_str(&self.warning(warning));
+        }
+        for failure in &case.failures() {
             text.push_str(&self.failed_expectation(case, failure));
         }
         let stopped = case.trials.iter().find(|trial| !trial.passed()).map(|trial| {
@@ -139,7 +161,7 @@ impl TextReport {
             };
             (one_line(&format!("{reason}{why}")), one_line(&shows))
         });
-        let notes = case.trials.iter().find(|trial| !trial.passed()).map(|trial| &trial.notes);
+        let notes = failed.map(|trial| &trial.notes);
         if let Some((ended, shows)) = stopped {
             text.push_str(&format!("    the run ended with {ended}\n"));
             for note in notes.into_iter().flatten() {
@@ -148,6 +170,11 @@ impl TextReport {
             text.push_str(&format!("    {}\n", self.paint.role(StyleRole::Dim, &shows)));
         }
         text
+    }
+
+    fn warning(&self, text: &str) -> String {
+        let sign = self.paint.role(StyleRole::Retry, self.paint.glyph(Glyph::Alert));
+        format!("    {sign} {}\n", one_line(text))
     }
 
     fn failed_expectation(&self, case: &CaseResult, failure: &FailedExpectation<'_>) -> String {
@@ -180,8 +207,8 @@ impl TextReport {
     }
 
     fn summary(&self, results: &TestResults) -> String {
-        let all = results.cases.len();
-        let failed = results.failed().count();
+        let all = results.cases.len() + results.not_started.len();
+        let failed = results.failed().count() + results.not_started.len();
         let runs: usize = results.cases.iter().map(|case| case.trials.len()).sum();
         let took = format::duration_text(self.started.elapsed());
         let (word, role) = match failed {

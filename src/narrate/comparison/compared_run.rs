@@ -25,7 +25,7 @@ pub struct ComparedRun {
     pub model: String,
     /// The stop reason; `None`: it has not ended.
     pub stop_reason: Option<String>,
-    /// What it came to, or how far it is, in a few words.
+    /// Its result, or its progress, in a few words.
     #[serde(skip)]
     pub result: String,
     /// Number of its events.

@@ -3,8 +3,7 @@
 
 use ratatui::layout::Rect;
 
-use super::draw::results::fields_width;
-use super::results::{ResultEntry, result_entries, result_rows};
+use super::results::{ResultEntry, fields_width, result_entries, result_rows};
 use super::subject::{TaskSubject, call_of, subject_of};
 use super::task::task_document;
 use super::waterfall::{self, WaterfallRow};

@@ -105,6 +105,15 @@ impl KnownNames<'_> {
     fn wrong_names(&self, condition: &Condition) -> Vec<(String, String)> {
         let names = condition.run_names();
         let wrong = names.into_iter().filter_map(|(function, name)| match function {
+            // Roles are not called as tools are; what they say is among the events.
+            RunFunction::Calls if self.actors.contains(&name) && !self.tools.contains(&name) => {
+                let what = format!("`{name}` is not a tool, but a role, worker or agent");
+                let help = format!(
+                    "write order(\"{name}\", \"…\") for who comes first, or look for it in \
+                     outcome or events"
+                );
+                Some((what, help))
+            }
             RunFunction::Calls => self.wrong(name, "a tool", &self.tools),
             RunFunction::Order if self.actors.is_empty() => {
                 let what = format!("the pattern {} has no roles, workers or agents", self.own.name);

@@ -339,7 +339,7 @@ record! {
         reply: Positioned<FreeTable> = optional,
         /// The reply as text, sent unchanged.
         raw: StringField = optional,
-        /// The reply as text, sent unchanged.
+        /// The reply as text. `{{input}}` and `{{facts.NAME}}` are filled in.
         text: StringField = optional,
         /// The tools that an agent calls in this reply.
         calls: Positioned<BoundedList<Positioned<CallTable>, 1, 64>> = optional,

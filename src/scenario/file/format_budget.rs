@@ -26,7 +26,8 @@ record! {
         /// Maximum cost of the run in US dollars, estimated from prices. Each call first reserves
         /// its estimate.
         max_cost_usd: Positioned<Dollars> = optional,
-        /// Collaboration: how many go votes are needed for a go.
+        /// Collaboration: how many go votes make a `go`, or a `go_with_caution` where somebody says caution.
+        /// Two blocks make a `no_go`; one block, or fewer votes, lead to the next round.
         min_go_votes: Positioned<IntegerField<1, 64>> = default(Positioned::not_in_file(IntegerField(2))),
         /// Orchestrator: maximum number of tasks in a plan.
         max_tasks: IntegerField<1, 100_000> = default(IntegerField(4)),

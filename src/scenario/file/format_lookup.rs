@@ -17,7 +17,8 @@ record! {
     /// Searches for sources: in a folder of documents, or with an endpoint that returns JSON.
     struct SearchTable rule json!({ "oneOf": [{ "required": ["folder"] }, { "required": ["url"] }] }) => {
         /// A folder of documents: Markdown, HTML, text, PDF. Empty: the shipped corpus. `{{input}}`
-        /// is filled in, and ~/ is the home directory.
+        /// is filled in, and ~/ is the home directory. A relative path begins in the folder in which
+        /// roundtable is started.
         folder: StringField = optional,
         /// The base URL of the folder's files. Without it the first folder in a file's path is its
         /// host, as in a mirror of the web.

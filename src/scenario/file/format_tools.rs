@@ -328,7 +328,8 @@ words! { HttpMethod:
 record! {
     /// A program that implements a tool: JSON on its standard input, JSON on its standard output.
     struct CommandTable => {
-        /// The program; it is looked up in PATH unless it contains a slash.
+        /// The program; it is looked up in PATH unless it contains a slash. A relative path begins in the
+        /// folder in which roundtable is started.
         program: NonBlankString = needed,
         /// Its arguments. The arguments of a call are never among them.
         args: BoundedList<StringField, 0, 200> = default(BoundedList(Vec::new())),

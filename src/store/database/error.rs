@@ -1,5 +1,7 @@
 //! What can be wrong with the database.
 
+use rusqlite::ErrorCode;
+
 /// Why a database cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -23,6 +25,17 @@ pub enum OpenError {
     /// The file system's error.
     #[error("{0}")]
     File(#[from] std::io::Error),
+}
+
+impl OpenError {
+    /// Whether another process has the file at the moment.
+    pub(super) fn is_busy(&self) -> bool {
+        let code = match self {
+            Self::Database(error) => error.sqlite_error_code(),
+            Self::Newer { .. } | Self::Foreign | Self::File(_) => None,
+        };
+        matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
 }
 
 /// A database that cannot be read or written at the moment.

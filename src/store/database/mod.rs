@@ -18,7 +18,8 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -46,6 +47,22 @@ struct Shared {
     is_local: bool,
 }
 
+/// Repeats a step of opening as long as another process has the file, at most [`BUSY`]. SQLite itself
+/// does not wait where two would wait for each other, as when both turn a new file into one with a WAL.
+fn when_free<T, E: Into<OpenError>>(
+    mut step: impl FnMut() -> Result<T, E>,
+) -> Result<T, OpenError> {
+    /// Time between two attempts.
+    const PAUSE: Duration = Duration::from_millis(5);
+    let began = Instant::now();
+    loop {
+        match step().map_err(Into::into) {
+            Err(error) if error.is_busy() && began.elapsed() < BUSY => thread::sleep(PAUSE),
+            result => return result,
+        }
+    }
+}
+
 impl Database {
     /// Opens the database; creates it (mode 0600) and its folder (0700) if they are missing.
     ///
@@ -62,10 +79,10 @@ impl Database {
         connection.busy_timeout(BUSY)?;
         // On a network file system processes of other machines cannot share a WAL.
         let journal = if is_local { "WAL" } else { "DELETE" };
-        connection.pragma_update(None, "journal_mode", journal)?;
+        when_free(|| connection.pragma_update(None, "journal_mode", journal))?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        schema::prepare(&mut connection)?;
+        when_free(|| schema::prepare(&mut connection))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let owner = Owner::new(&folder.join("owners"))?;
         let writer = Writer::start(connection)?;

@@ -315,7 +315,9 @@ fn folder_error(folder: &Path, error: &io::Error) -> String {
     let shown = visible_within(&folder.display().to_string(), PATH_CHARS);
     match error.kind() {
         io::ErrorKind::NotFound => {
-            format!("folder {shown} not found: create it, or choose another one")
+            let place = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+            let place = visible_within(&place.display().to_string(), 300);
+            format!("folder {place} not found: create it, or choose another one")
         }
         io::ErrorKind::NotADirectory => {
             format!("{shown} is not a folder: give the folder that contains it")

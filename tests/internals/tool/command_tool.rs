@@ -148,7 +148,7 @@ async fn a_program_that_is_not_there_is_told_with_what_to_do() {
             "no-such-program-here",
             "program no-such-program-here not found: install it, or give its full path",
         ),
-        ("/no/such", "program /no/such not found: install it, or give its full path"),
+        ("/no/such", "program /no/such not found: there is no /no/such"),
     ] {
         let failure = fail(&tool(spec(program, &[], &[]))).await;
         assert_eq!(failure, (FailureClass::Tool, says.to_owned()));

@@ -10,7 +10,8 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::event::world::World;
 use crate::panes::orchestrator::results::{
-    GAP, ResultEntry, ResultField, result_entries, result_fields, result_rows,
+    GAP, LEAD, ResultEntry, ResultField, fields_width, name_width, result_entries, result_fields,
+    result_rows,
 };
 use crate::panes::orchestrator::view::OrchestratorView;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
@@ -20,22 +21,6 @@ use crate::ui::cx::DrawContext;
 use crate::ui::table;
 use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
-
-/// Widest name of a result: columns of a task's id and its section.
-const NAME: u16 = 16;
-
-/// Columns before the name: a mark or a state, and a blank.
-const LEAD: u16 = 3;
-
-/// Columns of a name in a pane of this width.
-fn name_width(width: u16) -> u16 {
-    NAME.min(width / 3)
-}
-
-/// Columns that the fields of a result have in a pane of this width.
-pub(crate) fn fields_width(width: u16) -> u16 {
-    width.saturating_sub(LEAD + name_width(width) + 2)
-}
 
 /// Draws the pane.
 pub(crate) fn render(

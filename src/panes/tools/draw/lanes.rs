@@ -131,8 +131,7 @@ pub(crate) fn request_rates(
     let rate = |nth| {
         let until = track.column_end(nth);
         let since = std::mem::replace(&mut from, until);
-        let window = window(data, tool, since, until, now);
-        window.map_or(0, |window| (window.request_rate() * 1e3) as u32)
+        window(data, tool, since, until, now).map_or(0, |it| (it.request_rate() * 1e3) as u32)
     };
     (0..columns).map(rate).collect()
 }
