@@ -27,8 +27,8 @@ pub fn time_in_run(time: Duration) -> String {
 /// A moment on an axis, precise enough that two marks at this distance differ.
 pub fn axis_time(time: Duration, apart: Duration) -> String {
     match apart.as_millis() {
-        0..100 => duration_text(time),
-        100..1_000 => time_in_run(time),
+        1..100 => duration_text(time),
+        0 | 100..1_000 => time_in_run(time),
         _ => clock(time),
     }
 }
