@@ -2,6 +2,7 @@
 //! and the tasks; and which rows of the pane each of them takes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
@@ -36,7 +37,7 @@ pub(crate) fn fields_width(width: u16) -> u16 {
 
 /// One of the results.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ResultEntry<'a> {
+pub(crate) enum ResultEntry<'a> {
     /// The level that the results add up to, and the name of that field.
     Level(&'a str, &'a Value),
     /// A section of the aggregate that is not the result of a task.
@@ -48,27 +49,57 @@ pub enum ResultEntry<'a> {
 /// A field of a result in words; the name is empty where there is none.
 pub(crate) type ResultField<'a> = (&'a str, String);
 
-/// The results of the shown world in their order.
-pub fn result_entries(run: &RunData) -> Vec<ResultEntry<'_>> {
-    run.shown().orchestrator().map(entries).unwrap_or_default()
+/// The results of a run in their order: the level, the sections of no task, and the tasks.
+pub(crate) struct RunResults<'a> {
+    orchestrator: Option<&'a Orchestrator>,
+    /// The level and the sections.
+    head: Vec<ResultEntry<'a>>,
 }
 
-fn entries(orchestrator: &Orchestrator) -> Vec<ResultEntry<'_>> {
-    let plan = &*orchestrator.plan;
-    let mut entries = Vec::with_capacity(orchestrator.tasks.len() + 1);
-    let owners = &orchestrator.section_tasks;
+impl<'a> RunResults<'a> {
+    /// The results of the shown world.
+    pub fn of(run: &'a RunData) -> Self {
+        let orchestrator = run.shown().orchestrator();
+        Self { orchestrator, head: orchestrator.map(head).unwrap_or_default() }
+    }
+
+    fn tasks(&self) -> &'a [Arc<TaskRow>] {
+        self.orchestrator.map_or(&[], |it| &it.tasks)
+    }
+
+    /// Number of the results.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.tasks().len()
+    }
+
+    /// The place of a task's result, by the task's index in the plan.
+    pub fn place_of(&self, task: usize) -> usize {
+        self.head.len() + task
+    }
+
+    /// The result at a place.
+    pub fn get(&self, place: usize) -> Option<ResultEntry<'a>> {
+        let Some(task) = place.checked_sub(self.head.len()) else {
+            return self.head.get(place).cloned();
+        };
+        let orchestrator = self.orchestrator?;
+        let row = orchestrator.tasks.get(task)?;
+        let section = orchestrator.section_tasks.iter().position(|it| *it == Some(task));
+        let section = section.and_then(|at| orchestrator.plan.sections.get(at));
+        Some(ResultEntry::Task(task, row, section.map(String::as_str)))
+    }
+}
+
+fn head(orchestrator: &Orchestrator) -> Vec<ResultEntry<'_>> {
+    let (plan, mut head) = (&*orchestrator.plan, Vec::new());
     if let Some(aggregate) = &orchestrator.aggregate {
         let value = |name: &str| aggregate.get(name).unwrap_or(&Value::Null);
-        entries.push(ResultEntry::Level(&plan.level, value(&plan.level)));
-        let own = plan.sections.iter().zip(owners).filter(|(_, owner)| owner.is_none());
-        entries.extend(own.map(|(name, _)| ResultEntry::Section(name, value(name))));
+        head.push(ResultEntry::Level(&plan.level, value(&plan.level)));
+        let sections = plan.sections.iter().zip(&orchestrator.section_tasks);
+        let own = sections.filter(|(_, task)| task.is_none());
+        head.extend(own.map(|(name, _)| ResultEntry::Section(name, value(name))));
     }
-    let section = |task: usize| owners.iter().position(|owner| *owner == Some(task));
-    entries.extend(orchestrator.tasks.iter().enumerate().map(|(task, row)| {
-        let section = section(task).and_then(|at| plan.sections.get(at));
-        ResultEntry::Task(task, row, section.map(String::as_str))
-    }));
-    entries
+    head
 }
 
 /// What is shown of a result. Empty where there is nothing to show.
@@ -86,22 +117,27 @@ pub(crate) fn result_fields<'a>(entry: &ResultEntry<'a>) -> Vec<ResultField<'a>>
     }
 }
 
-/// The rows of a pane: for each, the index of its result and the fields of that result on it.
+/// A row of the pane: the place of its result, the result, and which fields of it are on the row.
+pub(crate) type ResultRow<'a> = (usize, ResultEntry<'a>, Range<usize>);
+
+/// The rows of a pane of this size.
 ///
 /// Each result has as many rows as it needs, or the most that leave room for all of them. Where there is
 /// not a row for each, the window that has the result `shown` in it is taken.
-pub(crate) fn result_rows(
-    entries: &[ResultEntry<'_>],
+pub(crate) fn result_rows<'a>(
+    results: &RunResults<'a>,
     shown: usize,
     width: u16,
     rows: usize,
-) -> Vec<(usize, Range<usize>)> {
-    if entries.len() <= rows {
+) -> Vec<ResultRow<'a>> {
+    let count = results.len();
+    if count <= rows {
+        let entries: Vec<_> = (0..count).filter_map(|at| results.get(at)).collect();
         let fields: Vec<_> = entries.iter().map(result_fields).collect();
         for most in (2..=MOST_ROWS).rev() {
-            let each = fields.iter().enumerate().flat_map(|(at, fields)| {
+            let each = entries.iter().zip(&fields).enumerate().flat_map(|(at, (entry, fields))| {
                 let rows = wrapped(fields, usize::from(width), most);
-                rows.into_iter().map(move |fields| (at, fields))
+                rows.into_iter().map(move |fields| (at, entry.clone(), fields))
             });
             let wrapped: Vec<_> = each.collect();
             if wrapped.len() <= rows {
@@ -109,8 +145,9 @@ pub(crate) fn result_rows(
             }
         }
     }
-    let top = window_start(shown, entries.len(), rows);
-    (top..entries.len().min(top + rows)).map(|at| (at, 0..usize::MAX)).collect()
+    let top = window_start(shown, count, rows);
+    let window = top..count.min(top + rows);
+    window.filter_map(|at| Some((at, results.get(at)?, 0..usize::MAX))).collect()
 }
 
 /// Breaks fields into at most so many rows; the last row has all that is left.

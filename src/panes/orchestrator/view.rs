@@ -3,7 +3,7 @@
 
 use ratatui::layout::Rect;
 
-use super::results::{ResultEntry, fields_width, result_entries, result_rows};
+use super::results::{ResultEntry, RunResults, fields_width, result_rows};
 use super::subject::{TaskSubject, call_of, subject_of};
 use super::task::task_document;
 use super::waterfall::{self, WaterfallRow};
@@ -72,10 +72,7 @@ impl OrchestratorView {
                 _ => return 0,
             },
         };
-        let entries = result_entries(run);
-        let of_task =
-            |entry: &ResultEntry<'_>| matches!(entry, ResultEntry::Task(at, ..) if *at == task);
-        entries.iter().position(of_task).unwrap_or(0)
+        RunResults::of(run).place_of(task)
     }
 
     /// Whether the details of the subject are a document rather than a text.
@@ -218,11 +215,10 @@ impl RunView for OrchestratorView {
                 }
             }
             Pane::Third => {
-                let (entries, shown) = (result_entries(run), self.shown_result(run));
+                let (results, shown) = (RunResults::of(run), self.shown_result(run));
                 let width = fields_width(area.width);
-                let rows = result_rows(&entries, shown, width, usize::from(area.height));
-                let entry = rows.get(line).and_then(|(at, _)| entries.get(*at));
-                if let Some(ResultEntry::Task(task, ..)) = entry {
+                let rows = result_rows(&results, shown, width, usize::from(area.height));
+                if let Some((_, ResultEntry::Task(task, ..), _)) = rows.get(line) {
                     self.select_row(Some(WaterfallRow::Task(*task)));
                 }
             }

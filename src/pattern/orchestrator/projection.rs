@@ -7,7 +7,7 @@ pub use rows::{AttemptBar, AttemptEnd, TaskRow, TaskState};
 
 use rows::close_attempt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -41,7 +41,8 @@ pub struct Orchestrator {
     pub running: u32,
     /// The combined results.
     pub aggregate: Option<Arc<Value>>,
-    /// For each section of the aggregate, the index of the task whose result it is, if there is one.
+    /// The task that produced each section of the aggregate, as its index in the plan. `None`: no
+    /// task, several, or one that stands for an earlier section.
     pub section_tasks: Vec<Option<usize>>,
     /// Tasks whose result was replaced by a later one of the same worker.
     pub overwritten: Vec<TaskId>,
@@ -78,13 +79,23 @@ impl Orchestrator {
         self.tasks.iter().filter(|row| row.state == state).count()
     }
 
-    /// For each section, the last task that has its value as the result.
+    /// The task that produced each section: the last one with its value as the result. Where workers
+    /// have the same result, it is that of the worker with the section's name.
     fn tasks_of_sections(&self, aggregate: &Value) -> Vec<Option<usize>> {
-        let task_of = |section: &String| {
+        let mut taken = BTreeSet::new();
+        let mut task_of = |section: &String| {
             let value = aggregate.get(section)?;
-            self.tasks.iter().rposition(|row| row.result.as_deref() == Some(value))
+            let tasks = self.tasks.iter().enumerate().rev();
+            let same: Vec<_> =
+                tasks.filter(|(_, row)| row.result.as_deref() == Some(value)).collect();
+            let worker = |(_, row): &(usize, &Arc<TaskRow>)| row.task.worker.clone();
+            let last = same.first()?;
+            let named = same.iter().find(|it| worker(it).as_str() == section);
+            let is_one = same.iter().all(|it| worker(it) == worker(last));
+            let (task, _) = named.or(is_one.then_some(last))?;
+            taken.insert(*task).then_some(*task)
         };
-        self.plan.sections.iter().map(task_of).collect()
+        self.plan.sections.iter().map(&mut task_of).collect()
     }
 
     /// Number of tasks that have ended.

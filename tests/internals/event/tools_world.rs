@@ -135,6 +135,14 @@ impl Log {
         self.put(call, EventKind::CallAnswered { attempts: 1 });
     }
 
+    /// A call that is answered after so many milliseconds.
+    fn answered_call(&mut self, ms: u64) {
+        let call = self.call(1, 0);
+        let attempt = self.attempt(call, 1);
+        self.ms += ms;
+        self.answer(attempt, call);
+    }
+
     fn fail(&mut self, attempt: SpanId, failed: Box<AttemptFailed>) {
         self.put(attempt, EventKind::AttemptFailed(failed));
     }
@@ -171,18 +179,12 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
 #[test]
 fn a_tool_over_time_leaves_out_the_pauses() {
     let mut log = Log::new(AlertLimits::default());
-    let request = |log: &mut Log| {
-        let call = log.call(1, 0);
-        let attempt = log.attempt(call, 1);
-        log.ms += 100;
-        log.answer(attempt, call);
-    };
-    request(&mut log);
+    log.answered_call(100);
     log.put(SpanId::RUN, EventKind::Paused { at: Vec::new() });
     log.ms += 20 * 3_600_000;
     log.put(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 72_000_000 });
     for _ in 0..9 {
-        request(&mut log);
+        log.answered_call(100);
     }
     let at = |ms: u64| Elapsed(ms * 1_000);
     let tools = &log.vendor().timeline;

@@ -276,6 +276,26 @@ async fn the_later_of_two_results_of_one_worker_counts() {
     assert_eq!(orchestrator.overwritten.iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["t1"]);
 }
 
+/// The pane of the results shows a section in the row of its task, so it has to be the right one.
+#[tokio::test(start_paused = true)]
+async fn a_section_belongs_to_the_task_that_produced_it() {
+    let both = || told(|_| async { Ok(json!({ "ok": true })) }.boxed()).0;
+    let tasks = [("t1", "sales", true), ("t2", "money", true), ("t3", "sales", true)];
+    let owners = async |sections: &str| {
+        let text = format!("{HEAD}{}", plans(&tasks));
+        let text = text.replace("sales = \"sales\"\nmoney = \"money\"\n", sections);
+        let scenario = read(&text, &[]);
+        let run = engine().start(with(&scenario, vec![("sales", both()), ("money", both())]));
+        world(&run).await.orchestrator().expect("an orchestrator").section_tasks.clone()
+    };
+    let named = "sales = \"sales\"\nmoney = \"money\"\n";
+    assert_eq!(owners(named).await, [Some(2), Some(1), None], "equal, so the names decide");
+    let others = "sold = \"sales\"\nmoney = \"money\"\n";
+    assert_eq!(owners(others).await, [None, Some(1), None], "it could be that of either");
+    let twice = "money = \"money\"\npaid = \"money\"\n";
+    assert_eq!(owners(twice).await, [Some(1), None, None], "a task stands for one section");
+}
+
 #[tokio::test(start_paused = true)]
 async fn max_parallel_changes_while_tasks_are_out() {
     let names: Vec<String> = (1..=8).map(|nth| format!("t{nth}")).collect();

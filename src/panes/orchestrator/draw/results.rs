@@ -10,7 +10,7 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::event::world::World;
 use crate::panes::orchestrator::results::{
-    GAP, LEAD, ResultEntry, ResultField, fields_width, name_width, result_entries, result_fields,
+    GAP, LEAD, ResultEntry, ResultField, RunResults, fields_width, name_width, result_fields,
     result_rows,
 };
 use crate::panes::orchestrator::view::OrchestratorView;
@@ -32,8 +32,9 @@ pub(crate) fn render(
 ) {
     let world = data.shown();
     let dim = cx.theme.style(StyleRole::Dim);
-    let entries = result_entries(data);
-    if entries.is_empty() {
+    let results = RunResults::of(data);
+    let count = results.len();
+    if count == 0 {
         let text = match world.orchestrator().and_then(|it| it.refused.as_ref()) {
             Some(_) => "The plan was refused, so there are no tasks. 2 shows why.",
             None if world.progress.is_live() => "No results yet: the plan comes first.",
@@ -43,17 +44,16 @@ pub(crate) fn render(
         return;
     }
     let rows = usize::from(area.height);
-    let shown = result_rows(&entries, view.shown_result(data), fields_width(area.width), rows);
-    for (nth, (at, fields)) in shown.iter().enumerate() {
-        let entry = &entries[*at];
+    let shown = result_rows(&results, view.shown_result(data), fields_width(area.width), rows);
+    for (nth, (at, entry, fields)) in shown.iter().enumerate() {
         let is_first = nth == 0 || shown[nth - 1].0 != *at;
         let row = Rect { width: area.width.saturating_sub(1), ..line(area, nth as u16) };
         let mut pen = head(view, data, cx, row, entry, is_first, buf);
         put_fields(cx, world, &mut pen, entry, fields.clone());
     }
-    if entries.len() > rows && rows > 0 && area.width > 20 {
-        let first = shown.first().map_or(0, |(at, _)| *at);
-        let text = format!(" {}", table::range(first, rows, entries.len()));
+    if count > rows && rows > 0 && area.width > 20 {
+        let first = shown.first().map_or(0, |(at, ..)| *at);
+        let text = format!(" {}", table::range(first, rows, count));
         let width = text.len() as u16;
         let at = line(area, area.height - 1);
         let at = Rect { x: at.right() - width, width, ..at };
