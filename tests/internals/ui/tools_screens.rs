@@ -2,7 +2,8 @@
 
 use crate::app::KeyCode;
 use crate::app::state::DisplaySettings;
-use crate::event::kind::{BreakerCause, BreakerStage};
+use crate::event::kind::{BreakerCause, BreakerStage, Initiator};
+use crate::event::{EventKind, SpanId};
 use crate::support::facts::tools::{self, ToolFacts};
 use crate::support::screen::{Dash, shipped};
 
@@ -112,6 +113,25 @@ fn the_lanes_show_the_past_and_nothing_after_the_playhead() {
     let (_, after) = before.split_once('┃').expect("a playhead");
     assert!(!after.contains('─'), "{past}");
     assert!(lane(&past, "errors").chars().count() > 0);
+}
+
+#[test]
+fn the_lanes_go_on_after_a_long_pause() {
+    let mut facts = ToolFacts::storm(true);
+    for nth in 0..8 {
+        if nth == 4 {
+            facts.add(SpanId::RUN, EventKind::Paused { at: Vec::new() }).after(20 * 3_600_000);
+            facts
+                .add(SpanId::RUN, EventKind::Resumed { by: Initiator::You, paused_ms: 72_000_000 });
+        }
+        let key = facts.step(nth + 1, 1, "vendor");
+        facts.attempt(&key).after(500).answers(&key, serde_json::json!({ "ok": true }));
+    }
+    let screen = dash(120, 36, &facts).screen();
+    let requests: Vec<char> = lane(&screen, "requests/s").chars().collect();
+    let drawn = |cells: &[char]| cells.iter().filter(|it| ('⠁'..='⣿').contains(*it)).count();
+    let (first, second) = requests.split_at(requests.len() / 2);
+    assert!(drawn(first) > 3 && drawn(second) > 3, "{screen}");
 }
 
 /// The row of a lane, without the pane beside it.
