@@ -49,10 +49,11 @@ fn filtered(facts: usize) -> RunPage {
 /// The page with its playhead in the middle of the log.
 fn scrubbed(facts: usize) -> RunPage {
     let mut page = page(facts);
+    // At the moment of the last event: until now there was no time after it.
     page.on_mouse(
         Mouse { kind: MouseKind::Down, col: 100, row: SIZE.rows - 4 },
         SIZE,
-        Duration::from_secs(60),
+        Duration::ZERO,
     );
     assert!(page.is_scrubbed());
     page

@@ -67,7 +67,8 @@ pub struct Bus(Arc<Log>);
 
 struct Log {
     clock: Clock,
-    started: Instant,
+    /// The moment of its first event. A recorded one begins when it is made.
+    started: OnceLock<Instant>,
     tail: Mutex<Tail>,
     held: Arc<HeldBytes>,
     spans: AtomicU32,
@@ -161,12 +162,12 @@ impl Default for Bus {
 }
 
 impl Bus {
-    /// An empty log without limits. Its clock starts now.
+    /// An empty log without limits. Its clock starts with the first event.
     pub fn new() -> Self {
         Self::with_limits(LogLimits::default())
     }
 
-    /// An empty log with these limits. It begins now, by tokio's clock.
+    /// An empty log with these limits. It begins with its first event, by tokio's clock.
     pub fn with_limits(bounds: LogLimits) -> Self {
         Self::build(bounds, Clock::real(), 1, None)
     }
@@ -196,7 +197,7 @@ impl Bus {
 
     fn build(bounds: LogLimits, clock: Clock, next_span: u32, replay: Option<Replay>) -> Self {
         let bus = Self(Arc::new(Log {
-            started: clock.now(),
+            started: if replay.is_some() { clock.now().into() } else { OnceLock::new() },
             clock,
             tail: Mutex::new(Tail {
                 len: 0,
@@ -331,7 +332,8 @@ impl Bus {
 
     /// Time since the start of the log, pauses included.
     pub fn now(&self) -> Elapsed {
-        Elapsed::from_duration(self.0.clock.since(self.0.started))
+        let started = *self.0.started.get_or_init(|| self.0.clock.now());
+        Elapsed::from_duration(self.0.clock.since(started))
     }
 
     /// The clock of the run.

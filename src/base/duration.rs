@@ -7,8 +7,8 @@ pub fn duration_text(time: Duration) -> String {
     let micros = time.as_micros();
     let seconds = time.as_secs();
     match micros {
-        0 => "0s".to_owned(),
-        1..1_000 => format!("0.{}ms", micros / 100),
+        0..100 => "0s".to_owned(),
+        100..1_000 => format!("0.{}ms", micros / 100),
         1_000..100_000 => format!("{}ms", micros / 1_000),
         100_000..1_000_000 => format!("0.{:02}s", micros / 10_000),
         1_000_000..60_000_000 => format!("{seconds}.{}s", time.subsec_millis() / 100),

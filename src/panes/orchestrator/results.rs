@@ -122,8 +122,8 @@ pub(crate) type ResultRow<'a> = (usize, ResultEntry<'a>, Range<usize>);
 
 /// The rows of a pane of this size.
 ///
-/// Each result has as many rows as it needs, or the most that leave room for all of them. Where there is
-/// not a row for each, the window that has the result `shown` in it is taken.
+/// Each result has a row, and the rows that are left go to the results that need more, in turns. Where
+/// there is not a row for each, the window that has the result `shown` in it is taken.
 pub(crate) fn result_rows<'a>(
     results: &RunResults<'a>,
     shown: usize,
@@ -131,23 +131,35 @@ pub(crate) fn result_rows<'a>(
     rows: usize,
 ) -> Vec<ResultRow<'a>> {
     let count = results.len();
-    if count <= rows {
-        let entries: Vec<_> = (0..count).filter_map(|at| results.get(at)).collect();
-        let fields: Vec<_> = entries.iter().map(result_fields).collect();
-        for most in (2..=MOST_ROWS).rev() {
-            let each = entries.iter().zip(&fields).enumerate().flat_map(|(at, (entry, fields))| {
-                let rows = wrapped(fields, usize::from(width), most);
-                rows.into_iter().map(move |fields| (at, entry.clone(), fields))
-            });
-            let wrapped: Vec<_> = each.collect();
-            if wrapped.len() <= rows {
-                return wrapped;
+    if count > rows {
+        let top = window_start(shown, count, rows);
+        let window = top..count.min(top + rows);
+        return window.filter_map(|at| Some((at, results.get(at)?, 0..usize::MAX))).collect();
+    }
+    let entries: Vec<_> = (0..count).filter_map(|at| results.get(at)).collect();
+    let fields: Vec<_> = entries.iter().map(result_fields).collect();
+    let width = usize::from(width);
+    let needs: Vec<_> = fields.iter().map(|it| wrapped(it, width, MOST_ROWS).len()).collect();
+    let parts = entries.iter().zip(&fields).zip(shares(&needs, rows)).enumerate();
+    let each = parts.flat_map(|(at, ((entry, fields), most))| {
+        let rows = wrapped(fields, width, most);
+        rows.into_iter().map(move |fields| (at, entry.clone(), fields))
+    });
+    each.collect()
+}
+
+/// The rows of each result: one, and then one more in turns as long as it needs more and some are left.
+fn shares(needs: &[usize], rows: usize) -> Vec<usize> {
+    let mut shares = vec![1; needs.len()];
+    let mut left = rows.saturating_sub(needs.len());
+    for turn in 2..=MOST_ROWS {
+        for (share, need) in shares.iter_mut().zip(needs) {
+            if *need >= turn && left > 0 {
+                (*share, left) = (turn, left - 1);
             }
         }
     }
-    let top = window_start(shown, count, rows);
-    let window = top..count.min(top + rows);
-    window.filter_map(|at| Some((at, results.get(at)?, 0..usize::MAX))).collect()
+    shares
 }
 
 /// Breaks fields into at most so many rows; the last row has all that is left.
@@ -172,6 +184,20 @@ fn wrapped(fields: &[ResultField<'_>], width: usize, most: usize) -> Vec<Range<u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_left_go_to_those_that_need_them_in_turns() {
+        let table: [(&[usize], usize, &[usize]); 5] = [
+            (&[1, 2, 3], 3, &[1, 1, 1]),
+            (&[1, 2, 3], 5, &[1, 2, 2]),
+            (&[1, 2, 3], 9, &[1, 2, 3]),
+            (&[4, 1, 4], 6, &[3, 1, 2]),
+            (&[], 6, &[]),
+        ];
+        for (needs, rows, expected) in table {
+            assert_eq!(shares(needs, rows), expected, "{needs:?} in {rows}");
+        }
+    }
 
     #[test]
     fn fields_are_wrapped_between_two_and_the_last_row_has_the_rest() {

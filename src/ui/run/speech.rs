@@ -55,10 +55,10 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let words = words(world);
     let far = words.and_then(|words| words.reached());
     let far = far.unwrap_or_else(|| format::count_noun(world.tally.calls, "call"));
-    let mut after = format!("{far}, {}", took_ms(closed.elapsed_ms));
-    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
-        after.push_str(&format!(", {}", format::estimate(cost, cx.glyphs)));
-    }
+    let cost = world.cost_usd().filter(|cost| *cost > 0.0);
+    let cost = cost.map(|cost| format::estimate(cost, cx.glyphs));
+    let mut figures: Vec<String> =
+        [far, took_ms(closed.elapsed_ms)].into_iter().chain(cost).collect();
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.phrase(), sign.style);
     if closed.reason.is_success() {
@@ -74,14 +74,19 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             pen.space(3).put("degraded", theme.style(StyleRole::Retry));
         }
         // Without rounds the header already shows the progress.
-        if decides || pen.fits(columns(&after) + 3) {
-            pen.space(3).put(&after, dim);
+        let fits = |pen: &Pen<'_>, figures: &[String]| pen.fits(columns(&figures.join(", ")) + 3);
+        while figures.len() > 1 && !fits(&pen, &figures) {
+            figures.pop();
+        }
+        if decides || fits(&pen, &figures) {
+            pen.space(3).put(&figures.join(", "), dim);
         }
         return;
     }
     if let Some(phase) = &closed.phase {
         pen.put("  in ", dim).put(phase, theme.style(StyleRole::Text));
     }
+    let after = figures.join(", ");
     let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
     match decision {
         Some(decision) => {
