@@ -319,6 +319,8 @@ mod tests {
             "outcome.final_decison == 'go'",
             "outcome.rounds_used",
             "has(outcome.error)",
+            "!events.exists(e, e.kind == 'round.closed')",
+            "events.all(e, e.kind != 'round.closed')",
         ];
         let results = results("checkout-launch", &rows).await;
         let part = |part: &str, value: &str| (part.to_owned(), value.to_owned());
@@ -332,6 +334,19 @@ mod tests {
         assert!(matches!(&results[2].0, Verdict::Invalid(why) if why.contains("final_decison")));
         assert!(matches!(&results[3].0, Verdict::Invalid(why) if why.contains("int")));
         assert_eq!((&results[4].0, results[4].1[0].1.as_str()), (&Verdict::Fails, "false"));
+        // Of a list, the element that decides.
+        for (_, parts) in &results[5..] {
+            let (part, value) = &parts[0];
+            assert!(part.starts_with("events[") && value.contains("round.closed"), "{part}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_outcome_of_a_stopped_run_lacks_is_said_with_the_reason() {
+        let results = results("checkout-deadlock", &["outcome.rounds_used == 3"]).await;
+        let (part, value) = &results[0].1[0];
+        assert_eq!(part, "outcome.rounds_used");
+        assert!(value.starts_with("missing in the outcome of a run that was stopped; there are"));
     }
 
     #[tokio::test(start_paused = true)]

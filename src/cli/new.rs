@@ -62,7 +62,9 @@ fn start(args: &NewArgs) -> Result<Start, String> {
             }
             let Some(one) = shipped().iter().find(|it| it.name == from) else {
                 let help = suggest_name(from, shipped().iter().map(|it| it.name));
-                return Err(format!("{from} is not a shipped scenario; {help}"));
+                return Err(format!(
+                    "{from} is not a shipped scenario; {help}; roundtable scenarios lists them"
+                ));
             };
             (one.text, from.clone(), file.as_deref())
         }

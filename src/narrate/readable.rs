@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::big_integer::first_changed_integer;
 use crate::event::kind::ToolCall;
@@ -41,15 +41,17 @@ fn parsed(text: &str) -> Option<Value> {
 /// A value without brackets around it.
 pub(crate) fn top_text(value: &Value) -> String {
     match value {
-        Value::Object(fields) => {
-            let fields =
-                fields.iter().map(|(name, value)| format!("{name}: {}", value_text(value)));
-            fields.collect::<Vec<_>>().join(", ")
-        }
+        Value::Object(fields) => fields_text(fields),
         Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(", "),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// The fields of an object in one line.
+pub(crate) fn fields_text(fields: &Map<String, Value>) -> String {
+    let fields = fields.iter().map(|(name, value)| format!("{name}: {}", value_text(value)));
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 /// The end of a JSON text that is still being written, as far as it is there: a line for each value, with

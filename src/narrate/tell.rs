@@ -133,7 +133,7 @@ pub fn line_of<'a>(
             line.text = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
         }
         EventKind::AttemptAnswered(reply) if reply.result.is_some() => {
-            line.text = serde_json::to_string(&reply.result).unwrap_or_default().into();
+            line.text = reply.result.as_deref().map(top_text).unwrap_or_default().into();
         }
         EventKind::AttemptAnswered(reply) => {
             let mut what = format::bytes(reply.text.len() as u64);

@@ -110,6 +110,13 @@ pub(crate) fn condition_names(
     steps.into_iter().find(|(known, _)| *known == step).map_or(&[], |(_, names)| *names)
 }
 
+/// Names that only the conditions of the rows of a pattern may use: what differs from call to call.
+pub(crate) fn names_of_calls(own: &PatternRow) -> Vec<&'static str> {
+    let of_steps = own.steps.iter().flat_map(|(_, names)| *names);
+    let names = own.reply_names.iter().chain(of_steps).copied();
+    names.filter(|name| !["facts", "inputs", "goal"].contains(name)).collect()
+}
+
 /// The JSON schema of a scenario file, for editors: descriptions, allowed words, ranges, required
 /// keys, and which table belongs to which pattern.
 pub fn schema() -> Value {

@@ -42,6 +42,8 @@ fn suite(results: &TestResults, case: &CaseResult) -> TestSuite {
     suite.set_time(time);
     suite.add_property(("file", clean(&case.file).as_str()));
     suite.add_property(("runs", case.trials.len().to_string().as_str()));
+    // Runs that ask nothing outside are made in simulated time, and are not kept.
+    suite.add_property(("time", if case.is_kept { "real" } else { "simulated" }));
     let failures = case.failures();
     let failing = !results.passed(case);
     let expected = case.trials.first().map_or(&[][..], |trial| &trial.expectations);

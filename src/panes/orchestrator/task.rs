@@ -14,6 +14,7 @@ use crate::event::{Boundary, Elapsed, EventKind};
 use crate::narrate::event_line::failure_name;
 use crate::narrate::event_line_tool::{breaker_state, fallback_text};
 use crate::narrate::format;
+use crate::narrate::readable::fields_text;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
 use crate::pattern::orchestrator::plan::OrchestratorPlan;
@@ -103,7 +104,7 @@ fn add_task(
     if let Some(worker) = worker.filter(|worker| !worker.description.is_empty()) {
         document.field("", &worker.description);
     }
-    let args = serde_json::to_string(&*task.args).unwrap_or_default();
+    let args = fields_text(&task.args);
     document.field("args", if task.args.is_empty() { "none" } else { &args });
     if !row.args_hash.is_empty() {
         document.field("args hash", &row.args_hash);

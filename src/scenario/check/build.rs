@@ -49,6 +49,7 @@ pub(crate) fn scenario(
             })
             .collect(),
         facts: None,
+        when_names: Vec::new(),
     };
     let flags: Vec<Flag> = file
         .flags
@@ -68,7 +69,8 @@ pub(crate) fn scenario(
         file.facts.table.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
     });
     let spec = patterns::build(own.pattern, &file, &filling, cx);
-    let filling = TemplateScope { facts: Some(&facts), ..filling };
+    let when_names = patterns::names_of_calls(own);
+    let filling = TemplateScope { facts: Some(&facts), when_names, ..filling };
     let tools = build_tools::tools(&file, own, &filling, cx);
     let seated = build_models::seated(&file, own);
     let script = script::build(&file, own, &filling, cx);

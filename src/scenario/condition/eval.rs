@@ -25,20 +25,27 @@ pub(super) fn value<'v>(
     Evaluation { shown, budget, variables: Vec::new() }.value(node)
 }
 
-/// The first element for which the body of `all` does not hold, and its place. `None`: another kind of
-/// loop, all elements hold, or its list cannot be evaluated by itself.
-pub(super) fn first_that_fails<'v>(
+/// The first element that decides a loop, and its place: one for which the body of `all` does not hold,
+/// or that of `exists` does. `None`: another kind of loop, no element decides it, or its list cannot be
+/// evaluated by itself.
+pub(super) fn deciding_element<'v>(
     inner: &'v CelLoop,
     shown: &'v CelBindings,
 ) -> Option<(usize, CelValue<'v>)> {
-    let LoopKind::All = inner.kind else { return None };
+    let (name, decides) = match inner.kind {
+        LoopKind::All => ("all", false),
+        LoopKind::Exists => ("exists", true),
+        LoopKind::ExistsOne | LoopKind::Map(_) => return None,
+    };
     let mut budget = EvalBudget::default();
     let mut evaluation = Evaluation { shown, budget: &mut budget, variables: Vec::new() };
     let CelValue::List(list) = evaluation.value(&inner.range).ok()? else { return None };
     evaluation.variables.push(CelValue::Null);
     LoopItems::List(list, 0).enumerate().find(|(_, item)| {
         let set = evaluation.set_loop_variable(item.clone());
-        !matches!(set.and_then(|()| evaluation.eval_boolean(&inner.body, "all")), Ok(true))
+        let holds = set.and_then(|()| evaluation.eval_boolean(&inner.body, name));
+        // What cannot be evaluated decides `all`, too.
+        holds.map_or(!decides, |holds| holds == decides)
     })
 }
 

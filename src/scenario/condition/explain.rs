@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde_json::Value;
+
 use super::bindings::CelBindings;
 use super::budget::EvalBudget;
 use super::error::EvalError;
@@ -64,7 +66,7 @@ pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> 
 fn collect(node: &CelNode, shown: &CelBindings, parts: &mut Vec<ObservedPart>) {
     walk(node, &mut |node| {
         if let CelNode::Loop(inner) = node
-            && let Some((place, item)) = eval::first_that_fails(inner, shown)
+            && let Some((place, item)) = eval::deciding_element(inner, shown)
         {
             // Instead of the whole list.
             let list = written(&inner.range).unwrap_or_else(|| "the list".to_owned());
@@ -107,7 +109,12 @@ fn keys_beside(node: &CelNode, shown: &CelBindings) -> String {
     let CelNode::Field(inner, _) = node else { return String::new() };
     match eval::value(inner, shown, &mut EvalBudget::default()) {
         Ok(CelValue::Map(CelMap::Borrowed(fields))) => {
-            format!("; there are {}", listed(fields.keys().map(String::as_str)))
+            let there = listed(fields.keys().map(String::as_str));
+            let is_outcome = matches!(&**inner, CelNode::Bound(name, _) if name == "outcome");
+            match is_outcome && fields.get("status").and_then(Value::as_str) == Some("stopped") {
+                true => format!(" in the outcome of a run that was stopped; there are {there}"),
+                false => format!("; there are {there}"),
+            }
         }
         _ => String::new(),
     }

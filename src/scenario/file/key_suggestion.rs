@@ -16,7 +16,7 @@ pub(crate) const REFUSED_KEYS: UnknownKeys =
 
 /// Synonyms, also from other programs: table (`*` stands for any name), the synonym, the key that
 /// it means.
-const KEY_SYNONYMS: [(&str, &str, &str); 13] = [
+const KEY_SYNONYMS: [(&str, &str, &str); 21] = [
     ("flags.*", "value", "default"),
     ("inputs.*", "default", "value"),
     ("agents.*", "prompt", "instruction"),
@@ -28,6 +28,14 @@ const KEY_SYNONYMS: [(&str, &str, &str); 13] = [
     ("team", "coordinator", "root"),
     ("script.calls", "name", "tool"),
     ("script.calls", "arguments", "args"),
+    ("tools.*.fixture.rows", "reply", "result"),
+    ("tools.*.fixture.rows", "output", "result"),
+    ("tools.*.fixture.rows", "value", "result"),
+    ("tools.*.fixture.rows", "text", "raw"),
+    ("workers.*.fixture.rows", "reply", "result"),
+    ("workers.*.fixture.rows", "output", "result"),
+    ("workers.*.fixture.rows", "value", "result"),
+    ("workers.*.fixture.rows", "text", "raw"),
     ("model", "model", "name"),
     ("model", "url", "base_url"),
 ];
@@ -35,6 +43,8 @@ const KEY_SYNONYMS: [(&str, &str, &str); 13] = [
 /// Maximum number of tables that are named for a key, and for one that is misspelt, too.
 const MOST_PLACES: usize = 6;
 const MOST_PLACES_NEAR: usize = 3;
+/// Maximum number of keys of a table that are listed after the places of a key.
+const MOST_KEYS_HERE: usize = 10;
 
 /// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
 fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
@@ -63,11 +73,17 @@ fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
     let for_it = |place: &&String| !(path == "tools.llm" && place.starts_with("tools.NAME."));
     let elsewhere = elsewhere.iter().filter(for_it).map(String::as_str);
     let known_places: Vec<&str> = here.into_iter().chain(elsewhere).collect();
+    let keys_here = match known.len() {
+        1..=MOST_KEYS_HERE if here.is_none() && !path.is_empty() => {
+            format!(" This table has {}", known.join(", "))
+        }
+        _ => String::new(),
+    };
     match known_places[..] {
-        [place] => format!("did you mean `{place}`?"),
+        [place] => format!("did you mean `{place}`?{keys_here}"),
         [ref first @ .., last] if first.len() < most => {
             let first: Vec<String> = first.iter().map(|place| format!("`{place}`")).collect();
-            format!("did you mean {} or `{last}`?", first.join(", "))
+            format!("did you mean {} or `{last}`?{keys_here}", first.join(", "))
         }
         _ => suggest_name(key, known.iter().copied()),
     }
@@ -157,6 +173,14 @@ mod tests {
             ("inputs.x", "default", "did you mean `value`?"),
             ("script[3].calls[0]", "arguments", "did you mean `args`?"),
             ("inputs.x", "goal", "move it to the top of the file, above the first [table]"),
+            ("tools.x.fixture.rows[1]", "text", "did you mean `raw`?"),
+            ("workers.x.fixture.rows[1]", "output", "did you mean `result`?"),
+            (
+                "tools.x.fixture.rows[1]",
+                "rows",
+                "did you mean `workers.NAME.fixture.rows` or `tools.NAME.fixture.rows`? This table has \
+                 title, pattern, budget, agents, swarm",
+            ),
             ("", "a", "one of title, pattern, budget, agents, swarm"),
         ] {
             assert_eq!(suggest_key(path, key, &root), expected, "{path} {key}");

@@ -15,6 +15,8 @@ pub(crate) struct TemplateScope<'i> {
     pub inputs: Vec<(&'i str, Value)>,
     /// `None`: facts are not allowed here.
     pub facts: Option<&'i Map<String, Value>>,
+    /// Names that the conditions of script rows may use, but no text.
+    pub when_names: Vec<&'static str>,
 }
 
 /// A part of a text.
@@ -188,6 +190,9 @@ impl TemplateScope<'_> {
             false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
                 format!("write `{{{name}}}`")
             }
+            false if self.when_names.contains(&name.split('.').next().unwrap_or(name)) => format!(
+                "only `when` knows `{name}`: write a row for each of its values, each with a `when`"
+            ),
             false => suggest_declared_name("inputs", name, inputs),
         };
         cx.error(at, format!("`{{{{{name}}}}}` is not an input"), help);
