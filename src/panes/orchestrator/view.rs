@@ -162,7 +162,7 @@ impl RunView for OrchestratorView {
     }
 
     fn titles(&self) -> [&'static str; 4] {
-        ["Waterfall", "Task", "Results so far", "Slots and budgets"]
+        ["Waterfall", "Task", "Results", "Slots and budgets"]
     }
 
     fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
