@@ -321,6 +321,8 @@ mod tests {
             "has(outcome.error)",
             "!events.exists(e, e.kind == 'round.closed')",
             "events.all(e, e.kind != 'round.closed')",
+            "outcome.history.map(it, it.round) == [1] && events.all(e, e.v == 2)",
+            "!events.all(e, e.v == 2)",
         ];
         let results = results("checkout-launch", &rows).await;
         let part = |part: &str, value: &str| (part.to_owned(), value.to_owned());
@@ -335,7 +337,9 @@ mod tests {
         assert!(matches!(&results[3].0, Verdict::Invalid(why) if why.contains("int")));
         assert_eq!((&results[4].0, results[4].1[0].1.as_str()), (&Verdict::Fails, "false"));
         // Of a list, the element that decides.
-        for (_, parts) in &results[5..] {
+        assert_eq!(results[7].1[0], part("outcome.history.map(…)", "[1,2,3]"));
+        assert_eq!(results[8].1, [part("events.all(…)", "true")]);
+        for (_, parts) in &results[5..7] {
             let (part, value) = &parts[0];
             assert!(part.starts_with("events[") && value.contains("round.closed"), "{part}");
         }

@@ -71,9 +71,14 @@ fn start(args: &NewArgs) -> Result<Start, String> {
     };
     Ok(match file {
         Some(STDIN) => Start::Print(text),
+        Some(file) if is_folder(file) => Start::Write(Path::new(file).join(name + ".toml"), text),
         Some(file) => Start::Write(with_extension(file), text),
         None => Start::Write(Path::new(catalogue::FOLDER).join(name + ".toml"), text),
     })
+}
+
+fn is_folder(file: &str) -> bool {
+    file.ends_with(std::path::is_separator) || Path::new(file).is_dir()
 }
 
 /// The path with the extension by which folders of scenarios are read.
@@ -125,6 +130,8 @@ mod tests {
         assert_eq!(path([Some("team"), Some("mine.txt"), None]), "mine.txt");
         assert_eq!(path([None, None, Some("front-desk")]), "scenarios/front-desk.toml");
         assert_eq!(path([Some("b.toml"), None, Some("front-desk")]), "b.toml");
+        assert_eq!(path([Some("new/"), None, Some("front-desk")]), "new/front-desk.toml");
+        assert_eq!(path([Some("team"), Some("src"), None]), "src/my-team.toml");
         assert_eq!(start(&args([None, None, None])), Ok(Start::List));
         assert!(matches!(start(&args([Some("team"), Some("-"), None])), Ok(Start::Print(_))));
         let wrong = |words| start(&args(words)).expect_err("refused");

@@ -79,7 +79,8 @@ impl CommandTool {
                     format!("program {} not found: there is no {place}", self.name())
                 }
                 false => {
-                    format!("program {} not found: install it, or give its full path", self.name())
+                    let advice = not_found_advice(&self.spec.program);
+                    format!("program {} not found: {advice}", self.name())
                 }
             };
             return Err(AttemptFailed::new(FailureClass::Tool, text));
@@ -160,6 +161,17 @@ pub(crate) fn find_program(program: &str, path: Option<&str>) -> Option<PathBuf>
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
         .find(|candidate| is_program(candidate))
+}
+
+/// What to do about a program that is not in PATH.
+pub(crate) fn not_found_advice(program: &str) -> String {
+    if program.contains(char::is_whitespace) {
+        "write its arguments in args".to_owned()
+    } else if Path::new(program).is_file() {
+        format!("did you mean ./{}, which is not in PATH?", visible_within(program, 100))
+    } else {
+        "install it, or give its full path".to_owned()
+    }
 }
 
 /// Whether a file may be run.

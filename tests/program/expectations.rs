@@ -68,9 +68,9 @@ fn a_row_that_does_not_hold_says_what_was_there() {
         "calls(\"llm\") is 4",
         "cannot be evaluated: `<` does not take null_type and double",
         "cost_usd is null",
-        "the run ended with success",
         "roundtable run mine.toml\n",
         "2 scenarios: 1 passed, 1 failed; 2 runs in ",
+        ", in simulated time",
     ] {
         assert!(ended.out.contains(said), "{said}\n{}", ended.out);
     }
@@ -121,6 +121,52 @@ fn a_red_test_says_what_failed_in_the_run() {
     let report = std::fs::read_to_string(&report).expect("a report");
     assert!(!report.contains("list_changes failed"), "{report}");
     assert!(report.contains("errors=\"1\"") && report.contains("pattern"), "{report}");
+}
+
+#[test]
+fn warnings_fail_a_scenario_only_where_they_are_denied() {
+    let home = Home::new();
+    assert_eq!(home.run(&["new", "swarm", "swarm.toml"]).code, Some(0));
+    let text = std::fs::read_to_string(home.path().join("swarm.toml")).expect("a template");
+    let text = text.replace("tool = \"find_parcel\"", "tool = \"find_parcle\"");
+    let text = text.replace("outcome.tools.all(", "true || outcome.tools.all(");
+    home.write("swarm.toml", &text.replace("!degraded && true", "true"));
+    let says = "cannot call `find_parcle` (did you mean `find_parcel`?)";
+    let args = ["test", "swarm.toml", "--report", "junit=out.xml"];
+    let ended = home.run(&args);
+    assert_eq!((ended.code, ended.out.matches(says).count()), (Some(0), 1), "{ended:?}");
+    let report = || std::fs::read_to_string(home.path().join("out.xml")).expect("a report");
+    assert!(report().contains("<system-out>") && report().contains("failures=\"0\""));
+    let denied = [&args[..], &["--deny-warnings"]].concat();
+    let ended = home.run(&denied);
+    assert_eq!((ended.code, ended.out.matches(says).count()), (Some(1), 1), "{ended:?}");
+    assert!(ended.out.contains("There is no warning.  --deny-warnings"), "{}", ended.out);
+    assert!(report().contains("failures=\"1\"") && report().contains("There is no warning."));
+    // A fact with a name that is almost one of the file's.
+    assert_eq!(home.run(&["new", "collaboration", "table.toml"]).code, Some(0));
+    let set = ["test", "table.toml", "--set", "facts.interview.coding_scor=9"];
+    let ended = home.run(&set);
+    assert!(ended.out.contains("(did you mean `coding_score`?)"), "{}", ended.out);
+    assert_eq!(home.run(&[&set[..], &["--deny-warnings"]].concat()).code, Some(1));
+}
+
+#[test]
+fn a_report_that_has_no_folder_is_refused_before_anything_runs() {
+    let home = Home::new();
+    let ended = home.run(&["test", "checkout-unanimous", "--report", "junit=no/where/x.xml"]);
+    assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
+    assert!(ended.err.contains("there is no folder no/where"), "{}", ended.err);
+}
+
+#[test]
+fn a_failed_test_names_the_end_and_the_tools_before_what_they_led_to() {
+    let home = Home::new();
+    assert_eq!(home.run(&["new", "orchestrator", "work.toml"]).code, Some(0));
+    let ended = home.run(&["test", "work.toml", "--set", "budget.max_dispatches=1"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let place =
+        |text: &str| ended.out.find(text).unwrap_or_else(|| panic!("{text}: {}", ended.out));
+    assert!(place("the run ended with") < place("work.toml:"), "{}", ended.out);
 }
 
 #[cfg(unix)]

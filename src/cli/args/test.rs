@@ -76,6 +76,9 @@ pub struct TestOptions {
     /// The share of the runs of a scenario that has to pass, from 0 to 1
     #[arg(long, value_name = "SHARE", value_parser = share, requires = "times")]
     pub min_pass: Option<f64>,
+    /// Fail a scenario that has warnings, also those of conditions that could not be evaluated
+    #[arg(long)]
+    pub deny_warnings: bool,
     /// Write a report for a CI system
     #[arg(long, value_name = "junit=FILE", value_parser = ReportArg::parse)]
     pub report: Vec<ReportArg>,

@@ -122,7 +122,7 @@ fn program_finding(tool: &ToolSpec) -> Option<Finding> {
         ),
         None => {
             let text = format!("there is no program {program}");
-            Finding::bad(about, text, "install it, or give its full path")
+            Finding::bad(about, text, command::not_found_advice(program))
         }
     })
 }

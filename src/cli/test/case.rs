@@ -32,6 +32,8 @@ pub struct Trial {
     pub launches: Vec<(Arc<str>, Launch)>,
     /// Seed of its random numbers.
     pub seed: u64,
+    /// Whether a warning fails it.
+    pub denies_warnings: bool,
 }
 
 impl TestCase {
@@ -53,7 +55,8 @@ impl TestCase {
                 Some(Vary::Seed) => first_seed.wrapping_add(nth as u64),
                 None => first_seed,
             };
-            Trial { launches: sessions.next_session(Some(seed)), seed }
+            let launches = sessions.next_session(Some(seed));
+            Trial { launches, seed, denies_warnings: options.deny_warnings }
         });
         let trials = trials.collect();
         let is_outside = args.live || scenario.tools.values().any(is_outside);

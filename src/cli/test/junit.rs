@@ -55,6 +55,10 @@ fn suite(results: &TestResults, case: &CaseResult) -> TestSuite {
         test.set_time(time / u32::try_from(expected.len()).unwrap_or(u32::MAX).max(1));
         suite.add_test_case(test);
     }
+    if let Some(trial) = case.trials.first().filter(|trial| !trial.warnings.is_empty()) {
+        let lines: Vec<String> = trial.warnings.iter().map(|line| clean(line)).collect();
+        suite.set_system_out(lines.join("\n"));
+    }
     if case.trials.is_empty() {
         let mut status = TestCaseStatus::skipped();
         status.set_message("cancelled");

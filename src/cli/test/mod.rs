@@ -37,7 +37,7 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
     for report in &args.options.report {
         let _ = std::fs::remove_file(&report.junit);
     }
-    if overrides(&args.set).is_none() {
+    if overrides(&args.set).is_none() || !folders_exist(&args.options.report) {
         return Exit::Usage;
     }
     let (mut found, mut not_started) = (Vec::new(), Vec::new());
@@ -160,6 +160,18 @@ fn execute(
     };
     let exit = stdout::exit_after_write(written, exit);
     write_reports(&options.report, &results, exit)
+}
+
+/// Whether each report can be written into its folder; says which cannot, before any run.
+fn folders_exist(reports: &[ReportArg]) -> bool {
+    let folders = reports.iter().filter_map(|report| report.junit.parent());
+    let missing: Vec<&Path> =
+        folders.filter(|it| !it.as_os_str().is_empty() && !it.is_dir()).collect();
+    for folder in &missing {
+        let folder = folder.display().to_string();
+        print_message(&format!("--report: there is no folder {}: create it", visible(&folder)));
+    }
+    missing.is_empty()
 }
 
 /// Writes the reports to their files. A report that cannot be written fails a command that passed.

@@ -11,13 +11,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 
 use super::case::{TestCase, Trial};
-use super::result::{CaseResult, TrialResult};
+use super::result::{CaseResult, NO_WARNINGS, TrialResult};
 use crate::cli::interrupt::InterruptTarget;
 use crate::cli::run::engine_settings;
 use crate::cli::stored::StoreOfCommand;
 use crate::engine::{Engine, RunHandle, RunKeeper};
 use crate::event::{Event, EventKind, World};
-use crate::expectations::RunObserver;
+use crate::expectations::{ExpectationResult, RunObserver, Verdict};
 use crate::host::journal;
 use crate::narrate::format;
 use crate::scenario::Scenario;
@@ -203,6 +203,10 @@ async fn play(
         return (case, nth, None);
     };
     let stopped = observed.outcome.runs().iter().find(|run| !run.stop_reason.is_success());
+    let mut expectations = observed.judge(&scenario);
+    if trial.denies_warnings {
+        expectations.push(no_warnings(&warnings));
+    }
     let result = TrialResult {
         seed: trial.seed,
         runs,
@@ -213,9 +217,20 @@ async fn play(
         elapsed_ms: observed.outcome.elapsed_ms(),
         tokens: observed.tokens,
         cost_usd: observed.outcome.cost_usd(),
-        expectations: observed.judge(&scenario),
+        expectations,
     };
     (case, nth, Some(result))
+}
+
+/// The result of `--deny-warnings`.
+fn no_warnings(warnings: &[String]) -> ExpectationResult {
+    ExpectationResult {
+        that: NO_WARNINGS.to_owned(),
+        message: Some("There is no warning.".to_owned()),
+        line: None,
+        verdict: if warnings.is_empty() { Verdict::Holds } else { Verdict::Fails },
+        parts: Vec::new(),
+    }
 }
 
 /// Adds a condition that could not be evaluated, once for each place.

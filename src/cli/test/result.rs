@@ -38,6 +38,9 @@ impl NotStarted {
     }
 }
 
+/// The expectation of `--deny-warnings`.
+pub const NO_WARNINGS: &str = "--deny-warnings";
+
 /// The results of a scenario.
 pub struct CaseResult {
     /// Name of the scenario.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::case::TestCase;
 use super::github;
 use super::play::CaseListener;
-use super::result::{CaseResult, FailedExpectation, TestResults};
+use super::result::{CaseResult, FailedExpectation, NO_WARNINGS, TestResults};
 use crate::base::visible::visible_within;
 use crate::cli::args::TestFormat;
 use crate::cli::stream_style::StreamStyle;
@@ -144,30 +144,31 @@ impl TextReport {
         let name = self.paint.role(StyleRole::Strong, &visible_within(&case.name, NAME_CHARS));
         let mut text = format!("{sign} {name}\n");
         let failed = case.trials.iter().find(|trial| !trial.passed());
-        // What may be the cause comes before what it led to.
+        // What may be the cause comes before what it led to: warnings, the end of the run, tools.
         for warning in failed.into_iter().flat_map(|trial| &trial.warnings) {
             text.push_str(&self.warning(warning));
+        }
+        if let Some(trial) = failed {
+            if !trial.stop_reason.is_success() {
+                let why = trial.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+                let ended = one_line(&format!("{}{why}", trial.stop_reason));
+                text.push_str(&format!("    the run ended with {ended}\n"));
+            }
+            for note in &trial.notes {
+                text.push_str(&format!("    {}\n", one_line(note)));
+            }
         }
         for failure in &case.failures() {
             text.push_str(&self.failed_expectation(case, failure));
         }
-        let stopped = case.trials.iter().find(|trial| !trial.passed()).map(|trial| {
-            let reason = trial.stop_reason.to_string();
-            let why = trial.error.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+        if let Some(trial) = failed {
             let shows = match trial.runs.last().filter(|_| case.is_kept) {
                 Some(run) => format!("roundtable open {run}"),
                 None if trial.seed == case.own_seed => format!("roundtable run {}", case.words),
                 None => format!("roundtable run {} --seed {}", case.words, trial.seed),
             };
-            (one_line(&format!("{reason}{why}")), one_line(&shows))
-        });
-        let notes = failed.map(|trial| &trial.notes);
-        if let Some((ended, shows)) = stopped {
-            text.push_str(&format!("    the run ended with {ended}\n"));
-            for note in notes.into_iter().flatten() {
-                text.push_str(&format!("    {}\n", one_line(note)));
-            }
-            text.push_str(&format!("    {}\n", self.paint.role(StyleRole::Dim, &shows)));
+            let shows = self.paint.role(StyleRole::Dim, &one_line(&shows));
+            text.push_str(&format!("    {shows}\n"));
         }
         text
     }
@@ -181,13 +182,14 @@ impl TextReport {
         let result = failure.first;
         let place = match result.line {
             Some(line) => format!("{}:{line}", case.file),
+            None if result.that == NO_WARNINGS => NO_WARNINGS.to_owned(),
             None => "no [[expect]]: its runs have to succeed".to_owned(),
         };
         let title = one_line(result.message.as_deref().unwrap_or(&result.that));
         let title = self.paint.role(StyleRole::Strong, &title);
         let place = self.paint.role(StyleRole::Dim, &one_line(&place));
         let mut text = format!("    {title}  {place}\n");
-        if result.message.is_some() {
+        if result.message.is_some() && result.that != NO_WARNINGS {
             text.push_str(&format!("      {}\n", one_line(&result.that)));
         }
         if case.trials.len() > 1 {
@@ -225,7 +227,10 @@ impl TextReport {
             ),
         };
         let cut = if results.is_cut_off { "; cancelled" } else { "" };
-        format!("{counts}; {} in {took}{cut}", format::count_noun(runs as u64, "run"))
+        // The times of the rows are those of the runs.
+        let is_simulated = !results.cases.iter().any(|case| case.is_kept);
+        let clock = if is_simulated { ", in simulated time" } else { "" };
+        format!("{counts}; {} in {took}{clock}{cut}", format::count_noun(runs as u64, "run"))
     }
 }
 

@@ -46,7 +46,7 @@ pub struct ToolRow {
     pub until: Option<Elapsed>,
     /// Failures in a row.
     pub failures: u32,
-    /// Error of the last failed attempt.
+    /// Error of the last failed attempt, or the reason for the last call that was refused.
     pub last_failure: Option<Arc<str>>,
     /// State changes of its breaker, the oldest first.
     pub history: VecDeque<BreakerMove>,

@@ -110,7 +110,12 @@ impl Tools {
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
                 self.close(event, at, |row| row.tally.cancelled += 1);
             }
-            EventKind::CallFailed { .. } => self.close(event, at, |row| row.tally.failed += 1),
+            EventKind::CallFailed { attempts, reason } => self.close(event, at, |row| {
+                row.tally.failed += 1;
+                if *attempts == 0 {
+                    row.last_failure = Some(reason.phrase().into());
+                }
+            }),
             EventKind::CallDegraded { by, .. } => self.close(event, at, |row| match by {
                 FallbackKind::Cached { age_ms } => {
                     row.tally.cached += 1;

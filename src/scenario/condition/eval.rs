@@ -32,9 +32,9 @@ pub(super) fn deciding_element<'v>(
     inner: &'v CelLoop,
     shown: &'v CelBindings,
 ) -> Option<(usize, CelValue<'v>)> {
-    let (name, decides) = match inner.kind {
-        LoopKind::All => ("all", false),
-        LoopKind::Exists => ("exists", true),
+    let decides = match inner.kind {
+        LoopKind::All => false,
+        LoopKind::Exists => true,
         LoopKind::ExistsOne | LoopKind::Map(_) => return None,
     };
     let mut budget = EvalBudget::default();
@@ -43,7 +43,7 @@ pub(super) fn deciding_element<'v>(
     evaluation.variables.push(CelValue::Null);
     LoopItems::List(list, 0).enumerate().find(|(_, item)| {
         let set = evaluation.set_loop_variable(item.clone());
-        let holds = set.and_then(|()| evaluation.eval_boolean(&inner.body, name));
+        let holds = set.and_then(|()| evaluation.eval_boolean(&inner.body, inner.kind.name()));
         // What cannot be evaluated decides `all`, too.
         holds.map_or(!decides, |holds| holds == decides)
     })

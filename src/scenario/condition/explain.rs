@@ -74,6 +74,15 @@ fn collect(node: &CelNode, shown: &CelBindings, parts: &mut Vec<ObservedPart>) {
             collect(&inner.body, shown, parts);
             return false;
         }
+        // Of a loop that no element decides, its value.
+        if let CelNode::Loop(inner) = node
+            && let Some(list) = written(&inner.range)
+            && let Ok(value) = eval::value(node, shown, &mut EvalBudget::default())
+        {
+            let part = format!("{list}.{}(…)", inner.kind.name());
+            parts.push(ObservedPart { part, value: shortened(&value) });
+            return false;
+        }
         let Some(part) = written(node) else { return true };
         if parts.len() < MAX_PARTS && parts.iter().all(|known| known.part != part) {
             let value = match eval::value(node, shown, &mut EvalBudget::default()) {
@@ -204,25 +213,46 @@ fn written(node: &CelNode) -> Option<String> {
 /// A value as JSON, at most [`MAX_CHARS`] long.
 fn shortened(value: &CelValue<'_>) -> String {
     let mut text = BoundedText(Vec::new());
-    let whole = match value {
-        CelValue::Text(it) => serde_json::to_writer(&mut text, it.as_str()),
-        CelValue::List(CelList::Borrowed(items)) => serde_json::to_writer(&mut text, items),
-        CelValue::Map(CelMap::Borrowed(fields)) => serde_json::to_writer(&mut text, fields),
-        // A name never has a value that a condition makes.
-        CelValue::List(CelList::Owned(_)) | CelValue::Map(CelMap::Owned(_)) => Ok(()),
-        CelValue::Null => serde_json::to_writer(&mut text, &()),
-        CelValue::Bool(truth) => serde_json::to_writer(&mut text, truth),
-        CelValue::Int(whole) => serde_json::to_writer(&mut text, whole),
-        CelValue::UInt(whole) => serde_json::to_writer(&mut text, whole),
-        CelValue::Double(float) => serde_json::to_writer(&mut text, float),
-        CelValue::Type(name) => serde_json::to_writer(&mut text, name),
-    };
+    let whole = write_json(value, &mut text);
     let text = String::from_utf8_lossy(&text.0);
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None if whole.is_err() => format!("{}…", text.trim_end_matches('\u{fffd}')),
         None => text.into_owned(),
     }
+}
+
+fn write_json(value: &CelValue<'_>, text: &mut BoundedText) -> io::Result<()> {
+    match value {
+        CelValue::Text(it) => serde_json::to_writer(text, it.as_str())?,
+        CelValue::List(CelList::Borrowed(items)) => serde_json::to_writer(text, items)?,
+        CelValue::Map(CelMap::Borrowed(fields)) => serde_json::to_writer(text, fields)?,
+        CelValue::List(CelList::Owned(items)) => {
+            text.write_all(b"[")?;
+            for (nth, item) in items.iter().enumerate() {
+                text.write_all(if nth > 0 { b"," } else { b"" })?;
+                write_json(item, text)?;
+            }
+            text.write_all(b"]")?;
+        }
+        CelValue::Map(CelMap::Owned(fields)) => {
+            text.write_all(b"{")?;
+            for (nth, (name, item)) in fields.iter().enumerate() {
+                text.write_all(if nth > 0 { b"," } else { b"" })?;
+                write_json(name, text)?;
+                text.write_all(b":")?;
+                write_json(item, text)?;
+            }
+            text.write_all(b"}")?;
+        }
+        CelValue::Null => serde_json::to_writer(text, &())?,
+        CelValue::Bool(truth) => serde_json::to_writer(text, truth)?,
+        CelValue::Int(whole) => serde_json::to_writer(text, whole)?,
+        CelValue::UInt(whole) => serde_json::to_writer(text, whole)?,
+        CelValue::Double(float) => serde_json::to_writer(text, float)?,
+        CelValue::Type(name) => serde_json::to_writer(text, name)?,
+    }
+    Ok(())
 }
 
 /// Takes a text up to some length; what is longer is an error, which ends the writing.

@@ -79,6 +79,18 @@ pub(super) enum LoopKind {
     Map(Option<CelNode>),
 }
 
+impl LoopKind {
+    /// Its name in the source; that of a filter is `map`'s.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Exists => "exists",
+            Self::ExistsOne => "exists_one",
+            Self::Map(_) => "map",
+        }
+    }
+}
+
 /// Why an expression is refused: the error, and the id of the part that is wrong.
 pub(super) type CelCompileError = (String, u64);
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use toml::de::DeValue;
 
-use super::reader::{ReadContext, suggest_declared_name};
+use super::reader::{ReadContext, closest_name, suggest_declared_name};
 use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
@@ -107,14 +107,32 @@ impl Override {
         }
         let Some(((last, last_at), steps)) = path.split_last() else { return };
         let mut table = root;
+        let in_facts = steps.first().is_some_and(|(name, _)| *name == "facts");
         for (name, at) in steps {
+            if in_facts {
+                warn_of_new_fact(table, name, *at, cx);
+            }
             let Some(slot) = slot_mut(table, name, *at, cx) else { return };
             let Some(next) = as_table_mut(slot, name, *at, cx) else { return };
             table = next;
         }
+        if in_facts {
+            warn_of_new_fact(table, last, *last_at, cx);
+        }
         if let Some(slot) = slot_mut(table, last, *last_at, cx) {
             *slot = node;
         }
+    }
+}
+
+/// Warns of a fact that the file does not have, but has one with a name like it.
+fn warn_of_new_fact(table: &TomlTable, name: &str, at: TextSpan, cx: &mut ReadContext) {
+    let known = || table.entries.iter().map(|(key, _)| key.text.as_str());
+    if !name.ends_with(']')
+        && table.get(name).is_none()
+        && let Some(near) = closest_name(name, known())
+    {
+        cx.warn(at, format!("the file has no fact `{name}`"), format!("did you mean `{near}`?"));
     }
 }
 

@@ -148,6 +148,11 @@ async fn a_program_that_is_not_there_is_told_with_what_to_do() {
             "no-such-program-here",
             "program no-such-program-here not found: install it, or give its full path",
         ),
+        ("python3 x.py", "program python3 x.py not found: write its arguments in args"),
+        (
+            "Cargo.toml",
+            "program Cargo.toml not found: did you mean ./Cargo.toml, which is not in PATH?",
+        ),
         ("/no/such", "program /no/such not found: there is no /no/such"),
     ] {
         let failure = fail(&tool(spec(program, &[], &[]))).await;
