@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use super::args::NewArgs;
 use super::exit::Exit;
 use super::message::print_message;
+use super::run::is_outside;
 use super::stdout;
 use super::stream_style::StreamStyle;
 use crate::app::form::quoted;
 use crate::base::visible::visible;
 use crate::host::catalogue;
-use crate::scenario::{STDIN, ScenarioTemplate, shipped, suggest_name, templates};
+use crate::scenario::{
+    self, STDIN, ScenarioOrigin, ScenarioTemplate, shipped, suggest_name, templates,
+};
 use crate::ui::theme::{StyleRole, Theme};
 
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
@@ -22,7 +25,7 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
         Ok(Start::List) => stdout::print(&list(templates(), &paint), Exit::Ok),
         Ok(Start::Print(text)) => stdout::print(text, Exit::Ok),
         Ok(Start::Write(path, text)) => match catalogue::write_new(&path, text) {
-            Ok(()) => stdout::print(&what_next(&path, &paint), Exit::Ok),
+            Ok(()) => stdout::print(&what_next(&path, text, &paint), Exit::Ok),
             Err(why) => usage(&why),
         },
         Err(why) => usage(&why),
@@ -98,12 +101,19 @@ fn list(templates: &[ScenarioTemplate], paint: &StreamStyle) -> String {
     text + "\nroundtable new PATTERN [FILE] writes a scenario to start from.\n"
 }
 
-fn what_next(path: &Path, paint: &StreamStyle) -> String {
+fn what_next(path: &Path, text: &str, paint: &StreamStyle) -> String {
+    let origin = ScenarioOrigin::File(path.to_owned());
+    let scenario = scenario::check(text, origin, &[]).scenario;
+    let asks_outside = scenario.is_some_and(|it| it.tools.values().any(is_outside));
+    let needs = match asks_outside {
+        true => "It needs no model, but the services, programs or pages that its file names",
+        false => "It runs as it is, without a model",
+    };
     let path = path.display().to_string();
     let (shown, word) = (visible(&path), quoted(&path));
     let path = paint.role(StyleRole::Strong, &shown);
     format!(
-        "{path} is written. It runs as it is, without a model:\n\
+        "{path} is written. {needs}:\n\
          \x20 roundtable run {word}\n\
          \x20 roundtable validate {word}    after each change\n\
          \x20 roundtable test {word}        checks what it expects of its runs\n"

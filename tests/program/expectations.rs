@@ -151,6 +151,18 @@ fn warnings_fail_a_scenario_only_where_they_are_denied() {
 }
 
 #[test]
+fn a_new_file_is_said_to_run_as_it_is_only_where_it_does() {
+    let home = Home::new();
+    let says = |args: &[&str]| home.run(&[&["new"], args].concat()).out;
+    assert!(says(&["team"]).contains("It runs as it is, without a model:"));
+    let outside = says(&["--from", "real-services"]);
+    assert!(
+        outside.contains("but the services, programs or pages that its file names:"),
+        "{outside}"
+    );
+}
+
+#[test]
 fn a_report_that_has_no_folder_is_refused_before_anything_runs() {
     let home = Home::new();
     let ended = home.run(&["test", "checkout-unanimous", "--report", "junit=no/where/x.xml"]);

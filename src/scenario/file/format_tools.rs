@@ -102,7 +102,7 @@ record! {
         breaker: BreakerTable = optional,
         /// Bulkhead: how many attempts may run concurrently.
         bulkhead: BulkheadTable = table,
-        /// Safe mode: the fallback for a call that fails.
+        /// Safe mode: the fallback for a call that fails. It is on unless `enabled` is false.
         safe_mode: SafeModeTable = table,
         /// Whether the runs of one session share breaker, bulkhead and retry budget.
         shared: bool = default(false),

@@ -72,17 +72,24 @@ impl Tables {
     fn keys(&mut self, schema: &Value) {
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         self.out += "| key | value | default | what it is |\n| --- | --- | --- | --- |\n";
-        for (key, schema) in properties(schema) {
-            let value = value(&schema);
-            let default = match schema.get("default") {
+        for (key, of_key) in properties(schema) {
+            let value = value(&of_key);
+            let default = match of_key.get("default") {
+                None if needs_text_or_file(schema, &key) => format!("required, or `{key}_file`"),
                 _ if required.contains(&Value::from(key.clone())) => "required".to_owned(),
                 Some(default) => format!("`{default}`"),
                 None => String::new(),
             };
-            let about = schema["description"].as_str().unwrap_or_default();
+            let about = of_key["description"].as_str().unwrap_or_default();
             self.out += &format!("| `{key}` | {value} | {default} | {} |\n", cell_with_code(about));
         }
     }
+}
+
+/// Whether a table needs this key or the one of a file with its text.
+fn needs_text_or_file(table: &Value, key: &str) -> bool {
+    let rules = table["allOf"].as_array().into_iter().flatten();
+    rules.into_iter().any(|rule| rule["oneOf"][0]["required"][0] == key)
 }
 
 fn properties(schema: &Value) -> Map<String, Value> {

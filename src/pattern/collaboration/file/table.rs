@@ -69,7 +69,7 @@ record! {
         prompt: NonBlankString = needed_or_file,
         /// The flag that switches the role on and off.
         flag: NonBlankString = optional,
-        /// What happens while that flag is off.
+        /// What happens while that flag is off. Default: skip.
         when_off: Positioned<WhenOff> = optional,
         /// The model of this role, such as anthropic/claude-haiku-4-5. Default: that of [model].
         model: NonBlankString = optional,
