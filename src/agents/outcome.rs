@@ -1,103 +1,144 @@
 //! The agents' part of an outcome (teams source document): handoffs, turns, the transcript.
+//!
+//! A long run has very many of them, so they are written as they are and no values are built.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::agents::projection::{AgentsFold, HopKind, HopRow, HopState, LineKind, TranscriptLine};
+use crate::base::name::AgentName;
 use crate::event::StopReason;
 use crate::event::id::millis;
+use crate::event::kind::ToolCall;
 use crate::event::world::RunFold;
-use crate::event::world::outcome::fields::to_value;
 
 impl AgentsFold {
     /// The handoffs that were made.
-    pub(crate) fn handoff_rows(&self) -> Value {
+    pub(crate) fn handoff_rows(&self) -> impl Serialize {
         let handoffs = self.hops.iter().filter(|hop| hop.kind == HopKind::Handoff);
         let made = handoffs.filter(|hop| !matches!(hop.state, HopState::Refused(_)));
-        made.map(|hop| handoff(hop, self.plan.is_root(&hop.team))).collect()
+        made.map(|hop| HandoffEntry::of(hop, self.plan.is_root(&hop.team))).collect::<Vec<_>>()
     }
 
     /// Every turn of an agent.
-    pub(crate) fn turn_rows(&self, run: &RunFold) -> Value {
-        self.hops.iter().map(|hop| step(hop, run)).collect()
+    pub(crate) fn turn_rows(&self, run: &RunFold) -> impl Serialize {
+        self.hops.iter().map(|hop| TurnEntry::of(hop, run)).collect::<Vec<_>>()
     }
 
     /// The transcript.
-    pub(crate) fn transcript_rows(&self) -> Value {
-        self.lines.iter().map(transcript_row).collect()
+    pub(crate) fn transcript_rows(&self) -> impl Serialize {
+        self.lines.iter().map(TranscriptEntry::of).collect::<Vec<_>>()
     }
 }
 
 /// One turn of an agent; its duration does not count pauses.
-fn step(hop: &HopRow, run: &RunFold) -> Value {
-    let mut fallback = None;
-    let (status, reason) = match &hop.state {
-        HopState::Running => ("cancelled", None),
-        HopState::Done => ("done", None),
-        HopState::HandedOver => ("handed_over", None),
-        HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
-        HopState::Failed(reason) => ("failed", Some(reason.to_string())),
-        HopState::Degraded { by, reason } => {
-            fallback = Some(by.word());
-            ("degraded", Some(reason.to_string()))
-        }
-        HopState::Refused(why) => ("refused", Some(why.to_string())),
-    };
-    let mut row = json!({
-        "agent": hop.to,
-        "team": hop.team,
-        "from": hop.from,
-        "kind": match hop.kind {
+#[derive(Serialize)]
+struct TurnEntry<'a> {
+    agent: &'a AgentName,
+    team: &'a AgentName,
+    from: Option<&'a AgentName>,
+    kind: &'static str,
+    status: &'static str,
+    at_ms: u64,
+    elapsed_ms: Option<u64>,
+    context_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<&'static str>,
+}
+
+impl<'a> TurnEntry<'a> {
+    fn of(hop: &'a HopRow, run: &RunFold) -> Self {
+        let mut fallback = None;
+        let (status, stop_reason) = match &hop.state {
+            HopState::Running => ("cancelled", None),
+            HopState::Done => ("done", None),
+            HopState::HandedOver => ("handed_over", None),
+            HopState::Failed(StopReason::Cancelled) => ("cancelled", None),
+            HopState::Failed(reason) => ("failed", Some(reason.to_string())),
+            HopState::Degraded { by, reason } => {
+                fallback = Some(by.word());
+                ("degraded", Some(reason.to_string()))
+            }
+            HopState::Refused(why) => ("refused", Some(why.to_string())),
+        };
+        let kind = match hop.kind {
             HopKind::Start => "start",
             HopKind::Handoff => "handoff",
             HopKind::Consult => "consult",
-        },
-        "status": status,
-        "at_ms": hop.at.0 / 1_000,
-        "elapsed_ms": hop.until.map(|until| millis(run.progress.active_between(hop.at, until))),
-        "context_tokens": hop.context_tokens,
-    });
-    if let Some(reason) = reason {
-        row["stop_reason"] = reason.into();
+        };
+        Self {
+            agent: &hop.to,
+            team: &hop.team,
+            from: hop.from.as_ref(),
+            kind,
+            status,
+            at_ms: hop.at.0 / 1_000,
+            elapsed_ms: hop.until.map(|until| millis(run.progress.active_between(hop.at, until))),
+            context_tokens: hop.context_tokens,
+            stop_reason,
+            fallback,
+        }
     }
-    if let Some(by) = fallback {
-        row["fallback"] = by.into();
-    }
-    row
 }
 
 /// A handoff as in the teams source document; roundtable adds the swarm if it is not the outermost.
-fn handoff(hop: &HopRow, in_root: bool) -> Value {
-    let mut row = json!({
-        "from": hop.from,
-        "to": hop.to,
-        "message": hop.message.as_deref(),
-        "at_ms": hop.at.0 / 1_000,
-    });
-    if !in_root {
-        row["swarm"] = to_value(&hop.team);
+#[derive(Serialize)]
+struct HandoffEntry<'a> {
+    from: Option<&'a AgentName>,
+    to: &'a AgentName,
+    message: Option<&'a str>,
+    at_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    swarm: Option<&'a AgentName>,
+}
+
+impl<'a> HandoffEntry<'a> {
+    fn of(hop: &'a HopRow, in_root: bool) -> Self {
+        Self {
+            from: hop.from.as_ref(),
+            to: &hop.to,
+            message: hop.message.as_deref(),
+            at_ms: hop.at.0 / 1_000,
+            swarm: (!in_root).then_some(&hop.team),
+        }
     }
-    row
 }
 
 /// A line of the transcript.
-fn transcript_row(line: &TranscriptLine) -> Value {
-    let mut row = json!({ "author": line.author, "at_ms": line.at.0 / 1_000 });
-    match &line.what {
-        LineKind::Message(text) => row["message"] = (**text).into(),
-        LineKind::Said(text) => row["text"] = (**text).into(),
-        LineKind::Called(call) => row["call"] = to_value(call),
-        LineKind::Result { of, text, ok } => {
-            row["result"] = json!({ "of": **of, "text": **text, "ok": ok });
-        }
-        LineKind::HandedOver { to, message } => {
-            row["handoff"] = json!({ "to": to, "message": message.as_deref() });
-        }
-        LineKind::Refused { to, why } => {
-            row["refused"] = json!({ "to": to, "why": why.to_string() });
-        }
-        LineKind::NotCalled { tool, text } => {
-            row["refused_call"] = json!({ "tool": tool, "text": text });
-        }
+#[derive(Serialize)]
+struct TranscriptEntry<'a> {
+    author: Option<&'a AgentName>,
+    at_ms: u64,
+    #[serde(flatten)]
+    what: EntryKind<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum EntryKind<'a> {
+    Message(&'a str),
+    Text(&'a str),
+    Call(&'a ToolCall),
+    Result { of: &'a str, text: &'a str, ok: bool },
+    Handoff { to: &'a AgentName, message: Option<&'a str> },
+    Refused { to: &'a AgentName, why: String },
+    RefusedCall { tool: &'a str, text: &'a str },
+}
+
+impl<'a> TranscriptEntry<'a> {
+    fn of(line: &'a TranscriptLine) -> Self {
+        let what = match &line.what {
+            LineKind::Message(text) => EntryKind::Message(text),
+            LineKind::Said(text) => EntryKind::Text(text),
+            LineKind::Called(call) => EntryKind::Call(call),
+            LineKind::Result { of, text, ok } => EntryKind::Result { of, text, ok: *ok },
+            LineKind::HandedOver { to, message } => {
+                EntryKind::Handoff { to, message: message.as_deref() }
+            }
+            LineKind::Refused { to, why } => EntryKind::Refused { to, why: why.to_string() },
+            LineKind::NotCalled { tool, text } => EntryKind::RefusedCall { tool, text },
+        };
+        Self { author: line.author.as_ref(), at_ms: line.at.0 / 1_000, what }
     }
-    row
 }

@@ -27,7 +27,8 @@ impl Team {
         } else if let Some((text, _)) = &agents.partial {
             add("partial_answer", (**text).into());
         }
-        add("handoffs", agents.handoff_rows());
+        fields.add("handoffs", &agents.handoff_rows());
+        let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         // A stopped run leaves the session with its previous owner.
         let owner = if success { &agents.answered_by } else { &plan.session.owner };
         add("owner", to_value(owner));
@@ -36,7 +37,7 @@ impl Team {
         if let Some(after) = &plan.session.previous_run {
             add("after", to_value(after));
         }
-        add("trace", agents.turn_rows(run));
-        add("history", agents.transcript_rows());
+        fields.add("trace", &agents.turn_rows(run));
+        fields.add("history", &agents.transcript_rows());
     }
 }
