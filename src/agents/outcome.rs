@@ -1,6 +1,6 @@
 //! The agents' part of an outcome (teams source document): handoffs, turns, the transcript.
 //!
-//! A long run has very many of them, so they are written as they are and no values are built.
+//! A long run has thousands of them, so they are written directly, without JSON values in between.
 
 use serde::Serialize;
 

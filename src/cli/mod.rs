@@ -281,6 +281,10 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
 }
 
 fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
+    if let Some(option) = args.repeat.needs_times() {
+        print_message(&format!("{option}: add --times N, or use roundtable test"));
+        return Exit::Usage;
+    }
     if args.repeat.times.is_some() {
         return test::repeat(args, global, theme);
     }

@@ -39,6 +39,7 @@ pub fn is_headless(args: &RunArgs) -> bool {
     let replays = false;
     let only_headless = replays
         || args.repeat.times.is_some()
+        || args.repeat.needs_times().is_some()
         || args.format.is_some()
         || !args.fail_on.is_empty()
         || !args.messages.is_empty();

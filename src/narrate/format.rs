@@ -152,6 +152,8 @@ mod tests {
         let of = Duration::from_micros;
         for (micros, text) in [
             (0, "0s"),
+            (99, "0s"),
+            (100, "0.1ms"),
             (430, "0.4ms"),
             (85_900, "85ms"),
             (100_000, "0.10s"),

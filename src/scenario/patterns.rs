@@ -110,7 +110,7 @@ pub(crate) fn condition_names(
     steps.into_iter().find(|(known, _)| *known == step).map_or(&[], |(_, names)| *names)
 }
 
-/// Names that only the conditions of the rows of a pattern may use: what differs from call to call.
+/// The names in the conditions of a pattern's rows whose values differ from call to call.
 pub(crate) fn names_of_calls(own: &PatternRow) -> Vec<&'static str> {
     let of_steps = own.steps.iter().flat_map(|(_, names)| *names);
     let names = own.reply_names.iter().chain(of_steps).copied();

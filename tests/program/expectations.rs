@@ -168,6 +168,15 @@ fn a_report_that_has_no_folder_is_refused_before_anything_runs() {
     let ended = home.run(&["test", "checkout-unanimous", "--report", "junit=no/where/x.xml"]);
     assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
     assert!(ended.err.contains("there is no folder no/where"), "{}", ended.err);
+    let repeated =
+        ["run", "checkout-unanimous", "--times", "2", "--report", "junit=no/where/x.xml"];
+    assert_eq!(home.run(&repeated).code, Some(2));
+    // Without --times there is no table, so these would have no effect.
+    for option in [&["--deny-warnings"][..], &["--report", "junit=x.xml"], &["--jobs", "2"]] {
+        let ended = home.run(&[&["run", "checkout-unanimous"], option].concat());
+        assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
+        assert!(ended.err.contains(&format!("{}: add --times N", option[0])), "{}", ended.err);
+    }
 }
 
 #[test]

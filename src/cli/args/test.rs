@@ -87,6 +87,19 @@ pub struct TestOptions {
     pub jobs: Option<u16>,
 }
 
+impl TestOptions {
+    /// The first option that `run` takes only with `--times`, if that is missing.
+    pub(crate) fn needs_times(&self) -> Option<&'static str> {
+        let given = [
+            ("--deny-warnings", self.deny_warnings),
+            ("--report", !self.report.is_empty()),
+            ("--jobs", self.jobs.is_some()),
+        ];
+        let first = given.into_iter().find(|(_, is_given)| *is_given);
+        first.filter(|_| self.times.is_none()).map(|(name, _)| name)
+    }
+}
+
 /// What differs between repeated runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Vary {

@@ -96,6 +96,9 @@ pub fn repeat(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             return Exit::Usage;
         }
     };
+    if !folders_exist(&args.repeat.report) {
+        return Exit::Usage;
+    }
     let Some(scenario) = read(args) else { return Exit::Usage };
     execute(vec![(args.clone(), scenario)], Vec::new(), &args.repeat, format, true, global, theme)
 }

@@ -46,7 +46,7 @@ pub struct ToolRow {
     pub until: Option<Elapsed>,
     /// Failures in a row.
     pub failures: u32,
-    /// Error of the last failed attempt, or the reason for the last call that was refused.
+    /// Error of the last failed attempt. Before the first: why a call failed without an attempt.
     pub last_failure: Option<Arc<str>>,
     /// State changes of its breaker, the oldest first.
     pub history: VecDeque<BreakerMove>,

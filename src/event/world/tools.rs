@@ -113,7 +113,7 @@ impl Tools {
             EventKind::CallFailed { attempts, reason } => self.close(event, at, |row| {
                 row.tally.failed += 1;
                 if *attempts == 0 {
-                    row.last_failure = Some(reason.phrase().into());
+                    row.last_failure.get_or_insert_with(|| reason.phrase().into());
                 }
             }),
             EventKind::CallDegraded { by, .. } => self.close(event, at, |row| match by {

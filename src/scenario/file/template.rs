@@ -15,7 +15,7 @@ pub(crate) struct TemplateScope<'i> {
     pub inputs: Vec<(&'i str, Value)>,
     /// `None`: facts are not allowed here.
     pub facts: Option<&'i Map<String, Value>>,
-    /// Names that the conditions of script rows may use, but no text.
+    /// Names that can be used in the `when` of script rows, but not in texts.
     pub when_names: Vec<&'static str>,
 }
 
@@ -191,7 +191,7 @@ impl TemplateScope<'_> {
                 format!("write `{{{name}}}`")
             }
             false if self.when_names.contains(&name.split('.').next().unwrap_or(name)) => format!(
-                "only `when` knows `{name}`: write a row for each of its values, each with a `when`"
+                "`{name}` can be used only in `when`: write a row with a `when` for each value"
             ),
             false => suggest_declared_name("inputs", name, inputs),
         };

@@ -23,6 +23,18 @@ async fn read_all(bus: &Bus, batch: usize) -> Vec<Arc<Event>> {
     facts
 }
 
+#[tokio::test(start_paused = true)]
+async fn time_begins_with_the_first_event() {
+    let bus = Bus::new();
+    tokio::time::advance(Duration::from_millis(6)).await;
+    bus.publish(SpanId::RUN, warning("first"));
+    tokio::time::advance(Duration::from_millis(2)).await;
+    bus.publish(SpanId::RUN, warning("second"));
+    bus.close();
+    let times: Vec<u64> = read_all(&bus, 8).await.iter().map(|event| event.at.0).collect();
+    assert_eq!(times, [0, 2_000]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sequence_numbers_have_no_gaps_and_time_never_goes_back_under_many_publishers() {
     const PUBLISHERS: u32 = 8;

@@ -177,6 +177,24 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
 }
 
 #[test]
+fn a_call_that_fails_without_an_attempt_never_hides_the_error_of_one() {
+    let mut log = Log::new(AlertLimits::default());
+    let refuse = |log: &mut Log| {
+        let call = log.call(1, 0);
+        let reason = StopReason::from("worker_bad_args:vendor");
+        log.put(call, EventKind::CallFailed { attempts: 0, reason });
+        log.vendor().last_failure.as_deref().expect("a failure").to_owned()
+    };
+    let refused = refuse(&mut log);
+    assert_eq!(refused, StopReason::from("worker_bad_args:vendor").phrase());
+    let call = log.call(1, 0);
+    let attempt = log.attempt(call, 1);
+    log.fail(attempt, AttemptFailed::from_status(503, "down"));
+    let failed = log.vendor().last_failure.as_deref().expect("a failure").to_owned();
+    assert!(failed != refused && refuse(&mut log) == failed, "{failed}");
+}
+
+#[test]
 fn a_tool_over_time_leaves_out_the_pauses() {
     let mut log = Log::new(AlertLimits::default());
     log.answered_call(100);

@@ -245,6 +245,13 @@ fn a_template_names_an_input() {
                 "31:15: error: script[2].text: `{{facts.limits.blok}}` is not an input (did you mean `block`?)",
             ],
         ),
+        (
+            "Done: {{what}}.",
+            "Done: {{final_decision}}.",
+            &[
+                "31:15: error: script[2].text: `{{final_decision}}` is not an input (`final_decision` can be used only in `when`: write a row with a `when` for each value)",
+            ],
+        ),
     ]);
 }
 
