@@ -56,18 +56,20 @@ impl RunLog for MemoryLog {
         &'a self,
         run: &'a RunId,
         expect: Seq,
-        group: &'a EventGroup,
+        group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
+        let group = group.clone();
         Box::pin(async move {
             let mut runs = self.lock();
             let groups = runs.get_mut(run).ok_or(AppendError::Gone)?;
             if end(groups) != expect || group.first() != expect {
                 return Err(AppendError::Fenced);
             }
-            groups.push(group.clone());
+            let next = group.next();
+            groups.push(group);
             drop(runs);
             self.changed.notify_waiters();
-            Ok(group.next())
+            Ok(next)
         })
     }
 

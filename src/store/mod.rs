@@ -25,8 +25,9 @@ pub use self::group::EventGroup;
 pub trait RunLog: Send + Sync {
     /// Appends a group to the log of a run. `expect` is the sequence number that the log has to
     /// continue with. Returns the number of the next event after the group; when this returns, the
-    /// group survives a power failure. A log that is written elsewhere begins at once, so the caller can
-    /// do something else before it awaits the result.
+    /// group survives a power failure. A log that is written elsewhere may begin at once, so the caller
+    /// can do something else before it awaits the result, and append the next group meanwhile: it is
+    /// refused if this one was not stored.
     ///
     /// # Errors
     /// See `AppendError`.
@@ -34,7 +35,7 @@ pub trait RunLog: Send + Sync {
         &'a self,
         run: &'a RunId,
         expect: Seq,
-        group: &'a EventGroup,
+        group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>>;
 
     /// The sequence number that the log of a run continues with.

@@ -1,9 +1,11 @@
 //! Stores a run while it runs: reads its bus like any other reader, appends what is there in
 //! groups, and raises the mark of what is stored.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use tokio::time::sleep;
 
 use super::group::EventGroup;
@@ -13,6 +15,10 @@ use crate::event::{Event, RunId, Seq};
 
 /// Most events that are read at a time.
 const BATCH: usize = 256;
+
+/// Most groups of a run that are being appended at a time: a log that is written elsewhere stores what
+/// waits for it together.
+const IN_FLIGHT: usize = 4;
 
 /// The wait before the first repetition of a write that failed, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -58,21 +64,119 @@ pub async fn record(
 ) -> Result<(), RecordError> {
     mark.raise(next);
     let mut source = GroupSource { reader: &mut reader, run, events: Vec::new() };
+    let mut writer = GroupWriter { log, run, mark, appending: VecDeque::new() };
     let mut group = EventGroup::starting_at(next);
     loop {
-        if group.is_empty() && !source.wait().await {
+        if group.is_empty() && writer.is_idle() && !source.wait().await {
             return Ok(());
         }
+        // Groups are made while those before them are written.
         source.fill(&mut group, listener)?;
-        if group.is_empty() {
-            continue;
+        if writer.takes(&group) {
+            let following = EventGroup::starting_at(group.next());
+            writer.append(std::mem::replace(&mut group, following));
+        } else {
+            writer.settle(listener).await?;
         }
-        // The next group is made while this one is written.
-        let appending = log.append(run, group.first(), &group);
-        let mut following = EventGroup::starting_at(group.next());
-        source.fill(&mut following, listener)?;
-        settle(log, run, &group, appending.await, mark, listener).await?;
-        group = following;
+    }
+}
+
+/// A group that is being appended.
+type Appending<'a> = (EventGroup, BoxFuture<'a, Result<Seq, AppendError>>);
+
+/// Appends groups to the log of a run, in their order.
+struct GroupWriter<'a> {
+    log: &'a dyn RunLog,
+    run: &'a RunId,
+    mark: &'a StoredMark,
+    appending: VecDeque<Appending<'a>>,
+}
+
+impl GroupWriter<'_> {
+    fn is_idle(&self) -> bool {
+        self.appending.is_empty()
+    }
+
+    /// Whether a group is to be appended now. One that is not full waits for those before it, and gets
+    /// the events of that time.
+    fn takes(&self, group: &EventGroup) -> bool {
+        let is_next = self.is_idle() || (group.is_full() && self.appending.len() < IN_FLIGHT);
+        !group.is_empty() && is_next
+    }
+
+    fn append(&mut self, group: EventGroup) {
+        let appended = self.log.append(self.run, group.first(), &group);
+        self.appending.push_back((group, appended));
+    }
+
+    /// Waits for the oldest append. After a failure repeats it, however often that takes, and those that
+    /// were sent after it.
+    async fn settle(&mut self, listener: &mut impl RecordListener) -> Result<(), RecordError> {
+        let Some((group, appended)) = self.appending.pop_front() else { return Ok(()) };
+        match appended.await {
+            Err(AppendError::Unsure(why)) => {
+                let mut groups = vec![group];
+                for (group, appended) in std::mem::take(&mut self.appending) {
+                    // It did not continue the log, or it is found to be stored.
+                    let _ = appended.await;
+                    groups.push(group);
+                }
+                self.repeat(groups, why, listener).await
+            }
+            Err(lost) => Err(RecordError::Lost(lost)),
+            Ok(next) => {
+                self.mark.raise(next);
+                listener.stored().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends groups after a failure, one after the other.
+    async fn repeat(
+        &mut self,
+        groups: Vec<EventGroup>,
+        why: String,
+        listener: &mut impl RecordListener,
+    ) -> Result<(), RecordError> {
+        let mut failed = Some(why);
+        for group in groups {
+            let mut wait = FIRST_WAIT;
+            let mut has_failed = false;
+            loop {
+                if let Some(why) = failed.take() {
+                    tracing::warn!(run = %self.run, "the run cannot be stored: {why}");
+                    if !listener.failed(&why) {
+                        return Err(RecordError::GaveUp(why));
+                    }
+                    has_failed = true;
+                    sleep(wait).await;
+                    wait = LONGEST_WAIT.min(wait * 2);
+                }
+                match self.append_unless_stored(&group).await {
+                    Ok(next) => {
+                        self.mark.raise(next);
+                        break;
+                    }
+                    Err(AppendError::Unsure(why)) => failed = Some(why),
+                    Err(lost) => return Err(RecordError::Lost(lost)),
+                }
+            }
+            if has_failed {
+                listener.recovered();
+            }
+            listener.stored().await;
+        }
+        Ok(())
+    }
+
+    /// After an uncertain failure a group may be stored already, and so may those after it.
+    async fn append_unless_stored(&mut self, group: &EventGroup) -> Result<Seq, AppendError> {
+        match self.log.next(self.run).await? {
+            next if next >= group.next() => Ok(group.next()),
+            next if next == group.first() => self.log.append(self.run, next, group).await,
+            _ => Err(AppendError::Fenced),
+        }
     }
 }
 
@@ -116,47 +220,5 @@ impl GroupSource<'_> {
             self.events.drain(..used);
         }
         Ok(())
-    }
-}
-
-/// Takes the result of an append. After a failure repeats it, however often that takes.
-async fn settle(
-    log: &dyn RunLog,
-    run: &RunId,
-    group: &EventGroup,
-    mut appended: Result<Seq, AppendError>,
-    mark: &StoredMark,
-    listener: &mut impl RecordListener,
-) -> Result<(), RecordError> {
-    let mut wait = FIRST_WAIT;
-    let mut has_failed = false;
-    loop {
-        match appended {
-            Ok(next) => {
-                mark.raise(next);
-                if has_failed {
-                    listener.recovered();
-                }
-                listener.stored().await;
-                return Ok(());
-            }
-            Err(AppendError::Unsure(why)) => {
-                tracing::warn!(%run, "the run cannot be stored: {why}");
-                if !listener.failed(&why) {
-                    return Err(RecordError::GaveUp(why));
-                }
-                has_failed = true;
-                sleep(wait).await;
-                wait = LONGEST_WAIT.min(wait * 2);
-            }
-            Err(lost) => return Err(RecordError::Lost(lost)),
-        }
-        // After an uncertain failure the group may be stored already.
-        appended = match log.next(run).await {
-            Ok(next) if next == group.next() => Ok(next),
-            Ok(next) if next == group.first() => log.append(run, group.first(), group).await,
-            Ok(_) => Err(AppendError::Fenced),
-            Err(error) => Err(error),
-        };
     }
 }

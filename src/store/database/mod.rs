@@ -63,6 +63,9 @@ fn when_free<T, E: Into<OpenError>>(
     }
 }
 
+/// Size of the pages of a new file.
+const PAGE_BYTES: u32 = 16 << 10;
+
 impl Database {
     /// Opens the database; creates it (mode 0600) and its folder (0700) if they are missing.
     ///
@@ -77,6 +80,8 @@ impl Database {
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.busy_timeout(BUSY)?;
+        // Of a new file; others keep theirs. A group is written page by page, a call of the system each.
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         // On a network file system processes of other machines cannot share a WAL.
         let journal = if is_local { "WAL" } else { "DELETE" };
         when_free(|| connection.pragma_update(None, "journal_mode", journal))?;

@@ -30,7 +30,7 @@ impl RunLog for Database {
         &'a self,
         run: &'a RunId,
         expect: Seq,
-        group: &'a EventGroup,
+        group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
         let words = GroupWords::of(run, group);
         let appended = self.writer().send_with(self.append_change(run, expect, group), Some(words));
@@ -87,7 +87,7 @@ fn append(
         return Ok(Err(AppendError::Fenced));
     }
     connection
-        .prepare_cached("INSERT INTO segment (run, first, n, bytes) VALUES (?1, ?2, ?3, ?4)")?
+        .prepare_cached("INSERT INTO event_group (run, first, n, bytes) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![run, number(group.first()), group.len(), group.lines()])?;
     connection
         .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3 WHERE id = ?1")?
@@ -131,9 +131,9 @@ impl Database {
         let lines: Option<Vec<u8>> = self.reading(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT bytes FROM segment WHERE run = ?1 ORDER BY first DESC LIMIT 1",
+                    "SELECT first, bytes FROM log WHERE run = ?1 ORDER BY first DESC LIMIT 1",
                 )?
-                .query_row([run.as_str()], |row| row.get(0))
+                .query_row([run.as_str()], |row| row.get(1))
                 .optional()
         })?;
         let last = lines
@@ -153,34 +153,22 @@ impl Database {
         run: &RunId,
         from: Seq,
     ) -> Result<Option<(Vec<EventGroup>, bool)>, super::StoreError> {
-        self.groups_from(run, from, from == Seq(0))
-    }
-
-    /// [`some_groups`](Self::some_groups), where it may be known that a group begins with `from`.
-    fn groups_from(
-        &self,
-        run: &RunId,
-        from: Seq,
-        begins_group: bool,
-    ) -> Result<Option<(Vec<EventGroup>, bool)>, super::StoreError> {
         self.reading(|connection| {
             let status: Option<String> = connection
                 .prepare_cached("SELECT status FROM run WHERE id = ?1")?
                 .query_row([run.as_str()], |row| row.get(0))
                 .optional()?;
             let Some(status) = status else { return Ok(None) };
-            // Groups are large, and SQLite reads whole ones to find a place: it looks once, if it can.
-            let first: Option<i64> = match begins_group {
-                true => Some(number(from)),
-                false => connection
-                    .prepare_cached(
-                        "SELECT max(first) FROM segment WHERE run = ?1 AND first <= ?2",
-                    )?
-                    .query_row(params![run.as_str(), number(from)], |row| row.get(0))?,
-            };
+            let first: Option<i64> = connection
+                .prepare_cached(
+                    "SELECT first FROM log WHERE run = ?1 AND first <= ?2
+                     ORDER BY first DESC LIMIT 1",
+                )?
+                .query_row(params![run.as_str(), number(from)], |row| row.get(0))
+                .optional()?;
             let first = first.unwrap_or_default();
             let mut found = connection.prepare_cached(
-                "SELECT first, n, bytes FROM segment WHERE run = ?1 AND first >= ?2
+                "SELECT first, n, bytes FROM log WHERE run = ?1 AND first >= ?2
                  ORDER BY first LIMIT ?3",
             )?;
             let groups = found.query_map(params![run.as_str(), first, GROUPS], |row| {
@@ -202,8 +190,6 @@ struct GroupCursor {
     database: Database,
     run: RunId,
     from: Seq,
-    /// Whether the group before `from` was read.
-    begins_group: bool,
     waits: bool,
     found: VecDeque<EventGroup>,
     ended: bool,
@@ -216,20 +202,18 @@ fn groups<'a>(
     waits: bool,
 ) -> BoxStream<'a, Result<EventGroup, ReadError>> {
     let (database, run, found) = (database.clone(), run.clone(), VecDeque::new());
-    let begins_group = from == Seq(0);
-    let cursor = GroupCursor { database, run, from, begins_group, waits, found, ended: false };
+    let cursor = GroupCursor { database, run, from, waits, found, ended: false };
     stream::unfold(cursor, |mut cursor| async move {
         loop {
             if let Some(group) = cursor.found.pop_front() {
-                (cursor.from, cursor.begins_group) = (group.next(), true);
+                cursor.from = group.next();
                 return Some((Ok(group), cursor));
             }
             if cursor.ended {
                 return None;
             }
             let (database, run, from) = (cursor.database.clone(), cursor.run.clone(), cursor.from);
-            let begins_group = cursor.begins_group;
-            let read = spawn_blocking(move || database.groups_from(&run, from, begins_group)).await;
+            let read = spawn_blocking(move || database.some_groups(&run, from)).await;
             let error = match read {
                 Ok(Ok(Some((groups, is_open)))) => {
                     // What is appended before a run is closed is stored before its status.

@@ -70,7 +70,7 @@ impl LogBackwards<'_> {
         let group = self
             .connection
             .prepare_cached(
-                "SELECT first, bytes FROM segment WHERE run = ?1 AND first <= ?2
+                "SELECT first, bytes FROM log WHERE run = ?1 AND first <= ?2
                  ORDER BY first DESC LIMIT 1",
             )?
             .query_row(params![self.run.as_str(), last], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -9,7 +9,7 @@ pub const APPLICATION_ID: i32 = 0x7274_626c;
 
 /// The steps from one version of the tables to the next. The version of a file is the number of steps
 /// that were applied to it. A step is never changed once it was released.
-const STEPS: &[&str] = &[RUNS, SAID];
+const STEPS: &[&str] = &[RUNS, SAID, GROUPS];
 
 /// Version 1: runs and their logs.
 const RUNS: &str = "CREATE TABLE run (
@@ -60,6 +60,22 @@ const SAID: &str = "ALTER TABLE run ADD COLUMN number INTEGER;
     CREATE TRIGGER said_removed AFTER DELETE ON run WHEN old.number IS NOT NULL BEGIN
         DELETE FROM said WHERE rowid BETWEEN old.number << 32 AND (old.number << 32) + 4294967295;
     END;";
+
+/// Version 3: groups in a table whose key is small. SQLite reads whole rows of a table without row ids
+/// to find a place in it, and a group is large. The groups of earlier versions stay where they are;
+/// `log` has all of them. Read it with `first` among the columns, and ordered by it, so that SQLite
+/// searches both tables.
+const GROUPS: &str = "CREATE TABLE event_group (
+        id INTEGER PRIMARY KEY,
+        run TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        first INTEGER NOT NULL,
+        n INTEGER NOT NULL,
+        bytes BLOB NOT NULL,
+        UNIQUE (run, first)
+    ) STRICT;
+    CREATE VIEW log AS
+        SELECT run, first, n, bytes FROM event_group
+        UNION ALL SELECT run, first, n, bytes FROM segment;";
 
 /// The newest version of the tables.
 pub fn newest() -> i64 {

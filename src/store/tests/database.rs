@@ -159,6 +159,64 @@ fn a_file_of_a_newer_version_or_of_another_program_is_left_as_it_is() {
     assert!(matches!(Database::open(&path), Err(OpenError::Database(_))));
 }
 
+#[tokio::test]
+async fn a_run_of_version_1_is_read_whole_and_can_be_continued() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    write_version_1(&path);
+    let raw = rusqlite::Connection::open(&path).expect("opens");
+    let (run, next): (String, i64) = raw
+        .query_row(
+            "UPDATE run SET status = 'open', owner = NULL WHERE scenario = 'front-desk'
+             RETURNING id, next",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .expect("written");
+    let old: i64 =
+        raw.query_row("SELECT count(*) FROM segment", [], |row| row.get(0)).expect("read");
+    drop(raw);
+    let (run, next) = (id(&run), Seq(u64::try_from(next).expect("a number")));
+    let database = Database::open(&path).expect("opens");
+    assert_eq!(database.take_over(&run).expect("written"), Some(next));
+    let kinds = [warning("continued"), closed()];
+    let (added, end) = (group(next.0, &kinds), Seq(next.0 + 2));
+    assert_eq!(database.append(&run, next, &added).await, Ok(end));
+    for from in [0, next.0 / 2, next.0 - 1, next.0, next.0 + 1] {
+        let groups: Vec<EventGroup> =
+            database.read(&run, Seq(from)).map(|group| group.expect("read")).collect().await;
+        let found: Vec<Seq> = groups
+            .iter()
+            .flat_map(|group| group.events(Seq(from)).expect("events"))
+            .map(|event| event.seq)
+            .collect();
+        assert_eq!(found, (from..end.0).map(Seq).collect::<Vec<_>>());
+    }
+    let last = database.last_event(&run).expect("read").expect("an event");
+    assert_eq!(last.seq.0 + 1, end.0);
+    // Nothing is copied: the file of a large store stays what it is.
+    let count = |table: &str| {
+        database
+            .reading(|connection| {
+                connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
+                    row.get::<_, i64>(0)
+                })
+            })
+            .expect("read")
+    };
+    assert_eq!((count("segment"), count("event_group")), (old, 1));
+    let keep = Retention { runs: 0, ..Retention::default() };
+    drop(database);
+    let database = Database::open(&path).expect("opens");
+    assert_eq!(database.prune(keep, u64::MAX, 0).expect("pruned").runs, 3);
+    let left: i64 = database
+        .reading(|connection| {
+            connection.query_row("SELECT count(*) FROM log", [], |row| row.get(0))
+        })
+        .expect("read");
+    assert_eq!(left, 0, "the groups of a run are removed with it");
+}
+
 #[cfg(unix)]
 #[test]
 fn the_files_are_for_their_owner_alone() {

@@ -7,6 +7,10 @@ mod file;
 mod recorder;
 mod said;
 
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
 use super::database::Database;
@@ -15,6 +19,15 @@ use super::*;
 use crate::event::kind::RunClosed;
 use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::{Event, EventKind, SpanId, StopReason};
+
+/// A store of version 1 with three runs, written by the program of that version.
+const VERSION_1: &[u8] = include_bytes!("../../../tests/data/runs-v1.db.gz");
+
+fn write_version_1(path: &Path) {
+    let mut bytes = Vec::new();
+    GzDecoder::new(VERSION_1).read_to_end(&mut bytes).expect("unpacked");
+    std::fs::write(path, bytes).expect("written");
+}
 
 fn id(text: &str) -> RunId {
     RunId::new(text)

@@ -56,16 +56,17 @@ impl RunLog for FlakyLog {
         &'a self,
         run: &'a RunId,
         expect: Seq,
-        group: &'a EventGroup,
+        group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
+        let group = group.clone();
         Box::pin(async move {
             let left = self.failures.load(Ordering::SeqCst);
             if left == 0 {
-                return self.inner.append(run, expect, group).await;
+                return self.inner.append(run, expect, &group).await;
             }
             self.failures.store(left - 1, Ordering::SeqCst);
             if self.stores_anyway {
-                self.inner.append(run, expect, group).await?;
+                self.inner.append(run, expect, &group).await?;
             }
             Err(AppendError::Unsure("the disk is full".to_owned()))
         })
@@ -120,13 +121,13 @@ async fn a_recorder_stores_every_event_once_whatever_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_group_is_made_while_one_is_written() {
-    for (failures, stores_anyway) in [(1, false), (1, true)] {
+async fn the_next_groups_are_appended_while_one_is_written() {
+    for (failures, stores_anyway) in [(0, false), (1, false), (2, false), (1, true), (3, true)] {
         let (log, run) = flaky(failures, stores_anyway);
         let (bus, mut told) = (Bus::new(), Told::default());
         let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
-        for nth in 0..10 {
-            bus.publish(SpanId::RUN, warning(&format!("{nth}{}", "x".repeat(100_000))));
+        for nth in 0..20 {
+            bus.publish(SpanId::RUN, warning(&format!("{nth} {}", "x".repeat(100_000))));
         }
         bus.publish(SpanId::RUN, closed());
         bus.close();
@@ -135,11 +136,16 @@ async fn the_next_group_is_made_while_one_is_written() {
         let groups: Vec<EventGroup> =
             log.read(&run, Seq(0)).map(|it| it.expect("read")).collect().await;
         let sizes: Vec<u32> = groups.iter().map(EventGroup::len).collect();
-        assert_eq!(sizes, [3, 3, 3, 2], "{stores_anyway}");
-        assert_eq!(told.at_failure, 6, "the second group was there when the first one failed");
-        assert_eq!(told.events, (0..11).map(Seq).collect::<Vec<_>>());
+        assert_eq!(sizes, [3; 7], "{failures} {stores_anyway}");
+        // Four groups were sent, and the fifth was made, when the first one failed.
+        let at_failure = if failures == 0 { 0 } else { 15 };
+        assert_eq!(told.at_failure, at_failure, "{failures} {stores_anyway}");
+        assert_eq!((told.failures > 0, told.recovered > 0), (failures > 0, failures > 0));
+        assert_eq!(told.events, (0..21).map(Seq).collect::<Vec<_>>());
         let read: Vec<String> = groups.iter().flat_map(texts).collect();
-        assert!(read.iter().zip(0..10).all(|(text, nth)| text.starts_with(&nth.to_string())));
+        for (nth, text) in read.iter().take(20).enumerate() {
+            assert!(text.starts_with(&format!("{nth} ")), "{nth}");
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The index of what was said: stored with the events, removed with the run, made for runs of an
 //! earlier version.
 
-use std::io::Read as _;
 use std::time::Duration;
 
 use super::*;
@@ -9,9 +8,6 @@ use crate::base::word_query::WordQuery;
 use crate::store::database::removal::Retention;
 use crate::store::database::said::SaidIndex;
 use crate::store::said::SaidWords;
-
-/// A store of version 1 with three runs, written by the program of that version.
-const VERSION_1: &[u8] = include_bytes!("../../../tests/data/runs-v1.db.gz");
 
 fn event(line: &str) -> Event {
     Event::from_line(line).unwrap_or_else(|error| panic!("{line}: {error}"))
@@ -202,9 +198,7 @@ async fn the_words_of_a_run_go_with_it() {
 async fn a_store_of_version_1_is_brought_up_to_date_when_it_is_opened() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("runs.db");
-    let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(VERSION_1).read_to_end(&mut bytes).expect("unpacked");
-    std::fs::write(&path, bytes).expect("written");
+    write_version_1(&path);
     let database = Database::open(&path).expect("opens");
     let rows = database.runs().expect("read");
     let scenarios: Vec<&str> = rows.iter().map(|row| &*row.scenario).collect();
