@@ -11,8 +11,10 @@
 //! Next to the log, not in it, each open span may have a *live slot*: the text received so far.
 //! Events are recorded; live text is only for display and is dropped with its span.
 
+mod late;
 mod live;
 mod live_slots;
+mod mirror;
 mod reader;
 mod recording;
 mod replay;
@@ -32,6 +34,7 @@ use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::clock::Clock;
 use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
 
+pub use self::late::LateAnswers;
 pub use self::live::LiveSlot;
 pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;
@@ -78,6 +81,7 @@ struct Log {
     /// The log continues a recording.
     replay: Option<Replay>,
     stored: OnceLock<Arc<StoredMark>>,
+    late: OnceLock<Arc<dyn LateAnswers>>,
 }
 
 struct Tail {
@@ -169,7 +173,7 @@ impl Bus {
 
     /// An empty log with these limits. It begins with its first event, by tokio's clock.
     pub fn with_limits(bounds: LogLimits) -> Self {
-        Self::build(bounds, Clock::real(), 1, None)
+        Self::build(bounds, Clock::real(), 1, None, OnceLock::new())
     }
 
     /// A log without limits that begins with a recording and continues it. Its clock is recorded time.
@@ -192,12 +196,19 @@ impl Bus {
         let (clock, driver) = Clock::recorded();
         let next_span = recording.last_span().0.saturating_add(1);
         let replay = Replay::new(recording, fork, (clock.clone(), driver));
-        Self::build(LogLimits::default(), clock, next_span, Some(replay))
+        let started = clock.now().into();
+        Self::build(LogLimits::default(), clock, next_span, Some(replay), started)
     }
 
-    fn build(bounds: LogLimits, clock: Clock, next_span: u32, replay: Option<Replay>) -> Self {
+    fn build(
+        bounds: LogLimits,
+        clock: Clock,
+        next_span: u32,
+        replay: Option<Replay>,
+        started: OnceLock<Instant>,
+    ) -> Self {
         let bus = Self(Arc::new(Log {
-            started: if replay.is_some() { clock.now().into() } else { OnceLock::new() },
+            started,
             clock,
             tail: Mutex::new(Tail {
                 len: 0,
@@ -217,6 +228,7 @@ impl Bus {
             live_changed: Notify::new(),
             replay,
             stored: OnceLock::new(),
+            late: OnceLock::new(),
         }));
         bus.set_limits(bounds);
         bus
@@ -339,18 +351,6 @@ impl Bus {
     /// The clock of the run.
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
-    }
-
-    /// The mark of what is stored. From the first call on, paid calls wait for it.
-    pub fn stored_mark(&self) -> Arc<StoredMark> {
-        Arc::clone(self.0.stored.get_or_init(Arc::default))
-    }
-
-    /// Waits until everything published so far is stored, if this log is stored at all.
-    pub async fn wait_until_stored(&self) {
-        if let Some(mark) = self.0.stored.get() {
-            mark.reached(Seq(self.len())).await;
-        }
     }
 
     /// Number of events published so far.

@@ -199,7 +199,12 @@ impl Engine {
 
     /// Starts a run. Must be called within a tokio runtime.
     pub fn start(&self, launch: Launch) -> RunHandle {
-        self.begin(launch, None)
+        self.begin(launch, None, None)
+    }
+
+    /// Starts a run with this id, which no other run has. Must be called within a tokio runtime.
+    pub(crate) fn start_as(&self, id: RunId, launch: Launch) -> RunHandle {
+        self.begin(launch, None, Some(id))
     }
 
     /// Continues a run that did not reach its end, in the same log: the run is executed again from
@@ -218,7 +223,7 @@ impl Engine {
         if self.run(id).is_some() {
             return Err(ResumeError::Present(id.clone()));
         }
-        Ok(self.begin(launch, Some(resumption.into())))
+        Ok(self.begin(launch, Some(resumption.into()), None))
     }
 
     /// Starts a run that is executed as a recorded one up to a boundary, with what its models and tools
@@ -236,7 +241,7 @@ impl Engine {
             flags,
             prices: recording.head().first_prices().to_vec(),
         };
-        self.begin(launch, Some(Replayed { recording, by, in_doubt, fork: Some(origin) }))
+        self.begin(launch, Some(Replayed { recording, by, in_doubt, fork: Some(origin) }), None)
     }
 
     /// Cancels every run and waits until all have ended.

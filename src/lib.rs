@@ -93,6 +93,8 @@ mod bus;
 #[cfg(feature = "tui")]
 mod cli;
 mod clock;
+#[cfg(feature = "nats")]
+mod cluster;
 mod decide;
 #[cfg(feature = "documents")]
 mod document;
@@ -108,6 +110,8 @@ mod net;
 mod panes;
 mod pattern;
 mod run;
+#[cfg(feature = "nats")]
+mod runner;
 mod scenario;
 #[cfg(feature = "tui")]
 mod shell;

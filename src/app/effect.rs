@@ -41,6 +41,13 @@ pub enum Effect {
         /// The scenario's title, so that the list of answers can be read later.
         title: String,
     },
+    /// Watch a run that a runner of the cluster plays. Answered with `Started`, then its events.
+    Attach {
+        /// Repeated in the answer.
+        request: RequestId,
+        /// The run.
+        run: RunId,
+    },
     /// A command to a run; its effects arrive as events.
     Command {
         /// The run that receives it.

@@ -144,6 +144,9 @@ pub(super) fn resume(state: &mut AppState, run: &RunId) -> Update {
             return ask(state, Confirm::resume(run, &row.title, &cost));
         }
         RunStatus::Interrupted => return resume_now(state, run.clone()),
+        RunStatus::Waiting => {
+            state.notify(NoticeKind::Info, format!("{run} waits for a runner."));
+        }
         RunStatus::Running => {
             state.notify(NoticeKind::Info, format!("{run} is played by another process."));
         }

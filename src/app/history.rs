@@ -94,7 +94,7 @@ impl RunSort {
 fn status_order(row: &RunRow) -> (u8, Reverse<bool>) {
     let place = match &row.status {
         RunStatus::Interrupted => 0,
-        RunStatus::Running => 1,
+        RunStatus::Waiting | RunStatus::Running => 1,
         RunStatus::Ended(reason) if reason == "success" => 4,
         RunStatus::Ended(reason) if reason == "cancelled" => 3,
         RunStatus::Ended(_) => 2,

@@ -150,6 +150,14 @@ pub(super) fn open(state: &mut AppState, row: RunRow) -> Update {
     if !state.opened_file(&run) && state.show_opened(&run) {
         return Update::redraw();
     }
+    if row.runner.is_some() || row.status == RunStatus::Waiting {
+        if state.runs.iter().any(|page| *page.id() == run) {
+            state.screen = ActiveScreen::Run(run);
+            return Update::redraw();
+        }
+        let request = state.next_request();
+        return Update::effect(Effect::Attach { request, run });
+    }
     let (request, follows) = (state.next_request(), row.status == RunStatus::Running);
     let wall_ms = state.history.wall_ms(state.now);
     open_page(state, KeptRun::new(row, request, wall_ms, state.now));

@@ -31,7 +31,7 @@ pub(super) fn kill(state: &mut AppState) -> Update {
 }
 
 pub(super) fn quit(state: &mut AppState, code: u8) -> Update {
-    match (state.live_runs().count(), unsent_count(state)) {
+    match (state.own_live_runs().count(), unsent_count(state)) {
         (0, 0) => Update::effect(Effect::Quit { code }),
         (live, unsent) => {
             state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, code)));
@@ -53,7 +53,7 @@ pub(super) fn interrupt(state: &mut AppState) -> Update {
         }
         _ => None,
     };
-    match (ask, state.live_runs().count(), unsent_count(state)) {
+    match (ask, state.own_live_runs().count(), unsent_count(state)) {
         (Some(ask), ..) => state.overlays.push(Overlay::Confirm(ask)),
         (None, 0, 0) => {}
         (None, live, unsent) => {
@@ -69,6 +69,8 @@ pub(super) fn suspend(state: &mut AppState) -> Update {
     let going: Vec<RunId> = state
         .runs
         .iter()
+        // Those of the cluster continue on their runners.
+        .filter(|page| page.remote.is_none())
         .filter(|page| {
             matches!(
                 page.world().progress.stage,

@@ -9,6 +9,7 @@ use super::kept_change::KeptChange;
 use super::key::KeyPress;
 use super::live::{LiveQueryResult, OfferedModels};
 use super::request::RequestId;
+use super::run::remote_run::RemoteRun;
 use crate::event::run_row::RunRow;
 use crate::event::{Elapsed, Event, RunId, Seq, SpanId};
 use crate::narrate::comparison::compared_runs::ComparedRuns;
@@ -69,6 +70,13 @@ pub enum Msg {
         zero: Duration,
         /// The request; the session's next message starts from it.
         launch: Option<Box<LaunchRequest>>,
+    },
+    /// What is known of the runner that plays a run.
+    Remote {
+        /// The run.
+        run: RunId,
+        /// The runner, and how far its log is behind.
+        remote: Box<RemoteRun>,
     },
     /// A requested run could not be started.
     StartFailed {

@@ -208,7 +208,11 @@ fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
         items.item("result", StyleRole::Text, result);
     }
     match &row.status {
-        RunStatus::Running => items.item("", StyleRole::Dim, "Another process plays it."),
+        RunStatus::Waiting => items.item("", StyleRole::Dim, "It waits for a runner."),
+        RunStatus::Running => match &row.runner {
+            Some(runner) => items.item("runner", StyleRole::Text, runner),
+            None => items.item("", StyleRole::Dim, "Another process plays it."),
+        },
         RunStatus::Interrupted => {
             items.item("", StyleRole::Dim, "Its process ended before the run did.");
         }

@@ -216,6 +216,11 @@ impl AppState {
         self.runs.iter().filter(|page| page.world().progress.is_live())
     }
 
+    /// The live runs that end with this program: those of a cluster continue on their runners.
+    pub fn own_live_runs(&self) -> impl Iterator<Item = &RunPage> {
+        self.live_runs().filter(|page| page.remote.is_none())
+    }
+
     /// The rows that an open drawer takes at the lower edge; the page of a run gets the others.
     pub fn docked_rows(&self) -> u16 {
         let world = |run: &RunId| self.run(run).map(|page| page.world());

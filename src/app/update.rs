@@ -72,6 +72,13 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
                 .is_none_or(|at| state.starting.remove(at).open);
             on_started(state, run, zero, launch, open)
         }
+        Msg::Remote { run, remote } => match state.run_mut(&run) {
+            Some(page) => {
+                page.data_mut().remote = Some(remote);
+                Update::redraw()
+            }
+            None => Update::idle(),
+        },
         Msg::StartFailed { request, text } => {
             state.starting.retain(|starting| starting.request != request);
             state.notify(NoticeKind::Error, text);

@@ -1,6 +1,8 @@
 //! The command line: commands, their arguments, and the parsing of values.
 
 mod authoring;
+#[cfg(feature = "nats")]
+mod cluster;
 mod display;
 mod flag_arg;
 #[cfg(feature = "store")]
@@ -20,6 +22,8 @@ use crate::event::contribution::Decision;
 
 use self::flag_arg::boundary;
 pub use authoring::{NewArgs, SchemaArgs, ValidateArgs};
+#[cfg(feature = "nats")]
+pub use cluster::{AttachArgs, ClusterAction, ClusterArgs, OnArgs, RemoteArgs, RunnerArgs};
 pub use display::Global;
 pub use flag_arg::FlagArg;
 pub use picture::{Moment, PictureArgs};
@@ -88,6 +92,15 @@ pub enum CliCommand {
     /// Put exported logs into the store
     #[cfg(feature = "store")]
     Import(kept::ImportArgs),
+    /// Play runs that are handed over to a cluster
+    #[cfg(feature = "nats")]
+    Runner(RunnerArgs),
+    /// Watch and steer a run that a runner plays, in the dashboard
+    #[cfg(feature = "nats")]
+    Attach(AttachArgs),
+    /// Make, show or serve a cluster: runs past one machine
+    #[cfg(feature = "nats")]
+    Cluster(ClusterArgs),
     /// Draw the dashboard's screen of a run as an SVG or a text, without a terminal
     Picture(Box<PictureArgs>),
     /// Print the JSON schema of the scenario format, for editors; or of events or outcomes
@@ -198,6 +211,10 @@ pub struct RunArgs {
     /// Many runs, and a table of those that pass. Headless
     #[command(flatten)]
     pub repeat: TestOptions,
+    /// A runner plays the run, not this process. Headless
+    #[cfg(feature = "nats")]
+    #[command(flatten)]
+    pub remote: RemoteArgs,
     /// Allow without asking that a scenario that was not shipped calls an endpoint, runs a program,
     /// sends an environment variable or reaches local networks
     #[arg(long)]

@@ -56,6 +56,9 @@ pub struct DashboardArgs<'a> {
     /// A kept run to open.
     #[cfg(feature = "store")]
     pub opened: Option<super::kept::OpenedRun>,
+    /// The cluster whose runs are shown, and a run of it to watch.
+    #[cfg(feature = "nats")]
+    pub cluster: Option<(crate::cluster::address::ClusterAddress, Option<crate::event::RunId>)>,
     /// A failure that a test provokes.
     #[cfg(debug_assertions)]
     pub panic: Option<super::args::PanicPlace>,
@@ -125,6 +128,8 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     services.kept = stored.kept();
     #[cfg(feature = "store")]
     let opened = wanted.opened;
+    #[cfg(feature = "nats")]
+    let cluster = wanted.cluster.or_else(super::cluster::configured);
     let ended = own.block_on(async {
         let warden = Watchdog::start(|code| screen::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
@@ -155,6 +160,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         #[cfg(feature = "store")]
         if let Some(opened) = opened {
             opened.show(&mut services, FROM_COMMAND_LINE);
+        }
+        #[cfg(feature = "nats")]
+        if let Some((address, watched)) = cluster {
+            let watched = watched.map(|run| (run, FROM_COMMAND_LINE));
+            crate::shell::remote::connect(&services, address, watched);
         }
         #[cfg(debug_assertions)]
         provoke_failure(wanted.panic, &services);

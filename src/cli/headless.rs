@@ -237,7 +237,7 @@ fn report_message_start(world: &World, message: usize, of: usize) {
 }
 
 /// The exit code of a run that has ended.
-fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<'_>) -> Exit {
+pub(super) fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<'_>) -> Exit {
     let decision = world.projection().and_then(Projection::decision);
     let failed = drive.fail_on.iter().any(|fail_on| match fail_on {
         FailOn::Decision(wanted) => decision == Some(*wanted),

@@ -2,6 +2,8 @@
 //! with exit code 2, before anything starts.
 
 pub mod args;
+#[cfg(feature = "nats")]
+mod cluster;
 mod complete;
 mod completions;
 mod config;
@@ -180,6 +182,8 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Run(args)) => !run::is_headless(args),
         #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Attach(_)) => true,
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
@@ -232,6 +236,27 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Export(args)) => kept::export(&args),
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Runner(args)) => match runtime() {
+            Ok(runtime) => run_to_end(runtime, cluster::runner(&args)),
+            Err(exit) => exit,
+        },
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Attach(args)) => match cluster::attached(&args) {
+            Ok(cluster) => {
+                let wanted = DashboardArgs { cluster: Some(cluster), ..DashboardArgs::default() };
+                dashboard::open(wanted, global, choice)
+            }
+            Err(exit) => exit,
+        },
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Cluster(args)) => match runtime() {
+            Ok(runtime) => {
+                let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+                run_to_end(runtime, cluster::cluster(&args, &paint))
+            }
+            Err(exit) => exit,
+        },
         Some(CliCommand::Picture(args)) => picture::picture(&args, global, theme),
         Some(CliCommand::Schema(args)) => schema::run(&args),
         Some(CliCommand::Completions(args)) => completions::run(&args),
@@ -284,6 +309,13 @@ fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     if let Some(option) = args.repeat.needs_times() {
         print_message(&format!("{option}: add --times N, or use roundtable test"));
         return Exit::Usage;
+    }
+    #[cfg(feature = "nats")]
+    if args.remote.on.is_some() {
+        return match runtime() {
+            Ok(runtime) => run_to_end(runtime, cluster::run_remote(args, global, theme)),
+            Err(exit) => exit,
+        };
     }
     if args.repeat.times.is_some() {
         return test::repeat(args, global, theme);

@@ -37,7 +37,12 @@ pub fn is_headless(args: &RunArgs) -> bool {
     let replays = args.replay.is_some();
     #[cfg(not(feature = "store"))]
     let replays = false;
+    #[cfg(feature = "nats")]
+    let is_remote = args.remote.on.is_some();
+    #[cfg(not(feature = "nats"))]
+    let is_remote = false;
     let only_headless = replays
+        || is_remote
         || args.repeat.times.is_some()
         || args.repeat.needs_times().is_some()
         || args.format.is_some()

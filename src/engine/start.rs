@@ -16,7 +16,7 @@ use crate::bus::{Bus, LogLimits};
 use crate::event::id::millis;
 use crate::event::kind::{FlagAt, Initiator, ModelLabel};
 use crate::event::launch::LaunchRecord;
-use crate::event::{Command, EventKind, Seq, SpanId};
+use crate::event::{Command, EventKind, RunId, Seq, SpanId};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
@@ -27,8 +27,14 @@ use crate::scenario::check::instant_warning;
 use crate::scenario::spec::in_doubt::InDoubt;
 
 impl Engine {
-    /// Starts a run, continues a recorded one, or forks it.
-    pub(super) fn begin(&self, launch: Launch, replayed: Option<Replayed>) -> RunHandle {
+    /// Starts a run, continues a recorded one, or forks it. `id`: that of a new run, if it has one
+    /// already.
+    pub(super) fn begin(
+        &self,
+        launch: Launch,
+        replayed: Option<Replayed>,
+        id: Option<RunId>,
+    ) -> RunHandle {
         let Launch { scenario, model, tools, flags, schedule, seed, requested_model, session } =
             launch;
         let in_doubt = replayed.as_ref().map_or(InDoubt::Stop, |it| it.in_doubt);
@@ -95,7 +101,7 @@ impl Engine {
         let handle = {
             let id = match &recorded {
                 Some(head) if fork.is_none() => head.run.clone(),
-                _ => self.next_id(),
+                _ => id.unwrap_or_else(|| self.next_id()),
             };
             let mut runs = self.shared.runs();
             runs.starting.remove(&id);

@@ -175,6 +175,9 @@ pub struct Reply {
     /// (signed thinking). Only the same provider understands them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
+    /// Whether a former owner of the run got it, after it had lost the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
 }
 
 impl Reply {
@@ -195,6 +198,7 @@ impl Reply {
             model: None,
             finish: None,
             blocks: None,
+            adopted: false,
         }
     }
 }

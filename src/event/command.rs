@@ -13,6 +13,7 @@ use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 /// A command to one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum Command {
     /// Pause at the next boundary.
     Pause {
@@ -93,9 +94,29 @@ pub enum Command {
     Cancel,
 }
 
+impl Command {
+    /// The same command, sent by somebody else.
+    pub(crate) fn sent_by(mut self, sender: Initiator) -> Self {
+        match &mut self {
+            Self::Pause { by }
+            | Self::Resume { by }
+            | Self::SetFlag { by, .. }
+            | Self::SetParallel { by, .. }
+            | Self::SetLimit { by, .. }
+            | Self::Breaker { by, .. }
+            | Self::Inject { by, .. }
+            | Self::RemoveFault { by, .. } => *by = sender,
+            Self::Roster(roster) => roster.by = sender,
+            Self::Step | Self::StepRound | Self::Break { .. } | Self::Cancel => {}
+        }
+        self
+    }
+}
+
 /// A manual override of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub enum BreakerOverride {
     /// Open it now; it cools down as if failures had opened it.
     Trip,

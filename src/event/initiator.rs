@@ -17,4 +17,8 @@ pub enum Initiator {
     Suspend,
     /// The store of runs, while it cannot be written.
     Store,
+    /// Somebody at another machine; `command.taken` says who.
+    Remote,
+    /// The runner that plays the run: it hands the run over, or has taken it over.
+    Runner,
 }

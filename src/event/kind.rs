@@ -22,6 +22,7 @@ pub use super::tool::{
     SafeModeHead, ToolHead, ToolLimits, format_millis,
 };
 
+use super::command::Command;
 use super::id::{BoundaryId, RunId, SpanId};
 use super::kind_enum::kinds;
 use super::patterns::PatternFact;
@@ -50,8 +51,7 @@ kinds! {
         },
         /// Every branch waits at a boundary, and the run's clock is stopped.
         "paused" Paused {
-            /// The boundaries where branches wait; the first one resumes first. (In JSON `at_us` is
-            /// the time of the event.)
+            /// The boundaries where branches wait; the first one resumes first.
             #[serde(rename = "boundaries")]
             at: Vec<BoundaryId>,
         },
@@ -71,16 +71,23 @@ kinds! {
             /// How long the clock was stopped, in milliseconds.
             paused_ms: u64,
         },
-        /// A run that had stopped without its end is continued from its log: the first event after what
-        /// was stored.
+        /// A run that had stopped without its end is continued from its log; follows what was stored.
         "run.resumed" RunResumed {
             /// Who continues it.
             by: Initiator,
-            /// Milliseconds between the last stored event and this one; the clock of the run did not
-            /// count them.
+            /// Milliseconds since the last stored event, which the clock of the run did not count.
             downtime_ms: u64,
             /// How many stored events were executed again.
             events: u64,
+        },
+        /// A command was sent from another machine. What it does follows when it takes effect.
+        "command.taken" CommandTaken {
+            /// The command.
+            command: Box<Command>,
+            /// Who sent it.
+            by: String,
+            /// Its number among the commands of the cluster: each is taken once.
+            place: u64,
         },
         /// A run begins as a fork of another one: what is before this event was executed by that run.
         "run.forked" RunForked {

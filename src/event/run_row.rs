@@ -39,6 +39,8 @@ pub struct RunRow {
     pub parent: Option<RunId>,
     /// The boundary of that run.
     pub forked_at: Option<String>,
+    /// The runner of a cluster that plays it, or played it last.
+    pub runner: Option<Arc<str>>,
 }
 
 impl RunRow {
@@ -61,6 +63,7 @@ impl RunRow {
             imported: false,
             parent: None,
             forked_at: None,
+            runner: None,
         }
     }
 }
@@ -68,6 +71,8 @@ impl RunRow {
 /// How far a kept run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStatus {
+    /// It waits for a runner of a cluster.
+    Waiting,
     /// A process plays it.
     Running,
     /// Its process ended before the run did.
@@ -89,9 +94,10 @@ impl RunRow {
 }
 
 impl RunStatus {
-    /// The word for the list: `running`, `interrupted`, or the stop reason.
+    /// The word for the list: `waiting`, `running`, `interrupted`, or the stop reason.
     pub fn word(&self) -> &str {
         match self {
+            Self::Waiting => "waiting",
             Self::Running => "running",
             Self::Interrupted => "interrupted",
             Self::Ended(reason) => reason,

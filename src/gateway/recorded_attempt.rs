@@ -20,6 +20,12 @@ pub(super) async fn recorded_result(
         match replay.recorded_step(span).await {
             RecordedAttemptStep::Unknown { in_doubt: false } => return None,
             RecordedAttemptStep::Unknown { in_doubt: true } => {
+                // What was paid already is not asked again.
+                if scope.has_effects()
+                    && let Some(reply) = scope.bus().late_answer(span).await
+                {
+                    return Some(Ok(Reply { adopted: true, ..reply }));
+                }
                 let idempotent = guard.policy().0.idempotent;
                 let decision = if idempotent { InDoubt::Retry } else { scope.in_doubt() };
                 settle(scope, guard, span, decision).await;

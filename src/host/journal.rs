@@ -60,6 +60,7 @@ fn level(kind: &EventKind) -> Level {
         | EventKind::Resumed { .. }
         | EventKind::RunResumed { .. }
         | EventKind::RunForked { .. }
+        | EventKind::CommandTaken { .. }
         | EventKind::CallInDoubt { .. }
         | EventKind::Stepped { .. }
         | EventKind::BreakpointChanged { .. }

@@ -13,6 +13,8 @@ pub mod keep;
 pub mod kept;
 #[cfg(feature = "tui")]
 pub mod log;
+#[cfg(feature = "nats")]
+pub mod machine;
 pub mod models;
 pub mod pauses;
 pub mod prepare;

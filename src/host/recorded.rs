@@ -259,23 +259,35 @@ pub fn events_from(
 /// The scenario as the run had it, whatever its file says today. What an imported log says is data: it
 /// does not make a scenario a shipped one, and its overrides were not typed by the operator.
 fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result<Scenario, String> {
-    let named = || PathBuf::from(format!("{}.toml", head.scenario));
-    let shipped = shipped()
-        .iter()
-        .find(|it| it.name == head.scenario.as_str() && (!imported || it.text == &*source.text));
+    scenario_of_text(&head.run, head.scenario.as_str(), source, imported)
+}
+
+/// The scenario of this name that a run was handed over or started with. `imported`: somebody else may
+/// have written it.
+///
+/// # Errors
+/// What is wrong, in one sentence.
+pub fn scenario_of_text(
+    run: &RunId,
+    name: &str,
+    source: &SourceText,
+    imported: bool,
+) -> Result<Scenario, String> {
+    let named = || PathBuf::from(format!("{name}.toml"));
+    let shipped =
+        shipped().iter().find(|it| it.name == name && (!imported || it.text == &*source.text));
     let origin = match (&source.file, shipped) {
         (Some(file), _) => ScenarioOrigin::File(PathBuf::from(file)),
         (None, Some(shipped)) => shipped.origin(),
         (None, None) => ScenarioOrigin::File(named()),
     };
     let set: Result<Vec<Override>, _> = source.set.iter().map(|set| set.parse()).collect();
-    let set = set.map_err(|error| format!("{}: an override is wrong: {error}", head.run))?;
+    let set = set.map_err(|error| format!("{run}: an override is wrong: {error}"))?;
     let CheckedScenario { scenario, problems } = check_again(source, origin, &set);
     let mut scenario = scenario.ok_or_else(|| {
         let first = problems.iter().find(|it| it.severity == Severity::Error);
         format!(
-            "{}: this version of roundtable does not accept its scenario: {}",
-            head.run,
+            "{run}: this version of roundtable does not accept its scenario: {}",
             first.map(|problem| problems.line(problem)).unwrap_or_default()
         )
     })?;

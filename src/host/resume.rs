@@ -37,7 +37,9 @@ pub fn prepare_resume(
     let id = &row.id;
     match &row.status {
         RunStatus::Interrupted => {}
-        RunStatus::Running => return Err(format!("{id} is played by another process").into()),
+        RunStatus::Waiting | RunStatus::Running => {
+            return Err(format!("{id} is played by another process").into());
+        }
         RunStatus::Ended(reason) => {
             return Err(format!("{id} has ended ({reason}): there is nothing to continue").into());
         }

@@ -95,6 +95,7 @@ impl Scripted {
             model: None,
             finish: Some(finish.into()),
             blocks: None,
+            adopted: false,
         })
     }
 

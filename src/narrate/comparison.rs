@@ -255,6 +255,7 @@ fn is_about_the_log(kind: &EventKind) -> bool {
         EventKind::RunStarted(_)
             | EventKind::RunResumed { .. }
             | EventKind::RunForked { .. }
+            | EventKind::CommandTaken { .. }
             | EventKind::EventsDropped { .. }
     )
 }

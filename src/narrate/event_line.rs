@@ -57,6 +57,8 @@ pub fn actor(by: Initiator) -> &'static str {
         Initiator::Breakpoint => "by a breakpoint",
         Initiator::Suspend => "by suspending",
         Initiator::Store => "by the store",
+        Initiator::Remote => "from another machine",
+        Initiator::Runner => "by the runner",
     }
 }
 

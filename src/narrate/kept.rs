@@ -10,6 +10,7 @@ use crate::event::run_row::RunStatus;
 /// The badge of a kept run. A run that is running belongs to another process.
 pub fn run_state(status: &RunStatus) -> Badge {
     match status {
+        RunStatus::Waiting => Badge::new(Glyph::Waiting, "WAITING", StyleRole::Dim),
         RunStatus::Running => Badge::new(Glyph::Running, "ELSEWHERE", StyleRole::Running),
         RunStatus::Interrupted => Badge::new(Glyph::NeedsYou, "INTERRUPTED", StyleRole::NeedsYou),
         RunStatus::Ended(reason) => badges::ended(StopReason::from(reason.as_str()).class()),

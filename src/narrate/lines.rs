@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::badges;
+use super::command_words::command_words;
 use super::event_line::EventLine;
 use super::format;
 use super::glyph::Glyph;
@@ -74,6 +75,9 @@ fn shared_line(event: &Event, world: &World, words: Option<&dyn Narrate>) -> Opt
             let stood = format::duration_text(Duration::from_millis(*downtime_ms));
             let stored = format::count_noun(*events, "stored event");
             plain(format!("resumed from {stored}, stopped for {stood}{}", cause_suffix(*by)))
+        }
+        EventKind::CommandTaken { command, by, .. } => {
+            plain(format!("{} {}", visible(by), command_words(command)))
         }
         EventKind::Paused { at } => {
             StyledLine::from(StyledPart::with_glyph(Glyph::Paused, StyleRole::Paused, "paused"))
@@ -217,6 +221,8 @@ fn cause_suffix(by: Initiator) -> &'static str {
         Initiator::Breakpoint => ", by a breakpoint",
         Initiator::Suspend => ", after a suspend",
         Initiator::Store => ", by the store",
+        Initiator::Remote => ", from another machine",
+        Initiator::Runner => ", by the runner",
     }
 }
 

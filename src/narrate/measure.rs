@@ -17,15 +17,15 @@ const CELL_CHARS: usize = 16;
 const REPLACEMENT: &str = "\u{fffd}";
 
 /// The text of one cell and its width in columns: 1 or 2.
-pub type Cluster<'a> = (Cow<'a, str>, u16);
+pub type GraphemeCluster<'a> = (Cow<'a, str>, u16);
 
 /// The clusters of a text, each safe to draw.
-pub fn clusters(text: &str) -> impl Iterator<Item = Cluster<'_>> {
+pub fn clusters(text: &str) -> impl Iterator<Item = GraphemeCluster<'_>> {
     text.graphemes(true).map(cluster)
 }
 
 /// A grapheme as it is drawn, with its width in columns.
-pub fn cluster(grapheme: &str) -> Cluster<'_> {
+pub fn cluster(grapheme: &str) -> GraphemeCluster<'_> {
     if let [byte @ b' '..=b'~'] = grapheme.as_bytes() {
         debug_assert!(byte.is_ascii());
         return (Cow::Borrowed(grapheme), 1);

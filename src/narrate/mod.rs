@@ -4,6 +4,7 @@
 pub mod attribution;
 pub mod badges;
 pub mod closing;
+pub mod command_words;
 pub mod comparison;
 pub mod event_line;
 pub mod event_line_tool;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::attribution::{round_and_purpose, subject_name};
+use super::command_words::command_words;
 use super::event_line::{EventLine, actor, failure_name, model_text, took_ms};
 use super::event_line_tool::fill_line;
 use super::format;
@@ -67,6 +68,10 @@ pub fn line_of<'a>(
                 took_ms(*downtime_ms)
             )
             .into();
+            line.tone = StyleRole::Paused;
+        }
+        EventKind::CommandTaken { command, by: who, .. } => {
+            line.text = format!("{who} {}", command_words(command)).into();
             line.tone = StyleRole::Paused;
         }
         EventKind::RunForked { by: who, parent, at, .. } => {

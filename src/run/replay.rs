@@ -233,7 +233,7 @@ impl Driver<'_> {
 
 /// The command that this event says has taken effect; `None` if no command caused it. A flag is
 /// switched at its boundary, and needs no command.
-fn command_of(event: &Event) -> Option<Command> {
+pub(crate) fn command_of(event: &Event) -> Option<Command> {
     Some(match &event.kind {
         EventKind::Pausing { by: Initiator::Breakpoint, .. } => return None,
         EventKind::Pausing { at_round: true, .. } => Command::StepRound,

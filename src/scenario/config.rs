@@ -5,6 +5,7 @@
 mod display;
 mod keys;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use self::display::UiTable;
@@ -40,6 +41,8 @@ pub struct UserConfig {
     pub store: StoreDefaults,
     /// Keys of the dashboard's actions, in the file's order.
     pub keys: Vec<ConfiguredKeys>,
+    /// The cluster whose runs are shown and played.
+    pub cluster: ClusterDefaults,
 }
 
 /// Defaults of live models. Each applies where a scenario does not set the key. A scripted run uses
@@ -99,6 +102,23 @@ impl Default for StoreDefaults {
     }
 }
 
+/// What the configuration says of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterDefaults {
+    /// Addresses of its servers, separated by commas.
+    pub url: Option<String>,
+    /// The namespace of the team.
+    pub namespace: Option<String>,
+    /// A file of credentials.
+    pub credentials: Option<PathBuf>,
+    /// Certificates of the authorities that are trusted.
+    pub tls_ca: Option<PathBuf>,
+    /// Certificate of this client.
+    pub tls_cert: Option<PathBuf>,
+    /// Key of this client's certificate.
+    pub tls_key: Option<PathBuf>,
+}
+
 record! {
     /// The configuration of roundtable.
     struct ConfigTable => {
@@ -112,6 +132,8 @@ record! {
         store: StoreTable = table,
         /// Keys of the dashboard's actions: a key or a list of keys by the name of the action.
         keys: NamedEntries<KeyList, ActionName> = default(NamedEntries::default()),
+        /// The cluster whose runs are shown and played.
+        cluster: ClusterTable = table,
     }
 }
 
@@ -160,6 +182,25 @@ record! {
         keep_days: IntegerField<1, 36_500> = optional,
         /// Most bytes of all kept runs together.
         keep_bytes: IntegerField<1_000_000, 4_000_000_000> = optional,
+    }
+}
+
+record! {
+    /// The cluster whose runs are shown and played. Its login comes from the environment, or from a file of
+    /// credentials.
+    struct ClusterTable => {
+        /// Address of its NATS server, such as `nats://10.0.0.5`; several are separated by commas.
+        url: NonBlankString = optional,
+        /// Namespace of the team: letters, digits, `-` and `_`.
+        namespace: NonBlankString = optional,
+        /// File of credentials (a JWT and its seed).
+        credentials: NonBlankString = optional,
+        /// File with the certificates of the authorities that are trusted.
+        tls_ca: NonBlankString = optional,
+        /// File with the certificate of this client.
+        tls_cert: NonBlankString = optional,
+        /// File with the key of that certificate.
+        tls_key: NonBlankString = optional,
     }
 }
 
@@ -259,7 +300,18 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         Some(ConfiguredKeys { action: entry.name, place: at, line, keys })
     });
     let keys = keys.collect();
-    Some(UserConfig { model, prices, ui, store, keys })
+    let cluster = file.cluster?;
+    let text = |field: Option<NonBlankString>| field.map(|field| field.text.trim().to_owned());
+    let path = |field: Option<NonBlankString>| text(field).map(PathBuf::from);
+    let cluster = ClusterDefaults {
+        url: text(cluster.url),
+        namespace: text(cluster.namespace),
+        credentials: path(cluster.credentials),
+        tls_ca: path(cluster.tls_ca),
+        tls_cert: path(cluster.tls_cert),
+        tls_key: path(cluster.tls_key),
+    };
+    Some(UserConfig { model, prices, ui, store, keys, cluster })
 }
 
 fn defaults(table: ModelDefaultsTable, cx: &mut ReadContext) -> ModelDefaults {

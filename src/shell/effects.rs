@@ -15,15 +15,16 @@ use tokio::sync::mpsc;
 use super::clipboard;
 use super::kept_store::KeptRuns;
 use super::last_recorded::LastRecorded;
+use super::remote_store::RemoteRuns;
 use super::signals::ProcessSignal;
 use crate::app::Msg;
 use crate::app::effect::{Export, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
 use crate::base::private::TempFile;
 use crate::base::visible::visible_lines;
-use crate::bus::LogReader;
+use crate::bus::{Bus, LogReader};
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
-use crate::event::BoundaryId;
+use crate::event::{BoundaryId, RunId};
 use crate::host::models::LiveModels;
 use crate::host::pauses;
 use crate::host::prepare::{PrepareError, prepare};
@@ -44,6 +45,17 @@ pub enum EffectResult {
         facts: Box<LogReader>,
         /// The request itself, for the next message of its session.
         launch: Option<Box<LaunchRequest>>,
+    },
+    /// A run of the cluster is watched.
+    Attached {
+        /// The request that this answers.
+        request: RequestId,
+        /// The run.
+        run: RunId,
+        /// The copy of its log.
+        log: Bus,
+        /// Reader of its events, at the first one.
+        facts: Box<LogReader>,
     },
     /// Bytes for the terminal that are not part of a frame.
     Bytes(Vec<u8>),
@@ -83,6 +95,8 @@ pub struct Services {
     pub folder: PathBuf,
     /// The kept runs.
     pub kept: KeptRuns,
+    /// The runs of the cluster.
+    pub remote: RemoteRuns,
     /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
@@ -106,10 +120,21 @@ impl Services {
     ) -> (Self, mpsc::UnboundedReceiver<EffectResult>) {
         let (answers, read) = mpsc::unbounded_channel();
         let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
-        let kept = KeptRuns::default();
+        let (kept, remote) = (KeptRuns::default(), RemoteRuns::default());
         let recorded = LastRecorded::default();
-        let services =
-            Self { engine, models, trust, named, folder, kept, runtime, extras, recorded, answers };
+        let services = Self {
+            engine,
+            models,
+            trust,
+            named,
+            folder,
+            kept,
+            remote,
+            runtime,
+            extras,
+            recorded,
+            answers,
+        };
         (services, read)
     }
 

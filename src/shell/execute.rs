@@ -35,8 +35,14 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Trust { digest, title } => services.allow(&digest, &title),
         Effect::Command { run, command } => match services.engine.run(&run) {
             Some(run) => run.send(command),
+            #[cfg(feature = "nats")]
+            None if services.command_remote(&run, command) => {}
             None => tracing::debug!("{run} was dropped; command ignored"),
         },
+        #[cfg(feature = "nats")]
+        Effect::Attach { request, run } => services.attach(run, request),
+        #[cfg(not(feature = "nats"))]
+        Effect::Attach { .. } => {}
         Effect::Copy(text) => services.copy(text),
         Effect::Export(files) => services.export(files, Action::Export),
         Effect::Rescan => scenario_files::rescan(services),

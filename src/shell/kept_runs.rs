@@ -77,17 +77,22 @@ mod with_store {
     impl Services {
         /// Reads the list of kept runs.
         pub fn list_kept(&self) {
-            if self.kept.database().is_some() {
-                self.in_background(|services| services.list_after(None));
-            }
+            self.in_background(|services| services.list_after(None));
         }
 
         fn list_after(&self, change: Option<KeptChange>) {
-            let Some(database) = self.kept.database() else { return };
-            match database.runs() {
-                Ok(rows) => self.send_msg(Msg::Kept { rows, wall_ms: now_ms(), change }),
-                Err(error) => self.store_failed(&error),
+            let mut rows = self.remote.rows();
+            let of_cluster = rows.len();
+            match self.kept.database().map(Database::runs) {
+                None if of_cluster == 0 && change.is_none() => return,
+                None => {}
+                Some(Ok(kept)) => rows.extend(kept),
+                Some(Err(error)) => return self.store_failed(&error),
             }
+            if of_cluster > 0 {
+                rows.sort_by(|a, b| (b.started_ms, &b.id).cmp(&(a.started_ms, &a.id)));
+            }
+            self.send_msg(Msg::Kept { rows, wall_ms: now_ms(), change });
         }
 
         fn store_failed(&self, error: &StoreError) {

@@ -18,6 +18,9 @@ pub mod keyboard;
 mod last_recorded;
 mod model_lists;
 mod recorded_runs;
+#[cfg(feature = "nats")]
+pub mod remote;
+pub mod remote_store;
 pub mod run;
 mod scenario_files;
 pub mod screen;

@@ -49,8 +49,7 @@ pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 /// twice in a row, so a key that is held down draws few extra frames.
 pub const KEY_FRAME: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
 
-/// The dashboard's time at its start. The time zero of a run that is continued from its log lies before
-/// the start, and must not be negative.
+/// The dashboard's time at its start: a run that is continued from its log began before it.
 const CLOCK_AT_START: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// Minimum number of events that a page keeps, even if it is far behind its log.
@@ -184,7 +183,7 @@ impl<C: Console> DashboardLoop<C> {
     }
 
     async fn run_until_quit(&mut self) -> io::Result<u8> {
-        // The scenarios are read after the first frame, so that they do not delay it; kept runs too.
+        // After the first frame, so that they do not delay it.
         self.draw()?;
         scenario_files::rescan(&self.services);
         scenario_files::watch(&self.services);
@@ -298,6 +297,11 @@ impl<C: Console> DashboardLoop<C> {
                 let zero = self.now().saturating_sub(run.bus().now().duration());
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
+            }
+            EffectResult::Attached { request, run, log, facts } => {
+                let zero = self.now().saturating_sub(log.now().duration());
+                self.feed.follow(run.clone(), *facts);
+                self.update(Msg::Started { request, run, zero, launch: None });
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
             EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),

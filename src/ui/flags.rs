@@ -94,6 +94,8 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
                 Initiator::Breakpoint => "a breakpoint",
                 Initiator::Suspend => "a suspension",
                 Initiator::Store => "the store",
+                Initiator::Remote => "another machine",
+                Initiator::Runner => "the runner",
             };
             let (when, place) =
                 (format::time_in_run(page.world().progress.run_time(*at)), boundary.display_name());

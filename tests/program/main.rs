@@ -1,5 +1,6 @@
 //! The real binary, headless and over sockets of this machine.
 
+mod cluster;
 mod configuration;
 mod costs;
 mod docs;

@@ -9,6 +9,7 @@ pub mod folder;
 pub mod gateway_call;
 pub mod kept;
 pub mod messages;
+pub mod nats;
 pub mod plan;
 pub mod relay;
 pub mod research;

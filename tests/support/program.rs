@@ -6,6 +6,7 @@ pub mod counting_endpoint;
 #[cfg(target_os = "linux")]
 pub mod full_disk;
 pub mod hostile_logs;
+pub mod nats;
 pub mod pty;
 pub mod scene;
 pub mod server;

@@ -7,6 +7,7 @@ use crate::event::initiator::Initiator;
 
 /// The command to change the members of a swarm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RosterCommand {
     /// Name of the swarm.
     pub swarm: AgentName,
@@ -17,6 +18,16 @@ pub struct RosterCommand {
 }
 
 impl RosterCommand {
+    /// What somebody does who sends it.
+    pub fn in_words(&self) -> String {
+        let swarm = &self.swarm;
+        match &self.change {
+            RosterChange::Add { agent } => format!("adds {agent} to {swarm}"),
+            RosterChange::Remove { agent } => format!("removes {agent} from {swarm}"),
+            RosterChange::Replace { .. } => format!("replaces the members of {swarm}"),
+        }
+    }
+
     /// The member that joins or leaves; `None` if all members are replaced.
     pub fn member_change(&self) -> Option<MemberChange> {
         let (agent, joins) = match &self.change {

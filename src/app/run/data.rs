@@ -11,6 +11,7 @@ use super::event_window::EventWindow;
 use super::kept_run::KeptRun;
 use super::next_message::{NextMessage, RunSession};
 use super::pending_changes::PendingChanges;
+use super::remote_run::RemoteRun;
 use super::timeline::Timeline;
 use crate::app::effect::LaunchRequest;
 use crate::app::msg::PartialText;
@@ -31,6 +32,8 @@ pub struct RunData {
     session: RunSession,
     /// The kept run that this is; `None` for a run of this session.
     pub kept: Option<Box<KeptRun>>,
+    /// The runner that plays it; `None` for a run of this program.
+    pub remote: Option<Box<RemoteRun>>,
 }
 
 impl RunData {
@@ -48,6 +51,7 @@ impl RunData {
             pending: PendingChanges::default(),
             session: RunSession::default(),
             kept: None,
+            remote: None,
         }
     }
 

@@ -26,6 +26,7 @@ mod pane_focus;
 mod pending_changes;
 pub mod progress;
 pub(in crate::app) mod read_back;
+pub mod remote_run;
 pub mod run_view;
 pub mod scroll;
 pub mod speech;

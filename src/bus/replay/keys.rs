@@ -77,6 +77,7 @@ pub(super) fn is_never_repeated(kind: &EventKind) -> bool {
         EventKind::Unknown { .. }
             | EventKind::RunResumed { .. }
             | EventKind::RunForked { .. }
+            | EventKind::CommandTaken { .. }
             | EventKind::EventsDropped { .. }
             | EventKind::SessionRunStarted { .. }
             | EventKind::SessionRunClosed { .. }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::TextRedactor;
-use crate::event::EventKind;
 use crate::event::kind::AttemptFailed;
+use crate::event::{Command, EventKind};
 
 impl EventKind {
     /// Replaces the texts of an event.
@@ -47,6 +47,12 @@ impl EventKind {
             | Self::FlagChanged { flag: _, on: _, by: _, boundary }
             | Self::RunForked { by: _, parent: _, at: boundary, prices: _ } => {
                 by.boundary(boundary);
+            }
+            Self::CommandTaken { command, by: sender, place: _ } => {
+                "somebody".clone_into(sender);
+                if let Command::Break { at, set: _ } = &mut **command {
+                    by.boundary(at);
+                }
             }
             Self::PlanRefused { reason, raw, details } => {
                 reason.redact(by);

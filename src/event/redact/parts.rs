@@ -48,6 +48,7 @@ impl Reply {
             model: _,
             finish,
             blocks,
+            adopted: _,
         } = self;
         by.text(text);
         by.calls(tool_calls);

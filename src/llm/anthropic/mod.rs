@@ -118,5 +118,6 @@ fn whole<B: WholeBlock>(
         model: message.model.map(|model| client.model_name(&model.0)),
         finish: wire::finish(client, message.stop_reason, message.stop_details),
         blocks: said.kept,
+        adopted: false,
     })
 }

@@ -206,6 +206,7 @@ impl ReplyAssembler for PartialMessage<'_> {
             model: self.model,
             finish: self.finish,
             blocks: said.kept,
+            adopted: false,
         })
     }
 }

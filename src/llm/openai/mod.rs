@@ -115,6 +115,7 @@ impl ModelApi for ChatCompletions {
                 message.refusal.as_ref().map(|text| &*text.0),
             ),
             blocks: None,
+            adopted: false,
         })
     }
 }

@@ -224,6 +224,7 @@ impl ReplyAssembler for PartialCompletion<'_> {
             model: self.model,
             finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
             blocks: None,
+            adopted: false,
         })
     }
 

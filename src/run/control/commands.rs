@@ -20,7 +20,9 @@ impl RunControl {
             return;
         }
         match command {
-            Command::Pause { by: by @ (Initiator::Suspend | Initiator::Store) } => {
+            Command::Pause {
+                by: by @ (Initiator::Suspend | Initiator::Store | Initiator::Runner),
+            } => {
                 state.held_by_suspend = state.hold == PauseState::Running;
                 let rest_at_round = state.pause_at_round;
                 self.hold(&mut state, by);
@@ -29,7 +31,7 @@ impl RunControl {
                     state.suspended_since = Some(state.now());
                 }
             }
-            Command::Resume { by: Initiator::Suspend | Initiator::Store }
+            Command::Resume { by: Initiator::Suspend | Initiator::Store | Initiator::Runner }
                 if !state.held_by_suspend =>
             {
                 state.unfreeze();
@@ -42,7 +44,9 @@ impl RunControl {
                     state.hold = PauseState::Running;
                     self.publish(EventKind::Resumed { by, paused_ms });
                 }
-                if state.pause_at_round && matches!(by, Initiator::Suspend | Initiator::Store) {
+                let for_itself =
+                    matches!(by, Initiator::Suspend | Initiator::Store | Initiator::Runner);
+                if state.pause_at_round && for_itself {
                     // The pause at the next round was requested before the suspension, and still
                     // applies.
                     self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });

@@ -41,13 +41,21 @@ keep_bytes = 5_000_000
 step = "x"
 flags = ["f", "ctrl-f"]
 kill = []
+
+[cluster]
+url = " nats://a, nats://b "
+namespace = "team-a"
+credentials = "/etc/rt.creds"
+tls_ca = "/etc/ca.pem"
+tls_cert = "/etc/cert.pem"
+tls_key = "/etc/key.pem"
 "#;
 
 #[test]
 fn a_whole_file_is_read() {
     let checked = check_config("config.toml", WHOLE);
     assert!(checked.problems.is_empty(), "{}", checked.problems);
-    let UserConfig { model, prices, ui, store, keys } = checked.config;
+    let UserConfig { model, prices, ui, store, keys, cluster } = checked.config;
     assert_eq!(model.name.as_deref(), Some("anthropic/claude-haiku-4-5"));
     assert_eq!(model.timeout, Some(Duration::from_secs(30)));
     assert_eq!((model.tuning.temperature, model.tuning.max_tokens), (Some(0.2), Some(800)));
@@ -68,6 +76,16 @@ fn a_whole_file_is_read() {
     assert_eq!(ui, shown);
     let kept = StoreDefaults { keep: false, keep_runs: 20, keep_days: 7, keep_bytes: 5_000_000 };
     assert_eq!(store, kept);
+    let file = |path: &str| Some(PathBuf::from(path));
+    let known = ClusterDefaults {
+        url: Some("nats://a, nats://b".to_owned()),
+        namespace: Some("team-a".to_owned()),
+        credentials: file("/etc/rt.creds"),
+        tls_ca: file("/etc/ca.pem"),
+        tls_cert: file("/etc/cert.pem"),
+        tls_key: file("/etc/key.pem"),
+    };
+    assert_eq!(cluster, known);
     let key = |text: &str, place: &str| ConfiguredKey {
         text: text.to_owned(),
         place: format!("config.toml:{place}"),
@@ -90,7 +108,7 @@ fn a_whole_file_is_read() {
 
 #[test]
 fn an_empty_file_says_nothing() {
-    for text in ["", "# nothing yet\n", "[model]\n[prices]\n[ui]\n[store]\n"] {
+    for text in ["", "# nothing yet\n", "[model]\n[prices]\n[ui]\n[store]\n[cluster]\n"] {
         let checked = check_config("config.toml", text);
         assert!(checked.problems.is_empty(), "{text}: {}", checked.problems);
         assert_eq!(checked.config, UserConfig::default(), "{text}");

@@ -326,5 +326,6 @@ fn read_row(
         imported: owner.is_none(),
         parent: parent.map(RunId::new),
         forked_at: row.get(16)?,
+        runner: None,
     })
 }

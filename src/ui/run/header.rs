@@ -70,6 +70,9 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     if let Some(kept) = page.kept.as_deref() {
         pieces.push(piece(2, format!("kept, {}", age(kept.age_ms(cx.now))), dim, 3));
     }
+    if let Some(remote) = page.remote.as_deref() {
+        pieces.push(piece(3, remote.in_words(), dim, 3));
+    }
     let progress = page.progress();
     if let Some(far) = progress.text {
         pieces.push(piece(2, far, plain, 3));
@@ -306,6 +309,9 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
     }
     if page.kept.as_deref().is_some_and(|kept| kept.is_interrupted()) {
         let text = "interrupted: its process ended before the run did".to_owned();
+        return Some(matters(text, StyleRole::NeedsYou));
+    }
+    if let Some(text) = page.remote.as_deref().and_then(|remote| remote.trouble()) {
         return Some(matters(text, StyleRole::NeedsYou));
     }
     Some(match (&world.progress.stage, &world.progress.closed) {

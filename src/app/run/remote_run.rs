@@ -1,0 +1,57 @@
+//! What a page knows of the runner that plays its run.
+
+/// A run that a runner of a cluster plays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteRun {
+    /// The runner that owns it.
+    pub runner: String,
+    /// Its number as an owner: each takeover has a higher one.
+    pub epoch: u64,
+    /// How often another runner has taken it over.
+    pub takeovers: u32,
+    /// Milliseconds from an event to its arrival in the log, of the last group.
+    pub lag_ms: u64,
+    /// Whether the cluster is reached.
+    pub is_reached: bool,
+}
+
+/// A log that is this late is shown as slow, in milliseconds.
+const SLOW_MS: u64 = 2_000;
+
+impl RemoteRun {
+    /// In a few words, for the header.
+    pub fn in_words(&self) -> String {
+        let mut text = format!("on {} #{}", self.runner, self.epoch);
+        if self.takeovers > 0 {
+            text.push_str(&format!(", taken over {}x", self.takeovers));
+        }
+        text
+    }
+
+    /// What is wrong, if anything is.
+    pub fn trouble(&self) -> Option<String> {
+        if !self.is_reached {
+            return Some("the cluster is not reached: what follows comes later".to_owned());
+        }
+        let seconds = self.lag_ms / 1_000;
+        (self.lag_ms >= SLOW_MS).then(|| format!("the log of the run is slow: {seconds}s late"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_log_and_a_lost_link_are_said() {
+        let run =
+            RemoteRun { runner: "a-1".into(), epoch: 7, is_reached: true, ..Default::default() };
+        assert_eq!(run.in_words(), "on a-1 #7");
+        assert_eq!(run.trouble(), None);
+        let taken = RemoteRun { takeovers: 2, lag_ms: 2_400, ..run.clone() };
+        assert_eq!(taken.in_words(), "on a-1 #7, taken over 2x");
+        assert_eq!(taken.trouble().as_deref(), Some("the log of the run is slow: 2s late"));
+        let lost = RemoteRun { is_reached: false, ..run };
+        assert!(lost.trouble().expect("said").contains("not reached"));
+    }
+}

@@ -1,0 +1,29 @@
+//! The commands about clusters: make and show one, play its runs, hand a run over.
+
+mod batch;
+mod connect;
+mod follow;
+mod hand_over;
+mod request;
+mod runner;
+mod serve;
+mod status;
+
+use crate::cli::args::{ClusterAction, ClusterArgs};
+use crate::cli::exit::Exit;
+use crate::cli::stream_style::StreamStyle;
+
+pub use connect::{attached, configured};
+pub use hand_over::run_remote;
+pub use runner::runner;
+
+/// Runs `roundtable cluster`.
+pub async fn cluster(args: &ClusterArgs, paint: &StreamStyle) -> Exit {
+    match &args.action {
+        ClusterAction::Init { on, replicas, dry_run } => {
+            status::init(on, *replicas, *dry_run, paint).await
+        }
+        ClusterAction::Status { on, json } => status::status(on, *json, paint).await,
+        ClusterAction::Serve { port, data } => serve::serve(*port, data.as_deref()).await,
+    }
+}

@@ -1,0 +1,137 @@
+//! `roundtable cluster serve`: a NATS server for one machine, as a child of this process.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use super::connect::trouble;
+use crate::base::private;
+use crate::cli::exit::Exit;
+use crate::cli::message::print_message;
+use crate::cli::stop_signals::on_stop;
+use crate::cluster::Cluster;
+use crate::cluster::address::ClusterAddress;
+use crate::cluster::layout::ClusterLayout;
+use crate::host::dirs::Dirs;
+use crate::scenario::config::ClusterDefaults;
+
+/// The program.
+const SERVER: &str = "nats-server";
+
+/// How long the server may take to start.
+const START: Duration = Duration::from_secs(15);
+
+/// How long it may take to stop.
+const STOP: Duration = Duration::from_secs(10);
+
+/// Runs the server until this process is stopped.
+pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
+    let folder = match data.map(Path::to_owned).or_else(|| Some(Dirs::find()?.state.join("nats"))) {
+        Some(folder) => folder,
+        None => return trouble("no home directory; name a folder with --data"),
+    };
+    let config = match write_config(&folder, port) {
+        Ok(config) => config,
+        Err(error) => return trouble(&format!("{}: {error}", folder.display())),
+    };
+    let (stop, stopped) = oneshot::channel();
+    let first = move || {
+        let _ = stop.send(());
+    };
+    if let Err(error) = on_stop(first, Exit::Cancelled.code()) {
+        tracing::warn!("signals end the program immediately: {error}");
+    }
+    let started = Command::new(SERVER)
+        .arg("--config")
+        .arg(&config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // A Ctrl-C in the terminal is for this program, which stops the server itself.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn();
+    let mut server = match started {
+        Ok(server) => server,
+        Err(error) => {
+            return trouble(&format!(
+                "{SERVER} cannot be started: {error}; install it (https://nats.io/download), 2.12.3 or \
+                 later"
+            ));
+        }
+    };
+    let url = format!("nats://127.0.0.1:{port}");
+    match ready(&mut server, &url).await {
+        Ok(()) => {}
+        Err(why) => return trouble(&format!("{why}; see {}", folder.join("log").display())),
+    }
+    print_message(&format!("NATS serves at {url}; its data are in {}", folder.display()));
+    print_message(&format!("play runs:  roundtable runner --on {url}"));
+    print_message(&format!("hand over:  roundtable run checkout-launch --on {url}"));
+    tokio::select! {
+        _ = stopped => {}
+        ended = server.wait() => {
+            let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+            return trouble(&format!("{SERVER} ended ({how}); see {}", folder.join("log").display()));
+        }
+    }
+    end(&mut server).await;
+    Exit::Ok
+}
+
+/// Waits until the server answers, and makes what runs need.
+async fn ready(server: &mut Child, url: &str) -> Result<(), String> {
+    let address = ClusterAddress::find(Some(url), &ClusterDefaults::default(), |_| None)?;
+    let made = async {
+        loop {
+            match Cluster::connect(&address, "roundtable").await {
+                Ok(cluster) => match ClusterLayout(&cluster).check_jetstream().await {
+                    Ok(()) => return ClusterLayout(&cluster).make(1).await,
+                    Err(why) => tracing::debug!("{why}"),
+                },
+                Err(error) => tracing::debug!("{error}"),
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        made = timeout(START, made) => made.map_err(|_| format!("{SERVER} does not answer at {url}"))?,
+        ended = server.wait() => {
+            let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+            Err(format!("{SERVER} ended ({how})"))
+        }
+    }
+}
+
+/// Writes the server's configuration. Each write reaches the disk before it is acknowledged: a group of
+/// events is one write, so this costs little.
+fn write_config(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
+    private::make_dir(folder)?;
+    let path = folder.join("server.conf");
+    let quoted = |path: PathBuf| format!("{:?}", path.display().to_string());
+    let text = format!(
+        "server_name: roundtable\nlisten: \"127.0.0.1:{port}\"\nlog_file: {}\nmax_payload: 2MB\n\
+         jetstream {{\n  store_dir: {}\n  sync_interval: always\n}}\n",
+        quoted(folder.join("log")),
+        quoted(folder.join("data")),
+    );
+    private::replace_file(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+async fn end(server: &mut Child) {
+    #[cfg(unix)]
+    if let Some(pid) = server.id().and_then(|id| i32::try_from(id).ok())
+        && let Some(pid) = rustix::process::Pid::from_raw(pid)
+    {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        if timeout(STOP, server.wait()).await.is_ok() {
+            return;
+        }
+    }
+    let _ = server.kill().await;
+}

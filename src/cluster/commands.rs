@@ -1,0 +1,112 @@
+//! Commands to a run, stored in order, so that a command sent while no runner owns the run reaches its next
+//! owner, once.
+
+use async_nats::{HeaderMap, Subscriber};
+use futures::StreamExt as _;
+use tokio::sync::watch;
+
+use super::connection::{Cluster, Link, plain};
+use super::entry::header;
+use super::names::COMMANDS;
+use super::publish::Published;
+use crate::event::{Command, RunId};
+use crate::store::ReadError;
+
+/// Who sent a command.
+const BY: &str = "RT-By";
+
+/// A command as somebody sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentCommand {
+    /// Its number in the stream.
+    pub place: u64,
+    /// Who sent it.
+    pub by: String,
+    /// The command.
+    pub command: Command,
+}
+
+impl Cluster {
+    /// Sends a command to the runner that owns the run when the command arrives.
+    ///
+    /// # Errors
+    /// It is not stored, in one sentence.
+    pub async fn send_command(
+        &self,
+        run: &RunId,
+        command: &Command,
+        by: &str,
+    ) -> Result<(), String> {
+        let payload = serde_json::to_vec(command).map_err(|error| error.to_string())?;
+        let mut headers = HeaderMap::new();
+        headers.insert(BY, by);
+        match self.store(self.namespace().commands(run), headers, payload, None).await {
+            Published::Stored(_) => Ok(()),
+            Published::Refused(why) | Published::NoAnswer(why) => Err(why),
+            Published::WrongLast | Published::AskAgain => Err("the cluster is busy".to_owned()),
+        }
+    }
+
+    /// The commands to a run after this number, and those that come later.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn commands(&self, run: &RunId, after: u64) -> Result<CommandFollower, ReadError> {
+        let subject = self.namespace().commands(run);
+        let live = self
+            .client()
+            .subscribe(subject.clone())
+            .await
+            .map_err(|error| ReadError::Unreadable(plain(&error)))?;
+        let link = self.link();
+        Ok(CommandFollower { cluster: self.clone(), subject, live, link, after })
+    }
+}
+
+/// Follows the commands to a run.
+pub struct CommandFollower {
+    cluster: Cluster,
+    subject: String,
+    /// Says that there is something to read. What it carries may have been refused by the stream.
+    live: Subscriber,
+    link: watch::Receiver<Link>,
+    after: u64,
+}
+
+impl CommandFollower {
+    /// Waits for commands. What cannot be read is left out: it may come from a newer program.
+    pub async fn next(&mut self) -> Vec<SentCommand> {
+        loop {
+            match self.cluster.messages(COMMANDS, &self.subject, self.after + 1).await {
+                Ok(found) if !found.is_empty() => {
+                    self.after = found.last().map_or(self.after, |last| last.place);
+                    let sent = found.into_iter().filter_map(|raw| {
+                        let by = header(&raw.headers, BY).unwrap_or("somebody").to_owned();
+                        match serde_json::from_slice(&raw.payload) {
+                            Ok(command) => Some(SentCommand { place: raw.place, by, command }),
+                            Err(error) => {
+                                tracing::warn!("a command cannot be read: {error}");
+                                None
+                            }
+                        }
+                    });
+                    return sent.collect();
+                }
+                Ok(_) => {}
+                Err(error) => tracing::debug!("commands cannot be read now: {error}"),
+            }
+            tokio::select! {
+                message = self.live.next() => {
+                    if message.is_none() {
+                        return std::future::pending().await;
+                    }
+                }
+                changed = self.link.changed() => {
+                    if changed.is_err() {
+                        return std::future::pending().await;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The connection to the servers of a cluster.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use tokio::sync::watch;
+
+use super::address::{ClusterAddress, Login};
+use super::names::Namespace;
+
+/// The oldest version of a server that is accepted. Older ones, replicated, have acknowledged the
+/// appends of two owners at one place of a log.
+const OLDEST: (u64, u64, u64) = (2, 12, 3);
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long an answer of a server may take. A busy or replicated server stalls for several seconds,
+/// and a log that is slow is not a run that failed.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// No server answers.
+    #[error("no NATS server answers at {at}: {why}; start one with `roundtable cluster serve`")]
+    Unreachable {
+        /// The servers.
+        at: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The server refuses the login.
+    #[error(
+        "the NATS server at {at} refuses the login ({login}): set ROUNDTABLE_NATS_USER and \
+         ROUNDTABLE_NATS_PASSWORD, ROUNDTABLE_NATS_TOKEN, ROUNDTABLE_NATS_NKEY or \
+         ROUNDTABLE_NATS_CREDS"
+    )]
+    Login {
+        /// The servers.
+        at: String,
+        /// How the program identified itself.
+        login: &'static str,
+    },
+    /// The certificates do not fit.
+    #[error("no TLS connection to {at}: {why}; see tls_ca, tls_cert and tls_key in [cluster]")]
+    Tls {
+        /// The servers.
+        at: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A file of the login cannot be read.
+    #[error("the credentials file {} cannot be used: {why}", path.display())]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The server is too old.
+    #[error(
+        "the NATS server at {at} has version {version}: 2.12.3 or later is needed, since older \
+         replicated servers can acknowledge the writes of two owners of one run"
+    )]
+    OldServer {
+        /// The servers.
+        at: String,
+        /// Its version.
+        version: String,
+    },
+}
+
+/// Whether the servers are reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Whether there is a connection.
+    pub is_up: bool,
+    /// Grows each time that messages may have been missed.
+    pub gaps: u64,
+}
+
+/// A connection to a cluster. Cheap to clone; clones share it.
+#[derive(Clone)]
+pub struct Cluster(Arc<Connection>);
+
+struct Connection {
+    client: Client,
+    context: Context,
+    namespace: Namespace,
+    link: watch::Receiver<Link>,
+    servers: String,
+}
+
+impl Cluster {
+    /// Connects to a cluster; `name` is what its servers show of this program.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub async fn connect(address: &ClusterAddress, name: &str) -> Result<Self, ConnectError> {
+        // An error means that there is one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let (changed, link) = watch::channel(Link::default());
+        let options = options(address).await?;
+        let options = options
+            .name(name)
+            .connection_timeout(CONNECT)
+            .request_timeout(Some(ANSWER))
+            .event_callback(move |event| {
+                let changed = changed.clone();
+                async move {
+                    tracing::debug!("the connection to the cluster: {event}");
+                    changed.send_modify(|link| match event {
+                        Event::Connected => {
+                            link.is_up = true;
+                            link.gaps += 1;
+                        }
+                        Event::Disconnected | Event::Closed => link.is_up = false,
+                        Event::SlowConsumer(_) => link.gaps += 1,
+                        _ => {}
+                    });
+                }
+            });
+        let servers = address.shown();
+        let client = options.connect(address.servers.clone()).await.map_err(|error| {
+            let (at, why) = (servers.clone(), plain(&error));
+            match error.kind() {
+                ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                    ConnectError::Login { at, login: address.login.kind() }
+                }
+                ConnectErrorKind::Tls => ConnectError::Tls { at, why },
+                _ => ConnectError::Unreachable { at, why },
+            }
+        })?;
+        let version = client.server_info().version;
+        if version_of(&version).is_none_or(|found| found < OLDEST) {
+            return Err(ConnectError::OldServer { at: servers, version });
+        }
+        let context = jetstream::ContextBuilder::new().timeout(ANSWER).build(client.clone());
+        let namespace = address.namespace.clone();
+        Ok(Self(Arc::new(Connection { client, context, namespace, link, servers })))
+    }
+
+    /// The client.
+    pub(super) fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// The client's JetStream.
+    pub(super) fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// The namespace of the team.
+    pub fn namespace(&self) -> &Namespace {
+        &self.0.namespace
+    }
+
+    /// The addresses of its servers.
+    pub fn servers(&self) -> &str {
+        &self.0.servers
+    }
+
+    /// Version of the server that this program is connected to.
+    pub fn version(&self) -> String {
+        self.client().server_info().version
+    }
+
+    /// Whether the servers are reached, from now on.
+    pub fn link(&self) -> watch::Receiver<Link> {
+        self.0.link.clone()
+    }
+
+    /// Sends everything that waits. Before a process ends.
+    pub async fn flush(&self) {
+        let _ = self.client().flush().await;
+    }
+}
+
+async fn options(address: &ClusterAddress) -> Result<ConnectOptions, ConnectError> {
+    let options = ConnectOptions::new();
+    let options = match &address.login {
+        Login::None => options,
+        Login::Password(user, password) => {
+            options.user_and_password(user.clone(), password.clone())
+        }
+        Login::Token(token) => options.token(token.clone()),
+        Login::Nkey(seed) => options.nkey(seed.clone()),
+        Login::Credentials(path) => {
+            let unusable = |why: std::io::Error| ConnectError::Credentials {
+                path: path.clone(),
+                why: why.to_string(),
+            };
+            let text = tokio::fs::read_to_string(path).await.map_err(unusable)?;
+            options.credentials(&text).map_err(unusable)?
+        }
+    };
+    let tls = &address.tls;
+    let options = options.require_tls(tls.required || tls.ca.is_some() || tls.client.is_some());
+    let options = match &tls.ca {
+        Some(ca) => options.add_root_certificates(ca.clone()),
+        None => options,
+    };
+    Ok(match &tls.client {
+        Some((cert, key)) => options.add_client_certificate(cert.clone(), key.clone()),
+        None => options,
+    })
+}
+
+/// An error with its causes, in one line.
+pub(super) fn plain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The three numbers of a version such as `2.12.3-beta`.
+fn version_of(text: &str) -> Option<(u64, u64, u64)> {
+    let mut numbers = text.trim_start_matches('v').split(['.', '-', '+']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        for (text, is_new) in [
+            ("2.12.3", true),
+            ("2.15.1", true),
+            ("v2.12.10-rc.1", true),
+            ("2.12.2", false),
+            ("2.9.10", false),
+            ("2", false),
+            ("", false),
+        ] {
+            assert_eq!(version_of(text).is_some_and(|it| it >= OLDEST), is_new, "{text}");
+        }
+    }
+}

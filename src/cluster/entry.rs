@@ -1,0 +1,147 @@
+//! One message of the log of a run: the request to play it, a claim of a runner, or a group of events.
+
+use async_nats::HeaderMap;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::request::{Claim, RunRequest};
+use crate::event::Seq;
+use crate::store::EventGroup;
+
+/// What a message is: `request`, `claim` or `events`.
+pub(super) const KIND: &str = "RT-Kind";
+/// Sequence number of the first event of a group, or that of the next event.
+pub(super) const FIRST: &str = "RT-First";
+/// Number of the events.
+pub(super) const COUNT: &str = "RT-Count";
+/// The process that stored it.
+pub(super) const OWNER: &str = "RT-Owner";
+/// Name of the object that has the lines, if they are too many for a message.
+pub(super) const BLOB: &str = "RT-Blob";
+
+/// A message of the log of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogEntry {
+    /// Its number in the stream.
+    pub place: u64,
+    /// When the server stored it, as Unix time in milliseconds.
+    pub stored_ms: u64,
+    /// The process that stored it.
+    pub owner: String,
+    /// What it is.
+    pub part: LogPart,
+}
+
+/// What a message of a log is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogPart {
+    /// The run was handed over.
+    Requested(Box<RunRequest>),
+    /// A runner has claimed the run.
+    Claimed(Claim),
+    /// Events.
+    Events(EventGroup),
+    /// Events whose lines are in the object store, under this name.
+    Elsewhere(Seq, u32, String),
+}
+
+/// A message as a server sends it.
+pub(super) struct RawEntry {
+    pub place: u64,
+    pub stored_ms: u64,
+    pub headers: HeaderMap,
+    pub payload: Vec<u8>,
+}
+
+/// A header as text.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.as_str())
+}
+
+/// A header as a number.
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    header(headers, name)?.parse().ok()
+}
+
+/// The headers of a message of a log.
+pub(super) fn headers(kind: &str, first: Seq, count: u32, owner: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(KIND, kind);
+    headers.insert(FIRST, first.0.to_string());
+    headers.insert(COUNT, count.to_string());
+    headers.insert(OWNER, owner);
+    headers
+}
+
+/// A time as servers write it, as Unix time in milliseconds; 0 if it cannot be read.
+pub(super) fn unix_ms(text: &str) -> u64 {
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok();
+    let ms = time.map(|time| time.unix_timestamp_nanos() / 1_000_000);
+    ms.and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0)
+}
+
+impl RawEntry {
+    /// Reads the message. What is in it is data.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(self) -> Result<LogEntry, String> {
+        let Self { place, stored_ms, headers, payload } = self;
+        let owner = header(&headers, OWNER).unwrap_or_default().to_owned();
+        let wrong = |what: &str| format!("message {place} of the log has {what}");
+        let part = match header(&headers, KIND) {
+            Some("request") => {
+                let request = serde_json::from_slice(&payload)
+                    .map_err(|error| wrong(&format!("an unreadable request: {error}")))?;
+                LogPart::Requested(Box::new(request))
+            }
+            Some("claim") => LogPart::Claimed(
+                serde_json::from_slice(&payload)
+                    .map_err(|error| wrong(&format!("an unreadable claim: {error}")))?,
+            ),
+            Some("events") => {
+                let first = Seq(number(&headers, FIRST).ok_or_else(|| wrong("no first event"))?);
+                let count = number(&headers, COUNT).and_then(|count| u32::try_from(count).ok());
+                let count = count.ok_or_else(|| wrong("no number of events"))?;
+                match header(&headers, BLOB) {
+                    Some(name) => LogPart::Elsewhere(first, count, name.to_owned()),
+                    None => LogPart::Events(EventGroup::stored(first, count, payload)),
+                }
+            }
+            Some(_) | None => return Err(wrong("an unknown kind")),
+        };
+        Ok(LogEntry { place, stored_ms, owner, part })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_as_it_was_written_and_a_wrong_one_is_refused() {
+        let raw = |headers: HeaderMap, payload: &[u8]| RawEntry {
+            place: 9,
+            stored_ms: 5,
+            headers,
+            payload: payload.to_vec(),
+        };
+        let entry = raw(headers("events", Seq(3), 2, "a.1"), b"x\ny\n").read().expect("read");
+        assert_eq!((entry.place, entry.stored_ms, &*entry.owner), (9, 5, "a.1"));
+        let LogPart::Events(group) = entry.part else { panic!("{entry:?}") };
+        assert_eq!((group.first(), group.next(), group.lines()), (Seq(3), Seq(5), &b"x\ny\n"[..]));
+        let mut without_count = headers("events", Seq(3), 2, "a.1");
+        without_count.insert(COUNT, "many");
+        for wrong in [
+            raw(headers("secret", Seq(0), 0, "a"), b""),
+            raw(HeaderMap::new(), b""),
+            raw(headers("claim", Seq(0), 0, "a"), b"{"),
+            raw(headers("request", Seq(0), 0, "a"), b"[]"),
+            raw(without_count, b""),
+        ] {
+            assert!(wrong.read().is_err());
+        }
+        assert_eq!(unix_ms("2026-03-07T00:00:00.5Z"), 1_772_841_600_500);
+        assert_eq!(unix_ms("yesterday"), 0);
+    }
+}

@@ -1,0 +1,254 @@
+//! The logs of a cluster as a [`RunLog`].
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
+use tokio::time::{Instant, sleep};
+
+use super::connection::{Cluster, plain};
+use super::entry::{BLOB, LogEntry, LogPart, headers};
+use super::follow::LogNews;
+use super::names::BLOBS;
+use super::publish::Published;
+use crate::base::digest;
+use crate::event::{RunId, Seq};
+use crate::store::{AppendError, EventGroup, ReadError, RunLog};
+
+/// Lines of a group up to this size are in its message; larger ones are in the object store.
+const MESSAGE_BYTES: usize = 512 << 10;
+
+/// Time before a message is sent again that the server could not take at that moment.
+pub(super) const BUSY: Duration = Duration::from_millis(20);
+
+/// How long a busy server is asked again before the append has failed.
+const BUSY_FOR: Duration = Duration::from_secs(15);
+
+/// The log of a run that this process owns, by one claim: it can append to it until another claim is
+/// stored.
+///
+/// One group is in flight at a time: [`append`](RunLog::append) begins when it is awaited.
+pub struct ClusterLog {
+    cluster: Cluster,
+    /// The owner of the claim, which no other claim has.
+    owner: String,
+    /// The last message of the log; `None`: another owner has the run.
+    last: Mutex<Option<u64>>,
+}
+
+impl ClusterLog {
+    /// The log of a run that was claimed by this owner, with this epoch.
+    pub fn new(cluster: Cluster, owner: String, epoch: u64) -> Self {
+        Self { cluster, owner, last: Mutex::new(Some(epoch)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last_place(&self) -> Option<u64> {
+        *self.lock()
+    }
+
+    /// The log ends here now. An owner that was replaced stays so.
+    fn move_to(&self, place: u64) {
+        if let Some(last) = &mut *self.lock() {
+            *last = place;
+        }
+    }
+
+    async fn append_now(&self, run: &RunId, group: &EventGroup) -> Result<Seq, AppendError> {
+        let subject = self.cluster.namespace().log(run);
+        let mut about = headers("events", group.first(), group.len(), &self.owner);
+        let mut lines = group.lines().to_vec();
+        if lines.len() > MESSAGE_BYTES {
+            about.insert(BLOB, self.put_lines(&lines).await?);
+            lines.clear();
+        }
+        let began = Instant::now();
+        loop {
+            // Another owner: nothing of this process is stored any more.
+            let last = self.last_place().ok_or(AppendError::Fenced)?;
+            let stored =
+                self.cluster.store(subject.clone(), about.clone(), lines.clone(), Some(last));
+            match stored.await {
+                Published::Stored(place) => {
+                    self.move_to(place);
+                    return Ok(group.next());
+                }
+                Published::WrongLast => return self.settle(run, group, last).await,
+                Published::AskAgain if began.elapsed() < BUSY_FOR => sleep(BUSY).await,
+                Published::AskAgain => {
+                    return Err(AppendError::Unsure("the cluster is busy".to_owned()));
+                }
+                Published::Refused(why) | Published::NoAnswer(why) => {
+                    return Err(AppendError::Unsure(why));
+                }
+            }
+        }
+    }
+
+    /// The log does not end where it should: either the group is stored already and the answer was
+    /// lost, or somebody else has the run.
+    async fn settle(&self, run: &RunId, group: &EventGroup, last: u64) -> Result<Seq, AppendError> {
+        match self.end(run).await? {
+            Some(end) if end.owner == self.owner && end.place > last => {
+                self.move_to(end.place);
+                match next_of(&end) {
+                    next if next == group.next() => Ok(next),
+                    _ => Err(AppendError::Unsure("the log of the run has moved".to_owned())),
+                }
+            }
+            // The server has refused what it should have stored: ask again.
+            Some(end) if end.owner == self.owner => {
+                Err(AppendError::Unsure("the cluster has refused a place that is free".to_owned()))
+            }
+            Some(_) => {
+                *self.lock() = None;
+                Err(AppendError::Fenced)
+            }
+            None => Err(AppendError::Gone),
+        }
+    }
+
+    async fn end(&self, run: &RunId) -> Result<Option<LogEntry>, AppendError> {
+        let end = self.cluster.last_entry(run).await;
+        end.map_err(|error| AppendError::Unsure(error.to_string()))
+    }
+
+    /// Puts lines into the object store under their digest; returns its name.
+    async fn put_lines(&self, lines: &[u8]) -> Result<String, AppendError> {
+        let unsure = |error: &dyn std::error::Error| AppendError::Unsure(plain(error));
+        let digest = digest::sha256_of_reader(lines).map_err(|error| unsure(&error))?;
+        let name = format!("sha256-{digest}");
+        let store = self.cluster.context().get_object_store(BLOBS).await;
+        let store = store.map_err(|error| unsure(&error))?;
+        if store.info(&name).await.is_err() {
+            let mut from = lines;
+            store.put(name.as_str(), &mut from).await.map_err(|error| unsure(&error))?;
+        }
+        Ok(name)
+    }
+}
+
+/// The sequence number that a log continues with after its last message.
+fn next_of(entry: &LogEntry) -> Seq {
+    match &entry.part {
+        LogPart::Requested(_) => Seq(0),
+        LogPart::Claimed(claim) => claim.next,
+        LogPart::Events(group) => group.next(),
+        LogPart::Elsewhere(first, count, _) => Seq(first.0.saturating_add(u64::from(*count))),
+    }
+}
+
+impl RunLog for ClusterLog {
+    fn append<'a>(
+        &'a self,
+        run: &'a RunId,
+        _expect: Seq,
+        group: &EventGroup,
+    ) -> BoxFuture<'a, Result<Seq, AppendError>> {
+        let group = group.clone();
+        Box::pin(async move { self.append_now(run, &group).await })
+    }
+
+    fn next<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<Seq, AppendError>> {
+        Box::pin(async move {
+            match self.end(run).await? {
+                Some(end) if end.owner == self.owner => {
+                    self.move_to(end.place);
+                    Ok(next_of(&end))
+                }
+                Some(_) => {
+                    *self.lock() = None;
+                    Err(AppendError::Fenced)
+                }
+                None => Err(AppendError::Gone),
+            }
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        run: &'a RunId,
+        from: Seq,
+    ) -> BoxStream<'a, Result<EventGroup, ReadError>> {
+        self.cluster.groups(run, from)
+    }
+
+    fn tail<'a>(
+        &'a self,
+        run: &'a RunId,
+        from: Seq,
+    ) -> BoxStream<'a, Result<EventGroup, ReadError>> {
+        let follower = self.cluster.follow(run);
+        stream::unfold((follower, from), move |(mut follower, from)| async move {
+            loop {
+                match follower.news().await? {
+                    Ok(LogNews::Entry(LogEntry { part: LogPart::Events(group), .. })) => {
+                        if group.next() > from {
+                            return Some((Ok(group), (follower, from)));
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(error) => return Some((Err(error), (follower, from))),
+                }
+            }
+        })
+        .boxed()
+    }
+}
+
+impl Cluster {
+    /// The groups of a log from the one that has the event `from`, up to the present end.
+    pub fn groups(
+        &self,
+        run: &RunId,
+        from: Seq,
+    ) -> BoxStream<'static, Result<EventGroup, ReadError>> {
+        struct EntryCursor {
+            cluster: Cluster,
+            run: RunId,
+            place: u64,
+            found: std::vec::IntoIter<LogEntry>,
+            has_ended: bool,
+        }
+        let cursor = Cluster::clone(self);
+        let cursor = EntryCursor {
+            cluster: cursor,
+            run: run.clone(),
+            place: 0,
+            found: Vec::new().into_iter(),
+            has_ended: false,
+        };
+        stream::unfold(cursor, move |mut cursor| async move {
+            loop {
+                if let Some(entry) = cursor.found.next() {
+                    cursor.place = entry.place + 1;
+                    match entry.part {
+                        LogPart::Events(group) if group.next() > from => {
+                            return Some((Ok(group), cursor));
+                        }
+                        _ => continue,
+                    }
+                }
+                if cursor.has_ended {
+                    return None;
+                }
+                match cursor.cluster.some_entries(&cursor.run, cursor.place).await {
+                    Ok(more) => {
+                        cursor.has_ended = more.is_empty();
+                        cursor.found = more.into_iter();
+                    }
+                    Err(error) => {
+                        cursor.has_ended = true;
+                        return Some((Err(error), cursor));
+                    }
+                }
+            }
+        })
+        .boxed()
+    }
+}

@@ -1,0 +1,150 @@
+//! The runs that wait for a runner: an alarm clock, and nothing more. That a runner has an item does
+//! not mean that it owns the run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use async_nats::Subscriber;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
+use async_nats::jetstream::{AckKind, Message};
+use futures::StreamExt as _;
+
+use super::connection::{Cluster, plain};
+use super::names::QUEUE;
+use super::publish::Published;
+use crate::event::RunId;
+
+/// A run that waits for a runner.
+pub struct QueuedRun {
+    /// The run.
+    pub run: RunId,
+    message: Message,
+}
+
+impl QueuedRun {
+    /// The run has ended, or does not exist: no runner needs the item any more. Only after the end of the run is
+    /// stored.
+    pub async fn done(&self) {
+        if let Err(error) = self.message.double_ack().await {
+            tracing::debug!(run = %self.run, "an item of the queue was not removed: {error}");
+        }
+    }
+
+    /// The run is being played.
+    pub async fn in_progress(&self) {
+        let _ = self.message.ack_with(AckKind::Progress).await;
+    }
+
+    /// Another runner may have it, after this time.
+    pub async fn hand_back(&self, after: Duration) {
+        let _ = self.message.ack_with(AckKind::Nak(Some(after))).await;
+    }
+}
+
+/// The runs that wait for the runners of one pool.
+pub struct RunQueue {
+    consumer: PullConsumer,
+}
+
+impl RunQueue {
+    /// Waits for a run, up to this time.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn take(&self, within: Duration) -> Result<Option<QueuedRun>, String> {
+        let batch = self.consumer.batch().max_messages(1).expires(within).messages().await;
+        let mut batch = batch.map_err(|error| plain(&error))?;
+        match batch.next().await {
+            None => Ok(None),
+            Some(Err(error)) => Err(error.to_string()),
+            Some(Ok(message)) => {
+                let run = RunId::new(String::from_utf8_lossy(&message.payload).into_owned());
+                Ok(Some(QueuedRun { run, message }))
+            }
+        }
+    }
+}
+
+/// What runners say of a run that waits.
+pub struct RunNotes(Subscriber);
+
+impl RunNotes {
+    /// Waits for the next sentence; `None`: the connection was closed. Cancel safe.
+    pub async fn next(&mut self) -> Option<String> {
+        let message = self.0.next().await?;
+        Some(String::from_utf8_lossy(&message.payload).into_owned())
+    }
+}
+
+impl Cluster {
+    /// Adds a run to the queue of a pool.
+    ///
+    /// # Errors
+    /// The server does not store it, in one sentence.
+    pub async fn enqueue(&self, pool: &str, run: &RunId) -> Result<(), String> {
+        let subject = self.namespace().queue(pool);
+        let payload = run.as_str().as_bytes().to_vec();
+        match self.store(subject, async_nats::HeaderMap::new(), payload, None).await {
+            Published::Stored(_) => Ok(()),
+            Published::Refused(why) | Published::NoAnswer(why) => Err(why),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    /// The runs of all pools that wait for a runner, or are being played.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn queued_runs(&self) -> Result<BTreeSet<RunId>, String> {
+        let (subject, mut from) = (self.namespace().queue("*"), 0);
+        let mut runs = BTreeSet::new();
+        loop {
+            let items = self.messages(QUEUE, &subject, from).await;
+            let items = items.map_err(|error| error.to_string())?;
+            let Some(last) = items.last() else { return Ok(runs) };
+            from = last.place + 1;
+            let run = |payload: &[u8]| RunId::new(String::from_utf8_lossy(payload).into_owned());
+            runs.extend(items.iter().map(|item| run(&item.payload)));
+        }
+    }
+
+    /// Sends a sentence about a run that waits to the programs that follow it now.
+    pub async fn note(&self, run: &RunId, text: &str) {
+        let subject = self.namespace().notes(run);
+        let _ = self.client().publish(subject, text.as_bytes().to_vec().into()).await;
+    }
+
+    /// What runners say of a run that waits, from now on.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn notes(&self, run: &RunId) -> Result<RunNotes, String> {
+        let subject = self.namespace().notes(run);
+        self.client().subscribe(subject).await.map(RunNotes).map_err(|error| plain(&error))
+    }
+
+    /// The queue of a pool. An item that no runner reports as in progress is offered to another runner after
+    /// `ack_wait`.
+    ///
+    /// # Errors
+    /// The server has no queue, in one sentence.
+    pub async fn queue(&self, pool: &str, ack_wait: Duration) -> Result<RunQueue, String> {
+        let name = format!("{}_{pool}", self.namespace());
+        let config = pull::Config {
+            durable_name: Some(name.clone()),
+            filter_subject: self.namespace().queue(pool),
+            deliver_policy: DeliverPolicy::All,
+            ack_policy: AckPolicy::Explicit,
+            ack_wait,
+            max_deliver: -1,
+            max_ack_pending: 100_000,
+            ..pull::Config::default()
+        };
+        let consumer = self
+            .context()
+            .create_consumer_on_stream(config, QUEUE)
+            .await
+            .map_err(|error| plain(&error))?;
+        Ok(RunQueue { consumer })
+    }
+}

@@ -1,0 +1,64 @@
+//! A run that somebody hands over to the runners: everything that it is started with.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::name::FlagName;
+use crate::event::kind::SCHEMA_VERSION;
+use crate::event::launch::LaunchRecord;
+use crate::event::{RunId, Seq};
+
+/// A run to play. It is the first message of the log of the run, before its first event, so nothing
+/// else is needed to play it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// The run.
+    pub run: RunId,
+    /// Version of the event schema of the program that handed it over.
+    pub schema: u32,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Title of the scenario.
+    pub title: String,
+    /// Name of the pattern.
+    pub pattern: String,
+    /// The scenario, and what is scheduled at boundaries.
+    pub launch: LaunchRecord,
+    /// Whether live models are called.
+    pub live: bool,
+    /// Positions of flags at the start that differ from those of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<(FlagName, bool)>,
+    /// Seed of its random numbers; `None`: the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The message that it answers; `None`: the scenario's goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The pool of the runners that may play it.
+    pub pool: String,
+    /// Who handed it over.
+    pub by: String,
+    /// When, as Unix time in milliseconds of that machine.
+    pub wall_ms: u64,
+}
+
+impl RunRequest {
+    /// Whether this program can play it: a newer program may have written what this one cannot read.
+    pub fn is_playable(&self) -> bool {
+        self.schema <= SCHEMA_VERSION
+    }
+}
+
+/// Who owns a run from here on: a message without events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The runner, by the name that people see.
+    pub runner: String,
+    /// The same, with a part that no other process has.
+    pub owner: String,
+    /// Version of the program.
+    pub version: String,
+    /// The sequence number that the log continues with.
+    #[serde(default)]
+    pub next: Seq,
+}

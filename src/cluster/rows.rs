@@ -1,0 +1,190 @@
+//! The list of runs: a row for each, written by its owner. It can be made again from the logs, and only
+//! the list depends on it.
+
+use std::collections::BTreeMap;
+
+use async_nats::jetstream::kv::{Operation, Store, Watch};
+use futures::StreamExt as _;
+use serde::{Deserialize, Serialize};
+
+use super::connection::{Cluster, plain};
+use super::names::RUNS;
+use crate::base::day::Day;
+use crate::event::RunId;
+use crate::event::run_row::{RunRow, RunStatus};
+
+/// A run of the cluster, as its list has it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClusterRow {
+    /// The run.
+    pub run: String,
+    /// When it was handed over, as Unix time in milliseconds.
+    pub started_ms: u64,
+    /// Title of the scenario.
+    pub title: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the pattern.
+    pub pattern: String,
+    /// Whether it calls live models.
+    pub live: bool,
+    /// `waiting`, `running` or `ended`.
+    pub status: String,
+    /// The stop reason of a run that has ended.
+    pub reason: Option<String>,
+    /// The runner that owns it.
+    pub runner: Option<String>,
+    /// How often another runner has taken it over.
+    pub takeovers: u32,
+    /// Time without pauses in milliseconds.
+    pub elapsed_ms: u64,
+    /// Tokens used.
+    pub tokens: u64,
+    /// US dollars, estimated; `None`: unknown.
+    pub cost_usd: Option<f64>,
+    /// Number of events.
+    pub events: u64,
+    /// Who handed it over.
+    pub by: String,
+    /// The pool of the runners that may play it.
+    pub pool: String,
+    /// Whether its log is in the archive.
+    pub archived: bool,
+}
+
+impl ClusterRow {
+    /// The row as the dashboard lists it.
+    pub fn to_run_row(&self) -> RunRow {
+        let status = match (&*self.status, &self.reason) {
+            (_, Some(reason)) => RunStatus::Ended(reason.clone()),
+            ("waiting", _) => RunStatus::Waiting,
+            _ => RunStatus::Running,
+        };
+        RunRow {
+            started_ms: self.started_ms,
+            title: self.title.as_str().into(),
+            scenario: self.scenario.as_str().into(),
+            pattern: self.pattern.as_str().into(),
+            live: self.live,
+            status,
+            elapsed_ms: self.elapsed_ms,
+            tokens: self.tokens,
+            cost_usd: self.cost_usd,
+            events: self.events,
+            runner: self.runner.as_deref().map(Into::into),
+            ..RunRow::begun(RunId::new(self.run.as_str()))
+        }
+    }
+}
+
+/// A change of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowChange {
+    /// A run is new, or has changed.
+    Row(Box<ClusterRow>),
+    /// A run was removed.
+    Gone(RunId),
+}
+
+/// Follows the list of runs.
+pub struct RowFollower {
+    watch: Watch,
+    prefix: String,
+}
+
+impl RowFollower {
+    /// Waits for the next change; `None`: the connection was closed. Cancel safe.
+    pub async fn next(&mut self) -> Option<RowChange> {
+        loop {
+            match self.watch.next().await? {
+                Ok(entry) => {
+                    if let Some(change) = change(&self.prefix, &entry) {
+                        return Some(change);
+                    }
+                }
+                Err(error) => tracing::debug!("the list of runs: {error}"),
+            }
+        }
+    }
+}
+
+fn change(prefix: &str, entry: &async_nats::jetstream::kv::Entry) -> Option<RowChange> {
+    let run = entry.key.strip_prefix(prefix)?.rsplit('.').next()?;
+    match entry.operation {
+        Operation::Put => {
+            let row: ClusterRow = serde_json::from_slice(&entry.value).ok()?;
+            // The key says which run it is.
+            Some(RowChange::Row(Box::new(ClusterRow { run: run.to_owned(), ..row })))
+        }
+        Operation::Delete | Operation::Purge => Some(RowChange::Gone(RunId::new(run))),
+    }
+}
+
+/// The list of runs of a cluster.
+#[derive(Clone, Copy)]
+pub struct RunRows<'a>(pub &'a Cluster);
+
+impl RunRows<'_> {
+    async fn store(&self) -> Result<Store, String> {
+        self.0.context().get_key_value(RUNS).await.map_err(|error| plain(&error))
+    }
+
+    /// Key of a run that was handed over at this time.
+    fn key(&self, run: &RunId, started_ms: u64) -> String {
+        let day = Day::from_unix_ms(started_ms).to_string().replace('-', "");
+        self.0.namespace().row(&day, run)
+    }
+
+    /// Writes the row of a run.
+    ///
+    /// # Errors
+    /// The server does not store it, in one sentence.
+    pub async fn put(&self, row: &ClusterRow) -> Result<(), String> {
+        let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
+        let key = self.key(&RunId::new(row.run.as_str()), row.started_ms);
+        self.store().await?.put(key, bytes.into()).await.map_err(|error| plain(&error))?;
+        Ok(())
+    }
+
+    /// The rows of all runs, the newest first.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn all(&self) -> Result<Vec<ClusterRow>, String> {
+        let (mut rows, mut follower) = (BTreeMap::new(), self.follow().await?);
+        let mut left = self.count().await?;
+        while left > 0 {
+            let Some(entry) = follower.watch.next().await else { break };
+            let Ok(entry) = entry else { break };
+            left = entry.delta;
+            match change(&follower.prefix, &entry) {
+                Some(RowChange::Row(row)) => drop(rows.insert(row.run.clone(), *row)),
+                Some(RowChange::Gone(run)) => drop(rows.remove(run.as_str())),
+                None => {}
+            }
+        }
+        let mut rows: Vec<ClusterRow> = rows.into_values().collect();
+        rows.sort_by(|a, b| (b.started_ms, &b.run).cmp(&(a.started_ms, &a.run)));
+        Ok(rows)
+    }
+
+    async fn count(&self) -> Result<u64, String> {
+        let store = self.store().await?;
+        let info =
+            store.stream.info_with_subjects(format!("$KV.{RUNS}.{}", self.0.namespace().keys()));
+        let mut info = info.await.map_err(|error| plain(&error))?;
+        Ok(u64::from(info.next().await.is_some()))
+    }
+
+    /// The rows of all runs, then each change.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn follow(&self) -> Result<RowFollower, String> {
+        let store = self.store().await?;
+        let keys = self.0.namespace().keys();
+        let watch = store.watch_with_history(&keys).await.map_err(|error| plain(&error))?;
+        Ok(RowFollower { watch, prefix: format!("{}.", self.0.namespace()) })
+    }
+}

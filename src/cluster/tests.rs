@@ -1,0 +1,348 @@
+//! The logs, claims and queue of a cluster, over a real NATS server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::join_all;
+use tokio::time::timeout;
+
+use super::address::ClusterAddress;
+use super::claim::Claimed;
+use super::entry::{LogEntry, LogPart, headers};
+use super::follow::LogNews;
+use super::layout::ClusterLayout;
+use super::request::{Claim, RunRequest};
+use super::rows::{ClusterRow, RunRows};
+use super::{Cluster, ClusterLog};
+use crate::event::kind::{Reply, SCHEMA_VERSION};
+use crate::event::launch::LaunchRecord;
+use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::scenario::config::ClusterDefaults;
+use crate::scenario::spec::source_text::SourceText;
+use crate::store::{AppendError, EventGroup, ReadError, RunLog as _};
+use crate::support::nats::NatsServer;
+
+/// How long anything may take on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn connect(server: &NatsServer) -> Cluster {
+    let defaults = ClusterDefaults::default();
+    let address = ClusterAddress::find(Some(&server.url()), &defaults, |_| None).expect("read");
+    Cluster::connect(&address, "test").await.expect("connected")
+}
+
+/// A server with what runs need; `None`: there is no server, which is said.
+async fn cluster() -> Option<(NatsServer, Cluster)> {
+    let server = NatsServer::start()?;
+    let cluster = connect(&server).await;
+    ClusterLayout(&cluster).make(1).await.expect("made");
+    Some((server, cluster))
+}
+
+fn request(run: &RunId) -> RunRequest {
+    let source = SourceText {
+        text: "".into(),
+        set: Vec::new(),
+        file: None,
+        prompt_files: Default::default(),
+    };
+    RunRequest {
+        run: run.clone(),
+        schema: SCHEMA_VERSION,
+        scenario: "s".to_owned(),
+        title: "A title".to_owned(),
+        pattern: "collaboration".to_owned(),
+        launch: LaunchRecord {
+            source: Arc::new(source),
+            instant: true,
+            model: None,
+            flags: Vec::new(),
+            pauses: Vec::new(),
+            answered_by: None,
+            forked: None,
+        },
+        live: false,
+        flags: Vec::new(),
+        seed: None,
+        message: None,
+        pool: "default".to_owned(),
+        by: "ann@here".to_owned(),
+        wall_ms: 1,
+    }
+}
+
+fn claim(owner: &str, next: u64) -> Claim {
+    Claim {
+        runner: owner.to_owned(),
+        owner: owner.to_owned(),
+        version: "1".to_owned(),
+        next: Seq(next),
+    }
+}
+
+/// A group with so many events, each with a text.
+fn group(run: &RunId, first: u64, texts: &[&str]) -> EventGroup {
+    let mut group = EventGroup::starting_at(Seq(first));
+    for (seq, text) in (first..).zip(texts) {
+        let kind = EventKind::Warning { text: (*text).to_owned() };
+        let event = Event { seq: Seq(seq), at: Elapsed(seq), span: SpanId::RUN, kind };
+        group.push(&event, run).expect("a line");
+    }
+    group
+}
+
+/// A run that was handed over and claimed by this owner.
+async fn owned(cluster: &Cluster, run: &RunId, owner: &str) -> ClusterLog {
+    assert!(cluster.request_run(&request(run)).await.expect("stored"));
+    let last = cluster.last_entry(run).await.expect("read").expect("a request");
+    let claimed = cluster.claim_run(run, &claim(owner, 0), last.place).await.expect("stored");
+    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
+    ClusterLog::new(cluster.clone(), owner.to_owned(), epoch)
+}
+
+async fn texts(log: &ClusterLog, run: &RunId) -> Vec<String> {
+    let groups: Vec<_> = log.read(run, Seq(0)).collect().await;
+    let events =
+        groups.into_iter().flat_map(|it| it.expect("read").events(Seq(0)).expect("events"));
+    let text = |event: Arc<Event>| match &event.kind {
+        EventKind::Warning { text } => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    events.map(text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_that_claim_a_run_one_owns_it() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    for nth in 0..20 {
+        let run = RunId::new(format!("r-{nth}"));
+        assert!(cluster.request_run(&request(&run)).await.expect("stored"));
+        assert!(!cluster.request_run(&request(&run)).await.expect("answered"), "the id is taken");
+        let last = cluster.last_entry(&run).await.expect("read").expect("a request");
+        let claims = (0..8).map(|owner| {
+            let (cluster, run) = (cluster.clone(), run.clone());
+            tokio::spawn(async move {
+                let claim = claim(&format!("owner-{owner}"), 0);
+                cluster.claim_run(&run, &claim, last.place).await.expect("answered")
+            })
+        });
+        let claimed: Vec<Claimed> =
+            join_all(claims).await.into_iter().map(|it| it.expect("no panic")).collect();
+        let owners = claimed.iter().filter(|it| **it != Claimed::No).count();
+        assert_eq!(owners, 1, "{claimed:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_former_owner_appends_is_refused() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let first = owned(&cluster, &run, "a").await;
+    assert_eq!(first.append(&run, Seq(0), &group(&run, 0, &["0", "1"])).await, Ok(Seq(2)));
+    let last = cluster.last_entry(&run).await.expect("read").expect("a group");
+    let claimed = cluster.claim_run(&run, &claim("b", 2), last.place).await.expect("stored");
+    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
+    let second = ClusterLog::new(cluster.clone(), "b".to_owned(), epoch);
+    let late = group(&run, 2, &["of a"]);
+    assert_eq!(first.append(&run, Seq(2), &late).await, Err(AppendError::Fenced));
+    assert_eq!(first.next(&run).await, Err(AppendError::Fenced));
+    assert_eq!(first.append(&run, Seq(2), &late).await, Err(AppendError::Fenced), "and stays so");
+    assert_eq!(second.next(&run).await, Ok(Seq(2)));
+    assert_eq!(second.append(&run, Seq(2), &group(&run, 2, &["of b"])).await, Ok(Seq(3)));
+    assert_eq!(texts(&second, &run).await, ["0", "1", "of b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_whose_answer_was_lost_is_stored_once() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    let lost = group(&run, 0, &["0", "1"]);
+    // It is stored, and its owner does not know.
+    let last = cluster.last_entry(&run).await.expect("read").expect("a claim").place;
+    let about = headers("events", Seq(0), 2, "a");
+    let subject = cluster.namespace().log(&run);
+    let stored = cluster.store(subject, about, lost.lines().to_vec(), Some(last)).await;
+    assert!(matches!(stored, super::publish::Published::Stored(_)), "{stored:?}");
+    assert_eq!(log.append(&run, Seq(0), &lost).await, Ok(Seq(2)));
+    assert_eq!(log.append(&run, Seq(2), &group(&run, 2, &["2"])).await, Ok(Seq(3)));
+    assert_eq!(texts(&log, &run).await, ["0", "1", "2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_no_message_can_carry_is_read_as_it_was() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    let large = "x".repeat(3 << 20);
+    assert_eq!(log.append(&run, Seq(0), &group(&run, 0, &["0", &large])).await, Ok(Seq(2)));
+    assert_eq!(log.append(&run, Seq(2), &group(&run, 2, &["2"])).await, Ok(Seq(3)));
+    assert_eq!(texts(&log, &run).await, ["0", &*large, "2"]);
+    let mut follower = cluster.follow(&run);
+    let mut events = 0;
+    while events < 3 {
+        let news = timeout(PATIENCE, follower.news()).await.expect("in time").expect("news");
+        if let Ok(LogNews::Entry(LogEntry { part: LogPart::Events(group), .. })) = news {
+            events += group.len();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_has_no_gap_when_the_server_was_gone() {
+    let Some((mut server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    let watching = connect(&server).await;
+    let mut follower = watching.follow(&run);
+    let mut seen = 0;
+    let mut was_lost = false;
+    for nth in 0..30 {
+        if nth == 10 {
+            server.restart();
+        }
+        let group = group(&run, nth, &["x"]);
+        // The client comes back by itself; an append that got no answer is settled by the log's end.
+        loop {
+            match log.append(&run, Seq(nth), &group).await {
+                Ok(_) => break,
+                Err(AppendError::Unsure(_)) => match log.next(&run).await {
+                    Ok(next) if next > Seq(nth) => break,
+                    Ok(_) | Err(AppendError::Unsure(_)) => tokio::task::yield_now().await,
+                    Err(error) => panic!("{error}"),
+                },
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    while seen < 30 {
+        let news = timeout(PATIENCE, follower.news()).await.expect("in time").expect("news");
+        match news.expect("read") {
+            LogNews::Entry(LogEntry { part: LogPart::Events(group), .. }) => {
+                assert_eq!(group.first(), Seq(seen), "in order, none twice");
+                seen = group.next().0;
+            }
+            LogNews::LinkLost => was_lost = true,
+            _ => {}
+        }
+    }
+    let _ = was_lost;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_changed_by_hand_is_broken_and_says_where() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    assert_eq!(log.append(&run, Seq(0), &group(&run, 0, &["0"])).await, Ok(Seq(1)));
+    let subject = cluster.namespace().log(&run);
+    let skipping = group(&run, 4, &["4"]);
+    let about = headers("events", Seq(4), 1, "somebody");
+    cluster.store(subject, about, skipping.lines().to_vec(), None).await;
+    let mut follower = cluster.follow(&run);
+    let error = loop {
+        match follower.news().await.expect("news") {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, ReadError::Damaged { at: 1, .. }), "{error}");
+    assert!(follower.news().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_followers_in_one_process_all_get_everything() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    let followers = (0..1_001).map(|_| {
+        let mut follower = cluster.follow(&run);
+        tokio::spawn(async move {
+            let mut events = 0;
+            while events < 20 {
+                let news = timeout(PATIENCE, follower.news()).await.expect("in time");
+                if let LogNews::Entry(LogEntry { part: LogPart::Events(group), .. }) =
+                    news.expect("news").expect("read")
+                {
+                    assert_eq!(group.first().0, events);
+                    events = group.next().0;
+                }
+            }
+        })
+    });
+    let followers: Vec<_> = followers.collect();
+    for nth in 0..20 {
+        log.append(&run, Seq(nth), &group(&run, nth, &["x"])).await.expect("stored");
+    }
+    for follower in followers {
+        follower.await.expect("no panic");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_late_answer_counts_and_is_waited_for() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let (run, attempt) = (RunId::new("r-1"), SpanId(7));
+    let soon = tokio::time::Instant::now() + Duration::from_millis(50);
+    assert_eq!(cluster.await_late_answer(&run, attempt, soon).await, None);
+    let until = tokio::time::Instant::now() + PATIENCE;
+    let waiting = {
+        let (cluster, run) = (cluster.clone(), run.clone());
+        tokio::spawn(async move { cluster.await_late_answer(&run, attempt, until).await })
+    };
+    let reply = |text: &str| Reply::from_agent_text(text.into());
+    cluster.leave_answer(&run, attempt, &reply("first")).await;
+    cluster.leave_answer(&run, attempt, &reply("second")).await;
+    let found = waiting.await.expect("no panic").expect("an answer");
+    assert_eq!(&*found.text, "first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_of_runs_is_that_of_its_namespace_and_follows_changes() {
+    let Some((server, cluster)) = cluster().await else { return };
+    assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()));
+    let other = ClusterDefaults { namespace: Some("other".to_owned()), ..Default::default() };
+    let other = ClusterAddress::find(Some(&server.url()), &other, |_| None).expect("read");
+    let other = Cluster::connect(&other, "test").await.expect("connected");
+    let row = |nth: u64, status: &str| ClusterRow {
+        run: format!("r-{nth}"),
+        started_ms: 1_772_841_600_000 + nth,
+        status: status.to_owned(),
+        ..ClusterRow::default()
+    };
+    RunRows(&other).put(&row(9, "running")).await.expect("stored");
+    for nth in 0..300 {
+        RunRows(&cluster).put(&row(nth, "running")).await.expect("stored");
+    }
+    let rows = RunRows(&cluster).all().await.expect("read");
+    assert_eq!((rows.len(), &*rows[0].run), (300, "r-299"));
+    let mut changes = RunRows(&cluster).follow().await.expect("followed");
+    RunRows(&cluster).put(&row(5, "ended")).await.expect("stored");
+    let changed = async {
+        loop {
+            match changes.next().await.expect("a change") {
+                super::rows::RowChange::Row(row) if row.status == "ended" => return row.run,
+                _ => {}
+            }
+        }
+    };
+    assert_eq!(timeout(PATIENCE, changed).await.expect("in time"), "r-5");
+    assert_eq!(RunRows(&other).all().await.expect("read").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_of_a_run_that_ended_is_read_from_the_archive() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    let group = group(&run, 0, &["0", "1"]);
+    log.append(&run, Seq(0), &group).await.expect("stored");
+    assert_eq!(cluster.archived_lines(&run).await, Ok(None));
+    cluster.archive_run(&run).await.expect("archived");
+    assert_eq!(cluster.last_entry(&run).await, Ok(None));
+    assert_eq!(cluster.archived_lines(&run).await, Ok(Some(group.lines().to_vec())));
+    // Again, after a failure between the two steps.
+    cluster.archive_run(&run).await.expect("archived");
+    assert_eq!(cluster.archived_lines(&run).await, Ok(Some(group.lines().to_vec())));
+}

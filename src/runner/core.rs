@@ -1,0 +1,147 @@
+//! A runner: what it is started with, and what its tasks share.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{Notify, watch};
+
+use super::grants::Grant;
+use super::keeper::ClusterKeeper;
+use crate::base::seeded_random::random_u64;
+use crate::bus::LogLimits;
+use crate::cluster::Cluster;
+use crate::engine::{Engine, EngineSettings};
+use crate::event::RunId;
+use crate::event::id::millis;
+use crate::host::models::LiveModels;
+
+/// Bytes of events that a run may be ahead of its log.
+const MAX_AHEAD: u64 = 16 << 20;
+
+/// How a runner plays.
+#[derive(Clone, Debug)]
+pub struct RunnerSettings {
+    /// Its name, which people see.
+    pub name: String,
+    /// The pool whose runs it plays.
+    pub pool: String,
+    /// How many runs it plays at a time.
+    pub slots: u32,
+    /// What it allows scenarios to do.
+    pub allow: BTreeSet<Grant>,
+    /// After this time without a sign of life another runner may take a run.
+    pub ack_wait: Duration,
+    /// How long a run may take to come to its next boundary when the runner stops.
+    pub drain: Duration,
+    /// How long after its end the log of a run goes into the archive.
+    pub archive_after: Duration,
+}
+
+/// What a runner reports to the command that started it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunnerNews {
+    /// It plays a run; the number of events that a former owner had stored.
+    Plays(RunId, u64),
+    /// A run has ended, with this stop reason.
+    Ended(RunId, String),
+    /// It has lost a run to another owner.
+    Lost(RunId),
+    /// It has returned a run to the queue, so that another runner continues it.
+    HandedBack(RunId),
+    /// It does not play a run, and why.
+    Refused(RunId, String),
+    /// Something went wrong, and it continues.
+    Trouble(String),
+}
+
+/// A runner.
+pub struct Runner {
+    pub(super) cluster: Cluster,
+    pub(super) settings: RunnerSettings,
+    pub(super) models: LiveModels,
+    pub(super) engine: Engine,
+    pub(super) keeper: Arc<ClusterKeeper>,
+    /// A number that no other process has.
+    nonce: u64,
+    /// Ids of the runs that are played now.
+    pub(super) playing: Mutex<BTreeSet<RunId>>,
+    /// A run has begun or ended here.
+    pub(super) slots_changed: Notify,
+    news: Box<dyn Fn(RunnerNews) + Send + Sync>,
+    /// Whether it stops: it takes no more runs, and returns those that it plays.
+    pub(super) draining: watch::Receiver<bool>,
+}
+
+impl Runner {
+    /// A runner that stops when `draining` becomes true. `news` is called from its tasks.
+    pub fn new(
+        cluster: Cluster,
+        settings: RunnerSettings,
+        models: LiveModels,
+        draining: watch::Receiver<bool>,
+        news: impl Fn(RunnerNews) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let keeper = Arc::new(ClusterKeeper::default());
+        let log = LogLimits { window: 0, ahead: MAX_AHEAD };
+        let engine_settings = EngineSettings { log, finished_bytes: 0 };
+        let engine = Engine::with_keeper(engine_settings, Some(Arc::clone(&keeper) as _));
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
+        let (playing, slots_changed, news) = (Mutex::default(), Notify::new(), Box::new(news));
+        Arc::new(Self {
+            cluster,
+            settings,
+            models,
+            engine,
+            keeper,
+            nonce,
+            playing,
+            slots_changed,
+            news,
+            draining,
+        })
+    }
+
+    pub(super) fn tell(&self, news: RunnerNews) {
+        (self.news)(news);
+    }
+
+    /// An owner that no other claim has.
+    pub(super) fn owner(&self, taken: u32) -> String {
+        let number = random_u64(self.nonce, "owner", taken, &self.settings.name);
+        format!("{}.{number:016x}", self.settings.name)
+    }
+
+    pub(super) fn begins(&self, run: &RunId) -> bool {
+        let is_new =
+            self.playing.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone());
+        self.slots_changed.notify_one();
+        is_new
+    }
+
+    pub(super) fn ends(&self, run: &RunId) {
+        self.playing.lock().unwrap_or_else(PoisonError::into_inner).remove(run);
+        self.slots_changed.notify_one();
+    }
+
+    pub(super) fn busy(&self) -> u32 {
+        let busy = self.playing.lock().unwrap_or_else(PoisonError::into_inner).len();
+        u32::try_from(busy).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        *self.draining.borrow()
+    }
+
+    /// Waits until the runner has to stop.
+    pub(super) async fn until_draining(&self) {
+        // The sender is gone only when the process ends.
+        let _ = self.draining.clone().wait_for(|draining| *draining).await;
+    }
+}
+
+/// The time of this machine, as Unix time in milliseconds.
+pub(super) fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}

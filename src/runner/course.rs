@@ -1,0 +1,105 @@
+//! Follows a run while it is stored: its row in the list of runs, and a pause while the cluster cannot
+//! store it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::cluster::Cluster;
+use crate::cluster::rows::{ClusterRow, RunRows};
+use crate::engine::RunHandle;
+use crate::event::id::millis;
+use crate::event::kind::Initiator;
+use crate::event::{Command, Event, EventKind, SpanId, World};
+use crate::store::recorder::RecordListener;
+
+/// How often the row of a run is written while it runs.
+const ROW_EVERY: Duration = Duration::from_secs(1);
+
+/// A write that fails for this time pauses the run. A replicated server that changes its leader is not
+/// noticed.
+const PAUSE_AFTER: Duration = Duration::from_secs(15);
+
+/// The course of a run.
+pub(super) struct RemoteCourse<'a> {
+    pub cluster: &'a Cluster,
+    pub run: &'a RunHandle,
+    pub row: ClusterRow,
+    world: World,
+    written: Option<Instant>,
+    /// When the write that fails now failed first.
+    failing: Option<Instant>,
+    is_paused: bool,
+}
+
+impl<'a> RemoteCourse<'a> {
+    pub fn new(cluster: &'a Cluster, run: &'a RunHandle, row: ClusterRow) -> Self {
+        let world = World::new();
+        Self { cluster, run, row, world, written: None, failing: None, is_paused: false }
+    }
+
+    /// The row after the events so far.
+    fn updated(&mut self) -> &ClusterRow {
+        let (row, world) = (&mut self.row, &self.world);
+        row.elapsed_ms = millis(world.progress.active(world.progress.at));
+        row.tokens = world.tally.usage.total();
+        row.cost_usd = world.cost_usd();
+        if let Some(closed) = &world.progress.closed {
+            row.status = "ended".to_owned();
+            row.reason = Some(closed.reason.to_string());
+        }
+        row
+    }
+
+    /// The stop reason, if the run has ended.
+    pub fn reason(&self) -> Option<String> {
+        self.world.progress.closed.as_ref().map(|closed| closed.reason.to_string())
+    }
+
+    /// Writes the row.
+    pub async fn write_row(&mut self) {
+        self.written = Some(Instant::now());
+        let row = self.updated().clone();
+        if let Err(why) = RunRows(self.cluster).put(&row).await {
+            tracing::debug!(run = row.run, "the row of the run was not written: {why}");
+        }
+    }
+}
+
+impl RecordListener for RemoteCourse<'_> {
+    fn events(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            self.world.apply(event);
+            self.row.events = event.seq.0 + 1;
+        }
+        if self.world.progress.closed.is_none() {
+            self.world.forget_old(events.len());
+        }
+    }
+
+    async fn stored(&mut self) {
+        let is_due = self.written.is_none_or(|written| written.elapsed() >= ROW_EVERY);
+        if is_due && self.world.progress.closed.is_none() {
+            self.write_row().await;
+        }
+    }
+
+    fn failed(&mut self, why: &str) -> bool {
+        let since = *self.failing.get_or_insert_with(Instant::now);
+        if !self.is_paused && since.elapsed() >= PAUSE_AFTER {
+            self.is_paused = true;
+            let text = format!("paused, because the run cannot be stored: {why}");
+            self.run.bus().publish(SpanId::RUN, EventKind::Warning { text });
+            self.run.send(Command::Pause { by: Initiator::Store });
+        }
+        true
+    }
+
+    fn recovered(&mut self) {
+        self.failing = None;
+        if std::mem::take(&mut self.is_paused) {
+            self.run.send(Command::Resume { by: Initiator::Store });
+        }
+    }
+}

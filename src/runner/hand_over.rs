@@ -1,0 +1,131 @@
+//! What a runner has to know of a run to give it up: whether it is paused, and which attempts are in
+//! flight.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::bus::LogReader;
+use crate::cluster::Cluster;
+use crate::engine::RunHandle;
+use crate::event::kind::Reply;
+use crate::event::{Event, EventKind, RunId, Seq, SpanId};
+
+/// Events read at once.
+const BATCH: usize = 64;
+
+/// How long the attempts of a run that was lost may take, if none of them says how long.
+const LONGEST: Duration = Duration::from_secs(600);
+
+#[derive(Default)]
+struct WatchedState {
+    paused: bool,
+    ended: bool,
+    /// Attempts in flight, with the event that began each and its timeout in milliseconds.
+    open: BTreeMap<SpanId, (Seq, u64)>,
+    /// Attempts that were answered, with the events of start and answer; those that are stored are
+    /// forgotten.
+    answered: Vec<(SpanId, Seq, Seq, Reply)>,
+}
+
+/// Follows a run.
+#[derive(Clone)]
+pub(super) struct RunWatch {
+    state: Arc<Mutex<WatchedState>>,
+    changed: watch::Receiver<u64>,
+}
+
+/// Follows a run from its start, until its log ends.
+pub(super) fn watch_run(run: &RunHandle, mut reader: LogReader) -> RunWatch {
+    let (tell, changed) = watch::channel(0);
+    let state = Arc::<Mutex<WatchedState>>::default();
+    let watched = RunWatch { state: Arc::clone(&state), changed };
+    let mark = run.bus().stored_mark();
+    tokio::spawn(async move {
+        let mut events: Vec<Arc<Event>> = Vec::new();
+        loop {
+            let came = reader.next_batch(&mut events, BATCH).await;
+            {
+                let mut state = lock(&state);
+                events.drain(..).for_each(|event| state.take(&event));
+                state.ended |= came == 0;
+                let stored = mark.next();
+                state.answered.retain(|(_, _, answered, _)| *answered >= stored);
+            }
+            tell.send_modify(|times| *times += 1);
+            if came == 0 {
+                return;
+            }
+        }
+    });
+    watched
+}
+
+fn lock(state: &Mutex<WatchedState>) -> MutexGuard<'_, WatchedState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl WatchedState {
+    fn take(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Paused { .. } => self.paused = true,
+            EventKind::Resumed { .. } | EventKind::Stepped { .. } => self.paused = false,
+            EventKind::AttemptStarted { timeout_ms, .. } => {
+                self.open.insert(event.span, (event.seq, *timeout_ms));
+            }
+            EventKind::AttemptFailed(_) => {
+                self.open.remove(&event.span);
+            }
+            EventKind::AttemptAnswered(reply) => {
+                if let Some((started, _)) = self.open.remove(&event.span) {
+                    self.answered.push((event.span, started, event.seq, (**reply).clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RunWatch {
+    /// Waits until the run is paused, or has ended.
+    pub async fn until_paused(&self) {
+        let mut changed = self.changed.clone();
+        let _ = changed
+            .wait_for(|_| {
+                let state = lock(&self.state);
+                state.paused || state.ended
+            })
+            .await;
+    }
+
+    /// Waits for the attempts of a lost run that had begun before this event, and leaves their answers for
+    /// the new owner.
+    pub async fn leave_answers(&self, cluster: &Cluster, run: &RunId, stored: Seq) {
+        let mut changed = self.changed.clone();
+        let longest = {
+            let state = lock(&self.state);
+            let begun = state.open.values().filter(|(started, _)| *started < stored);
+            begun.map(|(_, timeout)| Duration::from_millis(*timeout)).max()
+        };
+        let until = Instant::now() + longest.unwrap_or_default().min(LONGEST);
+        loop {
+            let (answers, is_open) = {
+                let mut state = lock(&self.state);
+                let answers = std::mem::take(&mut state.answered);
+                let is_open = state.open.values().any(|(started, _)| *started < stored);
+                (answers, is_open)
+            };
+            for (attempt, started, _, reply) in answers {
+                if started < stored {
+                    cluster.leave_answer(run, attempt, &reply).await;
+                }
+            }
+            if !is_open || !matches!(timeout_at(until, changed.changed()).await, Ok(Ok(()))) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Plays one run: reads its log, claims it, starts or continues it, and stores it until it ends, is lost
+//! to another owner, or is returned to the queue.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::commands::{deliver_commands, redeliver};
+use super::core::{Runner, RunnerNews};
+use super::course::RemoteCourse;
+use super::hand_over::{RunWatch, watch_run};
+use super::late::FormerOwner;
+use super::live_text::speak_live_text;
+use super::prepared::{PlayedLog, PreparedPlay, prepare_play};
+use crate::cluster::ClusterLog;
+use crate::cluster::claim::Claimed;
+use crate::cluster::queue::QueuedRun;
+use crate::cluster::request::Claim;
+use crate::cluster::rows::ClusterRow;
+use crate::engine::RunHandle;
+use crate::event::kind::Initiator;
+use crate::event::{Command, StopReason};
+use crate::store::recorder::{RecordError, record};
+use crate::store::{AppendError, RunLog as _};
+
+/// Time before a run that this runner does not play is offered again.
+const REFUSED_FOR: Duration = Duration::from_secs(3);
+
+/// Time before a run whose log cannot be continued is offered again: another version may be able to.
+const BROKEN_FOR: Duration = Duration::from_secs(60);
+
+/// What became of a run here.
+enum PlayEnd {
+    /// It has ended, and its end is stored.
+    Ended(String),
+    /// It does not exist.
+    Unknown,
+    /// Another runner owns it.
+    Lost,
+    /// Another runner may continue it at once.
+    HandedBack,
+    /// This runner does not play it.
+    Refused(String, Duration),
+    /// It cannot be said: the item comes again.
+    Unsure(String),
+}
+
+/// Plays a run of the queue.
+pub(super) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
+    let run = item.run.clone();
+    let end = play_run(runner, &item, owner).await;
+    match end {
+        PlayEnd::Ended(reason) => {
+            item.done().await;
+            runner.tell(RunnerNews::Ended(run, reason));
+        }
+        PlayEnd::Unknown => item.done().await,
+        // Its owner removes the item.
+        PlayEnd::Lost => runner.tell(RunnerNews::Lost(run)),
+        PlayEnd::HandedBack => {
+            item.hand_back(Duration::ZERO).await;
+            runner.tell(RunnerNews::HandedBack(run));
+        }
+        PlayEnd::Refused(why, after) => {
+            item.hand_back(after).await;
+            runner.cluster.note(&run, &format!("{}: {why}", runner.settings.name)).await;
+            runner.tell(RunnerNews::Refused(run, why));
+        }
+        PlayEnd::Unsure(why) => runner.tell(RunnerNews::Trouble(format!("{run}: {why}"))),
+    }
+}
+
+async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> PlayEnd {
+    let (cluster, run) = (&runner.cluster, &item.run);
+    let entries = match cluster.entries(run).await {
+        Ok(entries) if entries.is_empty() => return PlayEnd::Unknown,
+        Ok(entries) => entries,
+        Err(error) => return PlayEnd::Unsure(error.to_string()),
+    };
+    let log = match PlayedLog::new(entries) {
+        Ok(log) => log,
+        Err(why) => return PlayEnd::Refused(why, BROKEN_FOR),
+    };
+    if let Some(reason) = log.reason() {
+        return PlayEnd::Ended(reason);
+    }
+    let prepared = match prepare_play(runner, &log) {
+        Ok(prepared) => prepared,
+        Err(why) if why.starts_with("log.broken") => return PlayEnd::Refused(why, BROKEN_FOR),
+        Err(why) => return PlayEnd::Refused(why, REFUSED_FOR),
+    };
+    let claim = Claim {
+        runner: runner.settings.name.clone(),
+        owner: owner.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        next: log.next(),
+    };
+    let epoch = match cluster.claim_run(run, &claim, log.place).await {
+        Ok(Claimed::Yes(epoch)) => epoch,
+        Ok(Claimed::No) => return PlayEnd::Lost,
+        Err(error) => return PlayEnd::Unsure(error.to_string()),
+    };
+    runner.tell(RunnerNews::Plays(run.clone(), log.next().0));
+    let stored = ClusterLog::new(cluster.clone(), owner, epoch);
+    let mut starting = runner.keeper.expect(run);
+    let (handle, is_continued) = match prepared {
+        PreparedPlay::New(launch) => (runner.engine.start_as(run.clone(), launch), false),
+        PreparedPlay::Continued(launch, resumption) => {
+            match runner.engine.resume(launch, resumption) {
+                Ok(handle) => (handle, true),
+                Err(error) => return PlayEnd::Unsure(error.to_string()),
+            }
+        }
+    };
+    let Ok(started) = starting.try_recv() else {
+        return PlayEnd::Unsure("the run was not started; this is a bug in roundtable".to_owned());
+    };
+    if is_continued {
+        let claimed_ms = match cluster.last_entry(run).await {
+            Ok(Some(last)) => last.stored_ms,
+            // Then the whole timeout is waited for.
+            _ => log.stored_ms,
+        };
+        let former = FormerOwner::new(cluster, run, &log, claimed_ms);
+        handle.bus().set_late_answers(Arc::new(former));
+    }
+    let watched = watch_run(&handle, started.reader.clone());
+    let helpers = Helpers(vec![
+        tokio::spawn(speak_live_text(cluster.clone(), handle.clone())),
+        tokio::spawn(steer(
+            Arc::clone(runner),
+            handle.clone(),
+            log.last_command(),
+            redeliver(&log.events),
+        )),
+    ]);
+    let row = row_of(&log, &runner.settings.name);
+    let mut course = RemoteCourse::new(cluster, &handle, row);
+    let end = {
+        let mark = handle.bus().stored_mark();
+        let recorded = record(&stored, run, started.reader, started.stored, &mark, &mut course);
+        attend(runner, item, (&stored, &handle, &watched), recorded).await
+    };
+    drop(helpers);
+    match end {
+        PlayEnd::Ended(_) => {
+            course.write_row().await;
+            match (course.reason(), is_continued) {
+                (Some(reason), _) => PlayEnd::Ended(reason),
+                (None, true) => {
+                    let why = match handle.wait_until_live().await {
+                        Err(error) => format!("it cannot be continued: {error}"),
+                        Ok(()) => "it has no end".to_owned(),
+                    };
+                    PlayEnd::Refused(why, BROKEN_FOR)
+                }
+                (None, false) => PlayEnd::Unsure("it has no end".to_owned()),
+            }
+        }
+        PlayEnd::Lost => {
+            // Paid calls end within their timeout, and their answers are left for the new owner.
+            watched.leave_answers(cluster, run, handle.bus().stored_mark().next()).await;
+            handle.stop(StopReason::StoreFailed);
+            PlayEnd::Lost
+        }
+        other => {
+            handle.stop(StopReason::StoreFailed);
+            other
+        }
+    }
+}
+
+/// Tasks that end with the run.
+struct Helpers(Vec<tokio::task::JoinHandle<()>>);
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        self.0.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// Waits for the end of a run that is stored, says that it is in progress, and returns it when the
+/// runner stops.
+async fn attend(
+    runner: &Runner,
+    item: &QueuedRun,
+    (log, handle, watched): (&ClusterLog, &RunHandle, &RunWatch),
+    recorded: impl Future<Output = Result<(), RecordError>>,
+) -> PlayEnd {
+    let ack_wait = runner.settings.ack_wait;
+    let mut ticks = interval(ack_wait / 3);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut alive = Instant::now();
+    let mut recorded = pin!(recorded);
+    let mut handed = pin!(async {
+        runner.until_draining().await;
+        handle.send(Command::Pause { by: Initiator::Runner });
+        let paused = tokio::time::timeout(runner.settings.drain, watched.until_paused());
+        if paused.await.is_ok() {
+            handle.bus().wait_until_stored().await;
+        }
+    });
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut recorded => return match ended {
+                Ok(()) => PlayEnd::Ended(String::new()),
+                Err(RecordError::Lost(AppendError::Gone)) => PlayEnd::Unknown,
+                Err(RecordError::Lost(_)) => PlayEnd::Lost,
+                Err(RecordError::GaveUp(why)) => PlayEnd::Unsure(why),
+            },
+            () = &mut handed => return PlayEnd::HandedBack,
+            _ = ticks.tick() => {
+                // A process that was stopped for longer may have lost the run.
+                if alive.elapsed() > ack_wait
+                    && log.next(handle.id()).await == Err(AppendError::Fenced)
+                {
+                    return PlayEnd::Lost;
+                }
+                alive = Instant::now();
+                item.in_progress().await;
+            }
+        }
+    }
+}
+
+/// Gives a run its commands, once it is live.
+async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64, again: Vec<Command>) {
+    if run.wait_until_live().await.is_err() {
+        return;
+    }
+    again.into_iter().for_each(|command| run.send(command));
+    // A run that its former owner paused to return it continues.
+    run.send(Command::Resume { by: Initiator::Runner });
+    deliver_commands(&runner.cluster, &run, after).await;
+}
+
+fn row_of(log: &PlayedLog, runner: &str) -> ClusterRow {
+    let request = &log.request;
+    ClusterRow {
+        run: request.run.to_string(),
+        started_ms: request.wall_ms,
+        title: request.title.clone(),
+        scenario: request.scenario.clone(),
+        pattern: request.pattern.clone(),
+        live: request.live,
+        status: "running".to_owned(),
+        runner: Some(runner.to_owned()),
+        takeovers: log.claims,
+        by: request.by.clone(),
+        pool: request.pool.clone(),
+        ..ClusterRow::default()
+    }
+}

@@ -1,0 +1,111 @@
+//! The loop of a runner, and its row in the list of runners.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::core::{Runner, now_ms};
+use super::play;
+use crate::cluster::runners::RunnerRow;
+
+/// How long one request for a run waits.
+const TAKE: Duration = Duration::from_secs(5);
+
+/// How often a runner says that it is alive.
+const ALIVE: Duration = Duration::from_secs(8);
+
+/// Least time between two changes of its row.
+const LIST_AT_MOST: Duration = Duration::from_millis(200);
+
+impl Runner {
+    /// Plays runs until it has to stop, and every run has ended or was returned to the queue.
+    ///
+    /// # Errors
+    /// The cluster has no queue, in one sentence.
+    pub async fn serve(self: &Arc<Self>) -> Result<(), String> {
+        let queue = self.cluster.queue(&self.settings.pool, self.settings.ack_wait).await?;
+        let alive = tokio::spawn(Arc::clone(self).stay_listed());
+        let sweep = tokio::spawn(Arc::clone(self).sweep());
+        let mut draining = self.draining.clone();
+        let mut plays = JoinSet::new();
+        let mut taken: u32 = 0;
+        while !*draining.borrow_and_update() {
+            while plays.try_join_next().is_some() {}
+            if plays.len() >= self.settings.slots.max(1) as usize {
+                tokio::select! {
+                    _ = plays.join_next() => {}
+                    _ = draining.changed() => {}
+                }
+                continue;
+            }
+            let item = tokio::select! {
+                item = queue.take(TAKE) => item,
+                _ = draining.changed() => break,
+            };
+            match item {
+                Ok(Some(item)) if !self.begins(&item.run) => {
+                    // This process plays it: the item was given out again.
+                    item.in_progress().await;
+                }
+                Ok(Some(item)) => {
+                    taken += 1;
+                    let (runner, owner) = (Arc::clone(self), self.owner(taken));
+                    plays.spawn(async move {
+                        let run = item.run.clone();
+                        play::play(&runner, item, owner).await;
+                        runner.ends(&run);
+                    });
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    tracing::debug!("no run from the queue: {why}");
+                    sleep(Duration::from_millis(200)).await;
+                }
+            }
+        }
+        while plays.join_next().await.is_some() {}
+        alive.abort();
+        sweep.abort();
+        self.cluster.remove_runner(&self.settings.name).await;
+        self.cluster.flush().await;
+        Ok(())
+    }
+
+    /// Writes the row of this runner now and then.
+    async fn stay_listed(self: Arc<Self>) {
+        let mut ticks = interval(ALIVE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let since_ms = now_ms();
+        let mut draining = self.draining.clone();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.slots_changed.notified() => {
+                    // A runner of many short runs is not listed again for each.
+                    sleep(LIST_AT_MOST).await;
+                }
+                changed = draining.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
+            let settings = &self.settings;
+            let row = RunnerRow {
+                name: settings.name.clone(),
+                pool: settings.pool.clone(),
+                slots: settings.slots,
+                busy: self.busy(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                allows: settings.allow.iter().map(|grant| grant.word().to_owned()).collect(),
+                draining: self.is_draining(),
+                since_ms,
+            };
+            if let Err(why) = self.cluster.put_runner(&row).await {
+                tracing::debug!("the runner is not listed: {why}");
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Runs of a cluster in the dashboard: their list, and the copies of the logs that are watched. A copy is
+//! a log like that of a run of this program, so every pane works on it; commands go to the cluster.
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::effects::{EffectResult, Services};
+use crate::app::Msg;
+use crate::app::msg::PartialText;
+use crate::app::request::RequestId;
+use crate::app::run::remote_run::RemoteRun;
+use crate::bus::{Bus, LogLimits};
+use crate::cluster::Cluster;
+use crate::cluster::address::ClusterAddress;
+use crate::cluster::entry::{LogEntry, LogPart};
+use crate::cluster::follow::{LogFollower, LogNews};
+use crate::cluster::rows::RunRows;
+use crate::event::id::millis;
+use crate::event::{Command, Event, RunId, Seq};
+use crate::host::machine;
+use crate::store::EventGroup;
+
+/// Memory of a log that is watched, as of a run of this program.
+const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
+
+/// Least time between two updates of the list.
+const LIST_EVERY: Duration = Duration::from_millis(300);
+
+/// Connects to a cluster, watches a run of it, and follows the list of its runs.
+pub fn connect(services: &Services, address: ClusterAddress, watched: Option<(RunId, RequestId)>) {
+    let services = services.clone();
+    services.runtime.clone().spawn(async move {
+        let cluster = match Cluster::connect(&address, "roundtable").await {
+            Ok(cluster) => cluster,
+            Err(error) => return services.failed("cluster", error.to_string()),
+        };
+        let _ = services.remote.cluster.set(cluster.clone());
+        if let Some((run, request)) = watched {
+            services.attach(run, request);
+        }
+        let mut changes = match RunRows(&cluster).follow().await {
+            Ok(changes) => changes,
+            Err(why) => return services.failed("cluster", why),
+        };
+        while let Some(change) = changes.next().await {
+            services.remote.take(change);
+            // What comes at the same time is listed once.
+            let until = tokio::time::Instant::now() + LIST_EVERY;
+            while let Ok(Some(change)) = tokio::time::timeout_at(until, changes.next()).await {
+                services.remote.take(change);
+            }
+            services.list_kept();
+        }
+    });
+}
+
+impl Services {
+    /// Sends a command to the runner that owns a run; `false`: the run is not one of the cluster.
+    pub(super) fn command_remote(&self, run: &RunId, command: Command) -> bool {
+        let Some(cluster) = self.remote.cluster.get().cloned() else { return false };
+        if self.remote.log(run).is_none() {
+            return false;
+        }
+        let (services, run) = (self.clone(), run.clone());
+        self.runtime.spawn(async move {
+            if let Err(why) = cluster.send_command(&run, &command, &machine::user_name()).await {
+                services.failed("command", why);
+            }
+        });
+        true
+    }
+
+    /// Watches a run of the cluster.
+    pub(super) fn attach(&self, run: RunId, request: RequestId) {
+        let Some(cluster) = self.remote.cluster.get().cloned() else { return };
+        let services = self.clone();
+        self.runtime.spawn(async move {
+            let follower = cluster.follow(&run);
+            let mut attached = AttachedRun {
+                services: services.clone(),
+                run: run.clone(),
+                request,
+                bus: None,
+                remote: RemoteRun { is_reached: true, ..RemoteRun::default() },
+                claims: 0,
+                stored_ms: 0,
+                missed: None,
+            };
+            if let Err(why) = attached.watch(&cluster, follower).await {
+                let text = format!("{run}: {why}");
+                match attached.bus {
+                    Some(_) => services.failed("cluster", text),
+                    None => services.send_msg(Msg::StartFailed { request, text }),
+                }
+            }
+        });
+    }
+}
+
+/// A run that is watched.
+struct AttachedRun {
+    services: Services,
+    run: RunId,
+    request: RequestId,
+    /// The copy of its log, once it is on the screen.
+    bus: Option<Bus>,
+    remote: RemoteRun,
+    claims: u32,
+    /// When the last group was stored, as Unix time in milliseconds of the server.
+    stored_ms: u64,
+    /// Events since the connection was back.
+    missed: Option<u64>,
+}
+
+impl AttachedRun {
+    async fn watch(&mut self, cluster: &Cluster, mut follower: LogFollower) -> Result<(), String> {
+        let mut first: Vec<Arc<Event>> = Vec::new();
+        loop {
+            let Some(news) = follower.news().await else { break };
+            match news.map_err(|error| error.to_string())? {
+                LogNews::Entry(entry) => self.take(entry, &mut first)?,
+                LogNews::UpToDate if self.bus.is_none() && first.is_empty() => {
+                    if self.claims == 0 && !self.has_log(cluster).await? {
+                        first = self.archived(cluster).await?;
+                        break;
+                    }
+                    let text = format!("{} waits for a runner", self.run);
+                    self.services.send_msg(Msg::Notice(text));
+                }
+                LogNews::UpToDate => {
+                    self.show(cluster, &mut first);
+                    self.caught_up();
+                }
+                LogNews::LinkLost => {
+                    self.remote.is_reached = false;
+                    self.send_state();
+                }
+                LogNews::LinkBack => {
+                    self.remote.is_reached = true;
+                    self.missed = Some(0);
+                    self.send_state();
+                }
+            }
+        }
+        self.show(cluster, &mut first);
+        self.caught_up();
+        if let Some(bus) = &self.bus {
+            bus.close();
+        }
+        Ok(())
+    }
+
+    async fn has_log(&self, cluster: &Cluster) -> Result<bool, String> {
+        let last = cluster.last_entry(&self.run).await;
+        last.map(|last| last.is_some()).map_err(|error| error.to_string())
+    }
+
+    /// The events of a run whose log is in the archive.
+    async fn archived(&self, cluster: &Cluster) -> Result<Vec<Arc<Event>>, String> {
+        let lines = cluster.archived_lines(&self.run).await.map_err(|error| error.to_string())?;
+        let lines = lines.ok_or("there is no such run in the cluster")?;
+        let count = lines.iter().filter(|byte| **byte == b'\n').count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        EventGroup::stored(Seq(0), count, lines).events(Seq(0)).map_err(|error| error.to_string())
+    }
+
+    fn take(&mut self, entry: LogEntry, first: &mut Vec<Arc<Event>>) -> Result<(), String> {
+        match entry.part {
+            LogPart::Claimed(claim) => {
+                self.claims += 1;
+                self.remote.runner = claim.runner;
+                self.remote.epoch = entry.place;
+                self.remote.takeovers = self.claims - 1;
+                self.send_state();
+            }
+            LogPart::Events(group) => {
+                let events = group.events(Seq(0)).map_err(|error| error.to_string())?;
+                self.stored_ms = entry.stored_ms;
+                if let Some(missed) = &mut self.missed {
+                    *missed += events.len() as u64;
+                }
+                match &self.bus {
+                    Some(bus) => {
+                        bus.copy(&events);
+                        self.measure_lag();
+                    }
+                    None => first.extend(events),
+                }
+            }
+            LogPart::Requested(_) | LogPart::Elsewhere(..) => {}
+        }
+        Ok(())
+    }
+
+    /// Shows the run, from its beginning to what is stored now.
+    fn show(&mut self, cluster: &Cluster, first: &mut Vec<Arc<Event>>) {
+        let Some(last) = first.last().filter(|_| self.bus.is_none()) else { return };
+        let since = Duration::from_millis(now_ms().saturating_sub(self.stored_ms));
+        // The clock of the server may be another one: a run is never shown as older than a minute more.
+        let age = last.at.duration() + since.min(Duration::from_secs(60));
+        let bus = Bus::mirror(LIMITS, age);
+        let reader = bus.reader(Seq(0));
+        bus.copy(first);
+        first.clear();
+        let remote = &self.services.remote;
+        remote
+            .watched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(self.run.clone(), bus.clone());
+        self.bus = Some(bus.clone());
+        self.services.answer(EffectResult::Attached {
+            request: self.request,
+            run: self.run.clone(),
+            log: bus,
+            facts: Box::new(reader),
+        });
+        self.send_state();
+        follow_text(self.services.clone(), cluster.clone(), self.run.clone());
+    }
+
+    /// Everything that came while the connection was lost is here.
+    fn caught_up(&mut self) {
+        if let Some(missed) = self.missed.take() {
+            let events = crate::narrate::format::count_noun(missed, "event");
+            let text = format!("{}: {events} since the cluster was lost", self.run);
+            self.services.send_msg(Msg::Notice(text));
+        }
+    }
+
+    /// How late the last group was, by the clock of the run.
+    fn measure_lag(&mut self) {
+        let lag_ms = now_ms().saturating_sub(self.stored_ms);
+        let was_slow = self.remote.trouble().is_some();
+        self.remote.lag_ms = lag_ms;
+        if was_slow || self.remote.trouble().is_some() {
+            self.send_state();
+        }
+    }
+
+    fn send_state(&self) {
+        if self.bus.is_some() {
+            let (run, remote) = (self.run.clone(), Box::new(self.remote.clone()));
+            self.services.send_msg(Msg::Remote { run, remote });
+        }
+    }
+}
+
+/// Shows the text that is received in a run.
+fn follow_text(services: Services, cluster: Cluster, run: RunId) {
+    services.runtime.clone().spawn(async move {
+        let mut texts = match cluster.spoken(&run).await {
+            Ok(texts) => texts,
+            Err(why) => return services.failed("cluster", why),
+        };
+        let mut pieces = 0;
+        while let Some(spoken) = texts.next().await {
+            let Some(bus) = services.remote.log(&run) else { return };
+            let now = bus.now();
+            pieces += 1;
+            let text = spoken.text.map(|text| PartialText {
+                text,
+                pieces,
+                first_at: Some(now),
+                last_at: Some(now),
+            });
+            services.send_msg(Msg::Live { run: run.clone(), span: spoken.span, text });
+        }
+    });
+}
+
+fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
