@@ -164,7 +164,7 @@ fn one_round(
             first_token_ms: Some(180),
             ..Reply::from_agent_text(Arc::default())
         };
-        log.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        log.add(attempt, EventKind::AttemptAnswered(Arc::new(reply)));
         log.add(call, EventKind::CallAnswered { attempts: 1 });
         *taken += 1;
         let contribution = Contribution {

@@ -150,6 +150,7 @@ where
         // An agent's answer depends on everything that it sees, so no last good value is cached for
         // it; the only fallback is the scenario's default value.
         let safe = guarded.guard.policy().0.safe_mode.enabled;
+        let started = Box::new(started);
         let call = GatewayCall { safe_key: safe.then(String::new), started };
         let callee = AgentCallee { agent_call_scope: self, guard: &guarded.guard };
         call.make(self, &guarded.guard, &callee).await.map_err(|failed| {

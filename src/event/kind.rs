@@ -251,7 +251,7 @@ kinds! {
             cause: FailureClass,
         },
         /// Closes an attempt's span with a complete reply or result.
-        "attempt.answered" AttemptAnswered(Box<Reply>),
+        "attempt.answered" AttemptAnswered(Arc<Reply>),
         /// Closes an attempt's span with a failure.
         "attempt.failed" AttemptFailed(Box<AttemptFailed>),
         /// A tool's breaker changed its state.

@@ -35,7 +35,7 @@ const MAX_ADAPTED: u32 = 6;
 #[derive(Debug)]
 pub struct GatewayCall {
     /// What is called, with which arguments, for which caller.
-    pub started: CallStarted,
+    pub started: Box<CallStarted>,
     /// Cache key for a fallback, if one is allowed: the arguments as text.
     pub safe_key: Option<String>,
 }
@@ -47,8 +47,8 @@ pub struct CallSuccess {
     pub span: SpanId,
     /// Number of attempts; refused ones count.
     pub attempts: u32,
-    /// Reply of the model or result of the tool.
-    pub reply: Reply,
+    /// Reply of the model or result of the tool, as the log has it.
+    pub reply: Arc<Reply>,
     /// Kind of fallback, if the tool was unavailable.
     pub fallback: Option<FallbackKind>,
 }
@@ -70,7 +70,7 @@ pub struct CallFailed {
 
 /// Result of one attempt.
 enum AttemptOutcome<'a> {
-    Answered(Reply),
+    Answered(Arc<Reply>),
     /// It failed. The verdict for the breaker is decided together with the retry.
     Failed(FailedAttempt<'a>),
     /// It was not made. `tool` is true if the tool was unavailable, false if the caller was not
@@ -96,7 +96,7 @@ impl GatewayCall {
         let bus = scope.bus();
         // The calls that an agent makes are executed again; the agent itself has no recorded reply.
         let leaf = self.started.purpose.asks() != Asks::Agent;
-        let started = EventKind::CallStarted(Box::new(self.started));
+        let started = EventKind::CallStarted(self.started);
         CallTurn::start(bus, &started).await;
         let span = bus.open(started);
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
@@ -260,7 +260,8 @@ async fn make_attempt<'g>(
     };
     match ended {
         Ok(reply) => {
-            open.close(EventKind::AttemptAnswered(Box::new(reply.clone())));
+            let reply = Arc::new(reply);
+            open.close(EventKind::AttemptAnswered(Arc::clone(&reply)));
             publish_if_stale(bus, span, guard, pass.settle(AttemptVerdict::Success), true);
             AttemptOutcome::Answered(reply)
         }
@@ -332,7 +333,7 @@ impl OpenCall<'_> {
         });
         match value {
             Some(value) => {
-                let reply = Reply::from_tool_result(value);
+                let reply = Arc::new(Reply::from_tool_result(value));
                 Ok(CallSuccess { span, attempts, reply, fallback: Some(by) })
             }
             None => Err(self.failed(reason, last, true)),

@@ -211,11 +211,11 @@ impl RunContext {
     pub fn call_model(
         &self,
         ask: ModelRequest,
-    ) -> impl Future<Output = Result<(SpanId, Reply), Box<CallFailed>>> + Send + '_ {
+    ) -> impl Future<Output = Result<(SpanId, Arc<Reply>), Box<CallFailed>>> + Send + '_ {
         let branch = self.control.branch();
         async move {
             let _branch = branch;
-            self.call_model_on_branch(ask).await
+            self.call_model_on_branch(&ask).await
         }
     }
 
@@ -226,13 +226,12 @@ impl RunContext {
     /// As [`RunContext::call_model`].
     pub(crate) async fn call_model_on_branch(
         &self,
-        ask: ModelRequest,
-    ) -> Result<(SpanId, Reply), Box<CallFailed>> {
+        ask: &ModelRequest,
+    ) -> Result<(SpanId, Arc<Reply>), Box<CallFailed>> {
         let lost = Mutex::default();
-        let scope =
-            ModelCallScope { cx: self, path: &ask.random_path(), ask: &ask, failed_usage: lost };
+        let scope = ModelCallScope { cx: self, path: &ask.random_path(), ask, failed_usage: lost };
         let call = GatewayCall {
-            started: CallStarted {
+            started: Box::new(CallStarted {
                 parent: ask.parent,
                 tool: self.llm.guard.name().clone(),
                 purpose: ask.purpose.clone(),
@@ -240,11 +239,11 @@ impl RunContext {
                 args: None,
                 model: self.models.name_for(&ask.purpose),
                 repeat: ask.again,
-            },
+            }),
             safe_key: None,
         };
-        let asked = ModelCallee { scope: &scope, ask: &ask };
-        let reserved = self.reserve(&ask).await;
+        let asked = ModelCallee { scope: &scope, ask };
+        let reserved = self.reserve(ask).await;
         let answered = call.make(&scope, &self.llm.guard, &asked).await;
         if let Some(reserved) = reserved {
             let mut used = scope.failed_usage();

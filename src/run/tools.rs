@@ -93,7 +93,7 @@ impl RunContext {
         };
         let safe = guarded.guard.policy().0.safe_mode.enabled;
         let call = GatewayCall {
-            started: CallStarted {
+            started: Box::new(CallStarted {
                 parent: ask.parent,
                 tool: ask.tool.clone(),
                 purpose: ask.purpose.clone(),
@@ -101,7 +101,7 @@ impl RunContext {
                 args: Some(Arc::new(Value::Object((*ask.args).clone()))),
                 model: None,
                 repeat: 0,
-            },
+            }),
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
         let mut sent = Arc::clone(&ask.args);

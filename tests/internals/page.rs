@@ -123,6 +123,7 @@ fn a_hostile_text_stays_a_text_wherever_it_stands() {
                     }
                 }
                 EventKind::AttemptAnswered(reply) => {
+                    let reply = Arc::make_mut(reply);
                     reply.text = HOSTILE.into();
                     for call in Arc::make_mut(&mut reply.tool_calls) {
                         (call.name, call.arguments) = (HOSTILE.into(), HOSTILE.into());

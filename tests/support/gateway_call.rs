@@ -193,6 +193,7 @@ pub async fn call(
         model: None,
         repeat: 0,
     };
+    let started = Box::new(started);
     GatewayCall { started, safe_key: Some("{\"q\":1}".to_owned()) }.make(scope, guard, tool).await
 }
 

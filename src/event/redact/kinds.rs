@@ -68,7 +68,7 @@ impl EventKind {
                 reason.redact(by);
                 by.some_value(value);
             }
-            Self::AttemptAnswered(reply) => reply.redact(by),
+            Self::AttemptAnswered(reply) => Arc::make_mut(reply).redact(by),
             Self::AttemptFailed(failed) => {
                 let AttemptFailed {
                     class: _,

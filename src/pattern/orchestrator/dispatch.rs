@@ -142,7 +142,7 @@ impl Dispatcher<'_> {
         match asked {
             Ok(answered) => {
                 open.close(OrchestratorFact::TaskDone { attempts: answered.attempts });
-                Ok(Ok(answered.reply.result.unwrap_or_default()))
+                Ok(Ok(answered.reply.result.clone().unwrap_or_default()))
             }
             Err(failed) => {
                 let (attempts, reason) = (failed.attempts, failed.reason);

@@ -98,26 +98,20 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
     async move {
         let _branch = branch;
         loop {
-            let form = ask.form.clone();
             let asked_again = ask.again;
-            let next = (asked_again < settings.ask_again).then(|| ask.clone());
-            let (call, reply) = cx.call_model_on_branch(ask).await?;
+            let (call, reply) = cx.call_model_on_branch(&ask).await?;
             // A repair could change what a plain reply says.
             if settings.repair.is_empty()
                 && let Some(taken) = plain(&reply.text)
             {
-                return Ok(JudgedReply {
-                    call,
-                    text: reply.text,
-                    raw: RawReply::Text,
-                    judged: Ok(taken),
-                });
+                let text = Arc::clone(&reply.text);
+                return Ok(JudgedReply { call, text, raw: RawReply::Text, judged: Ok(taken) });
             }
-            let raw = read_reply(cx, settings, &form, call, &reply.text, wrap);
+            let raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
             let refusal = match judge(&raw, &reply.text) {
                 Ok(taken) => {
-                    let raw = RawReply::Read(raw);
-                    return Ok(JudgedReply { call, text: reply.text, raw, judged: Ok(taken) });
+                    let (raw, text) = (RawReply::Read(raw), Arc::clone(&reply.text));
+                    return Ok(JudgedReply { call, text, raw, judged: Ok(taken) });
                 }
                 Err(refusal) => refusal,
             };
@@ -125,7 +119,7 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
                 Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
                 _ => detail::describe_ending(&reply).map_or(refusal.detail, Detail::from),
             };
-            let again = next.as_ref().map(|ask| ask.again + 1);
+            let again = (asked_again < settings.ask_again).then(|| asked_again + 1);
             let said = match (again, settings.ask_again) {
                 (None, times @ 1..) => {
                     format!("{detail} (retried {}, model.ask_again)", count(times))
@@ -139,11 +133,11 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
                 &reply,
                 RefusedReply { reason, detail: &said, asked_again, again },
             );
-            let Some(before) = next else {
+            if again.is_none() {
                 let (raw, judged) = (RawReply::Read(raw), Err(refusal.reason));
-                return Ok(JudgedReply { call, text: reply.text, raw, judged });
-            };
-            ask = before.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
+                return Ok(JudgedReply { call, text: Arc::clone(&reply.text), raw, judged });
+            }
+            ask = ask.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
         }
     }
 }

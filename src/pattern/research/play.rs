@@ -141,7 +141,7 @@ impl ResearchRun<'_> {
             .await;
         let answered = asked.map_err(|failed| failed.reason)?;
         let invalid = || StopReason::ToolInvalidOutput(tool.clone());
-        let result = answered.reply.result.unwrap_or_default();
+        let result = answered.reply.result.clone().unwrap_or_default();
         let data = unwrap_tool_data(&result).ok_or_else(invalid)?;
         let sources = match data.get("results") {
             None => Vec::new(),

@@ -185,7 +185,7 @@ impl<'a> SourceReader<'a> {
             Ok(answered) => answered,
             Err(failed) => return self.failed_call_outcome(*failed).map(Err),
         };
-        let result = answered.reply.result.unwrap_or_default();
+        let result = answered.reply.result.clone().unwrap_or_default();
         let Some(data) = unwrap_tool_data(&result) else {
             return Ok(Err(self.tool_error_outcome(&result)));
         };

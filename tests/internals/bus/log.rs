@@ -295,7 +295,7 @@ proptest! {
             EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed { round, conflicts: vec![], decision: None })),
             EventKind::Resumed { by: Initiator::You, paused_ms: at },
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
-            EventKind::AttemptAnswered(Box::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::from_agent_text("".into()) })),
+            EventKind::AttemptAnswered(Arc::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::from_agent_text("".into()) })),
         ];
         let runtime = crate::support::table::paused_runtime();
         let head = runtime.block_on(a_log())[0].clone();

@@ -131,7 +131,7 @@ impl Log {
 
     fn answer(&mut self, attempt: SpanId, call: SpanId) {
         let reply = Reply::from_tool_result(Arc::new(json!({ "ok": true })));
-        self.put(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        self.put(attempt, EventKind::AttemptAnswered(Arc::new(reply)));
         self.put(call, EventKind::CallAnswered { attempts: 1 });
     }
 

@@ -88,7 +88,7 @@ async fn made(
         }
     }
     match ended {
-        Ok(answered) => Ok(answered.reply),
+        Ok(answered) => Ok(Arc::unwrap_or_clone(answered.reply)),
         Err(failed) => {
             let class = failed.last.expect("an attempt was made").class;
             assert_ne!(class, FailureClass::Panic, "{what}");

@@ -464,7 +464,7 @@ async fn a_host_that_asks_to_be_left_alone_is_and_no_other() {
         assert_eq!(busy.paths(), ["/a"], "it is left alone");
         let page = behind(&reader, &open.url("/"));
         let answered = call(&scope, &guard, &page).await.expect("nothing keeps us from it");
-        assert_eq!(good(&answered.reply.result.expect("an answer"))["body"], "Open.");
+        assert_eq!(good(&answered.reply.result.clone().expect("an answer"))["body"], "Open.");
         assert!(scope.waits().await.is_empty());
     }
 }
@@ -480,7 +480,7 @@ async fn what_asks_to_be_left_alone_for_a_moment_is_asked_again_after_it() {
     let guard = guard(CallPolicy { backoff: [].into(), ..policy() }, &scope);
     let answered = call(&scope, &guard, &behind(&reader, &site.url("/"))).await.expect("a page");
     assert_eq!(answered.attempts, 2);
-    assert_eq!(good(&answered.reply.result.expect("an answer"))["body"], "Here after all.");
+    assert_eq!(good(&answered.reply.result.clone().expect("an answer"))["body"], "Here after all.");
 }
 
 #[tokio::test]

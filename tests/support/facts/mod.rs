@@ -241,7 +241,7 @@ impl Facts {
             finish: Some("stop".into()),
             ..Reply::from_agent_text(Arc::default())
         };
-        self.add(span, EventKind::AttemptAnswered(Box::new(reply)));
+        self.add(span, EventKind::AttemptAnswered(Arc::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts })
     }
 

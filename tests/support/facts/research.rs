@@ -177,7 +177,7 @@ impl ResearchFacts {
 
     fn answered(&mut self, name: &str, reply: Reply) -> &mut Self {
         let (call, attempt) = self.calls[name];
-        self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        self.add(attempt, EventKind::AttemptAnswered(Arc::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
     }
 

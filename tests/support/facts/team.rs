@@ -341,7 +341,7 @@ impl TeamFacts {
             first_token_ms: Some(120),
             ..Reply::from_agent_text(text.into())
         };
-        self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        self.add(attempt, EventKind::AttemptAnswered(Arc::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
     }
 
@@ -357,7 +357,7 @@ impl TeamFacts {
             Purpose::Tool { agent: name.into(), tool: tool.into(), requested_by: said, index: 0 };
         let (call, attempt) = self.call(parent, tool, purpose, Prompt::default(), Some(args));
         let reply = Reply::from_tool_result(Arc::new(result));
-        self.after(100).add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        self.after(100).add(attempt, EventKind::AttemptAnswered(Arc::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
     }
 
@@ -370,7 +370,7 @@ impl TeamFacts {
         let (call, attempt) = self.runs[name];
         let finish = finish.map(Into::into);
         let reply = Reply { finish, ..Reply::from_agent_text(text.into()) };
-        self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)));
+        self.add(attempt, EventKind::AttemptAnswered(Arc::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts: 1 })
     }
 
@@ -427,7 +427,7 @@ impl TeamFacts {
     /// Any attempt is answered with a text.
     pub fn replies(&mut self, attempt: SpanId, text: &str) -> &mut Self {
         let reply = Reply::from_agent_text(text.into());
-        self.add(attempt, EventKind::AttemptAnswered(Box::new(reply)))
+        self.add(attempt, EventKind::AttemptAnswered(Arc::new(reply)))
     }
 
     /// A hand-off to `back` in this run of a swarm: its nth.

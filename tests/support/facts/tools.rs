@@ -202,7 +202,7 @@ impl ToolFacts {
         let (call, span, attempts) = self.calls[key];
         self.add(
             span,
-            EventKind::AttemptAnswered(Box::new(Reply::from_tool_result(Arc::new(value)))),
+            EventKind::AttemptAnswered(Arc::new(Reply::from_tool_result(Arc::new(value)))),
         );
         self.add(call, EventKind::CallAnswered { attempts })
     }
@@ -218,7 +218,7 @@ impl ToolFacts {
             ..Reply::from_tool_result(Arc::default())
         };
         let reply = Reply { result: None, ..reply };
-        self.add(span, EventKind::AttemptAnswered(Box::new(reply)));
+        self.add(span, EventKind::AttemptAnswered(Arc::new(reply)));
         self.add(call, EventKind::CallAnswered { attempts })
     }
 
