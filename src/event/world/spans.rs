@@ -127,10 +127,7 @@ impl Spans {
         let chunk =
             Arc::make_mut(chunk.or_insert_with(|| Arc::new(Vec::with_capacity(FIRST_CAPACITY))));
         let place = (id.0 % CHUNK) as usize;
-        if chunk.len() <= place {
-            chunk.resize(place + 1, None);
-        }
-        chunk[place] = Some(Span {
+        let opened = Some(Span {
             id,
             parent,
             kind: what,
@@ -144,6 +141,13 @@ impl Spans {
             next_sibling: None,
             previous_sibling: None,
         });
+        match chunk.get_mut(place) {
+            Some(slot) => *slot = opened,
+            None => {
+                chunk.resize(place, None);
+                chunk.push(opened);
+            }
+        }
         self.opened += 1;
         self.open += 1;
         if parent == id {
