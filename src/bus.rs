@@ -332,6 +332,7 @@ impl Bus {
             tail.closed = true;
             std::mem::take(&mut tail.waiting)
         };
+        lock(&self.0.live).release();
         for (_, waker) in waiting {
             waker.wake();
         }

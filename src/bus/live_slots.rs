@@ -30,6 +30,12 @@ impl LiveSlots {
         }
     }
 
+    /// Frees what is only of use for more slots: finished logs are kept for long.
+    pub(super) fn release(&mut self) {
+        self.spare = None;
+        self.slots.shrink_to_fit();
+    }
+
     pub(super) fn remove(&mut self, span: SpanId) -> Option<Arc<Mutex<LiveText>>> {
         self.position(span).ok().map(|index| self.slots.remove(index).1)
     }

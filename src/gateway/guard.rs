@@ -175,7 +175,12 @@ impl Guard {
 
     /// Stops publishing to the log with this number.
     pub fn unwatch(&self, number: u64) {
-        self.lock().watchers.retain(|(watcher, _)| *watcher != number);
+        let mut state = self.lock();
+        state.watchers.retain(|(watcher, _)| *watcher != number);
+        // The guard of a finished run is kept with its log.
+        if state.watchers.is_empty() {
+            state.watchers = Vec::new();
+        }
     }
 
     /// State at this moment.

@@ -158,7 +158,8 @@ impl ToolRegistry {
 
     /// Stops publishing to the run's log, because the run has ended.
     pub fn release(&self) {
-        for (tool, number) in self.tools.iter().zip(self.watches().drain(..)) {
+        let watches = std::mem::take(&mut *self.watches());
+        for (tool, number) in self.tools.iter().zip(watches) {
             tool.guard.unwatch(number);
         }
     }
