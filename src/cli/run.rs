@@ -200,7 +200,7 @@ fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
         return args.messages.iter().map(|text| text.as_str().into()).collect();
     }
     let follow_ups = scenario.pattern.get().follow_ups();
-    std::iter::once(scenario.goal.as_str().into()).chain(follow_ups.iter().cloned()).collect()
+    std::iter::once(Arc::clone(&scenario.goal)).chain(follow_ups.iter().cloned()).collect()
 }
 
 /// Settings of an engine for headless runs: each event is folded and written once, so no window of
@@ -236,7 +236,7 @@ impl<'a> PreparedSessions<'a> {
             let recorded = super::kept::replayed(name)
                 .map_err(|exit| CannotRun { exit, ..CannotRun::because(Vec::new()) })?;
             // A log is the answer to one message.
-            let messages = vec![scenario.goal.as_str().into()];
+            let messages = vec![Arc::clone(&scenario.goal)];
             let (_, toolboxes) = prepare_runs(scenario, args, sessions)?;
             let (model, session) = (recorded.model_choice(), recorded.session());
             let toolboxes = toolboxes.into_iter();

@@ -1,9 +1,9 @@
 //! The handle of a run: its log, its commands, its end.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::bus::{Bus, LogReader, ReplayError};
 use crate::event::{Command, RunId, Seq, StopReason};
@@ -21,6 +21,30 @@ pub(super) enum ReplayEnd {
     Failed(ReplayError),
 }
 
+/// The end of a run.
+pub(super) struct RunEnd {
+    over: AtomicBool,
+    ended: Notify,
+}
+
+/// Says that a run is over when it is dropped.
+pub(super) struct RunEndGuard(Arc<RunEnd>);
+
+impl RunEnd {
+    /// The end of a run that has not ended, and what ends it.
+    pub(super) fn new() -> (RunEndGuard, Arc<Self>) {
+        let end = Arc::new(Self { over: AtomicBool::new(false), ended: Notify::new() });
+        (RunEndGuard(Arc::clone(&end)), end)
+    }
+}
+
+impl Drop for RunEndGuard {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
+        self.0.ended.notify_waiters();
+    }
+}
+
 /// Handle of a run. Cheap to clone.
 #[derive(Clone)]
 pub struct RunHandle {
@@ -31,10 +55,9 @@ pub struct RunHandle {
     /// The part of the pattern that commands change.
     pub(super) live: Option<Arc<dyn LiveControl>>,
     pub(super) session: Session,
-    pub(super) in_flight: Arc<AtomicU32>,
-    pub(super) done: watch::Receiver<bool>,
-    /// Whether the run is live.
-    pub(super) replayed: watch::Receiver<ReplayEnd>,
+    pub(super) end: Arc<RunEnd>,
+    /// How far the run is with its recording, if it continues one.
+    pub(super) replayed: Option<watch::Receiver<ReplayEnd>>,
     /// Reader from the first event; only for a log that does not keep everything.
     pub(super) first: Option<Arc<Mutex<Option<LogReader>>>>,
 }
@@ -61,7 +84,7 @@ impl RunHandle {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        *self.done.borrow()
+        self.end.over.load(Ordering::Acquire)
     }
 
     /// Sends a command to the run. It becomes events in the log when it takes effect. A run that is
@@ -91,7 +114,7 @@ impl RunHandle {
     /// `ReplayError` if the run does something else than its log says, or a fork does not come to its
     /// boundary. It is not continued then, and nothing was appended to its log.
     pub async fn wait_until_live(&self) -> Result<(), ReplayError> {
-        let mut replayed = self.replayed.clone();
+        let Some(mut replayed) = self.replayed.clone() else { return Ok(()) };
         let ended = replayed.wait_for(|it| !matches!(it, ReplayEnd::Open)).await;
         match ended.as_deref() {
             Ok(ReplayEnd::Failed(error)) => Err(error.clone()),
@@ -131,12 +154,14 @@ impl RunHandle {
 
     /// Number of attempts in flight.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Acquire)
+        self.control.in_flight().load(Ordering::Acquire)
     }
 
     /// Waits until the run has ended and its log is closed.
     pub async fn wait_until_finished(&self) {
-        // An error means that the run's task is gone, so it has finished.
-        let _ = self.done.clone().wait_for(|done| *done).await;
+        let ended = self.end.ended.notified();
+        if !self.is_over() {
+            ended.await;
+        }
     }
 }

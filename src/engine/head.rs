@@ -31,7 +31,7 @@ pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted
         model,
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
-        goal: scenario.goal.clone(),
+        goal: scenario.goal.to_string(),
         inputs: scenario
             .inputs
             .iter()

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
-use super::handle::{ReplayEnd, RunHandle};
+use super::handle::{ReplayEnd, RunEnd, RunHandle};
 use super::launch::{Launch, ModelChoice, Replayed, Schedule};
 use super::play::{ContinuedRun, play, resume};
 use super::{Engine, Toolbox, head};
@@ -41,7 +41,7 @@ impl Engine {
         let fork = replayed.as_ref().and_then(|it| it.fork.clone());
         let (recording, by) = replayed.map(|it| (it.recording, it.by)).unzip();
         let recorded = recording.as_ref().map(|it| it.head().clone());
-        let session = session.unwrap_or_else(|| Session::first(scenario.goal.as_str()));
+        let session = session.unwrap_or_else(|| Session::first(Arc::clone(&scenario.goal)));
         let seed = recorded.as_ref().map(|it| it.seed).or(seed).unwrap_or(scenario.seed);
         let instant = matches!(model, ModelChoice::Scripted { instant: true });
         let answered_by = match &model {
@@ -91,11 +91,10 @@ impl Engine {
         let faults = scenario.llm_faults.clone();
         let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];
         guarded.extend(self.shared.build_tools(&scenario, tools, &bus));
-        let (done, done_later) = watch::channel(false);
-        let (replayed, replayed_later) = watch::channel(match recorded {
-            Some(_) => ReplayEnd::Open,
-            None => ReplayEnd::Live,
-        });
+        let (end, end_later) = RunEnd::new();
+        // A run that was started has nothing to replay.
+        let (replayed, replayed_later) =
+            recorded.as_ref().map(|_| watch::channel(ReplayEnd::Open)).unzip();
         let changes = PatternLive::new(&scenario.pattern, &bus, &session);
         let context;
         let handle = {
@@ -126,8 +125,7 @@ impl Engine {
                 tools: Arc::clone(context.tools()),
                 live: changes.control(),
                 session: session.clone(),
-                in_flight: context.in_flight_counter(),
-                done: done_later,
+                end: end_later,
                 replayed: replayed_later,
                 first: first.map(|first| Arc::new(Mutex::new(Some(first)))),
             };
@@ -183,14 +181,17 @@ impl Engine {
             },
         );
         let (shared, run) = (Arc::clone(&self.shared), handle.clone());
-        tokio::spawn(async move {
+        let task = async move {
+            // The run is over when the task is gone, however that came about.
+            let _end = end;
             let playing = play(&context, &scenario, &changes);
-            let reason = match by {
+            let reason = match by.zip(replayed) {
                 None => Some(playing.await),
-                Some(by) => {
+                Some((by, replayed)) => {
                     let begins =
                         ContinuedRun { by, now_ms, fork, prices: models.prices().to_vec() };
-                    resume(&context, &run, begins, &replayed, playing).await
+                    // Boxed because it is rare: otherwise the future of every run would be larger.
+                    Box::pin(resume(&context, &run, begins, &replayed, playing)).await
                 }
             };
             bus.close();
@@ -198,8 +199,9 @@ impl Engine {
                 Some(reason) => shared.keep_finished(&run.id, &bus, reason),
                 None => shared.forget(&run.id),
             }
-            let _ = done.send(true);
-        });
+        };
+        // A runtime moves the future of a task several times, and this one is large.
+        tokio::spawn(Box::pin(task));
         handle
     }
 }

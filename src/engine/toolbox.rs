@@ -1,6 +1,7 @@
 //! Creates the implementations of a scenario's tools before its run starts, so that missing ones
 //! are reported before anything is spent.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -31,7 +32,7 @@ impl Toolbox {
     /// network are left without an implementation. `instant` skips the delays of fixtures. Folders
     /// are really searched and read, but no index of them is saved.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
-        let documents = DocumentTools::unsaved(Arc::new(SystemTime::now));
+        let documents = LazyCell::new(|| DocumentTools::unsaved(Arc::new(SystemTime::now)));
         let made = scenario.tools.values().map(|spec| {
             let folder = folder_of(spec);
             let tool: Option<Box<dyn Tool>> = match (&spec.kind, folder) {

@@ -19,6 +19,8 @@ pub struct Models {
     one_price: Option<Price>,
     /// Whether the run uses several models or hosts.
     several: bool,
+    /// Whether an endpoint answers the default model's calls.
+    is_live: bool,
 }
 
 impl Models {
@@ -29,7 +31,9 @@ impl Models {
     ) -> Self {
         let label = default_model.label();
         let several = own.iter().any(|(_, model)| model.label() != label);
-        Self { default_model, own: own.into(), prices: Arc::default(), one_price: None, several }
+        let is_live = matches!(label, ModelLabel::Live { .. });
+        let (own, prices) = (own.into(), Arc::default());
+        Self { default_model, own, prices, one_price: None, several, is_live }
     }
 
     /// The same models with these prices.
@@ -64,6 +68,11 @@ impl Models {
     /// The default model.
     pub fn default_model(&self) -> &Arc<dyn ChatModel> {
         &self.default_model
+    }
+
+    /// Whether an endpoint answers the calls of the default model, not a script.
+    pub(crate) fn is_live(&self) -> bool {
+        self.is_live
     }
 
     /// The label for the run's header: the distinct names and hosts of all models.

@@ -28,7 +28,7 @@ pub(super) fn run_conditions(cx: &RunContext, scenario: &Scenario) -> Option<Cel
         let inputs =
             scenario.inputs.iter().map(|input| (input.name.to_string(), input.value.clone()));
         shown.bind("inputs", &Value::Object(inputs.collect()));
-        shown.bind("goal", &Value::from(scenario.goal.as_str()));
+        shown.bind("goal", &Value::from(&*scenario.goal));
         shown
     })
 }

@@ -1,7 +1,7 @@
 //! The context of one run: everything that a pattern may use besides its own logic.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::bus::Bus;
 use crate::clock::Clock;
-use crate::event::kind::ModelLabel;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
 use crate::llm::Models;
@@ -66,7 +65,6 @@ pub struct RunContext {
     today: Day,
     pub(super) spending: Spending,
     pub(super) in_doubt: InDoubt,
-    in_flight: Arc<AtomicU32>,
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     pub(super) adapted: Mutex<BTreeSet<(String, String)>>,
@@ -110,7 +108,6 @@ impl RunContext {
             today,
             spending: Spending::new(spending),
             in_doubt,
-            in_flight: Arc::default(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
             empty_bindings: Arc::default(),
@@ -134,7 +131,7 @@ impl RunContext {
 
     /// Whether an endpoint answers the model calls, not a script.
     pub fn is_live(&self) -> bool {
-        matches!(self.models.default_model().label(), ModelLabel::Live { .. })
+        self.models.is_live()
     }
 
     /// The day on which the run started, in UTC. It comes from the head, so a replay gets the same
@@ -201,14 +198,9 @@ impl RunContext {
         phase.as_ref().map(Phase::to_string)
     }
 
-    /// Counter of the attempts in flight.
-    pub fn in_flight_counter(&self) -> Arc<AtomicU32> {
-        Arc::clone(&self.in_flight)
-    }
-
     /// Number of attempts in flight.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Acquire)
+        self.control.in_flight().load(Ordering::Acquire)
     }
 
     /// Whether the model's replies depend on conditions (a script with `when`).
@@ -229,10 +221,11 @@ impl RunContext {
 
     /// Counts an attempt that starts (`true`) or has ended (`false`).
     pub(crate) fn count_in_flight(&self, out: bool) {
+        let counter = self.control.in_flight();
         if out {
-            self.in_flight.fetch_add(1, Ordering::AcqRel);
+            counter.fetch_add(1, Ordering::AcqRel);
         } else {
-            self.in_flight.fetch_sub(1, Ordering::AcqRel);
+            counter.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }

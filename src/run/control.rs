@@ -38,6 +38,7 @@ pub struct RunControl {
     max: Duration,
     state: Mutex<RunControlState>,
     changed: Notify,
+    in_flight: AtomicU32,
 }
 
 impl RunControl {
@@ -48,6 +49,7 @@ impl RunControl {
             bus,
             max,
             changed: Notify::new(),
+            in_flight: AtomicU32::new(0),
         })
     }
 
@@ -219,6 +221,11 @@ impl RunControl {
         state.active_branches -= 1;
         self.pause_if_all_wait(&mut state);
         WaitingBranch(self)
+    }
+
+    /// Counter of the attempts in flight.
+    pub(crate) fn in_flight(&self) -> &AtomicU32 {
+        &self.in_flight
     }
 
     /// Whether a flag is on now. Read it right after a boundary: it does not change between two.

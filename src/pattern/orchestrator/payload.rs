@@ -52,7 +52,7 @@ pub(super) fn form(spec: &OrchestratorSpec) -> ReplyForm {
 /// The planner's conversation.
 pub(super) fn plan_messages(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[ChatMessage]> {
     let mut payload = Map::new();
-    payload.insert("goal".to_owned(), scenario.goal.as_str().into());
+    payload.insert("goal".to_owned(), Value::from(&*scenario.goal));
     payload.extend(echo(scenario, spec));
     payload.insert("max_tasks".to_owned(), spec.budget.max_tasks.into());
     payload.insert("available_workers".to_owned(), catalogue(spec));

@@ -45,7 +45,7 @@ pub(super) fn form(policy_list: &[AgentName]) -> ReplyForm {
 /// The messages for the classifier.
 pub(super) fn messages(scenario: &Scenario, spec: &RouterSpec) -> Arc<[ChatMessage]> {
     let mut payload = Map::new();
-    payload.insert("request".to_owned(), scenario.goal.as_str().into());
+    payload.insert("request".to_owned(), Value::from(&*scenario.goal));
     payload.extend(prompting::echoed_inputs(scenario, &spec.echo));
     payload.insert("routes".to_owned(), catalogue(spec));
     let system = format!("{}\n\n{CONTRACT}", spec.prompt.trim());

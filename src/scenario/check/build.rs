@@ -92,7 +92,7 @@ pub(crate) fn scenario(
         source: Arc::new(source),
         title: file.title?.text,
         about: file.about.map(|about| about.text).unwrap_or_default(),
-        goal: goal?,
+        goal: goal?.into(),
         inputs,
         flags,
         facts: Arc::new(Value::Object(facts)),

@@ -37,7 +37,7 @@ pub struct Scenario {
     /// What the scenario shows, in one sentence.
     pub about: String,
     /// The task of the run, with its inputs filled in.
-    pub goal: String,
+    pub goal: Arc<str>,
     /// The inputs of the launch form, in the file's order.
     pub inputs: Vec<ScenarioInput>,
     /// The flags, in the file's order.

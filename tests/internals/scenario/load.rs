@@ -141,7 +141,7 @@ fn what_is_left_out_has_its_default() {
 fn everything_that_is_there_is_read() {
     let scenario = read(MOST, &[]);
     assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
-    assert_eq!(scenario.goal, "Decide on lunch, 3 times, by 2026-02-28. {{what}}");
+    assert_eq!(&*scenario.goal, "Decide on lunch, 3 times, by 2026-02-28. {{what}}");
     let inputs: Vec<(&str, &str, &Value, &InputKind)> = scenario
         .inputs
         .iter()
@@ -248,7 +248,7 @@ fn overrides_set_any_field_before_the_file_is_judged() {
         "flags.\"third\".label=x=y",
     ];
     let scenario = read(MOST, &set);
-    assert_eq!(scenario.goal, "Decide on dinner for two, 4 times, by 2028-02-29. {{what}}");
+    assert_eq!(&*scenario.goal, "Decide on dinner for two, 4 times, by 2028-02-29. {{what}}");
     assert_eq!((scenario.title.as_str(), scenario.seed), ("42", 9));
     assert_eq!(scenario.inputs[6].value, "2026");
     assert_eq!(scenario.facts["many"], 4);

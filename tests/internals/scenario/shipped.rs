@@ -257,7 +257,7 @@ fn morning_report_has_the_data_and_limits_of_the_source() {
     let scenario = read("morning-report", &[]);
     let goal = "Prepare a morning operations report for e-commerce region US on 2026-02-26. \
                 Include sales, payment risk, and inventory risk with one concrete action.";
-    assert_eq!(scenario.goal, goal);
+    assert_eq!(&*scenario.goal, goal);
     let PatternSpec::Orchestrator(spec) = &scenario.pattern else { panic!("an orchestrator") };
     let budget = spec.budget;
     assert_eq!(

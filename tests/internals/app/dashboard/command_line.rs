@@ -32,7 +32,7 @@ fn changed(scenario: &Scenario) -> (String, BTreeMap<String, String>, String, u6
         panic!("a collaboration");
     };
     (
-        scenario.goal.clone(),
+        scenario.goal.to_string(),
         inputs.map(|input| (input.name.to_string(), input.value.to_string())).collect(),
         format!("{:?}", spec.budget),
         scenario.seed,
