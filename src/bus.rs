@@ -35,6 +35,7 @@ use crate::clock::Clock;
 use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
 
 pub use self::late::LateAnswers;
+pub(crate) use self::late::late_answer;
 pub use self::live::LiveSlot;
 pub use self::live_slots::LiveText;
 pub use self::reader::LogReader;

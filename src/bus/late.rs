@@ -1,6 +1,6 @@
 //! Answers to attempts that were in flight when a former owner of the run lost it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 
@@ -15,14 +15,14 @@ pub trait LateAnswers: Send + Sync {
 }
 
 impl Bus {
-    /// The run was taken over from another owner, which may still be answered. The first call counts.
-    pub(crate) fn set_late_answers(&self, answers: Arc<dyn LateAnswers>) {
-        let _ = self.0.late.set(answers);
+    /// What knows the answers to a former owner of the run, if it was taken over from one.
+    pub(crate) fn late_answers(&self) -> &OnceLock<Arc<dyn LateAnswers>> {
+        &self.0.late
     }
+}
 
-    /// What a former owner of the run was answered to an attempt in doubt.
-    pub(crate) async fn late_answer(&self, attempt: SpanId) -> Option<Reply> {
-        let _outside = self.clock().outside();
-        self.0.late.get()?.answer(attempt).await
-    }
+/// What a former owner of the run was answered to an attempt in doubt.
+pub(crate) async fn late_answer(bus: &Bus, attempt: SpanId) -> Option<Reply> {
+    let _outside = bus.clock().outside();
+    bus.late_answers().get()?.answer(attempt).await
 }

@@ -40,6 +40,12 @@ pub fn variables() -> Vec<VariableRow> {
             "ROUNDTABLE_THEME",
             "the theme, where `--theme` names none: `auto`, a shipped one, or a theme file",
         ),
+        ("ROUNDTABLE_NATS_USER, ROUNDTABLE_NATS_PASSWORD", "the login at the servers of a cluster"),
+        (
+            "ROUNDTABLE_NATS_TOKEN, ROUNDTABLE_NATS_NKEY, ROUNDTABLE_NATS_CREDS",
+            "other logins: a token, the seed of an nkey, or a file of credentials",
+        ),
+        ("USER, LOGNAME", "the name that a cluster shows for what is sent from here"),
         ("NO_COLOR", "set to anything: no colours"),
         ("TERM, COLORTERM", "how many colours the terminal has; `TERM=dumb`: no dashboard"),
         ("PAGER", "the pager for raw JSON in the dashboard; default: `less`, else `more`"),

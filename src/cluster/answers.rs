@@ -45,7 +45,7 @@ impl Cluster {
     }
 
     /// The answer that a former owner of the run has left for an attempt.
-    async fn late_answer(&self, run: &RunId, attempt: SpanId) -> Option<Reply> {
+    pub async fn late_answer(&self, run: &RunId, attempt: SpanId) -> Option<Reply> {
         let subject = self.namespace().late(run, attempt);
         let found = self.messages(LATE, &subject, 0).await.ok()?;
         serde_json::from_slice(&found.first()?.payload).ok()

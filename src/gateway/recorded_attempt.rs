@@ -3,7 +3,7 @@
 
 use super::call_scope::CallScope;
 use super::guard::Guard;
-use crate::bus::RecordedAttemptStep;
+use crate::bus::{RecordedAttemptStep, late_answer};
 use crate::event::kind::{AttemptFailed, Reply};
 use crate::event::{EventKind, SpanId};
 use crate::scenario::spec::in_doubt::InDoubt;
@@ -22,7 +22,7 @@ pub(super) async fn recorded_result(
             RecordedAttemptStep::Unknown { in_doubt: true } => {
                 // What was paid already is not asked again.
                 if scope.has_effects()
-                    && let Some(reply) = scope.bus().late_answer(span).await
+                    && let Some(reply) = late_answer(scope.bus(), span).await
                 {
                     return Some(Ok(Reply { adopted: true, ..reply }));
                 }

@@ -28,16 +28,21 @@ pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: 
     }
 }
 
-/// The commands that a run had taken when it stopped, and that had not taken effect.
+/// The commands that a run had taken when it stopped, and that had not taken effect. A run that its former
+/// owner paused to return it is resumed first.
 pub(super) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
     let mut open: Vec<Command> = Vec::new();
+    let resume = Command::Resume { by: Initiator::Runner };
     for event in events {
         match &event.kind {
+            EventKind::Pausing { by: Initiator::Runner, .. } => open.insert(0, resume.clone()),
+            EventKind::Resumed { .. } | EventKind::Stepped { .. } => {
+                open.retain(|command| *command != resume);
+            }
             EventKind::CommandTaken { command, .. } => open.push((**command).clone()),
             EventKind::FlagChanged { flag: name, .. } => open.retain(
                 |command| !matches!(command, Command::SetFlag { flag, .. } if flag == name),
             ),
-            // All branches wait: whatever was asked before has been seen.
             _ => {
                 if let Some(done) = command_of(event) {
                     open.retain(|command| !is_same(command, &done));
@@ -84,6 +89,11 @@ mod tests {
         assert_eq!(redeliver(&log(&[taken(&flag(true))])), [flag(true)]);
         assert_eq!(redeliver(&log(&[taken(&flag(true)), changed.clone()])), []);
         assert_eq!(redeliver(&log(&[taken(&pause), pausing.clone()])), []);
+        let returned = EventKind::Pausing { by: Initiator::Runner, at_round: false };
+        let resume = Command::Resume { by: Initiator::Runner };
+        assert_eq!(redeliver(&log(std::slice::from_ref(&returned))), [resume]);
+        let resumed = EventKind::Resumed { by: Initiator::Runner, paused_ms: 1 };
+        assert_eq!(redeliver(&log(&[returned, resumed])), []);
         let both = [taken(&pause), taken(&flag(false)), pausing];
         assert_eq!(redeliver(&log(&both)), [flag(false)]);
     }

@@ -1,10 +1,11 @@
 //! Passes the log of each run that the engine starts to the task that plays it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::late::FormerOwner;
 use crate::bus::LogReader;
 use crate::engine::{RunHandle, RunKeeper};
 use crate::event::{RunId, Seq};
@@ -17,17 +18,30 @@ pub(super) struct KeptStart {
     pub stored: Seq,
 }
 
+/// A run that is about to start.
+struct ExpectedStart {
+    started: oneshot::Sender<KeptStart>,
+    /// The runner that it was taken over from.
+    former: Option<Arc<FormerOwner>>,
+}
+
 /// The runs that are about to start.
 #[derive(Default)]
 pub(super) struct ClusterKeeper {
-    starting: Mutex<HashMap<RunId, oneshot::Sender<KeptStart>>>,
+    starting: Mutex<HashMap<RunId, ExpectedStart>>,
 }
 
 impl ClusterKeeper {
-    /// The start of the run with this id, once the engine starts it.
-    pub fn expect(&self, run: &RunId) -> oneshot::Receiver<KeptStart> {
-        let (send, receive) = oneshot::channel();
-        self.starting.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone(), send);
+    /// The start of the run with this id, once the engine starts it; `former`: the runner that it was
+    /// taken over from.
+    pub fn expect(
+        &self,
+        run: &RunId,
+        former: Option<Arc<FormerOwner>>,
+    ) -> oneshot::Receiver<KeptStart> {
+        let (started, receive) = oneshot::channel();
+        let expected = ExpectedStart { started, former };
+        self.starting.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone(), expected);
         receive
     }
 }
@@ -44,7 +58,12 @@ impl RunKeeper for ClusterKeeper {
         let starting =
             self.starting.lock().unwrap_or_else(PoisonError::into_inner).remove(run.id());
         if let Some(starting) = starting {
-            let _ = starting.send(KeptStart { reader, stored });
+            // Before the run's task begins: it may ask for late answers at once.
+            if let Some(former) = starting.former {
+                former.set_run(run.clone());
+                let _ = run.bus().late_answers().set(former);
+            }
+            let _ = starting.started.send(KeptStart { reader, stored });
         }
     }
 }

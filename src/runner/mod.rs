@@ -11,6 +11,7 @@ mod keeper;
 mod late;
 mod live_text;
 mod play;
+mod played_log;
 mod prepared;
 mod serve;
 mod sweep;

@@ -13,7 +13,8 @@ use super::course::RemoteCourse;
 use super::hand_over::{RunWatch, watch_run};
 use super::late::FormerOwner;
 use super::live_text::speak_live_text;
-use super::prepared::{PlayedLog, PreparedPlay, prepare_play};
+use super::played_log::PlayedLog;
+use super::prepared::{PreparedPlay, prepare_play};
 use crate::cluster::ClusterLog;
 use crate::cluster::claim::Claimed;
 use crate::cluster::queue::QueuedRun;
@@ -104,7 +105,18 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     };
     runner.tell(RunnerNews::Plays(run.clone(), log.next().0));
     let stored = ClusterLog::new(cluster.clone(), owner, epoch);
-    let mut starting = runner.keeper.expect(run);
+    let former = match log.events.is_empty() {
+        true => None,
+        false => {
+            let claimed_ms = match cluster.last_entry(run).await {
+                Ok(Some(last)) => last.stored_ms,
+                // Then the whole timeout is waited for.
+                _ => log.stored_ms,
+            };
+            Some(Arc::new(FormerOwner::new(cluster, run, &log, claimed_ms)))
+        }
+    };
+    let mut starting = runner.keeper.expect(run, former);
     let (handle, is_continued) = match prepared {
         PreparedPlay::New(launch) => (runner.engine.start_as(run.clone(), launch), false),
         PreparedPlay::Continued(launch, resumption) => {
@@ -117,15 +129,6 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     let Ok(started) = starting.try_recv() else {
         return PlayEnd::Unsure("the run was not started; this is a bug in roundtable".to_owned());
     };
-    if is_continued {
-        let claimed_ms = match cluster.last_entry(run).await {
-            Ok(Some(last)) => last.stored_ms,
-            // Then the whole timeout is waited for.
-            _ => log.stored_ms,
-        };
-        let former = FormerOwner::new(cluster, run, &log, claimed_ms);
-        handle.bus().set_late_answers(Arc::new(former));
-    }
     let watched = watch_run(&handle, started.reader.clone());
     let helpers = Helpers(vec![
         tokio::spawn(speak_live_text(cluster.clone(), handle.clone())),
@@ -232,8 +235,6 @@ async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64, again: Vec<Comma
         return;
     }
     again.into_iter().for_each(|command| run.send(command));
-    // A run that its former owner paused to return it continues.
-    run.send(Command::Resume { by: Initiator::Runner });
     deliver_commands(&runner.cluster, &run, after).await;
 }
 

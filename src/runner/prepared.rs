@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use super::core::Runner;
 use super::grants;
+use super::played_log::PlayedLog;
 use crate::bus::Recording;
-use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::request::RunRequest;
 use crate::engine::{Launch, Resumption, Schedule};
 use crate::event::kind::Initiator;
-use crate::event::{Event, EventKind, Seq};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::recorded::{RecordedRun, scenario_of_text};
 use crate::host::trust::Trust;
@@ -17,86 +16,6 @@ use crate::run::Session;
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::spec::in_doubt::InDoubt;
-
-/// The log of a run, read to be played.
-pub(super) struct PlayedLog {
-    pub request: RunRequest,
-    /// The events that are stored.
-    pub events: Vec<Arc<Event>>,
-    /// The last message.
-    pub place: u64,
-    /// When the last group was stored, as Unix time in milliseconds of the server.
-    pub stored_ms: u64,
-    /// How often the run was claimed.
-    pub claims: u32,
-}
-
-impl PlayedLog {
-    /// Reads a log.
-    ///
-    /// # Errors
-    /// What is wrong with it: nothing of it is executed then.
-    pub fn new(entries: Vec<LogEntry>) -> Result<Self, String> {
-        let mut entries = entries.into_iter();
-        let first = entries.next().ok_or("the log is empty")?;
-        let LogPart::Requested(request) = first.part else {
-            return Err("log.broken: the log does not begin with its request".to_owned());
-        };
-        let mut log = Self {
-            request: *request,
-            events: Vec::new(),
-            place: first.place,
-            stored_ms: first.stored_ms,
-            claims: 0,
-        };
-        for entry in entries {
-            log.place = entry.place;
-            match entry.part {
-                LogPart::Claimed(_) => log.claims += 1,
-                LogPart::Events(group) => {
-                    if group.first() != log.next() {
-                        let (found, next) = (group.first().0, log.next().0);
-                        return Err(format!(
-                            "log.broken: event {found} follows where {next} belongs"
-                        ));
-                    }
-                    let events = group.events(Seq(0));
-                    log.events.extend(events.map_err(|error| format!("log.broken: {error}"))?);
-                    log.stored_ms = entry.stored_ms;
-                }
-                LogPart::Requested(_) => {
-                    return Err("log.broken: the run was handed over twice".to_owned());
-                }
-                LogPart::Elsewhere(..) => {
-                    return Err("log.broken: a group is not in the object store".to_owned());
-                }
-            }
-        }
-        Ok(log)
-    }
-
-    /// Sequence number of the next event.
-    pub fn next(&self) -> Seq {
-        Seq(self.events.len() as u64)
-    }
-
-    /// The stop reason, if the run has ended.
-    pub fn reason(&self) -> Option<String> {
-        match self.events.last().map(|event| &event.kind) {
-            Some(EventKind::RunClosed(closed)) => Some(closed.reason.to_string()),
-            _ => None,
-        }
-    }
-
-    /// The last command that the run has taken.
-    pub fn last_command(&self) -> u64 {
-        let places = self.events.iter().filter_map(|event| match &event.kind {
-            EventKind::CommandTaken { place, .. } => Some(*place),
-            _ => None,
-        });
-        places.max().unwrap_or(0)
-    }
-}
 
 /// How a run begins here.
 pub(super) enum PreparedPlay {

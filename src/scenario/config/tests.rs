@@ -157,8 +157,8 @@ fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
         ),
         ("[model]\ntheme = 'x'", "model.theme: unknown key `theme` (did you mean `ui.theme`?)"),
         (
-            "[cluster]\nx = 1",
-            "cluster: unknown key `cluster` (one of model, prices, ui, store, keys)",
+            "[team]\nx = 1",
+            "team: unknown key `team` (one of model, prices, ui, store, keys, cluster)",
         ),
         (
             "[prices.x]\ninput = 1\noutput = 1\ncache = 1",
