@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::address::{ClusterAddress, Login};
 use super::names::Namespace;
@@ -135,6 +136,9 @@ impl Cluster {
                 _ => ConnectError::Unreachable { at, why },
             }
         })?;
+        // What follows it is a lost connection, or one that is back.
+        let mut link = link;
+        let _ = timeout(CONNECT, link.wait_for(|link| link.is_up)).await;
         let version = client.server_info().version;
         if version_of(&version).is_none_or(|found| found < OLDEST) {
             return Err(ConnectError::OldServer { at: servers, version });

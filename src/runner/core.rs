@@ -19,6 +19,9 @@ use crate::host::models::LiveModels;
 /// Bytes of events that a run may be ahead of its log.
 const MAX_AHEAD: u64 = 16 << 20;
 
+/// Most refusals that are remembered.
+const MAX_REFUSED: usize = 1_000;
+
 /// How a runner plays.
 #[derive(Clone, Debug)]
 pub struct RunnerSettings {
@@ -66,6 +69,8 @@ pub struct Runner {
     nonce: u64,
     /// Ids of the runs that are played now.
     pub(super) playing: Mutex<BTreeSet<RunId>>,
+    /// What was said of runs that it does not play: they are offered again and again.
+    refused: Mutex<BTreeSet<(RunId, String)>>,
     /// A run has begun or ended here.
     pub(super) slots_changed: Notify,
     news: Box<dyn Fn(RunnerNews) + Send + Sync>,
@@ -98,12 +103,22 @@ impl Runner {
             nonce,
             playing,
             slots_changed,
+            refused: Mutex::default(),
             news,
             draining,
         })
     }
 
     pub(super) fn tell(&self, news: RunnerNews) {
+        if let RunnerNews::Refused(run, why) = &news {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            if refused.len() >= MAX_REFUSED {
+                refused.clear();
+            }
+            if !refused.insert((run.clone(), why.clone())) {
+                return;
+            }
+        }
         (self.news)(news);
     }
 
