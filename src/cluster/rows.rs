@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connection::{Cluster, plain};
 use super::names::RUNS;
+use super::request::RunRequest;
 use crate::base::day::Day;
 use crate::event::RunId;
 use crate::event::run_row::{RunRow, RunStatus};
@@ -54,6 +55,22 @@ pub struct ClusterRow {
 }
 
 impl ClusterRow {
+    /// The row of a run that was handed over and waits for a runner.
+    pub fn waiting(request: &RunRequest) -> Self {
+        Self {
+            run: request.run.to_string(),
+            started_ms: request.wall_ms,
+            title: request.title.clone(),
+            scenario: request.scenario.clone(),
+            pattern: request.pattern.clone(),
+            live: request.live,
+            status: "waiting".to_owned(),
+            by: request.by.clone(),
+            pool: request.pool.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The row as the dashboard lists it.
     pub fn to_run_row(&self) -> RunRow {
         let status = match (&*self.status, &self.reason) {

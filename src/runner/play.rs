@@ -239,19 +239,10 @@ async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64, again: Vec<Comma
 }
 
 fn row_of(log: &PlayedLog, runner: &str) -> ClusterRow {
-    let request = &log.request;
     ClusterRow {
-        run: request.run.to_string(),
-        started_ms: request.wall_ms,
-        title: request.title.clone(),
-        scenario: request.scenario.clone(),
-        pattern: request.pattern.clone(),
-        live: request.live,
         status: "running".to_owned(),
         runner: Some(runner.to_owned()),
         takeovers: log.claims,
-        by: request.by.clone(),
-        pool: request.pool.clone(),
-        ..ClusterRow::default()
+        ..ClusterRow::waiting(&log.request)
     }
 }

@@ -36,18 +36,7 @@ pub(super) async fn hand_over(
             break;
         }
     }
-    let row = ClusterRow {
-        run: request.run.to_string(),
-        started_ms: request.wall_ms,
-        title: request.title.clone(),
-        scenario: request.scenario.clone(),
-        pattern: request.pattern.clone(),
-        live: request.live,
-        status: "waiting".to_owned(),
-        by: request.by.clone(),
-        pool: request.pool.clone(),
-        ..ClusterRow::default()
-    };
+    let row = ClusterRow::waiting(&request);
     RunRows(cluster).put(&row).await?;
     cluster.enqueue(&request.pool, &request.run).await?;
     Ok(request)
