@@ -1,132 +1,18 @@
 //! Runs that runners play, over a real NATS server: killed, stopped and drained runners, a server that
 //! crashes, commands, late answers. An endpoint of the test counts what is asked of models.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::support::binary::{Ended, Home, Running, end, without_times};
+use crate::support::binary::{Home, end};
 use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts, count, surplus};
 use crate::support::nats::NatsServer;
-
-/// How long anything may take on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A live run needs a cost limit, and a cost limit a price.
-const LIVE: [&str; 10] = [
-    "--live",
-    "--set",
-    "budget.max_cost_usd=5",
-    "--set",
-    "model.prices.prompt_usd_per_million=1",
-    "--set",
-    "model.prices.completion_usd_per_million=1",
-    "--set",
-    "tools.llm.timeout_s=5",
-    "--trust",
-];
-
-/// A server with what runs need, and a home.
-struct Team {
-    server: NatsServer,
-    home: Home,
-}
-
-/// A runner, and what it said.
-struct TestRunner {
-    process: Running,
-}
-
-impl TestRunner {
-    /// Waits until it says something with these words.
-    fn until(&mut self, words: &str) -> String {
-        loop {
-            let line = self.process.complains();
-            assert!(!line.is_empty(), "the runner ended before it said `{words}`");
-            if line.contains(words) {
-                return line;
-            }
-        }
-    }
-}
-
-impl Drop for TestRunner {
-    fn drop(&mut self) {
-        self.process.kill();
-    }
-}
-
-impl Team {
-    /// `None`: there is no server, which is said.
-    fn start() -> Option<Self> {
-        let team = Self { server: NatsServer::start()?, home: Home::new() };
-        let made = team.home.run(&["cluster", "init", "--on", &team.server.url()]);
-        assert_eq!(made.code, Some(0), "{made:?}");
-        Some(team)
-    }
-
-    /// A runner that takes runs of others over after a second.
-    fn runner(&self, name: &str, endpoint: Option<&CountingEndpoint>) -> TestRunner {
-        let url = self.server.url();
-        let args =
-            ["runner", "--on", &url, "--name", name, "--takeover-after", "1s", "--allow", "live"];
-        let mut command = self.home.command(&args);
-        if let Some(endpoint) = endpoint {
-            command.envs(endpoint.env());
-        }
-        let mut runner = TestRunner { process: Running::start(&mut command) };
-        runner.until("plays runs of pool");
-        runner
-    }
-
-    fn args<'a>(&self, url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
-        [&["run"], args, &["--on", url]].concat()
-    }
-
-    /// Hands a run over and follows it to its end.
-    fn run(&self, args: &[&str]) -> Ended {
-        let url = self.server.url();
-        end(&mut self.home.command(&self.args(&url, args)))
-    }
-
-    /// Hands a run over and follows it.
-    fn follow(&self, args: &[&str]) -> Running {
-        let url = self.server.url();
-        let mut command = self.home.command(&self.args(&url, args));
-        Running::start(&mut command)
-    }
-}
-
-/// The outcome of a scenario that is played here.
-fn local(scenario: &str) -> Value {
-    let ran = Home::new().run(&["run", scenario, "--instant", "--no-store", "--format", "json"]);
-    let outcome = without_times(&ran.json());
-    // A runner plays the first message of a session.
-    outcome.get("session").map_or(outcome.clone(), |session| session[0].clone())
-}
-
-/// The places are contiguous, there is one end, and the outcome is that of an undisturbed run.
-fn check_log(lines: &[Value], expected: &Value) {
-    let (outcome, events) = lines.split_last().expect("an outcome");
-    for (place, event) in events.iter().enumerate() {
-        assert_eq!(event["seq"], place, "{event}");
-    }
-    let ends = events.iter().filter(|event| event["kind"] == "run.closed").count();
-    assert_eq!(ends, 1);
-    let mut outcome = without_times(outcome);
-    for key in ["v", "run", "kind"] {
-        outcome.as_object_mut().expect("an object").remove(key);
-    }
-    assert_eq!(outcome, *expected);
-}
-
-fn lines_of(out: &str) -> Vec<Value> {
-    out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
+use crate::support::runners::{LIVE, PATIENCE, RunnerTeam, check_log, lines_of, local};
 
 #[test]
 fn a_run_on_a_runner_is_the_same_as_here() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     for scenario in
         ["checkout-launch", "payments-incident", "ping-pong", "dev-team", "own-notes", "front-desk"]
@@ -153,7 +39,7 @@ fn a_run_on_a_runner_is_the_same_as_here() {
 
 #[test]
 fn a_run_whose_runner_is_killed_is_continued_by_another() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     for (scenario, events) in [("checkout-launch", 12), ("dev-team", 20), ("front-desk", 6)] {
         let first = team.runner("a", None);
         let mut followed = team.follow(&[scenario, "--format", "jsonl"]);
@@ -176,7 +62,7 @@ fn a_run_whose_runner_is_killed_is_continued_by_another() {
 
 #[test]
 fn no_stored_answer_is_asked_for_again_when_a_runner_is_killed() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     for (scenario, nth, replies_first) in
         [("checkout-launch", 5, true), ("checkout-launch", 7, false), ("front-desk", 2, true)]
     {
@@ -210,7 +96,7 @@ fn no_stored_answer_is_asked_for_again_when_a_runner_is_killed() {
 
 #[test]
 fn a_runner_that_was_stopped_leaves_the_answer_that_it_has_paid_for() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     let endpoint = CountingEndpoint::of("checkout-launch");
     let mut first = team.runner("a", Some(&endpoint));
     endpoint.hold(4, false);
@@ -241,7 +127,7 @@ fn a_runner_that_was_stopped_leaves_the_answer_that_it_has_paid_for() {
 
 #[test]
 fn a_runner_that_is_told_to_stop_gives_its_runs_back() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     let mut first = team.runner("a", None);
     let mut followed = team.follow(&["checkout-launch", "--format", "jsonl"]);
     let mut out: Vec<Value> = followed
@@ -266,7 +152,7 @@ fn a_runner_that_is_told_to_stop_gives_its_runs_back() {
 
 #[test]
 fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
-    let Some(mut team) = Team::start() else { return };
+    let Some(mut team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     let mut followed = team.follow(&["checkout-launch", "--format", "jsonl"]);
     let mut out: Vec<Value> = followed
@@ -283,7 +169,7 @@ fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
 
 #[test]
 fn a_runner_plays_only_what_it_allows_and_says_why() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     let mut runner = team.runner("a", None);
     let mut followed = team.follow(&["real-services", "--format", "json"]);
     let why = runner.until("does not play");
@@ -323,7 +209,7 @@ fn a_cluster_that_cannot_be_used_says_what_to_do() {
 
 #[test]
 fn making_what_runs_need_twice_changes_nothing() {
-    let Some(team) = Team::start() else { return };
+    let Some(team) = RunnerTeam::start() else { return };
     let url = team.server.url();
     let again = team.home.run(&["cluster", "init", "--on", &url]);
     assert_eq!(again.code, Some(0), "{again:?}");

@@ -8,6 +8,7 @@ pub mod full_disk;
 pub mod hostile_logs;
 pub mod nats;
 pub mod pty;
+pub mod runners;
 pub mod scene;
 pub mod server;
 pub mod site;

@@ -1,0 +1,136 @@
+//! A NATS server, a home, and runners of the real binary that play runs over it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::binary::{Ended, Home, Running, end, without_times};
+use crate::support::counting_endpoint::CountingEndpoint;
+use crate::support::nats::NatsServer;
+
+/// How long anything may take on a machine that is busy with other tests.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A live run needs a cost limit, and a cost limit a price.
+pub const LIVE: [&str; 10] = [
+    "--live",
+    "--set",
+    "budget.max_cost_usd=5",
+    "--set",
+    "model.prices.prompt_usd_per_million=1",
+    "--set",
+    "model.prices.completion_usd_per_million=1",
+    "--set",
+    "tools.llm.timeout_s=5",
+    "--trust",
+];
+
+/// A server with what runs need, and a home.
+pub struct RunnerTeam {
+    pub server: NatsServer,
+    pub home: Home,
+}
+
+/// A runner, and what it said.
+pub struct TestRunner {
+    pub process: Running,
+}
+
+impl TestRunner {
+    /// Waits until it says something with these words.
+    pub fn until(&mut self, words: &str) -> String {
+        loop {
+            let line = self.process.complains();
+            assert!(!line.is_empty(), "the runner ended before it said `{words}`");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+}
+
+impl Drop for TestRunner {
+    fn drop(&mut self) {
+        self.process.kill();
+    }
+}
+
+impl RunnerTeam {
+    /// `None`: there is no server, which is said.
+    pub fn start() -> Option<Self> {
+        let team = Self { server: NatsServer::start()?, home: Home::new() };
+        let made = team.home.run(&["cluster", "init", "--on", &team.server.url()]);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        Some(team)
+    }
+
+    /// A runner that takes runs of others over after a second.
+    pub fn runner(&self, name: &str, endpoint: Option<&CountingEndpoint>) -> TestRunner {
+        self.runner_with(name, endpoint, |_| ())
+    }
+
+    /// The same, after changes to its command.
+    pub fn runner_with(
+        &self,
+        name: &str,
+        endpoint: Option<&CountingEndpoint>,
+        change: impl FnOnce(&mut Command),
+    ) -> TestRunner {
+        let url = self.server.url();
+        let args =
+            ["runner", "--on", &url, "--name", name, "--takeover-after", "1s", "--allow", "live"];
+        let mut command = self.home.command(&args);
+        if let Some(endpoint) = endpoint {
+            command.envs(endpoint.env());
+        }
+        change(&mut command);
+        let mut runner = TestRunner { process: Running::start(&mut command) };
+        runner.until("plays runs of pool");
+        runner
+    }
+
+    pub fn args<'a>(&self, url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
+        [&["run"], args, &["--on", url]].concat()
+    }
+
+    /// Hands a run over and follows it to its end.
+    pub fn run(&self, args: &[&str]) -> Ended {
+        let url = self.server.url();
+        end(&mut self.home.command(&self.args(&url, args)))
+    }
+
+    /// Hands a run over and follows it.
+    pub fn follow(&self, args: &[&str]) -> Running {
+        let url = self.server.url();
+        let mut command = self.home.command(&self.args(&url, args));
+        Running::start(&mut command)
+    }
+}
+
+/// The outcome of a scenario that is played here.
+pub fn local(scenario: &str) -> Value {
+    let ran = Home::new().run(&["run", scenario, "--instant", "--no-store", "--format", "json"]);
+    let outcome = without_times(&ran.json());
+    // A runner plays the first message of a session.
+    outcome.get("session").map_or(outcome.clone(), |session| session[0].clone())
+}
+
+/// The places are contiguous, there is one end, and the outcome is that of an undisturbed run.
+pub fn check_log(lines: &[Value], expected: &Value) {
+    let (outcome, events) = lines.split_last().expect("an outcome");
+    for (place, event) in events.iter().enumerate() {
+        assert_eq!(event["seq"], place, "{event}");
+    }
+    let ends = events.iter().filter(|event| event["kind"] == "run.closed").count();
+    assert_eq!(ends, 1);
+    let mut outcome = without_times(outcome);
+    for key in ["v", "run", "kind"] {
+        outcome.as_object_mut().expect("an object").remove(key);
+    }
+    assert_eq!(outcome, *expected);
+}
+
+pub fn lines_of(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
