@@ -30,6 +30,7 @@ pub(super) fn read(state: &mut AppState, wish: EarlierWish) -> Update {
     let request = state.next_request();
     let Some(page) = visible_run_mut(state) else { return Update::idle() };
     let (run, gone) = (page.id().clone(), page.log().dropped_count());
+    let from = page.log_keeper();
     let earlier = &mut page.data_mut().earlier;
     if earlier.is_reading() {
         earlier.set_wish(wish);
@@ -37,8 +38,8 @@ pub(super) fn read(state: &mut AppState, wish: EarlierWish) -> Update {
     }
     earlier.begin(request, wish);
     let text = match gone {
-        0 => "Reading the events from the store.".to_owned(),
-        _ => format!("Reading {} earlier events from the store.", format::exact(gone as u64)),
+        0 => format!("Reading the events from the {from}."),
+        _ => format!("Reading {} earlier events from the {from}.", format::exact(gone as u64)),
     };
     state.notify(NoticeKind::Info, text);
     let effect = Effect::OpenKept { request, run, follows: false };

@@ -250,6 +250,8 @@ fn on_events_dropped(state: &mut AppState, run: &RunId, before: Seq) -> Update {
     let shown = state.visible_run().is_some_and(|page| page.id() == run);
     let is_stored = state.history.is_known();
     let gone = state.run_mut(run).is_some_and(|page| {
+        // The log of a watched run is in its cluster.
+        let is_stored = is_stored || page.remote.is_some();
         page.data_mut().earlier.set_stored(is_stored);
         page.drop_before(before)
     });

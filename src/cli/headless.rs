@@ -226,7 +226,7 @@ async fn resume_when_live(run: RunHandle) {
 }
 
 /// Reports which message of a session begins, and which agent starts.
-fn report_message_start(world: &World, message: usize, of: usize) {
+pub(super) fn report_message_start(world: &World, message: usize, of: usize) {
     if let Some(session) = world.projection().and_then(Projection::session) {
         let text = visible_within(&session.text, REASON_CHARS);
         print_message(&format!(

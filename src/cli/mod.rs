@@ -205,6 +205,11 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
         Some(CliCommand::Scenarios { json, .. }) => scenarios::run(json, theme, global.is_ascii()),
+        #[cfg(feature = "nats")]
+        Some(CliCommand::Runs(args)) if args.on.is_some() => match runtime() {
+            Ok(runtime) => run_to_end(runtime, cluster::list_runs(&args, theme, global.is_ascii())),
+            Err(exit) => exit,
+        },
         #[cfg(feature = "store")]
         Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
         #[cfg(feature = "store")]

@@ -195,7 +195,7 @@ pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
 
 /// The messages of a headless session, one run each: those of the command line, else the scenario's
 /// goal and follow-ups.
-fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
+pub(super) fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     if !args.messages.is_empty() {
         return args.messages.iter().map(|text| text.as_str().into()).collect();
     }

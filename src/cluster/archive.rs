@@ -1,4 +1,5 @@
-//! Logs of runs that have ended: compressed in the object store, and removed from the stream.
+//! Logs of runs that have ended: compressed in the object store, and removed from the stream. Logs of
+//! runs of other machines come here too.
 
 use std::io::{Read as _, Write as _};
 
@@ -7,10 +8,10 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::connection::{Cluster, plain};
-use super::entry::LogPart;
-use super::names::{BLOBS, LOGS};
-use crate::event::RunId;
-use crate::store::ReadError;
+use super::entry::{LogEntry, LogPart};
+use super::names::LOGS;
+use crate::event::{RunId, Seq};
+use crate::store::{EventGroup, ReadError};
 
 /// Most bytes of an archived log, unpacked.
 const MAX_LOG: u64 = 2 << 30;
@@ -22,24 +23,40 @@ impl Cluster {
     /// # Errors
     /// It cannot be read or stored; the log is where it was then.
     pub async fn archive_run(&self, run: &RunId) -> Result<(), String> {
-        let name = self.namespace().archive(run);
-        let store = self.context().get_object_store(BLOBS).await.map_err(|error| plain(&error))?;
-        if store.info(&name).await.is_err() {
+        if !self.has_object(&self.namespace().archive(run)).await {
             let entries = self.entries(run).await.map_err(|error| error.to_string())?;
-            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-            for entry in &entries {
-                if let LogPart::Events(group) = &entry.part {
-                    packed.write_all(group.lines()).map_err(|error| error.to_string())?;
-                }
-            }
-            let packed = packed.finish().map_err(|error| error.to_string())?;
-            let mut from = packed.as_slice();
-            store.put(name.as_str(), &mut from).await.map_err(|error| plain(&error))?;
+            self.put_archive(run, &lines_of(&entries)).await?;
         }
         let logs = self.context().get_stream_no_info(LOGS).await.map_err(|error| plain(&error))?;
         let subject = self.namespace().log(run);
         logs.purge().filter(subject).await.map_err(|error| plain(&error))?;
         Ok(())
+    }
+
+    /// Puts the lines of the log of a run that has ended into the archive.
+    ///
+    /// # Errors
+    /// The server does not store them, in one sentence.
+    pub async fn put_archive(&self, run: &RunId, lines: &[u8]) -> Result<(), String> {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(lines).map_err(|error| error.to_string())?;
+        let packed = packed.finish().map_err(|error| error.to_string())?;
+        self.put_object(&self.namespace().archive(run), &packed).await
+    }
+
+    /// All events of a run so far, from the stream or from the archive; `None`: there is no such run,
+    /// or it has no events yet.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub async fn whole_log(&self, run: &RunId) -> Result<Option<EventGroup>, ReadError> {
+        let mut lines = lines_of(&self.entries(run).await?);
+        if lines.is_empty() {
+            lines = self.archived_lines(run).await?.unwrap_or_default();
+        }
+        let count = lines.iter().filter(|byte| **byte == b'\n').count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        Ok((count > 0).then(|| EventGroup::stored(Seq(0), count, lines)))
     }
 
     /// The lines of an archived log; `None`: it is not archived.
@@ -57,4 +74,15 @@ impl Cluster {
             .map_err(|error| ReadError::Unreadable(error.to_string()))?;
         Ok(Some(lines))
     }
+}
+
+/// The lines of the events of a log.
+fn lines_of(entries: &[LogEntry]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for entry in entries {
+        if let LogPart::Events(group) = &entry.part {
+            lines.extend_from_slice(group.lines());
+        }
+    }
+    lines
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerError};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -22,6 +22,13 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long an answer of a server may take. A busy or replicated server stalls for several seconds,
 /// and a log that is slow is not a run that failed.
 const ANSWER: Duration = Duration::from_secs(20);
+
+/// Time between two signs of life of the server. A connection that drops everything, as after a sleep of the
+/// machine, is noticed after the second one that stays away.
+const PING: Duration = Duration::from_secs(5);
+
+/// Most sentences about permissions that are remembered.
+const MAX_DENIALS: usize = 64;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +100,8 @@ struct Connection {
     context: Context,
     namespace: Namespace,
     link: watch::Receiver<Link>,
+    /// What the servers have said that this login may not do, the last of it.
+    denials: watch::Receiver<Vec<Arc<str>>>,
     servers: String,
 }
 
@@ -105,15 +114,22 @@ impl Cluster {
         // An error means that there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (changed, link) = watch::channel(Link::default());
+        let (denied, denials) = watch::channel(Vec::new());
         let options = options(address).await?;
         let options = options
             .name(name)
             .connection_timeout(CONNECT)
             .request_timeout(Some(ANSWER))
+            .ping_interval(PING)
             .event_callback(move |event| {
-                let changed = changed.clone();
+                let (changed, denied) = (changed.clone(), denied.clone());
                 async move {
                     tracing::debug!("the connection to the cluster: {event}");
+                    if let Event::ServerError(ServerError::Other(text)) = &event
+                        && text.to_ascii_lowercase().contains("permissions violation")
+                    {
+                        denied.send_modify(|said| note_denial(said, text));
+                    }
                     changed.send_modify(|link| match event {
                         Event::Connected => {
                             link.is_up = true;
@@ -145,7 +161,7 @@ impl Cluster {
         }
         let context = jetstream::ContextBuilder::new().timeout(ANSWER).build(client.clone());
         let namespace = address.namespace.clone();
-        Ok(Self(Arc::new(Connection { client, context, namespace, link, servers })))
+        Ok(Self(Arc::new(Connection { client, context, namespace, link, denials, servers })))
     }
 
     /// The client.
@@ -178,10 +194,40 @@ impl Cluster {
         self.0.link.clone()
     }
 
+    /// What the servers have said that this login may not do, the last of it.
+    pub(super) fn denials(&self) -> Vec<Arc<str>> {
+        self.0.denials.borrow().clone()
+    }
+
+    /// Waits until the servers say that this login may not use a subject; returns a sentence.
+    pub(super) async fn until_denied(&self, subject: &str) -> String {
+        let mut denials = self.0.denials.clone();
+        denials.mark_unchanged();
+        let quoted = format!("\"{subject}\"");
+        loop {
+            if denials.changed().await.is_err() {
+                // The connection is closed, which the request itself learns.
+                return std::future::pending().await;
+            }
+            let said = denials.borrow_and_update();
+            if let Some(text) = said.iter().rev().find(|text| text.contains(&quoted)) {
+                return format!("the login may not do this: {text}");
+            }
+        }
+    }
+
     /// Sends everything that waits. Before a process ends.
     pub async fn flush(&self) {
         let _ = self.client().flush().await;
     }
+}
+
+/// Remembers what a server has said that a login may not do.
+fn note_denial(said: &mut Vec<Arc<str>>, text: &str) {
+    if said.len() >= MAX_DENIALS {
+        said.remove(0);
+    }
+    said.push(text.into());
 }
 
 async fn options(address: &ClusterAddress) -> Result<ConnectOptions, ConnectError> {

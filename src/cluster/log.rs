@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep};
 use super::connection::{Cluster, plain};
 use super::entry::{BLOB, LogEntry, LogPart, headers};
 use super::follow::LogNews;
-use super::names::BLOBS;
 use super::publish::Published;
 use crate::base::digest;
 use crate::event::{RunId, Seq};
@@ -36,12 +35,23 @@ pub struct ClusterLog {
     owner: String,
     /// The last message of the log; `None`: another owner has the run.
     last: Mutex<Option<u64>>,
+    /// What the run leaves to the next message of its session.
+    left: Option<LeftBytes>,
 }
+
+/// Makes the bytes of what a run leaves; `None`: nothing.
+type LeftBytes = Box<dyn Fn() -> Option<Vec<u8>> + Send + Sync>;
 
 impl ClusterLog {
     /// The log of a run that was claimed by this owner, with this epoch.
     pub fn new(cluster: Cluster, owner: String, epoch: u64) -> Self {
-        Self { cluster, owner, last: Mutex::new(Some(epoch)) }
+        Self { cluster, owner, last: Mutex::new(Some(epoch)), left: None }
+    }
+
+    /// Stores what the run leaves to the next message of its session, before its end is stored: a run that
+    /// has ended for its followers has left it.
+    pub fn leaving(self, left: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Self { left: Some(Box::new(left)), ..self }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<u64>> {
@@ -66,6 +76,12 @@ impl ClusterLog {
         if lines.len() > MESSAGE_BYTES {
             about.insert(BLOB, self.put_lines(&lines).await?);
             lines.clear();
+        }
+        if ends(group)
+            && let Some(left) = self.left.as_ref().and_then(|left| left())
+        {
+            let name = self.cluster.namespace().session(run);
+            self.cluster.put_object(&name, &left).await.map_err(AppendError::Unsure)?;
         }
         let began = Instant::now();
         loop {
@@ -120,17 +136,23 @@ impl ClusterLog {
 
     /// Puts lines into the object store under their digest; returns its name.
     async fn put_lines(&self, lines: &[u8]) -> Result<String, AppendError> {
-        let unsure = |error: &dyn std::error::Error| AppendError::Unsure(plain(error));
-        let digest = digest::sha256_of_reader(lines).map_err(|error| unsure(&error))?;
+        let digest = digest::sha256_of_reader(lines);
+        let digest = digest.map_err(|error| AppendError::Unsure(plain(&error)))?;
         let name = format!("sha256-{digest}");
-        let store = self.cluster.context().get_object_store(BLOBS).await;
-        let store = store.map_err(|error| unsure(&error))?;
-        if store.info(&name).await.is_err() {
-            let mut from = lines;
-            store.put(name.as_str(), &mut from).await.map_err(|error| unsure(&error))?;
+        if !self.cluster.has_object(&name).await {
+            self.cluster.put_object(&name, lines).await.map_err(AppendError::Unsure)?;
         }
         Ok(name)
     }
+}
+
+/// Whether the run ends with this group.
+fn ends(group: &EventGroup) -> bool {
+    let lines = group.lines().strip_suffix(b"\n").unwrap_or(group.lines());
+    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    // A text cannot look like this: its quotes are escaped.
+    let kind: &[u8] = br#""kind":"run.closed""#;
+    last.windows(kind.len()).any(|part| part == kind)
 }
 
 /// The sequence number that a log continues with after its last message.

@@ -8,14 +8,17 @@
 //!
 //! This module knows nothing of engines: `runner/` plays runs.
 
+pub mod access;
 pub mod address;
 pub mod answers;
 pub mod archive;
+mod blobs;
 pub mod claim;
 pub mod commands;
 pub mod connection;
 pub mod entry;
 pub mod follow;
+pub mod hand_over;
 pub mod layout;
 pub mod log;
 pub mod names;

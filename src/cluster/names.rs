@@ -106,6 +106,11 @@ impl Namespace {
         format!("{self}.>")
     }
 
+    /// Name of what a run leaves to the next message of its session, in the object store.
+    pub fn session(&self, run: &RunId) -> String {
+        format!("{self}.{run}.session.json")
+    }
+
     /// Name of the archived log of a run in the object store.
     pub fn archive(&self, run: &RunId) -> String {
         format!("{self}.{run}.jsonl.gz")

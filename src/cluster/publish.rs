@@ -26,6 +26,9 @@ pub(super) enum Published {
     NoAnswer(String),
 }
 
+/// Header with the number that the last message of the subject has to have.
+pub(super) const EXPECTED_LAST: &str = "Nats-Expected-Last-Subject-Sequence";
+
 #[derive(Deserialize)]
 struct Ack {
     #[serde(default)]
@@ -52,10 +55,15 @@ impl Cluster {
         after: Option<u64>,
     ) -> Published {
         if let Some(after) = after {
-            headers.insert("Nats-Expected-Last-Subject-Sequence", after.to_string());
+            headers.insert(EXPECTED_LAST, after.to_string());
         }
         let request = Request::new().headers(headers).payload(payload.into());
-        match self.client().send_request(subject, request).await {
+        let answer = tokio::select! {
+            answer = self.client().send_request(subject.clone(), request) => answer,
+            // The server does not answer then.
+            why = self.until_denied(&subject) => return Published::Refused(why),
+        };
+        match answer {
             Ok(message) => published(&message.payload),
             Err(error) => match error.kind() {
                 RequestErrorKind::NoResponders => Published::Refused(

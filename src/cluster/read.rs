@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
-use super::names::{BLOBS, LOGS};
+use super::names::LOGS;
 use crate::event::RunId;
 use crate::store::{EventGroup, ReadError};
 
@@ -146,25 +146,5 @@ impl Cluster {
         })?;
         let part = LogPart::Events(EventGroup::stored(*first, *count, lines));
         Ok(LogEntry { part, ..entry })
-    }
-
-    /// An object of the object store; `None`: there is none of this name.
-    ///
-    /// # Errors
-    /// The server does not answer, or has no such store.
-    pub(super) async fn object(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
-        use async_nats::jetstream::object_store::GetErrorKind;
-        use tokio::io::AsyncReadExt as _;
-        let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(plain(error));
-        let store =
-            self.context().get_object_store(BLOBS).await.map_err(|error| unreadable(&error))?;
-        let mut object = match store.get(name).await {
-            Ok(object) => object,
-            Err(error) if error.kind() == GetErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unreadable(&error)),
-        };
-        let mut bytes = Vec::new();
-        object.read_to_end(&mut bytes).await.map_err(|error| unreadable(&error))?;
-        Ok(Some(bytes))
     }
 }

@@ -7,6 +7,9 @@ use crate::event::kind::SCHEMA_VERSION;
 use crate::event::launch::LaunchRecord;
 use crate::event::{RunId, Seq};
 
+/// The pool of runs that name none.
+pub const POOL: &str = "default";
+
 /// A run to play. It is the first message of the log of the run, before its first event, so nothing
 /// else is needed to play it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +37,9 @@ pub struct RunRequest {
     /// The message that it answers; `None`: the scenario's goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The run that answered the previous message of its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<RunId>,
     /// The pool of the runners that may play it.
     pub pool: String,
     /// Who handed it over.

@@ -66,6 +66,7 @@ fn request(run: &RunId) -> RunRequest {
         flags: Vec::new(),
         seed: None,
         message: None,
+        after: None,
         pool: "default".to_owned(),
         by: "ann@here".to_owned(),
         wall_ms: 1,

@@ -152,6 +152,12 @@ impl RunHandle {
         self.session.next(self.id.clone(), text)
     }
 
+    /// What the run leaves to the next message of its session, as [`follow_up`](Self::follow_up) takes it.
+    #[cfg(feature = "nats")]
+    pub(crate) fn left_session(&self) -> Option<crate::run::LeftSession> {
+        self.session.left()
+    }
+
     /// Number of attempts in flight.
     pub fn in_flight(&self) -> u32 {
         self.control.in_flight().load(Ordering::Acquire)

@@ -86,10 +86,14 @@ pub fn is_file(name: &str) -> bool {
 /// Why it cannot be stored.
 pub fn import(database: &Database, path: &Path) -> Result<(RunId, Vec<String>), String> {
     let file = LogFile::open(path).map_err(|error| error.to_string())?;
-    store_log(database, &file).map_err(|error| error.to_string()).map(|id| (id, file.notes))
+    import_log(database, &file).map_err(|error| error.to_string()).map(|id| (id, file.notes))
 }
 
-fn store_log(database: &Database, file: &LogFile) -> Result<RunId, ReadError> {
+/// Puts a log that was read into the store, as [`import`] does. Blocks.
+///
+/// # Errors
+/// Why it cannot be stored.
+pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadError> {
     let damaged = |why: &str| ReadError::Damaged { at: 0, why: why.to_owned() };
     let head = file.head().ok_or_else(|| damaged("it has no head"))?;
     let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());

@@ -21,5 +21,7 @@ pub use join_set::OrderedJoinSet;
 pub use live_control::LiveControl;
 pub use model_request::ModelRequest;
 pub use phase::Phase;
+#[cfg(feature = "nats")]
+pub use session::LeftSession;
 pub use session::{Session, SessionMemory};
 pub use tools::{CallerPolicy, ToolCallRequest};

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::agents::facts::{HistoryEntry, SessionHead};
 use crate::base::name::AgentName;
 use crate::event::RunId;
@@ -22,7 +24,8 @@ pub struct Session {
 }
 
 /// What a team remembers from one message of a session to the next.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionMemory {
     /// The root agent's history.
     pub history: Arc<[HistoryEntry]>,
@@ -30,6 +33,30 @@ pub struct SessionMemory {
     pub owner: Option<AgentName>,
     /// The members of the swarms that differ from the scenario.
     pub rosters: BTreeMap<AgentName, Arc<[AgentName]>>,
+}
+
+/// What a run leaves to the next message of its session, for another process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftSession {
+    /// Number of the message that the run answered.
+    pub message: u32,
+    /// What the team remembers.
+    #[serde(flatten)]
+    pub memory: SessionMemory,
+}
+
+impl LeftSession {
+    /// The next message, after this run.
+    pub fn next(self, run: RunId, text: impl Into<Arc<str>>) -> Session {
+        Session {
+            message: self.message.saturating_add(1),
+            text: text.into(),
+            after: Some(run),
+            memory: self.memory,
+            saved: Arc::default(),
+        }
+    }
 }
 
 impl Session {
@@ -54,15 +81,13 @@ impl Session {
     /// The next message of the same session, after this run; `None` if the run has left nothing
     /// yet.
     pub fn next(&self, run: RunId, text: impl Into<Arc<str>>) -> Option<Self> {
-        let before = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        let message = self.message.saturating_add(1);
-        Some(Self {
-            message,
-            text: text.into(),
-            after: Some(run),
-            memory: before,
-            saved: Arc::default(),
-        })
+        Some(self.left()?.next(run, text))
+    }
+
+    /// What the run leaves to the next message; `None`: nothing yet.
+    pub fn left(&self) -> Option<LeftSession> {
+        let memory = self.saved.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(LeftSession { message: self.message, memory })
     }
 
     /// Stores what the next message starts with; replaces what was stored before.

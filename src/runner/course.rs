@@ -39,19 +39,6 @@ impl<'a> RemoteCourse<'a> {
         Self { cluster, run, row, world, written: None, failing: None, is_paused: false }
     }
 
-    /// The row after the events so far.
-    fn updated(&mut self) -> &ClusterRow {
-        let (row, world) = (&mut self.row, &self.world);
-        row.elapsed_ms = millis(world.progress.active(world.progress.at));
-        row.tokens = world.tally.usage.total();
-        row.cost_usd = world.cost_usd();
-        if let Some(closed) = &world.progress.closed {
-            row.status = "ended".to_owned();
-            row.reason = Some(closed.reason.to_string());
-        }
-        row
-    }
-
     /// The stop reason, if the run has ended.
     pub fn reason(&self) -> Option<String> {
         self.world.progress.closed.as_ref().map(|closed| closed.reason.to_string())
@@ -60,10 +47,30 @@ impl<'a> RemoteCourse<'a> {
     /// Writes the row.
     pub async fn write_row(&mut self) {
         self.written = Some(Instant::now());
-        let row = self.updated().clone();
+        fill(&mut self.row, &self.world);
+        let row = self.row.clone();
         if let Err(why) = RunRows(self.cluster).put(&row).await {
             tracing::debug!(run = row.run, "the row of the run was not written: {why}");
         }
+    }
+}
+
+/// The row of a run with these events.
+pub(super) fn row_after(mut row: ClusterRow, events: &[Arc<Event>]) -> ClusterRow {
+    let world = World::from_events(events.iter().map(|event| &**event));
+    row.events = events.len() as u64;
+    fill(&mut row, &world);
+    row
+}
+
+/// Sets what the events so far say.
+fn fill(row: &mut ClusterRow, world: &World) {
+    row.elapsed_ms = millis(world.progress.active(world.progress.at));
+    row.tokens = world.tally.usage.total();
+    row.cost_usd = world.cost_usd();
+    if let Some(closed) = &world.progress.closed {
+        row.status = "ended".to_owned();
+        row.reason = Some(closed.reason.to_string());
     }
 }
 

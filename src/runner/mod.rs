@@ -15,5 +15,7 @@ mod played_log;
 mod prepared;
 mod serve;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use self::core::{Runner, RunnerNews, RunnerSettings};

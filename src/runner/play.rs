@@ -9,17 +9,17 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::commands::{deliver_commands, redeliver};
 use super::core::{Runner, RunnerNews};
-use super::course::RemoteCourse;
+use super::course::{RemoteCourse, row_after};
 use super::hand_over::{RunWatch, watch_run};
 use super::late::FormerOwner;
 use super::live_text::speak_live_text;
 use super::played_log::PlayedLog;
-use super::prepared::{PreparedPlay, prepare_play};
+use super::prepared::{PreparedPlay, next_session, prepare_play};
 use crate::cluster::ClusterLog;
 use crate::cluster::claim::Claimed;
 use crate::cluster::queue::QueuedRun;
 use crate::cluster::request::Claim;
-use crate::cluster::rows::ClusterRow;
+use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::event::kind::Initiator;
 use crate::event::{Command, StopReason};
@@ -85,9 +85,23 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         Err(why) => return PlayEnd::Refused(why, BROKEN_FOR),
     };
     if let Some(reason) = log.reason() {
-        return PlayEnd::Ended(reason);
+        // Its owner may have died before it wrote the row.
+        let row = ClusterRow {
+            runner: log.runner.clone(),
+            takeovers: log.claims.saturating_sub(1),
+            ..ClusterRow::waiting(&log.request)
+        };
+        let row = row_after(row, &log.events);
+        return match RunRows(cluster).put(&row).await {
+            Ok(()) => PlayEnd::Ended(reason),
+            Err(why) => PlayEnd::Unsure(why),
+        };
     }
-    let prepared = match prepare_play(runner, &log) {
+    let session = match next_session(cluster, &log).await {
+        Ok(session) => session,
+        Err(why) => return PlayEnd::Refused(why, REFUSED_FOR),
+    };
+    let prepared = match prepare_play(runner, &log, session) {
         Ok(prepared) => prepared,
         Err(why) if why.starts_with("log.broken") => return PlayEnd::Refused(why, BROKEN_FOR),
         Err(why) => return PlayEnd::Refused(why, REFUSED_FOR),
@@ -104,7 +118,6 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         Err(error) => return PlayEnd::Unsure(error.to_string()),
     };
     runner.tell(RunnerNews::Plays(run.clone(), log.next().0));
-    let stored = ClusterLog::new(cluster.clone(), owner, epoch);
     let former = match log.events.is_empty() {
         true => None,
         false => {
@@ -129,6 +142,9 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     let Ok(started) = starting.try_recv() else {
         return PlayEnd::Unsure("the run was not started; this is a bug in roundtable".to_owned());
     };
+    let of_session = handle.clone();
+    let stored = ClusterLog::new(cluster.clone(), owner, epoch)
+        .leaving(move || serde_json::to_vec(&of_session.left_session()?).ok());
     let watched = watch_run(&handle, started.reader.clone());
     let helpers = Helpers(vec![
         tokio::spawn(speak_live_text(cluster.clone(), handle.clone())),

@@ -17,6 +17,8 @@ pub(super) struct PlayedLog {
     pub stored_ms: u64,
     /// How often the run was claimed.
     pub claims: u32,
+    /// The runner that has claimed it last.
+    pub runner: Option<String>,
 }
 
 impl PlayedLog {
@@ -36,11 +38,15 @@ impl PlayedLog {
             place: first.place,
             stored_ms: first.stored_ms,
             claims: 0,
+            runner: None,
         };
         for entry in entries {
             log.place = entry.place;
             match entry.part {
-                LogPart::Claimed(_) => log.claims += 1,
+                LogPart::Claimed(claim) => {
+                    log.claims += 1;
+                    log.runner = Some(claim.runner);
+                }
                 LogPart::Events(group) => {
                     if group.first() != log.next() {
                         let (found, next) = (group.first().0, log.next().0);
@@ -66,6 +72,14 @@ impl PlayedLog {
     /// Sequence number of the next event.
     pub fn next(&self) -> Seq {
         Seq(self.events.len() as u64)
+    }
+
+    /// A kind of event that this program does not know, if there is one.
+    pub fn unknown_kind(&self) -> Option<&str> {
+        self.events.iter().find_map(|event| match &event.kind {
+            EventKind::Unknown { kind, .. } => Some(&**kind),
+            _ => None,
+        })
     }
 
     /// The stop reason, if the run has ended.

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use super::core::Runner;
 use super::grants;
 use super::played_log::PlayedLog;
+use crate::base::visible::visible;
 use crate::bus::Recording;
+use crate::cluster::Cluster;
 use crate::cluster::request::RunRequest;
 use crate::engine::{Launch, Resumption, Schedule};
 use crate::event::kind::Initiator;
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::recorded::{RecordedRun, scenario_of_text};
 use crate::host::trust::Trust;
-use crate::run::Session;
+use crate::run::{LeftSession, Session};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::spec::in_doubt::InDoubt;
@@ -29,13 +31,23 @@ pub(super) enum PreparedPlay {
 ///
 /// # Errors
 /// Why this runner does not play it, in one sentence.
-pub(super) fn prepare_play(runner: &Runner, log: &PlayedLog) -> Result<PreparedPlay, String> {
+pub(super) fn prepare_play(
+    runner: &Runner,
+    log: &PlayedLog,
+    session: Option<Session>,
+) -> Result<PreparedPlay, String> {
     if !log.request.is_playable() {
         let schema = log.request.schema;
         return Err(format!("a newer version of roundtable handed it over (schema {schema})"));
     }
     if log.events.is_empty() {
-        return new_run(runner, &log.request).map(PreparedPlay::New);
+        return new_run(runner, &log.request, session).map(PreparedPlay::New);
+    }
+    if let Some(kind) = log.unknown_kind() {
+        return Err(format!(
+            "a newer version of roundtable has played it: this one does not know its events `{}`",
+            visible(kind)
+        ));
     }
     let (events, run) = (log.events.clone(), log.request.run.clone());
     let recording = Recording::new(events.clone())
@@ -64,7 +76,31 @@ fn check(runner: &Runner, scenario: &Scenario, live: bool) -> Result<(), String>
     }
 }
 
-fn new_run(runner: &Runner, request: &RunRequest) -> Result<Launch, String> {
+/// The session of a run that has not begun: its first message, or the next one after another run. `None`: it
+/// has begun, or answers the goal of its scenario.
+///
+/// # Errors
+/// What the former run has left cannot be read, in one sentence.
+pub(super) async fn next_session(
+    cluster: &Cluster,
+    log: &PlayedLog,
+) -> Result<Option<Session>, String> {
+    let Some(message) = log.request.message.as_deref().filter(|_| log.events.is_empty()) else {
+        return Ok(None);
+    };
+    let Some(after) = &log.request.after else { return Ok(Some(Session::first(message))) };
+    let left = cluster.left_session(after).await.map_err(|error| error.to_string())?;
+    let left = left.ok_or_else(|| format!("what {after} left to its session is not stored"))?;
+    let left: LeftSession = serde_json::from_slice(&left)
+        .map_err(|error| format!("what {after} left to its session cannot be read: {error}"))?;
+    Ok(Some(left.next(after.clone(), message)))
+}
+
+fn new_run(
+    runner: &Runner,
+    request: &RunRequest,
+    session: Option<Session>,
+) -> Result<Launch, String> {
     let record = &request.launch;
     let scenario = scenario_of_text(&request.run, &request.scenario, &record.source, true)?;
     check(runner, &scenario, request.live)?;
@@ -93,6 +129,6 @@ fn new_run(runner: &Runner, request: &RunRequest) -> Result<Launch, String> {
         },
         seed: request.seed,
         requested_model: wanted.name(),
-        session: request.message.as_deref().map(Session::first),
+        session,
     })
 }

@@ -117,6 +117,8 @@ pub struct ClusterDefaults {
     pub tls_cert: Option<PathBuf>,
     /// Key of this client's certificate.
     pub tls_key: Option<PathBuf>,
+    /// Address of the monitoring port of its server.
+    pub monitor: Option<String>,
 }
 
 record! {
@@ -201,6 +203,9 @@ record! {
         tls_cert: NonBlankString = optional,
         /// File with the key of that certificate.
         tls_key: NonBlankString = optional,
+        /// Address of the server's monitoring port, which `doctor --cluster` reads; default: port 8222 of the
+        /// server.
+        monitor: NonBlankString = optional,
     }
 }
 
@@ -310,6 +315,7 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         tls_ca: path(cluster.tls_ca),
         tls_cert: path(cluster.tls_cert),
         tls_key: path(cluster.tls_key),
+        monitor: text(cluster.monitor),
     };
     Some(UserConfig { model, prices, ui, store, keys, cluster })
 }

@@ -56,6 +56,8 @@ pub enum EffectResult {
         log: Bus,
         /// Reader of its events, at the first one.
         facts: Box<LogReader>,
+        /// What its session continues with; `None`: its pattern has no sessions.
+        launch: Option<Box<LaunchRequest>>,
     },
     /// Bytes for the terminal that are not part of a frame.
     Bytes(Vec<u8>),
@@ -180,6 +182,10 @@ impl Services {
                     Some(session) => Some(session),
                     None => return stop(format!("{} is still running", follows.run)),
                 },
+                #[cfg(feature = "nats")]
+                None if self.remote.log(&follows.run).is_some() => {
+                    return self.hand_over_now(request, &follows);
+                }
                 None => {
                     let what = "was dropped to bound memory, and so was its session";
                     let key = key_of(Action::NewRun);

@@ -189,6 +189,20 @@ mod with_store {
 
         /// Reads the log of a run; with `follows` until the run has ended.
         pub fn open_kept(&self, run: RunId, request: RequestId, follows: bool) {
+            #[cfg(feature = "nats")]
+            if self.remote.log(&run).is_some() {
+                return self.in_background(move |services| {
+                    let problem = match services.remote_events(&run) {
+                        Some(Ok(events)) => {
+                            services.send_events(&run, request, &events);
+                            None
+                        }
+                        Some(Err(why)) => Some(why),
+                        None => Some("it is not watched any more".to_owned()),
+                    };
+                    services.end_events(&run, request, problem);
+                });
+            }
             let Some(database) = self.kept.database().cloned() else {
                 return self.end_events(&run, request, Some("runs are not kept".to_owned()));
             };

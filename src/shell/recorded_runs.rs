@@ -209,9 +209,25 @@ mod with_store {
             Ok((database, row.ok_or_else(|| format!("{run} is no longer kept"))?))
         }
 
+        /// Reads a run of the store, or of the cluster.
         pub(super) fn stored(&self, run: &RunId) -> Result<RecordedRun, String> {
-            let (database, row) = self.row(run)?;
+            let (database, row) = match (self.row(run), self.of_cluster(run)) {
+                (Ok(found), _) => found,
+                (Err(_), Some(recorded)) => return recorded,
+                (Err(why), None) => return Err(why),
+            };
             RecordedRun::read(database, &row)
+        }
+
+        #[cfg(feature = "nats")]
+        fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, String>> {
+            let events = self.remote_events(run)?;
+            Some(events.and_then(|events| RecordedRun::new(run.clone(), events, true)))
+        }
+
+        #[cfg(not(feature = "nats"))]
+        fn of_cluster(&self, _run: &RunId) -> Option<Result<RecordedRun, String>> {
+            None
         }
 
         /// Continues a run that was interrupted.

@@ -6,19 +6,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::effects::{EffectResult, Services};
 use crate::app::Msg;
+use crate::app::effect::{FollowUp, LaunchRequest, RunBeginning};
 use crate::app::msg::PartialText;
 use crate::app::request::RequestId;
-use crate::app::run::remote_run::RemoteRun;
+use crate::app::run::remote_run::{AwayTime, RemoteRun};
 use crate::bus::{Bus, LogLimits};
 use crate::cluster::Cluster;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::{LogFollower, LogNews};
+use crate::cluster::request::{POOL, RunRequest};
 use crate::cluster::rows::RunRows;
 use crate::event::id::millis;
+use crate::event::kind::SCHEMA_VERSION;
+use crate::event::launch::LaunchRecord;
 use crate::event::{Command, Event, RunId, Seq};
 use crate::host::machine;
-use crate::store::EventGroup;
+use crate::host::recorded::RecordedRun;
+use crate::scenario::catalogue::RequestedModel;
 
 /// Memory of a log that is watched, as of a run of this program.
 const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
@@ -70,6 +75,55 @@ impl Services {
         true
     }
 
+    /// All events of a run of the cluster so far; `None`: the cluster lists no such run. Blocks.
+    pub(super) fn remote_events(&self, run: &RunId) -> Option<Result<Vec<Arc<Event>>, String>> {
+        let cluster = self.remote.cluster.get().filter(|_| self.remote.has(run))?;
+        Some(self.runtime.block_on(events_of(cluster, run)))
+    }
+
+    /// Hands the next message of a session over to the runners of the cluster, and watches its run.
+    pub(super) fn hand_over_now(&self, request: LaunchRequest, follows: &FollowUp) {
+        let Some(cluster) = self.remote.cluster.get().cloned() else { return };
+        let id = request.id;
+        // A runner has no operator to ask.
+        if let Some(consent) = self.trust.needed_consent(&request.scenario, None) {
+            self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
+            return;
+        }
+        let (scenario, follows) = (&request.scenario, follows.clone());
+        let run_request = RunRequest {
+            run: RunId::new(""),
+            schema: SCHEMA_VERSION,
+            scenario: scenario.name.to_string(),
+            title: scenario.title.clone(),
+            pattern: scenario.pattern.get().name().to_owned(),
+            launch: LaunchRecord {
+                source: Arc::clone(&scenario.source),
+                instant: matches!(request.model, RequestedModel::Scripted { instant: true }),
+                model: request.model.name(),
+                flags: Vec::new(),
+                pauses: Vec::new(),
+                forked: None,
+                answered_by: None,
+            },
+            live: matches!(request.model, RequestedModel::Live(_)),
+            flags: request.flags.clone(),
+            seed: request.seed,
+            message: Some(follows.text.to_string()),
+            after: Some(follows.run.clone()),
+            pool: self.remote.pool(&follows.run).unwrap_or_else(|| POOL.to_owned()),
+            by: machine::user_name(),
+            wall_ms: now_ms(),
+        };
+        let services = self.clone();
+        self.runtime.spawn(async move {
+            match cluster.hand_over(run_request).await {
+                Ok(handed) => services.attach(handed.run, id),
+                Err(text) => services.send_msg(Msg::StartFailed { request: id, text }),
+            }
+        });
+    }
+
     /// Watches a run of the cluster.
     pub(super) fn attach(&self, run: RunId, request: RequestId) {
         let Some(cluster) = self.remote.cluster.get().cloned() else { return };
@@ -97,6 +151,27 @@ impl Services {
     }
 }
 
+/// What the next message of a run's session starts from; `None`: its pattern has no sessions.
+fn next_launch(id: RequestId, run: &RunId, events: &[Arc<Event>]) -> Option<Box<LaunchRequest>> {
+    let recorded = RecordedRun::new(run.clone(), events.to_vec(), true).ok()?;
+    recorded.session()?;
+    Some(Box::new(LaunchRequest {
+        id,
+        scenario: Arc::new(recorded.scenario(&[]).ok()?),
+        model: recorded.model().ok()?,
+        flags: recorded.start_flags(),
+        seed: Some(recorded.seed()),
+        begins: RunBeginning::New,
+    }))
+}
+
+/// All events of a run so far.
+async fn events_of(cluster: &Cluster, run: &RunId) -> Result<Vec<Arc<Event>>, String> {
+    let log = cluster.whole_log(run).await.map_err(|error| error.to_string())?;
+    let log = log.ok_or("the cluster has no events of such a run")?;
+    log.events(Seq(0)).map_err(|error| error.to_string())
+}
+
 /// A run that is watched.
 struct AttachedRun {
     services: Services,
@@ -108,8 +183,8 @@ struct AttachedRun {
     claims: u32,
     /// When the last group was stored, as Unix time in milliseconds of the server.
     stored_ms: u64,
-    /// Events since the connection was back.
-    missed: Option<u64>,
+    /// The events since the connection was back, until all of them are here; none yet: an inner `None`.
+    missed: Option<Option<AwayTime>>,
 }
 
 impl AttachedRun {
@@ -137,7 +212,7 @@ impl AttachedRun {
                 }
                 LogNews::LinkBack => {
                     self.remote.is_reached = true;
-                    self.missed = Some(0);
+                    self.missed = Some(None);
                     self.send_state();
                 }
             }
@@ -157,11 +232,7 @@ impl AttachedRun {
 
     /// The events of a run whose log is in the archive.
     async fn archived(&self, cluster: &Cluster) -> Result<Vec<Arc<Event>>, String> {
-        let lines = cluster.archived_lines(&self.run).await.map_err(|error| error.to_string())?;
-        let lines = lines.ok_or("there is no such run in the cluster")?;
-        let count = lines.iter().filter(|byte| **byte == b'\n').count();
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        EventGroup::stored(Seq(0), count, lines).events(Seq(0)).map_err(|error| error.to_string())
+        events_of(cluster, &self.run).await
     }
 
     fn take(&mut self, entry: LogEntry, first: &mut Vec<Arc<Event>>) -> Result<(), String> {
@@ -176,8 +247,13 @@ impl AttachedRun {
             LogPart::Events(group) => {
                 let events = group.events(Seq(0)).map_err(|error| error.to_string())?;
                 self.stored_ms = entry.stored_ms;
-                if let Some(missed) = &mut self.missed {
-                    *missed += events.len() as u64;
+                if let (Some(missed), [first, .., last] | [first @ last]) =
+                    (&mut self.missed, &events[..])
+                {
+                    let before =
+                        missed.unwrap_or(AwayTime { from: first.at, until: last.at, events: 0 });
+                    let events = before.events + events.len() as u64;
+                    *missed = Some(AwayTime { until: last.at, events, ..before });
                 }
                 match &self.bus {
                     Some(bus) => {
@@ -198,6 +274,7 @@ impl AttachedRun {
         let since = Duration::from_millis(now_ms().saturating_sub(self.stored_ms));
         // The clock of the server may be another one: a run is never shown as older than a minute more.
         let age = last.at.duration() + since.min(Duration::from_secs(60));
+        let launch = next_launch(self.request, &self.run, first);
         let bus = Bus::mirror(LIMITS, age);
         let reader = bus.reader(Seq(0));
         bus.copy(first);
@@ -214,6 +291,7 @@ impl AttachedRun {
             run: self.run.clone(),
             log: bus,
             facts: Box::new(reader),
+            launch,
         });
         self.send_state();
         follow_text(self.services.clone(), cluster.clone(), self.run.clone());
@@ -221,10 +299,14 @@ impl AttachedRun {
 
     /// Everything that came while the connection was lost is here.
     fn caught_up(&mut self) {
-        if let Some(missed) = self.missed.take() {
-            let events = crate::narrate::format::count_noun(missed, "event");
-            let text = format!("{}: {events} since the cluster was lost", self.run);
-            self.services.send_msg(Msg::Notice(text));
+        let Some(missed) = self.missed.take() else { return };
+        let events = missed.map_or(0, |missed| missed.events);
+        let events = crate::narrate::format::count_noun(events, "event");
+        let text = format!("{}: {events} while the cluster was not reached", self.run);
+        self.services.send_msg(Msg::Notice(text));
+        if let Some(missed) = missed {
+            self.remote.note_away(missed);
+            self.send_state();
         }
     }
 

@@ -20,7 +20,15 @@ pub struct RemoteRuns {
     #[cfg(feature = "nats")]
     pub(super) cluster: Arc<OnceLock<Cluster>>,
     pub(super) watched: Arc<Mutex<BTreeMap<RunId, Bus>>>,
-    pub(super) rows: Arc<Mutex<BTreeMap<String, RunRow>>>,
+    pub(super) rows: Arc<Mutex<BTreeMap<String, ListedRow>>>,
+}
+
+/// A run in the list of the cluster.
+pub(super) struct ListedRow {
+    row: RunRow,
+    /// The pool of the runners that may play it.
+    #[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "there is no cluster"))]
+    pool: String,
 }
 
 impl RemoteRuns {
@@ -29,12 +37,29 @@ impl RemoteRuns {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
     }
 
+    /// Whether the cluster has this run.
+    #[cfg(feature = "nats")]
+    pub(super) fn has(&self, run: &RunId) -> bool {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.contains_key(run.as_str()) || self.log(run).is_some()
+    }
+
+    /// The pool of the runners that may play a run.
+    #[cfg(feature = "nats")]
+    pub(super) fn pool(&self, run: &RunId) -> Option<String> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.get(run.as_str()).map(|listed| listed.pool.clone()).filter(|pool| !pool.is_empty())
+    }
+
     /// Takes a change of the list of runs.
     #[cfg(feature = "nats")]
     pub(super) fn take(&self, change: RowChange) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         match change {
-            RowChange::Row(row) => drop(rows.insert(row.run.clone(), row.to_run_row())),
+            RowChange::Row(row) => {
+                let listed = ListedRow { row: row.to_run_row(), pool: row.pool };
+                rows.insert(row.run, listed);
+            }
             RowChange::Gone(run) => drop(rows.remove(run.as_str())),
         }
     }
@@ -42,6 +67,6 @@ impl RemoteRuns {
     /// The rows of its runs, the newest first.
     pub fn rows(&self) -> Vec<RunRow> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.values().cloned().collect()
+        rows.values().map(|listed| listed.row.clone()).collect()
     }
 }

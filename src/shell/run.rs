@@ -298,10 +298,10 @@ impl<C: Console> DashboardLoop<C> {
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
             }
-            EffectResult::Attached { request, run, log, facts } => {
+            EffectResult::Attached { request, run, log, facts, launch } => {
                 let zero = self.now().saturating_sub(log.now().duration());
                 self.feed.follow(run.clone(), *facts);
-                self.update(Msg::Started { request, run, zero, launch: None });
+                self.update(Msg::Started { request, run, zero, launch });
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
             EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),

@@ -1,6 +1,9 @@
 //! The real binary, headless and over sockets of this machine.
 
 mod cluster;
+mod cluster_copies;
+mod cluster_many;
+mod cluster_takeover;
 mod configuration;
 mod costs;
 mod docs;

@@ -26,11 +26,17 @@ impl RunData {
         }
     }
 
+    /// What has the whole log: the store of this machine, or the cluster whose run is watched.
+    pub(in crate::app) fn log_keeper(&self) -> &'static str {
+        if self.remote.is_some() { "cluster" } else { "store" }
+    }
+
     /// The notice that events were dropped, and why.
     pub fn dropped_notice(&self) -> String {
         let first = format::exact(self.log().dropped_count() as u64 + 1);
         if self.earlier.is_stored() {
-            return format!("The events before event {first} left memory; the store has them.");
+            let keeper = self.log_keeper();
+            return format!("The events before event {first} left memory; the {keeper} has them.");
         }
         format!("The events before event {first} were dropped to bound memory.")
     }

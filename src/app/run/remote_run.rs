@@ -1,5 +1,21 @@
 //! What a page knows of the runner that plays its run.
 
+use crate::event::Elapsed;
+
+/// Most times of a lost connection that are marked on the scrubber: the last ones.
+const MAX_AWAY: usize = 8;
+
+/// Events of a run that came when a lost connection was there again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AwayTime {
+    /// When the first of them happened.
+    pub from: Elapsed,
+    /// When the last of them happened.
+    pub until: Elapsed,
+    /// How many they are.
+    pub events: u64,
+}
+
 /// A run that a runner of a cluster plays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteRun {
@@ -13,12 +29,22 @@ pub struct RemoteRun {
     pub lag_ms: u64,
     /// Whether the cluster is reached.
     pub is_reached: bool,
+    /// What happened while it was not reached, the earliest first.
+    pub away: Vec<AwayTime>,
 }
 
 /// A log that is this late is shown as slow, in milliseconds.
 const SLOW_MS: u64 = 2_000;
 
 impl RemoteRun {
+    /// Events came that had happened while the cluster was not reached.
+    pub fn note_away(&mut self, away: AwayTime) {
+        if self.away.len() >= MAX_AWAY {
+            self.away.remove(0);
+        }
+        self.away.push(away);
+    }
+
     /// In a few words, for the header.
     pub fn in_words(&self) -> String {
         let mut text = format!("on {} #{}", self.runner, self.epoch);

@@ -93,6 +93,24 @@ pub enum ClusterAction {
         #[arg(long)]
         json: bool,
     },
+    /// Copy runs of the cluster that have ended into the store of this machine
+    Pull {
+        /// The cluster.
+        #[command(flatten)]
+        on: OnArgs,
+        /// Ids of runs of the cluster
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// Copy kept runs of this machine that have ended into the cluster
+    Push {
+        /// The cluster.
+        #[command(flatten)]
+        on: OnArgs,
+        /// Runs: an id, the beginning of one, last, or last~2
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
     /// Start a NATS server on this machine (nats-server has to be installed), and make what runs need
     Serve {
         /// Port on 127.0.0.1

@@ -14,7 +14,11 @@ pub struct RunsArgs {
     /// What to do with runs; without it they are listed.
     #[command(subcommand)]
     pub action: Option<RunsAction>,
-    /// Only runs with this status: running, interrupted, ended, failed, or a stop reason
+    /// List the runs of a cluster; without an address that of the configuration
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL", num_args = 0..=1, conflicts_with = "grep")]
+    pub on: Option<Option<String>>,
+    /// Only runs with this status: waiting, running, interrupted, ended, failed, or a stop reason
     #[arg(long)]
     pub status: Option<String>,
     /// Only runs of this scenario

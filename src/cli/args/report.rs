@@ -32,6 +32,14 @@ pub struct DoctorArgs {
     /// chosen, and what is missing
     #[arg(value_name = "FILE|NAME|-")]
     pub scenario: Option<String>,
+    /// Check the cluster: server, JetStream, streams, permissions, runners
+    #[cfg(feature = "nats")]
+    #[arg(long, conflicts_with_all = ["scenario", "live"])]
+    pub cluster: bool,
+    /// Address of the cluster's server, such as nats://10.0.0.5; without it that of the configuration
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL", requires = "cluster")]
+    pub on: Option<String>,
     /// Also request each endpoint's list of models (one free network request each)
     #[arg(long)]
     pub live: bool,
@@ -44,4 +52,12 @@ pub struct DoctorArgs {
     /// Use this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
+}
+
+#[cfg(feature = "nats")]
+impl DoctorArgs {
+    /// Whether the cluster is checked, and its address if the command line has one.
+    pub fn cluster_url(&self) -> Option<Option<&str>> {
+        self.cluster.then_some(self.on.as_deref())
+    }
 }

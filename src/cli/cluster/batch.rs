@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,15 @@ use futures::stream;
 use serde_json::{Value, json};
 
 use super::connect::{connect, trouble};
-use super::request::{hand_over, request_of};
+use super::follow::broken;
+use super::request::request_of;
 use crate::base::visible::visible;
 use crate::cli::args::{RunArgs, RunFormat, Vary};
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
+use crate::cli::output::RunWriter;
 use crate::cli::stdout;
+use crate::cli::stream_style::StreamStyle;
 use crate::cluster::Cluster;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
@@ -25,6 +29,7 @@ use crate::event::world::Projection;
 use crate::event::{RunId, Seq, World};
 use crate::narrate::format;
 use crate::scenario::Scenario;
+use crate::ui::theme::Theme;
 
 /// Runs that are handed over or followed at a time, where `--jobs` says nothing.
 const JOBS: usize = 64;
@@ -42,14 +47,11 @@ struct BatchRun {
 
 /// Hands the runs over and waits for all of them.
 pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u32) -> Exit {
-    let as_json = match args.format {
-        None | Some(RunFormat::Text) => false,
-        Some(RunFormat::Json) => true,
-        Some(_) => {
-            print_message("--times with --on prints a table: use --format text or json");
-            return Exit::Usage;
-        }
-    };
+    let format = args.format.unwrap_or(RunFormat::Text);
+    if !matches!(format, RunFormat::Text | RunFormat::Json | RunFormat::Jsonl) {
+        print_message("--times with --on prints a table: use --format text, json or jsonl");
+        return Exit::Usage;
+    }
     if !args.repeat.report.is_empty() || args.repeat.min_pass.is_some() || args.remote.detach {
         print_message("--times with --on takes --vary, --jobs and --format alone");
         return Exit::Usage;
@@ -65,20 +67,41 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
         None => first,
     });
     let jobs = args.repeat.jobs.map_or(JOBS, usize::from);
-    let runs = stream::iter(seeds)
+    let mut runs = stream::iter(seeds)
         .map(|seed| play_one(&cluster, scenario, args, seed))
-        .buffered(jobs)
-        .collect::<Vec<Result<BatchRun, String>>>();
-    let mut ended = Vec::new();
-    for run in runs.await {
+        .buffer_unordered(jobs);
+    let (mut ended, mut outcomes) = (Vec::new(), lines_of_outcomes());
+    while let Some(run) = runs.next().await {
         match run {
-            Ok(run) => ended.push(run),
+            Ok((run, world)) => {
+                if format == RunFormat::Jsonl
+                    && let Some(outcome) = world.outcome()
+                    && let Err(why) = outcomes.outcome(&outcome, &world)
+                {
+                    return broken(&why);
+                }
+                ended.push(run);
+            }
             Err(why) => return trouble(&why),
         }
     }
-    let all_well = ended.iter().all(|run| run.reason == "success");
-    let text = if as_json { format!("{:#}\n", as_value(&ended)) } else { table(&ended) };
-    stdout::print(&text, if all_well { Exit::Ok } else { Exit::Stopped })
+    ended.sort_by_key(|run| run.seed.wrapping_sub(first));
+    let exit = match ended.iter().all(|run| run.reason == "success") {
+        true => Exit::Ok,
+        false => Exit::Stopped,
+    };
+    match format {
+        RunFormat::Jsonl => exit,
+        RunFormat::Json => stdout::print(&format!("{:#}\n", as_value(&ended)), exit),
+        _ => stdout::print(&table(&ended), exit),
+    }
+}
+
+/// Writes each outcome as it comes, as `--format jsonl` of one run ends.
+fn lines_of_outcomes() -> RunWriter<io::Stdout> {
+    let stdout = io::stdout();
+    let paint = StreamStyle::on(&stdout, Theme::default(), false);
+    RunWriter::new(RunFormat::Jsonl, paint, stdout)
 }
 
 async fn play_one(
@@ -86,10 +109,10 @@ async fn play_one(
     scenario: &Arc<Scenario>,
     args: &RunArgs,
     seed: u64,
-) -> Result<BatchRun, String> {
+) -> Result<(BatchRun, World), String> {
     let mut request = request_of(scenario, args);
     request.seed = Some(seed);
-    let run = hand_over(cluster, request).await?.run;
+    let run = cluster.hand_over(request).await?.run;
     let mut follower = cluster.follow(&run);
     let mut world = World::new();
     while let Some(news) = follower.news().await {
@@ -101,7 +124,7 @@ async fn play_one(
         }
     }
     let closed = world.progress.closed.as_ref().ok_or_else(|| format!("{run} has no end"))?;
-    Ok(BatchRun {
+    let ended = BatchRun {
         seed,
         reason: closed.reason.to_string(),
         decision: world.projection().and_then(Projection::decision).map(|it| it.word()),
@@ -109,7 +132,8 @@ async fn play_one(
         tokens: world.tally.usage.total(),
         cost_usd: world.cost_usd(),
         run,
-    })
+    };
+    Ok((ended, world))
 }
 
 /// The value below which this share of the sorted figures lies.

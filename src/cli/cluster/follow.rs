@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::cli::exit::Exit;
-use crate::cli::headless::{HeadlessOptions, exit_of};
+use crate::cli::headless::report_message_start;
 use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
 use crate::cli::stop_signals::on_stop;
@@ -17,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
 use crate::cluster::request::RunRequest;
+use crate::event::world::Outcome;
 use crate::event::{Command, EventKind, Seq, World};
 use crate::host::machine;
 
@@ -28,21 +29,27 @@ const NOTE_CHARS: usize = 400;
 
 /// How following a run ended.
 pub(super) enum FollowEnd {
-    /// The run has ended, or the reader of the output has.
+    /// The run has ended.
+    Ended(Box<Outcome>, Box<World>),
+    /// The reader of the output has ended, or the operator does not wait.
     Exit(Exit),
     /// The log cannot be read.
     Trouble(String),
 }
 
-/// Writes the events of a run as they are stored, until its end.
-pub(super) async fn follow<W: Write>(
-    cluster: &Cluster,
-    request: &RunRequest,
-    drive: &HeadlessOptions<'_>,
-    mut output: RunWriter<W>,
-) -> FollowEnd {
-    let run = &request.run;
-    let (interrupt, mut interrupted) = mpsc::unbounded_channel();
+/// What follows the runs of a command.
+pub(super) struct Followed<'a, W: Write> {
+    pub cluster: &'a Cluster,
+    pub output: RunWriter<W>,
+    /// Interrupts of the operator.
+    pub interrupted: mpsc::UnboundedReceiver<()>,
+    /// Number of the messages of the session.
+    pub messages: usize,
+}
+
+/// The interrupts of the operator (Ctrl-C, SIGTERM): the first one cancels, the second one ends the program.
+pub(super) fn interrupts() -> mpsc::UnboundedReceiver<()> {
+    let (interrupt, interrupted) = mpsc::unbounded_channel();
     let first = move || {
         print_message("cancelling; interrupt again to end immediately");
         let _ = interrupt.send(());
@@ -50,6 +57,17 @@ pub(super) async fn follow<W: Write>(
     if let Err(error) = on_stop(first, Exit::Cancelled.code()) {
         tracing::warn!("signals end the program immediately: {error}");
     }
+    interrupted
+}
+
+/// Writes the events of the run that answers this message (from 1), as they are stored, until its end.
+pub(super) async fn follow<W: Write>(
+    followed: &mut Followed<'_, W>,
+    request: &RunRequest,
+    message: usize,
+) -> FollowEnd {
+    let Followed { cluster, output, interrupted, messages } = followed;
+    let run = &request.run;
     let mut notes = match cluster.notes(run).await {
         Ok(notes) => notes,
         Err(why) => return FollowEnd::Trouble(why),
@@ -109,6 +127,9 @@ pub(super) async fn follow<W: Write>(
                     let mut written = Ok(());
                     for event in &events {
                         world.apply(event);
+                        if *messages > 1 && matches!(event.kind, EventKind::RunStarted(_)) {
+                            report_message_start(&world, message, *messages);
+                        }
                         if let EventKind::Warning { text } = &event.kind {
                             print_message(&visible_within(text, NOTE_CHARS));
                         }
@@ -123,17 +144,14 @@ pub(super) async fn follow<W: Write>(
             },
         }
     }
-    let Some(outcome) = world.outcome() else {
-        return FollowEnd::Trouble("the log has no end".to_owned());
-    };
-    if let Err(why) = output.outcome(&outcome, &world) {
-        return FollowEnd::Exit(broken(&why));
+    match world.outcome() {
+        Some(outcome) => FollowEnd::Ended(Box::new(outcome), Box::new(world)),
+        None => FollowEnd::Trouble("the log has no end".to_owned()),
     }
-    FollowEnd::Exit(exit_of(&outcome, &world, drive))
 }
 
 /// The reader of the output is gone; the run continues, since others may follow it.
-fn broken(why: &io::Error) -> Exit {
+pub(super) fn broken(why: &io::Error) -> Exit {
     match why.kind() {
         io::ErrorKind::BrokenPipe => Exit::CutOff,
         _ => {

@@ -4,16 +4,18 @@ use std::io::{self, IsTerminal};
 
 use super::batch::run_batch;
 use super::connect::{connect, trouble};
-use super::follow::{FollowEnd, follow};
-use super::request::{hand_over, request_of};
+use super::follow::{FollowEnd, Followed, broken, follow, interrupts};
+use super::request::request_of;
 use crate::cli::args::{Global, RunArgs, RunFormat};
 use crate::cli::exit::Exit;
-use crate::cli::headless::HeadlessOptions;
+use crate::cli::headless::{HeadlessOptions, exit_of};
 use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
-use crate::cli::run::{needed_permission, print_notes, read, save_permission};
+use crate::cli::run::{messages, needed_permission, print_notes, read, save_permission};
 use crate::cli::stdout;
 use crate::cli::stream_style::StreamStyle;
+use crate::event::StopReason;
+use crate::event::world::SessionOutcome;
 use crate::host::dirs::Dirs;
 use crate::host::trust::Trust;
 use crate::ui::theme::Theme;
@@ -42,34 +44,67 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         Ok(cluster) => cluster,
         Err(exit) => return exit,
     };
-    let request = match hand_over(&cluster, request_of(&scenario, args)).await {
-        Ok(request) => request,
-        Err(why) => return trouble(&why),
-    };
-    if args.messages.is_empty() && !scenario.pattern.get().follow_ups().is_empty() {
-        print_message("a runner plays the first message of the scenario, not its follow-ups");
-    }
-    if args.remote.detach {
-        return stdout::print(&format!("{}\n", request.run), Exit::Ok);
-    }
+    let messages = messages(&scenario, args);
     let stdout = io::stdout();
     let usual = if stdout.is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let paint = StreamStyle::on(&stdout, theme, global.is_ascii());
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, stdout);
     let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
-    match follow(&cluster, &request, &drive, output).await {
-        FollowEnd::Exit(exit) => exit,
-        FollowEnd::Trouble(why) => trouble(&format!("{}: {why}", request.run)),
+    let count = messages.len();
+    let mut followed =
+        Followed { cluster: &cluster, output, interrupted: interrupts(), messages: count };
+    let mut request = request_of(&scenario, args);
+    let (mut outcomes, mut exit) = (Vec::new(), Exit::Ok);
+    for (place, text) in messages.into_iter().enumerate() {
+        if place > 0 || !args.messages.is_empty() {
+            request.message = Some(text.to_string());
+        }
+        request = match cluster.hand_over(request).await {
+            Ok(request) => request,
+            Err(why) => return trouble(&why),
+        };
+        if args.remote.detach {
+            if count > 1 {
+                print_message(
+                    "only the first message was handed over: --detach waits for no answer",
+                );
+            }
+            return stdout::print(&format!("{}\n", request.run), Exit::Ok);
+        }
+        let (outcome, world) = match follow(&mut followed, &request, place + 1).await {
+            FollowEnd::Ended(outcome, world) => (*outcome, *world),
+            FollowEnd::Exit(exit) => return exit,
+            FollowEnd::Trouble(why) => return trouble(&format!("{}: {why}", request.run)),
+        };
+        let written = match count {
+            1 => followed.output.outcome(&outcome, &world),
+            _ => followed.output.end_of_session_run(&outcome, &world),
+        };
+        if let Err(why) = written {
+            return broken(&why);
+        }
+        let cancelled = outcome.stop_reason == StopReason::Cancelled;
+        if exit == Exit::Ok || cancelled {
+            exit = exit_of(&outcome, &world, &drive);
+        }
+        outcomes.push(outcome);
+        if cancelled {
+            break;
+        }
+        request.after = Some(request.run.clone());
     }
+    if count > 1
+        && let Err(why) = followed.output.session(&SessionOutcome::new(outcomes, count))
+    {
+        return broken(&why);
+    }
+    exit
 }
 
 /// What a runner cannot do for a run that is handed over.
 fn unsupported(args: &RunArgs) -> Option<&'static str> {
     if args.replay.is_some() {
         return Some("--replay reads a log of this machine: it cannot be used with --on");
-    }
-    if args.messages.len() > 1 {
-        return Some("--on plays one run: give one --message");
     }
     if args.pause_at.iter().any(|pause| pause.length.is_some()) {
         return Some("--pause-at with a duration cannot be used with --on");

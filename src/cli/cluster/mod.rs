@@ -4,10 +4,12 @@ mod batch;
 mod connect;
 mod follow;
 mod hand_over;
+mod list;
 mod request;
 mod runner;
 mod serve;
 mod status;
+mod transfer;
 
 use crate::cli::args::{ClusterAction, ClusterArgs};
 use crate::cli::exit::Exit;
@@ -15,6 +17,7 @@ use crate::cli::stream_style::StreamStyle;
 
 pub use connect::{attached, configured};
 pub use hand_over::run_remote;
+pub use list::list_runs;
 pub use runner::runner;
 
 /// Runs `roundtable cluster`.
@@ -24,6 +27,8 @@ pub async fn cluster(args: &ClusterArgs, paint: &StreamStyle) -> Exit {
             status::init(on, *replicas, *dry_run, paint).await
         }
         ClusterAction::Status { on, json } => status::status(on, *json, paint).await,
+        ClusterAction::Pull { on, runs } => transfer::pull(on, runs).await,
+        ClusterAction::Push { on, runs } => transfer::push(on, runs).await,
         ClusterAction::Serve { port, data } => serve::serve(*port, data.as_deref()).await,
     }
 }

@@ -1,5 +1,6 @@
 //! `roundtable cluster serve`: a NATS server for one machine, as a child of this process.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,6 +22,9 @@ use crate::scenario::config::ClusterDefaults;
 
 /// The program.
 const SERVER: &str = "nats-server";
+
+/// How far the monitoring port is above the server's.
+const MONITOR_ABOVE: u16 = 4_000;
 
 /// How long the server may take to start.
 const START: Duration = Duration::from_secs(15);
@@ -113,12 +117,17 @@ fn write_config(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
     private::make_dir(folder)?;
     let path = folder.join("server.conf");
     let quoted = |path: PathBuf| format!("{:?}", path.display().to_string());
-    let text = format!(
+    let mut text = format!(
         "server_name: roundtable\nlisten: \"127.0.0.1:{port}\"\nlog_file: {}\nmax_payload: 2MB\n\
          jetstream {{\n  store_dir: {}\n  sync_interval: always\n}}\n",
         quoted(folder.join("log")),
         quoted(folder.join("data")),
     );
+    // The server does not start if another program has the port; only `doctor` needs it.
+    let monitor = port.checked_add(MONITOR_ABOVE);
+    if let Some(monitor) = monitor.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()) {
+        text.push_str(&format!("http: \"127.0.0.1:{monitor}\"\n"));
+    }
     private::replace_file(&path, text.as_bytes())?;
     Ok(path)
 }

@@ -1,6 +1,8 @@
 //! `roundtable doctor`: checks this machine's setup, or what applies to a scenario, and says what
-//! to fix. It sends requests to other machines only with `--live`, and never shows a key.
+//! to fix. It sends requests to other machines only with `--live` or `--cluster`, and never shows a key.
 
+#[cfg(feature = "nats")]
+mod cluster;
 mod finding;
 mod models;
 mod scenario;
@@ -37,6 +39,12 @@ pub async fn run(
     models: &LiveModels,
     paint: &StreamStyle,
 ) -> Exit {
+    #[cfg(feature = "nats")]
+    if let Some(on) = args.cluster_url() {
+        let mut findings = configuration(file);
+        findings.extend(cluster::findings(on).await);
+        return print(&findings, paint);
+    }
     let findings = match &args.scenario {
         Some(named) => {
             let Some(of_scenario) = scenario::findings(named, args, models).await else {
@@ -48,8 +56,12 @@ pub async fn run(
         }
         None => machine(args.live, file, models).await,
     };
+    print(&findings, paint)
+}
+
+fn print(findings: &[Finding], paint: &StreamStyle) -> Exit {
     let bad = findings.iter().any(|finding| finding.rating == Rating::Bad);
-    stdout::print(&lines(&findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
+    stdout::print(&lines(findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
 }
 
 async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec<Finding> {

@@ -87,16 +87,33 @@ fn each(
     Ok(exit)
 }
 
+fn is_wanted(args: &RunsArgs, row: &RunRow) -> bool {
+    args.status.as_ref().is_none_or(|status| row.has_status(status))
+        && args.scenario.as_ref().is_none_or(|name| *row.scenario == **name)
+}
+
+/// Prints rows of runs that are not in the store.
+#[cfg(feature = "nats")]
+pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
+    let rows: Vec<&RunRow> = rows.iter().filter(|row| is_wanted(args, row)).collect();
+    let text = if args.json {
+        let rows: Vec<RowOut<'_>> = rows.iter().map(|row| RowOut::of(row)).collect();
+        safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
+    } else if rows.is_empty() {
+        "no runs\n".to_owned()
+    } else {
+        let paint = StreamStyle::on(&io::stdout(), theme, ascii);
+        table(&rows, &vec![String::new(); rows.len()], now_ms(), &paint)
+    };
+    stdout::print(&text, Exit::Ok)
+}
+
 fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     let rows = match database.runs() {
         Ok(rows) => rows,
         Err(error) => return unreadable(&error),
     };
-    let wanted = |row: &&RunRow| {
-        args.status.as_ref().is_none_or(|status| row.has_status(status))
-            && args.scenario.as_ref().is_none_or(|name| *row.scenario == **name)
-    };
-    let mut rows: Vec<&RunRow> = rows.iter().filter(wanted).collect();
+    let mut rows: Vec<&RunRow> = rows.iter().filter(|row| is_wanted(args, row)).collect();
     let said = match args.grep.as_deref().map(|words| SaidHits::find(database, words)) {
         None => None,
         Some(Ok(said)) => Some(said),
@@ -156,6 +173,8 @@ struct RowOut<'a> {
     parent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runner: Option<&'a str>,
     #[serde(flatten)]
     found: Option<FoundOut>,
 }
@@ -193,6 +212,7 @@ impl<'a> RowOut<'a> {
             pinned: row.pinned,
             parent: row.parent.as_ref().map(|id| id.as_str()),
             forked_at: row.forked_at.as_deref(),
+            runner: row.runner.as_deref(),
             found: None,
         }
     }
@@ -201,8 +221,8 @@ impl<'a> RowOut<'a> {
 /// The rows, each followed by its text of `below`.
 fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> String {
     use unicode_width::UnicodeWidthStr as _;
-    let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row, now)).collect();
-    let mut widths = [0; 8];
+    let cells: Vec<[String; 9]> = rows.iter().map(|row| cells(row, now)).collect();
+    let mut widths = [0; 9];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.width());
@@ -232,8 +252,8 @@ fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> S
     lines
 }
 
-/// Id, age, scenario, state, result, time, tokens, cost.
-fn cells(row: &RunRow, now: u64) -> [String; 8] {
+/// Id, age, scenario, state, result, time, tokens, cost, runner.
+fn cells(row: &RunRow, now: u64) -> [String; 9] {
     let pin = if row.pinned { " pinned" } else { "" };
     let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd).unwrap_or_default();
     let tokens = if row.tokens == 0 { String::new() } else { format::count(row.tokens) + " tok" };
@@ -246,5 +266,6 @@ fn cells(row: &RunRow, now: u64) -> [String; 8] {
         format::duration_text(Duration::from_millis(row.elapsed_ms)),
         tokens,
         cost,
+        row.runner.as_deref().map(|runner| format!("on {}", visible(runner))).unwrap_or_default(),
     ]
 }

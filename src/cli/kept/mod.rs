@@ -22,6 +22,8 @@ use crate::store::database::Database;
 
 pub use diff::diff;
 pub use fork::fork;
+#[cfg(feature = "nats")]
+pub use list::print_rows;
 pub use list::runs;
 pub use open::OpenedRun;
 pub use replayed::replayed;
@@ -30,7 +32,7 @@ pub use show::show;
 pub use transfer::{export, import};
 
 /// Opens the store; on an error the message has been printed.
-fn open() -> Result<Database, Exit> {
+pub fn open() -> Result<Database, Exit> {
     match keep::open() {
         Ok((database, _)) => Ok(database),
         Err(why) => {
@@ -48,7 +50,7 @@ fn open_run(name: &str) -> Result<(Database, RunRow), Exit> {
 }
 
 /// The kept run of this name; on an error the message has been printed.
-fn find(database: &Database, name: &str) -> Result<RunRow, Exit> {
+pub fn find(database: &Database, name: &str) -> Result<RunRow, Exit> {
     kept::find(database, name).map_err(|error| {
         print_message(&visible(&error.to_string()));
         match error {

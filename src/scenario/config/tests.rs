@@ -49,6 +49,7 @@ credentials = "/etc/rt.creds"
 tls_ca = "/etc/ca.pem"
 tls_cert = "/etc/cert.pem"
 tls_key = "/etc/key.pem"
+monitor = "http://a:8222"
 "#;
 
 #[test]
@@ -84,6 +85,7 @@ fn a_whole_file_is_read() {
         tls_ca: file("/etc/ca.pem"),
         tls_cert: file("/etc/cert.pem"),
         tls_key: file("/etc/key.pem"),
+        monitor: Some("http://a:8222".to_owned()),
     };
     assert_eq!(cluster, known);
     let key = |text: &str, place: &str| ConfiguredKey {

@@ -45,6 +45,7 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         Pen::new(buf, line(area, 0), cx.glyphs).space(1).put(&clock, dim);
     }
     let spark = theme.style(StyleRole::Spark);
+    let away = away_columns(page, &span);
     let mut pen = Pen::new(buf, track, cx.glyphs);
     for (nth, count) in columns_of_time.iter().enumerate() {
         let x = track.x + nth as u16;
@@ -53,7 +54,13 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
         } else {
             // The part after the playhead is dimmed.
             let later = playhead.is_some_and(|playhead| x > playhead);
-            pen.put(cx.glyphs.spark(*count, most), if later { dim } else { spark });
+            let is_away = away.iter().any(|columns| columns.contains(&x));
+            let style = match (later, is_away) {
+                (true, _) => dim,
+                (false, true) => theme.style(StyleRole::Notice),
+                (false, false) => spark,
+            };
+            pen.put(cx.glyphs.spark(*count, most), style);
         }
     }
     for (at, length) in labels {
@@ -85,6 +92,12 @@ pub(super) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     if area.height > 1 {
         marks(page, cx, area, &span, playhead, buf);
     }
+}
+
+/// The columns of what happened while the cluster of a watched run was not reached.
+fn away_columns(page: &RunPage, span: &TimeTrack) -> Vec<std::ops::RangeInclusive<u16>> {
+    let away = page.remote.iter().flat_map(|remote| &remote.away);
+    away.map(|away| span.column(away.from)..=span.column(away.until)).collect()
 }
 
 impl TimeTrack {
@@ -142,6 +155,20 @@ fn marks(
         now,
         role,
     );
+    for away in page.remote.iter().flat_map(|remote| remote.away.iter().rev()) {
+        let x = span.column(away.from);
+        let events = format::count(away.events);
+        let text = format!("{events} events while away");
+        let place = labels.reserve(away.from, x, columns(&text), 9);
+        match place {
+            Some(place) => put(Some(place), &text, StyleRole::Notice),
+            None => put(
+                labels.reserve(away.from, x, columns(&events) + 1, 9),
+                &format!("+{events}"),
+                StyleRole::Notice,
+            ),
+        }
+    }
     let gone = page.log().dropped_count() as u64;
     if gone > 0 {
         let text = format!("{} events dropped", format::count(gone));

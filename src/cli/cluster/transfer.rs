@@ -1,0 +1,145 @@
+//! `roundtable cluster pull` and `push`: copies of runs that have ended, from a cluster into the store of
+//! this machine and back. What was pulled can be shown, compared, forked and exported as any kept run.
+
+use super::connect::{connect_on, trouble};
+use crate::base::visible::visible;
+use crate::cli::args::OnArgs;
+use crate::cli::exit::Exit;
+use crate::cli::kept;
+use crate::cli::message::print_message;
+use crate::cli::stdout;
+use crate::cluster::Cluster;
+use crate::cluster::names;
+use crate::cluster::rows::{ClusterRow, RunRows};
+use crate::event::kind::RunStarted;
+use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::{Event, EventKind, RunId, Seq};
+use crate::host::kept::import_log;
+use crate::host::machine;
+use crate::store::RunLog as _;
+use crate::store::database::Database;
+use crate::store::file::LogFile;
+
+/// Runs `roundtable cluster pull`: prints the id that each run has in the store.
+pub(super) async fn pull(on: &OnArgs, runs: &[String]) -> Exit {
+    let (database, cluster) = match both(on).await {
+        Ok(both) => both,
+        Err(exit) => return exit,
+    };
+    each(runs, async |name| pull_one(&database, &cluster, name).await).await
+}
+
+/// Runs `roundtable cluster push`: prints the id of each run.
+pub(super) async fn push(on: &OnArgs, runs: &[String]) -> Exit {
+    let (database, cluster) = match both(on).await {
+        Ok(both) => both,
+        Err(exit) => return exit,
+    };
+    each(runs, async |name| {
+        let row = kept::find(&database, name).map_err(CopyError::Said)?;
+        push_one(&database, &cluster, row).await
+    })
+    .await
+}
+
+/// Why a run was not copied.
+enum CopyError {
+    /// It was printed already.
+    Said(Exit),
+    /// In one sentence.
+    Why(String),
+}
+
+impl From<String> for CopyError {
+    fn from(why: String) -> Self {
+        Self::Why(why)
+    }
+}
+
+async fn both(on: &OnArgs) -> Result<(Database, Cluster), Exit> {
+    let database = kept::open()?;
+    connect_on(on).await.map(|cluster| (database, cluster))
+}
+
+/// Copies each run, and prints its id or what is wrong.
+async fn each(runs: &[String], copy: impl AsyncFn(&str) -> Result<RunId, CopyError>) -> Exit {
+    let mut exit = Exit::Ok;
+    for name in runs {
+        exit = match copy(name).await {
+            Ok(id) => stdout::print(&format!("{id}\n"), exit),
+            Err(CopyError::Said(failed)) => failed,
+            Err(CopyError::Why(why)) => trouble(&format!("{}: {why}", visible(name))),
+        };
+    }
+    exit
+}
+
+async fn pull_one(database: &Database, cluster: &Cluster, name: &str) -> Result<RunId, CopyError> {
+    if !names::is_name(name) {
+        return Err("this is not an id of a run".to_owned().into());
+    }
+    let run = RunId::new(name);
+    let log = cluster.whole_log(&run).await.map_err(|error| error.to_string())?;
+    let log = log.ok_or_else(|| "the cluster has no events of such a run".to_owned())?;
+    let log = LogFile::read(log.lines()).map_err(|error| error.to_string())?;
+    for note in &log.notes {
+        print_message(&visible(&format!("{name}: {note}")));
+    }
+    if !log.events.last().is_some_and(|event| has_ended(event)) {
+        return Err(format!("it has not ended: `roundtable attach {name}` watches it").into());
+    }
+    let here = database.run(name).map_err(|error| error.to_string())?;
+    if here.is_some_and(|here| log.head().is_some_and(|head| is_copy(&here, head))) {
+        return Ok(run);
+    }
+    Ok(import_log(database, &log).map_err(|error| error.to_string())?)
+}
+
+/// Whether a kept run is the same one, pulled or pushed before.
+fn is_copy(kept: &RunRow, head: &RunStarted) -> bool {
+    let row = crate::host::keep::row_of(head);
+    matches!(kept.status, RunStatus::Ended(_))
+        && (kept.started_ms, &kept.scenario, &kept.title)
+            == (row.started_ms, &row.scenario, &row.title)
+}
+
+fn has_ended(event: &Event) -> bool {
+    matches!(event.kind, EventKind::RunClosed(_))
+}
+
+async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result<RunId, CopyError> {
+    use futures::StreamExt as _;
+    let RunStatus::Ended(reason) = &row.status else {
+        return Err("it has not ended".to_owned().into());
+    };
+    let last = cluster.last_entry(&row.id).await.map_err(|error| error.to_string())?;
+    let archived = cluster.archived_lines(&row.id).await.map_err(|error| error.to_string())?;
+    if last.is_some() || archived.is_some() {
+        return Err("the cluster has a run with this id".to_owned().into());
+    }
+    let mut lines = Vec::new();
+    let groups: Vec<_> = database.read(&row.id, Seq(0)).collect().await;
+    for group in groups {
+        lines.extend_from_slice(group.map_err(|error| error.to_string())?.lines());
+    }
+    cluster.put_archive(&row.id, &lines).await?;
+    let listed = ClusterRow {
+        run: row.id.to_string(),
+        started_ms: row.started_ms,
+        title: row.title.to_string(),
+        scenario: row.scenario.to_string(),
+        pattern: row.pattern.to_string(),
+        live: row.live,
+        status: "ended".to_owned(),
+        reason: Some(reason.clone()),
+        elapsed_ms: row.elapsed_ms,
+        tokens: row.tokens,
+        cost_usd: row.cost_usd,
+        events: row.events,
+        by: machine::user_name(),
+        archived: true,
+        ..ClusterRow::default()
+    };
+    RunRows(cluster).put(&listed).await?;
+    Ok(row.id)
+}

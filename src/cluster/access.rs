@@ -1,0 +1,114 @@
+//! What the login of this program may do in a cluster: each subject is tried with a message that no stream
+//! stores.
+
+use async_nats::HeaderMap;
+
+use super::connection::{Cluster, plain};
+use super::names::{BLOBS, LOGS, QUEUE, RUNS};
+use super::publish::EXPECTED_LAST;
+use crate::event::{RunId, SpanId};
+
+/// A number that no message has: a stream refuses a message that expects it.
+const NEVER: &str = "9007199254740993";
+
+/// Something that people do with a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterUse {
+    /// Watch runs.
+    Watch,
+    /// Send commands to runs.
+    Steer,
+    /// Hand runs over.
+    HandOver,
+    /// Play runs, as a runner.
+    Play,
+}
+
+impl ClusterUse {
+    /// All of them, from the one that needs the least.
+    pub const ALL: [Self; 4] = [Self::Watch, Self::Steer, Self::HandOver, Self::Play];
+
+    /// What it is, after "may".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Watch => "watch runs",
+            Self::Steer => "send commands to runs",
+            Self::HandOver => "hand runs over",
+            Self::Play => "play runs",
+        }
+    }
+}
+
+/// What a login may not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// What it cannot be used for.
+    pub use_: ClusterUse,
+    /// The first subject that the server refuses, as the server says it.
+    pub why: String,
+}
+
+impl Cluster {
+    /// What the login may not do; nothing: it may do everything. Nothing is stored.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn denied_uses(&self) -> Result<Vec<Denied>, String> {
+        let (names, run) = (self.namespace(), RunId::new("doctor"));
+        let client = self.client();
+        let mut subscriptions = Vec::new();
+        for subject in [names.live(&run), names.texts(&run)] {
+            subscriptions.push(client.subscribe(subject).await.map_err(|error| plain(&error))?);
+        }
+        let to_publish = self.subjects_to_publish(&run);
+        for (_, subject) in &to_publish {
+            let mut headers = HeaderMap::new();
+            headers.insert(EXPECTED_LAST, NEVER);
+            let sent = client.publish_with_reply_and_headers(
+                subject.clone(),
+                client.new_inbox(),
+                headers,
+                Vec::new().into(),
+            );
+            sent.await.map_err(|error| plain(&error))?;
+        }
+        // What the server refuses it says before it answers this.
+        let _ = self.context().query_account().await;
+        let said = self.denials();
+        let denied = |subject: &str| {
+            let quoted = format!("\"{subject}\"");
+            said.iter().find(|text| text.contains(&quoted)).map(|text| text.to_string())
+        };
+        let watched = [names.live(&run), names.texts(&run)];
+        let mut found = Vec::new();
+        for use_ in ClusterUse::ALL {
+            let subscribed = watched.iter().filter(|_| use_ == ClusterUse::Watch);
+            let published = to_publish.iter().filter(|(of, _)| *of == use_);
+            let subjects = subscribed.chain(published.map(|(_, subject)| subject));
+            if let Some(why) = subjects.map(|subject| denied(subject)).find_map(|why| why) {
+                found.push(Denied { use_, why });
+            }
+        }
+        Ok(found)
+    }
+
+    fn subjects_to_publish(&self, run: &RunId) -> Vec<(ClusterUse, String)> {
+        use ClusterUse::{HandOver, Play, Steer, Watch};
+        let names = self.namespace();
+        vec![
+            (Watch, format!("$JS.API.DIRECT.GET.{LOGS}")),
+            (Watch, format!("$JS.API.STREAM.MSG.GET.{LOGS}")),
+            (Watch, format!("$JS.API.STREAM.INFO.KV_{RUNS}")),
+            (Steer, names.commands(run)),
+            (HandOver, names.log(run)),
+            (HandOver, names.queue("doctor")),
+            (HandOver, format!("$KV.{RUNS}.{}", names.row("20000101", run))),
+            (Play, format!("$JS.API.CONSUMER.INFO.{QUEUE}.doctor")),
+            (Play, names.late(run, SpanId(0))),
+            (Play, names.text(run, SpanId(0))),
+            (Play, names.notes(run)),
+            (Play, format!("$O.{BLOBS}.M.doctor")),
+            (Play, format!("$O.{BLOBS}.C.doctor")),
+        ]
+    }
+}

@@ -1,0 +1,75 @@
+//! A run that a runner of a cluster plays: who plays it, what came after a lost connection, and where its
+//! whole log is.
+
+use crate::app::Msg;
+use crate::app::effect::Effect;
+use crate::app::run::remote_run::{AwayTime, RemoteRun};
+use crate::event::{Elapsed, RunId, Seq};
+use crate::support::facts;
+use crate::support::screen::{Dash, styles};
+
+const RUN: &str = "r-0a0a";
+
+fn remote() -> RemoteRun {
+    RemoteRun { runner: "ann-7".to_owned(), epoch: 1_203, is_reached: true, ..RemoteRun::default() }
+}
+
+/// A run on the screen, on a runner.
+fn watched(cols: u16, rows: u16, remote: RemoteRun) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    let log = facts::decided().log;
+    dash.run(RUN, &log);
+    dash.send(Msg::Remote { run: RunId::new(RUN), remote: Box::new(remote) });
+    dash
+}
+
+/// The last two rows above the hints: the scrubber.
+fn scrubber(dash: &Dash) -> String {
+    let screen = dash.screen();
+    let lines: Vec<&str> = screen.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.iter().rev().take(4).copied().collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_happened_while_the_cluster_was_not_reached_is_marked_on_the_scrubber() {
+    let mut lost = remote();
+    let log = facts::decided().log;
+    let (from, until) = (log[log.len() / 3].at, log[log.len() / 2].at);
+    lost.note_away(AwayTime { from, until, events: 12 });
+    for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
+        let dash = watched(cols, rows, lost.clone());
+        assert!(scrubber(&dash).contains("12 events while away"), "{}", dash.screen());
+        // Narrow screens leave the runner out.
+        assert!(cols < 120 || dash.screen().contains("on ann-7 #1203"), "{}", dash.screen());
+        // The columns of that time differ from the rest in their colour too.
+        let plain = watched(cols, rows, remote());
+        assert_ne!(styles(&dash.draw()), styles(&plain.draw()));
+        assert!(!scrubber(&plain).contains("while away"));
+    }
+}
+
+#[test]
+fn only_the_last_times_without_a_connection_are_kept() {
+    let mut many = remote();
+    for at in 0..20 {
+        many.note_away(AwayTime { from: Elapsed(at), until: Elapsed(at), events: at });
+    }
+    let kept: Vec<u64> = many.away.iter().map(|away| away.events).collect();
+    assert_eq!(kept, (12..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_left_memory_of_a_watched_run_is_read_from_its_cluster() {
+    let mut dash = watched(120, 36, remote());
+    let before = Seq(dash.state.visible_run().expect("a run").log().len() as u64 / 2);
+    dash.send(Msg::EventsDropped { run: RunId::new(RUN), before });
+    dash.text("5L");
+    dash.asked();
+    dash.text("gk");
+    let asked = dash.asked();
+    let reads =
+        |effect: &Effect| matches!(effect, Effect::OpenKept { run, .. } if *run == RunId::new(RUN));
+    assert!(asked.iter().any(reads), "{asked:?}");
+    let said = dash.state.notices.current().map(|notice| notice.text.clone()).unwrap_or_default();
+    assert!(said.contains("from the cluster"), "{said}");
+}

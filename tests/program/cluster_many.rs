@@ -1,0 +1,123 @@
+//! Many runs over several runner processes, of which one is killed now and then: every outcome is that of
+//! its local twin.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::binary::without_times;
+use crate::support::runners::{PATIENCE, RunnerTeam, TestRunner, local};
+
+/// Scenarios whose outcome does not depend on the order in which concurrent calls end.
+const DETERMINISTIC: [&str; 8] = [
+    "checkout-launch",
+    "payments-incident",
+    "ping-pong",
+    "dev-team",
+    "own-notes",
+    "fraud-check",
+    "support-swarm",
+    "nested-swarm",
+];
+
+fn runner(team: &RunnerTeam, number: usize) -> TestRunner {
+    let name = format!("n{number}");
+    team.runner_with(&name, None, |command| {
+        command.args(["--slots", "8"]);
+    })
+}
+
+/// Plays so many runs of each scenario, while a runner is killed and replaced each time that `every` runs
+/// have ended.
+fn play(times: usize, runners: usize, every: usize) {
+    let Some(team) = RunnerTeam::start() else { return };
+    let twins: Vec<Value> = DETERMINISTIC.iter().map(|name| first_message(&local(name))).collect();
+    let (ended, kills, next) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let is_over = AtomicBool::new(false);
+    let alive: Vec<Mutex<TestRunner>> =
+        (0..runners).map(|nth| Mutex::new(runner(&team, nth))).collect();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut killed_at = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                if ended.load(Ordering::Relaxed) < killed_at + every {
+                    thread::park_timeout(Duration::from_millis(20));
+                    continue;
+                }
+                killed_at = ended.load(Ordering::Relaxed);
+                let number = kills.fetch_add(1, Ordering::Relaxed);
+                let mut place = alive[number % runners].lock().expect("a lock");
+                place.process.kill();
+                *place = runner(&team, runners + number);
+            }
+        });
+        let players: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    loop {
+                        let nth = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(name) = DETERMINISTIC.get(nth) else { return };
+                        let (times, expected) = (times.to_string(), &twins[nth]);
+                        let args = [name, "--instant", "--times", &times, "--format", "jsonl"];
+                        let mut batch = team.follow(&args);
+                        let mut count = 0;
+                        for line in batch.lines() {
+                            let mut outcome: Value =
+                                serde_json::from_str(&line.expect("a line")).expect("JSON");
+                            outcome = without_times(&outcome);
+                            for key in ["v", "run", "kind"] {
+                                outcome.as_object_mut().expect("an object").remove(key);
+                            }
+                            assert_eq!(outcome, *expected, "{name}");
+                            count += 1;
+                            ended.fetch_add(1, Ordering::Relaxed);
+                        }
+                        let (_, _, err) = batch.end();
+                        assert_eq!(count.to_string(), times, "{name}: {err}");
+                    }
+                })
+            })
+            .collect();
+        let results: Vec<_> = players.into_iter().map(|player| player.join()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        results.into_iter().for_each(|it| it.expect("every run ended as its twin"));
+    });
+    wait_for_rows(&team, times * DETERMINISTIC.len());
+    let (ended, kills) = (ended.into_inner(), kills.into_inner());
+    eprintln!("{ended} runs over {runners} runners, {kills} kills: each equals its local twin");
+}
+
+/// The list says of so many runs that they have ended; of one whose runner was killed just then the next
+/// runner says it.
+fn wait_for_rows(team: &RunnerTeam, runs: usize) {
+    let began = Instant::now();
+    loop {
+        let rows = team.home.run(&["runs", "--on", &team.server.url(), "--json"]).json();
+        let rows = rows.as_array().expect("a list");
+        assert_eq!(rows.len(), runs);
+        if rows.iter().all(|row| row["status"] == "ended") {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{rows:?}");
+    }
+}
+
+/// A runner plays the first message of a session that is handed over many times.
+fn first_message(outcome: &Value) -> Value {
+    outcome.get("session").map_or(outcome.clone(), |session| session[0].clone())
+}
+
+#[test]
+fn runs_of_killed_runners_end_as_their_local_twins() {
+    play(12, 2, 30);
+}
+
+/// `cargo test --test program -- --ignored ten_thousand_runs`: some minutes.
+#[test]
+#[ignore = "some minutes; the test above is its sample"]
+fn ten_thousand_runs_of_killed_runners_end_as_their_local_twins() {
+    play(1_250, 4, 250);
+}
