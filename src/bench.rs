@@ -56,6 +56,13 @@ pub use crate::store::{
     database::{Database, removal::Retention, rows::RunCourse, said::SaidIndex},
 };
 
+#[cfg(feature = "nats")]
+pub use crate::cluster::{
+    Cluster,
+    address::ClusterAddress,
+    rows::{ClusterRow, RunRows},
+};
+
 #[cfg(feature = "tui")]
 pub use self::program::*;
 

@@ -63,7 +63,7 @@ fn no_run(state: &mut AppState) -> Update {
 
 /// Says that a run is about to start; its screen opens then.
 fn expect_start(state: &mut AppState, request: RequestId, title: String) {
-    state.starting.push(PendingStart { request, title, open: true });
+    state.starting.push(PendingStart { doing: "starting", request, title, open: true });
 }
 
 /// Reads the chosen run to fork it; the form opens when it was read.

@@ -156,7 +156,8 @@ pub(super) fn open(state: &mut AppState, row: RunRow) -> Update {
             return Update::redraw();
         }
         let request = state.next_request();
-        return Update::effect(Effect::Attach { request, run });
+        state.expect_opening(request, &run);
+        return Update { redraw: true, ..Update::effect(Effect::Attach { request, run }) };
     }
     let (request, follows) = (state.next_request(), row.status == RunStatus::Running);
     let wall_ms = state.history.wall_ms(state.now);

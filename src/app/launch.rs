@@ -15,6 +15,7 @@ use crate::scenario::catalogue::{RequestedModel, ScenarioEntry};
 pub(super) fn start(state: &mut AppState, request: LaunchRequest) -> Update {
     state.starting.iter_mut().for_each(|starting| starting.open = false);
     state.starting.push(PendingStart {
+        doing: "starting",
         request: request.id,
         title: request.scenario.title.clone(),
         open: true,

@@ -78,6 +78,13 @@ pub enum Msg {
         /// The runner, and how far its log is behind.
         remote: Box<RemoteRun>,
     },
+    /// The clock of a watched run is another one from now on.
+    Clock {
+        /// The run.
+        run: RunId,
+        /// The run's own time zero, as time since the start of the program.
+        zero: Duration,
+    },
     /// A requested run could not be started.
     StartFailed {
         /// The request that this answers.

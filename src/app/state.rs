@@ -78,6 +78,8 @@ pub enum ActiveScreen {
 /// A run that was requested and has not started yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingStart {
+    /// What happens to it: "starting", or "opening" a run that is played elsewhere.
+    pub doing: &'static str,
     /// The request that its answer will name.
     pub request: RequestId,
     /// The scenario's title.
@@ -104,6 +106,12 @@ impl Default for DisplaySettings {
 }
 
 impl AppState {
+    /// A run that is played elsewhere is about to open: its screen opens then.
+    pub fn expect_opening(&mut self, request: RequestId, run: &RunId) {
+        let title = run.to_string();
+        self.starting.push(PendingStart { doing: "opening", request, title, open: true });
+    }
+
     /// A dashboard that shows its first screen.
     pub fn new(size: Size, settings: DisplaySettings, mut scenarios: Vec<ScenarioEntry>) -> Self {
         sort_in_groups(&mut scenarios);

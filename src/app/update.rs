@@ -79,6 +79,13 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             }
             None => Update::idle(),
         },
+        Msg::Clock { run, zero } => match state.run_mut(&run) {
+            Some(page) => {
+                page.data_mut().set_zero(zero);
+                Update::redraw()
+            }
+            None => Update::idle(),
+        },
         Msg::StartFailed { request, text } => {
             state.starting.retain(|starting| starting.request != request);
             state.notify(NoticeKind::Error, text);

@@ -1,23 +1,16 @@
-//! A log that is a copy of one elsewhere: readers, limits and live text are those of any log.
+//! A log that is a copy of one elsewhere: readers, limits and live text are those of any log. Its times are
+//! those of its events.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-use tokio::time::Instant;
 
 use super::{Bus, LogLimits};
 use crate::clock::Clock;
 use crate::event::Event;
 
 impl Bus {
-    /// An empty copy of a log that began so long ago.
-    pub(crate) fn mirror(bounds: LogLimits, age: Duration) -> Self {
-        let clock = Clock::real();
-        let began = OnceLock::new();
-        if let Some(start) = Instant::now().checked_sub(age) {
-            let _ = began.set(start);
-        }
-        Self::build(bounds, clock, 1, None, began)
+    /// An empty copy.
+    pub(crate) fn mirror(bounds: LogLimits) -> Self {
+        Self::build(bounds, Clock::real(), 1, None, OnceLock::new())
     }
 
     /// Appends the next events of the other log. What is here already, or does not come next, is left

@@ -32,6 +32,8 @@ use crate::narrate::styled::StyledLine;
 use crate::scenario::catalogue::RequestedModel;
 use crate::shell::console::{Console, Tty};
 use crate::shell::effects::{EffectResult, LaunchExtras, Services};
+#[cfg(feature = "nats")]
+use crate::shell::remote::ShownCluster;
 use crate::shell::run::{DashboardConfig, DashboardExit, TerminalSettings};
 use crate::shell::signals::{self, ProcessSignal};
 use crate::shell::themes::ThemeChoice;
@@ -116,6 +118,18 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     let named = wanted.run.map(|args| args.scenario.clone());
     // A pipe can be read only once.
     let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
+    #[cfg(feature = "nats")]
+    let cluster = match wanted.cluster.or_else(super::cluster::configured) {
+        // What is wrong is said before the dashboard opens.
+        Some((address, Some(run))) => {
+            match runtime.block_on(super::cluster::reach_run(&address, &run)) {
+                Ok(cluster) => Some(ShownCluster::Attached(cluster, run, FROM_COMMAND_LINE)),
+                Err(exit) => return exit,
+            }
+        }
+        Some((address, None)) => Some(ShownCluster::Configured(address)),
+        None => None,
+    };
     let stored = StoreOfCommand::open(global, OnStoreFailure::Pause);
     let (mut services, answers) = {
         let _runs_go_on_in = runtime.enter();
@@ -128,8 +142,6 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     services.kept = stored.kept();
     #[cfg(feature = "store")]
     let opened = wanted.opened;
-    #[cfg(feature = "nats")]
-    let cluster = wanted.cluster.or_else(super::cluster::configured);
     let ended = own.block_on(async {
         let warden = Watchdog::start(|code| screen::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
@@ -145,6 +157,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         let Size { width: cols, height: rows } = console.size();
         let mut state =
             AppState::new(crate::app::layout::Size { cols, rows }, settings, Vec::new());
+        #[cfg(feature = "nats")]
+        if let Some(ShownCluster::Attached(_, run, request)) = &cluster {
+            state.expect_opening(*request, run);
+        }
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let opening = DashboardConfig { state, theme, terminal };
         for problem in &stored.problems {
@@ -162,9 +178,8 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             opened.show(&mut services, FROM_COMMAND_LINE);
         }
         #[cfg(feature = "nats")]
-        if let Some((address, watched)) = cluster {
-            let watched = watched.map(|run| (run, FROM_COMMAND_LINE));
-            crate::shell::remote::connect(&services, address, watched);
+        if let Some(cluster) = cluster {
+            crate::shell::remote::show(&services, cluster);
         }
         #[cfg(debug_assertions)]
         provoke_failure(wanted.panic, &services);

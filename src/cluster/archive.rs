@@ -44,6 +44,15 @@ impl Cluster {
         self.put_object(&self.namespace().archive(run), &packed).await
     }
 
+    /// Whether the cluster has the log of this run, in the stream or in the archive.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn has_run(&self, run: &RunId) -> Result<bool, ReadError> {
+        let is_logged = self.last_entry(run).await?.is_some();
+        Ok(is_logged || self.has_object(&self.namespace().archive(run)).await)
+    }
+
     /// All events of a run so far, from the stream or from the archive; `None`: there is no such run,
     /// or it has no events yet.
     ///

@@ -1,6 +1,6 @@
 //! A runner: what it is started with, and what its tasks share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -67,8 +67,8 @@ pub struct Runner {
     pub(super) keeper: Arc<ClusterKeeper>,
     /// A number that no other process has.
     nonce: u64,
-    /// Ids of the runs that are played now.
-    pub(super) playing: Mutex<BTreeSet<RunId>>,
+    /// The runs that are played now, and whether each belongs to another owner and is only ended here.
+    pub(super) playing: Mutex<BTreeMap<RunId, bool>>,
     /// What was said of runs that it does not play: they are offered again and again.
     refused: Mutex<BTreeSet<(RunId, String)>>,
     /// A run has begun or ended here.
@@ -129,10 +129,23 @@ impl Runner {
     }
 
     pub(super) fn begins(&self, run: &RunId) -> bool {
-        let is_new =
-            self.playing.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone());
+        let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !playing.contains_key(run);
+        playing.entry(run.clone()).or_insert(false);
         self.slots_changed.notify_one();
         is_new
+    }
+
+    /// A run belongs to another owner: what is left of it here ends.
+    pub(super) fn loses(&self, run: &RunId) {
+        let mut playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        playing.insert(run.clone(), true);
+    }
+
+    /// Whether what is left of a run here ends.
+    pub(super) fn has_lost(&self, run: &RunId) -> bool {
+        let playing = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        playing.get(run).copied().unwrap_or(false)
     }
 
     pub(super) fn ends(&self, run: &RunId) {

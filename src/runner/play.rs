@@ -32,6 +32,9 @@ const REFUSED_FOR: Duration = Duration::from_secs(3);
 /// Time before a run whose log cannot be continued is offered again: another version may be able to.
 const BROKEN_FOR: Duration = Duration::from_secs(60);
 
+/// How long what is left of a run may take to end.
+const END: Duration = Duration::from_secs(10);
+
 /// What became of a run here.
 enum PlayEnd {
     /// It has ended, and its end is stored.
@@ -179,15 +182,25 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
             }
         }
         PlayEnd::Lost => {
+            runner.loses(run);
             // Paid calls end within their timeout, and their answers are left for the new owner.
             watched.leave_answers(cluster, run, handle.bus().stored_mark().next()).await;
-            handle.stop(StopReason::StoreFailed);
+            end_here(&handle).await;
             PlayEnd::Lost
         }
         other => {
-            handle.stop(StopReason::StoreFailed);
+            end_here(&handle).await;
             other
         }
+    }
+}
+
+/// Ends what is left of a run here: nothing of it is stored any more, and it may come back to this runner.
+async fn end_here(run: &RunHandle) {
+    run.stop(StopReason::StoreFailed);
+    run.send(Command::Cancel);
+    if tokio::time::timeout(END, run.wait_until_finished()).await.is_err() {
+        tracing::warn!(run = %run.id(), "what is left of the run has not ended in time");
     }
 }
 

@@ -13,6 +13,9 @@ use crate::cluster::runners::RunnerRow;
 /// How long one request for a run waits.
 const TAKE: Duration = Duration::from_secs(5);
 
+/// Time before a run that this runner has just lost is offered again.
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// How often a runner says that it is alive.
 const ALIVE: Duration = Duration::from_secs(8);
 
@@ -45,6 +48,8 @@ impl Runner {
                 _ = draining.changed() => break,
             };
             match item {
+                // Its owner has died too, and the run has not ended here yet: another runner may be quicker.
+                Ok(Some(item)) if self.has_lost(&item.run) => item.hand_back(AGAIN).await,
                 Ok(Some(item)) if !self.begins(&item.run) => {
                     // This process plays it: the item was given out again.
                     item.in_progress().await;

@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::core::{Runner, RunnerNews, now_ms};
-use crate::cluster::entry::LogPart;
+use super::course::row_after;
+use super::played_log::PlayedLog;
 use crate::cluster::rows::{ClusterRow, RunRows};
-use crate::event::{EventKind, RunId, Seq};
+use crate::event::RunId;
 
 /// Time between two rounds.
 const EVERY: Duration = Duration::from_secs(60);
@@ -50,25 +51,16 @@ impl Runner {
 
     /// Puts a run that has not ended back into the queue; completes the row of one that has.
     async fn requeue(&self, row: ClusterRow, run: &RunId) -> Result<(), String> {
-        let last = self.cluster.last_entry(run).await.map_err(|error| error.to_string())?;
-        let Some(last) = last else { return Ok(()) };
-        let reason = match &last.part {
-            LogPart::Events(group) => {
-                let last = group.next().0.saturating_sub(1);
-                let events = group.events(Seq(last)).map_err(|error| error.to_string())?;
-                events.last().and_then(|event| match &event.kind {
-                    EventKind::RunClosed(closed) => Some(closed.reason.to_string()),
-                    _ => None,
-                })
+        let entries = self.cluster.entries(run).await.map_err(|error| error.to_string())?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        match PlayedLog::new(entries) {
+            Ok(log) if log.reason().is_some() => {
+                RunRows(&self.cluster).put(&row_after(row, &log.events)).await
             }
-            _ => None,
-        };
-        match reason {
-            Some(reason) => {
-                let row = ClusterRow { status: "ended".to_owned(), reason: Some(reason), ..row };
-                RunRows(&self.cluster).put(&row).await
-            }
-            None => {
+            // A log that cannot be read is offered too: a runner says what is wrong with it.
+            Ok(_) | Err(_) => {
                 self.tell(RunnerNews::Trouble(format!("{run} was forgotten: it is queued again")));
                 self.cluster.enqueue(&row.pool, run).await
             }

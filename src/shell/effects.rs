@@ -22,7 +22,7 @@ use crate::app::effect::{Export, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
 use crate::base::private::TempFile;
 use crate::base::visible::visible_lines;
-use crate::bus::{Bus, LogReader};
+use crate::bus::LogReader;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::event::{BoundaryId, RunId};
 use crate::host::models::LiveModels;
@@ -52,12 +52,19 @@ pub enum EffectResult {
         request: RequestId,
         /// The run.
         run: RunId,
-        /// The copy of its log.
-        log: Bus,
+        /// How long ago its clock was zero.
+        age: Duration,
         /// Reader of its events, at the first one.
         facts: Box<LogReader>,
         /// What its session continues with; `None`: its pattern has no sessions.
         launch: Option<Box<LaunchRequest>>,
+    },
+    /// The clock of a watched run is another one from now on: a new owner continues with its own.
+    Clock {
+        /// The run.
+        run: RunId,
+        /// How long ago its clock was zero.
+        age: Duration,
     },
     /// Bytes for the terminal that are not part of a frame.
     Bytes(Vec<u8>),

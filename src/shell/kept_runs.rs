@@ -58,6 +58,7 @@ impl Services {
 
 #[cfg(feature = "store")]
 mod with_store {
+    use std::collections::HashSet;
     use std::time::Duration;
 
     use futures::StreamExt as _;
@@ -86,7 +87,12 @@ mod with_store {
             match self.kept.database().map(Database::runs) {
                 None if of_cluster == 0 && change.is_none() => return,
                 None => {}
-                Some(Ok(kept)) => rows.extend(kept),
+                Some(Ok(kept)) => {
+                    // A copy of a run of the cluster is listed as what it is here.
+                    let here: HashSet<&RunId> = kept.iter().map(|row| &row.id).collect();
+                    rows.retain(|row| !here.contains(&row.id));
+                    rows.extend(kept);
+                }
                 Some(Err(error)) => return self.store_failed(&error),
             }
             if of_cluster > 0 {

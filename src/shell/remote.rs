@@ -1,8 +1,9 @@
 //! Runs of a cluster in the dashboard: their list, and the copies of the logs that are watched. A copy is
 //! a log like that of a run of this program, so every pane works on it; commands go to the cluster.
 
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::effects::{EffectResult, Services};
 use crate::app::Msg;
@@ -11,16 +12,16 @@ use crate::app::msg::PartialText;
 use crate::app::request::RequestId;
 use crate::app::run::remote_run::{AwayTime, RemoteRun};
 use crate::bus::{Bus, LogLimits};
-use crate::cluster::Cluster;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::{LogFollower, LogNews};
 use crate::cluster::request::{POOL, RunRequest};
 use crate::cluster::rows::RunRows;
+use crate::cluster::{Cluster, ConnectError};
 use crate::event::id::millis;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::launch::LaunchRecord;
-use crate::event::{Command, Event, RunId, Seq};
+use crate::event::{Command, Elapsed, Event, RunId, Seq};
 use crate::host::machine;
 use crate::host::recorded::RecordedRun;
 use crate::scenario::catalogue::RequestedModel;
@@ -28,21 +29,38 @@ use crate::scenario::catalogue::RequestedModel;
 /// Memory of a log that is watched, as of a run of this program.
 const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 
+/// First and longest time before a server that did not answer is tried again.
+const RECONNECT: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(30);
+
 /// Least time between two updates of the list.
 const LIST_EVERY: Duration = Duration::from_millis(300);
 
-/// Connects to a cluster, watches a run of it, and follows the list of its runs.
-pub fn connect(services: &Services, address: ClusterAddress, watched: Option<(RunId, RequestId)>) {
+/// The cluster of a dashboard.
+pub enum ShownCluster {
+    /// That of the configuration: connected to while the dashboard is open.
+    Configured(ClusterAddress),
+    /// One that is connected, and a run of it to watch.
+    Attached(Cluster, RunId, RequestId),
+}
+
+/// Watches a run of a cluster, and follows the list of its runs.
+pub fn show(services: &Services, shown: ShownCluster) {
     let services = services.clone();
     services.runtime.clone().spawn(async move {
-        let cluster = match Cluster::connect(&address, "roundtable").await {
-            Ok(cluster) => cluster,
-            Err(error) => return services.failed("cluster", error.to_string()),
+        let cluster = match shown {
+            ShownCluster::Attached(cluster, run, request) => {
+                let _ = services.remote.cluster.set(cluster.clone());
+                services.attach(run, request);
+                cluster
+            }
+            ShownCluster::Configured(address) => match connect(&services, &address).await {
+                Some(cluster) => {
+                    let _ = services.remote.cluster.set(cluster.clone());
+                    cluster
+                }
+                None => return,
+            },
         };
-        let _ = services.remote.cluster.set(cluster.clone());
-        if let Some((run, request)) = watched {
-            services.attach(run, request);
-        }
         let mut changes = match RunRows(&cluster).follow().await {
             Ok(changes) => changes,
             Err(why) => return services.failed("cluster", why),
@@ -57,6 +75,33 @@ pub fn connect(services: &Services, address: ClusterAddress, watched: Option<(Ru
             services.list_kept();
         }
     });
+}
+
+/// Connects to a cluster, again and again while no server answers; `None`: it refuses this program.
+async fn connect(services: &Services, address: &ClusterAddress) -> Option<Cluster> {
+    let mut pause = RECONNECT.start;
+    loop {
+        match Cluster::connect(address, "roundtable").await {
+            Ok(cluster) => {
+                if pause > RECONNECT.start {
+                    let text = format!("the cluster is reached: {}", address.shown());
+                    services.send_msg(Msg::Notice(text));
+                }
+                return Some(cluster);
+            }
+            Err(error @ ConnectError::Unreachable { .. }) => {
+                if pause == RECONNECT.start {
+                    services.failed("cluster", error.to_string());
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(RECONNECT.end);
+            }
+            Err(error) => {
+                services.failed("cluster", error.to_string());
+                return None;
+            }
+        }
+    }
 }
 
 impl Services {
@@ -139,6 +184,8 @@ impl Services {
                 claims: 0,
                 stored_ms: 0,
                 missed: None,
+                zero: Arc::new(Mutex::new(Instant::now())),
+                is_taken_over: false,
             };
             if let Err(why) = attached.watch(&cluster, follower).await {
                 let text = format!("{run}: {why}");
@@ -185,6 +232,10 @@ struct AttachedRun {
     stored_ms: u64,
     /// The events since the connection was back, until all of them are here; none yet: an inner `None`.
     missed: Option<Option<AwayTime>>,
+    /// When the clock of the run was zero.
+    zero: Arc<Mutex<Instant>>,
+    /// Another runner continues the run: its clock counts from the next events on.
+    is_taken_over: bool,
 }
 
 impl AttachedRun {
@@ -242,6 +293,7 @@ impl AttachedRun {
                 self.remote.runner = claim.runner;
                 self.remote.epoch = entry.place;
                 self.remote.takeovers = self.claims - 1;
+                self.is_taken_over = self.claims > 1;
                 self.send_state();
             }
             LogPart::Events(group) => {
@@ -258,6 +310,12 @@ impl AttachedRun {
                 match &self.bus {
                     Some(bus) => {
                         bus.copy(&events);
+                        if let Some(last) = events.last().filter(|_| self.is_taken_over) {
+                            self.is_taken_over = false;
+                            let age = self.set_clock(last.at);
+                            let run = self.run.clone();
+                            self.services.answer(EffectResult::Clock { run, age });
+                        }
                         self.measure_lag();
                     }
                     None => first.extend(events),
@@ -271,11 +329,9 @@ impl AttachedRun {
     /// Shows the run, from its beginning to what is stored now.
     fn show(&mut self, cluster: &Cluster, first: &mut Vec<Arc<Event>>) {
         let Some(last) = first.last().filter(|_| self.bus.is_none()) else { return };
-        let since = Duration::from_millis(now_ms().saturating_sub(self.stored_ms));
-        // The clock of the server may be another one: a run is never shown as older than a minute more.
-        let age = last.at.duration() + since.min(Duration::from_secs(60));
+        let age = self.set_clock(last.at);
         let launch = next_launch(self.request, &self.run, first);
-        let bus = Bus::mirror(LIMITS, age);
+        let bus = Bus::mirror(LIMITS);
         let reader = bus.reader(Seq(0));
         bus.copy(first);
         first.clear();
@@ -285,16 +341,29 @@ impl AttachedRun {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(self.run.clone(), bus.clone());
-        self.bus = Some(bus.clone());
+        self.bus = Some(bus);
         self.services.answer(EffectResult::Attached {
             request: self.request,
             run: self.run.clone(),
-            log: bus,
+            age,
             facts: Box::new(reader),
             launch,
         });
         self.send_state();
-        follow_text(self.services.clone(), cluster.clone(), self.run.clone());
+        let zero = Arc::clone(&self.zero);
+        follow_text(self.services.clone(), cluster.clone(), self.run.clone(), zero);
+    }
+
+    /// Sets the clock of the run by its last event, which was stored just now or some time ago; returns how
+    /// long ago it was zero. The clock of the server may be another one: a run is never shown as older
+    /// than a minute more.
+    fn set_clock(&self, last: Elapsed) -> Duration {
+        let since = Duration::from_millis(now_ms().saturating_sub(self.stored_ms));
+        let age = last.duration() + since.min(Duration::from_secs(60));
+        let now = Instant::now();
+        let zero = now.checked_sub(age).unwrap_or(now);
+        *self.zero.lock().unwrap_or_else(PoisonError::into_inner) = zero;
+        age
     }
 
     /// Everything that came while the connection was lost is here.
@@ -329,7 +398,7 @@ impl AttachedRun {
 }
 
 /// Shows the text that is received in a run.
-fn follow_text(services: Services, cluster: Cluster, run: RunId) {
+fn follow_text(services: Services, cluster: Cluster, run: RunId, zero: Arc<Mutex<Instant>>) {
     services.runtime.clone().spawn(async move {
         let mut texts = match cluster.spoken(&run).await {
             Ok(texts) => texts,
@@ -337,8 +406,8 @@ fn follow_text(services: Services, cluster: Cluster, run: RunId) {
         };
         let mut pieces = 0;
         while let Some(spoken) = texts.next().await {
-            let Some(bus) = services.remote.log(&run) else { return };
-            let now = bus.now();
+            let zero = *zero.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Elapsed::from_duration(zero.elapsed());
             pieces += 1;
             let text = spoken.text.map(|text| PartialText {
                 text,

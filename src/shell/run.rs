@@ -298,8 +298,12 @@ impl<C: Console> DashboardLoop<C> {
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
             }
-            EffectResult::Attached { request, run, log, facts, launch } => {
-                let zero = self.now().saturating_sub(log.now().duration());
+            EffectResult::Clock { run, age } => {
+                let zero = self.now().saturating_sub(age);
+                self.update(Msg::Clock { run, zero });
+            }
+            EffectResult::Attached { request, run, age, facts, launch } => {
+                let zero = self.now().saturating_sub(age);
                 self.feed.follow(run.clone(), *facts);
                 self.update(Msg::Started { request, run, zero, launch });
             }

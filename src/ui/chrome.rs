@@ -98,7 +98,8 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
         let text = format!("comparing {left} with {right}");
         return (text, String::new(), StyleRole::Dim);
     }
-    let starting = state.starting.last().map(|starting| format!("starting {}", starting.title));
+    let starting =
+        state.starting.last().map(|starting| format!("{} {}", starting.doing, starting.title));
     (starting.unwrap_or_default(), String::new(), StyleRole::Dim)
 }
 

@@ -5,6 +5,7 @@ use std::thread;
 
 use serde_json::Value;
 
+use crate::support::binary::Home;
 use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts, count, surplus};
 use crate::support::runners::{LIVE, RunnerTeam, check_log, lines_of, local};
 
@@ -99,8 +100,7 @@ fn a_runner_is_killed_at_each_event() {
 }
 
 fn local_log(scenario: &str) -> String {
-    let home = crate::support::binary::Home::new();
-    home.run(&["run", scenario, "--instant", "--no-store", "--format", "jsonl"]).out
+    Home::new().run(&["run", scenario, "--instant", "--no-store", "--format", "jsonl"]).out
 }
 
 /// `cargo test --test program -- --ignored killed_at_each_request`: five minutes.
@@ -108,7 +108,9 @@ fn local_log(scenario: &str) -> String {
 #[ignore = "five minutes; cluster::no_stored_answer_is_asked_for_again is its sample"]
 fn a_runner_is_killed_at_each_request() {
     for scenario in ["checkout-launch", "support-swarm", "front-desk"] {
-        let needed = ModelAttempts::of(&lines_of(&local_log(scenario))).len();
+        let endpoint = CountingEndpoint::of(scenario);
+        endpoint.run(&Home::new(), &["run", scenario, "--live", "--no-store", "--format", "json"]);
+        let needed = endpoint.prompts().len();
         let total = std::sync::Mutex::new(Paid::default());
         at_each(1..2 * needed + 1, |team, place| {
             let paid = kill_at_request(team, scenario, place.div_ceil(2), place % 2 == 0);

@@ -65,6 +65,11 @@ impl RunData {
         self.zero
     }
 
+    /// The run's own clock was zero then.
+    pub(in crate::app) fn set_zero(&mut self, zero: Duration) {
+        self.zero = zero;
+    }
+
     /// The run's events so far; only the last ones are in memory.
     pub fn log(&self) -> &EventWindow {
         &self.log

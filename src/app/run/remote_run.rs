@@ -45,13 +45,12 @@ impl RemoteRun {
         self.away.push(away);
     }
 
-    /// In a few words, for the header.
-    pub fn in_words(&self) -> String {
-        let mut text = format!("on {} #{}", self.runner, self.epoch);
-        if self.takeovers > 0 {
-            text.push_str(&format!(", taken over {}x", self.takeovers));
+    /// How it owns the run, in a few words: its epoch, and how often it was taken over.
+    pub fn ownership(&self) -> String {
+        match self.takeovers {
+            0 => format!("#{}", self.epoch),
+            times => format!("#{}, taken over {times}x", self.epoch),
         }
-        text
     }
 
     /// What is wrong, if anything is.
@@ -72,10 +71,10 @@ mod tests {
     fn a_late_log_and_a_lost_link_are_said() {
         let run =
             RemoteRun { runner: "a-1".into(), epoch: 7, is_reached: true, ..Default::default() };
-        assert_eq!(run.in_words(), "on a-1 #7");
+        assert_eq!(run.ownership(), "#7");
         assert_eq!(run.trouble(), None);
         let taken = RemoteRun { takeovers: 2, lag_ms: 2_400, ..run.clone() };
-        assert_eq!(taken.in_words(), "on a-1 #7, taken over 2x");
+        assert_eq!(taken.ownership(), "#7, taken over 2x");
         assert_eq!(taken.trouble().as_deref(), Some("the log of the run is slow: 2s late"));
         let lost = RemoteRun { is_reached: false, ..run };
         assert!(lost.trouble().expect("said").contains("not reached"));

@@ -35,10 +35,30 @@ pub fn attached(args: &AttachArgs) -> Result<(ClusterAddress, Option<RunId>), Ex
     address(args.on.on.as_deref()).map(|address| (address, Some(run)))
 }
 
+/// Connects to the cluster that has a run; on an error the message has been printed.
+pub async fn reach_run(address: &ClusterAddress, run: &RunId) -> Result<Cluster, Exit> {
+    let cluster = connect_to(address).await?;
+    match cluster.has_run(run).await {
+        Ok(true) => Ok(cluster),
+        Ok(false) => {
+            let text = format!(
+                "{run} is not a run of this cluster; `roundtable runs --on {}` lists them",
+                cluster.servers()
+            );
+            print_message(&text);
+            Err(Exit::Usage)
+        }
+        Err(error) => Err(trouble(&error.to_string())),
+    }
+}
+
 /// Connects to a cluster; on an error the message has been printed.
 pub(super) async fn connect(url: Option<&str>) -> Result<Cluster, Exit> {
-    let address = address(url)?;
-    Cluster::connect(&address, "roundtable").await.map_err(|error| {
+    connect_to(&address(url)?).await
+}
+
+async fn connect_to(address: &ClusterAddress) -> Result<Cluster, Exit> {
+    Cluster::connect(address, "roundtable").await.map_err(|error| {
         print_message(&visible(&error.to_string()));
         match error {
             ConnectError::Unreachable { .. } => Exit::Unreachable,

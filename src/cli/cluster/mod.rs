@@ -15,7 +15,7 @@ use crate::cli::args::{ClusterAction, ClusterArgs};
 use crate::cli::exit::Exit;
 use crate::cli::stream_style::StreamStyle;
 
-pub use connect::{attached, configured};
+pub use connect::{attached, configured, reach_run};
 pub use hand_over::run_remote;
 pub use list::list_runs;
 pub use runner::runner;

@@ -25,6 +25,8 @@ use crate::ui::sign::StateSign;
 use crate::ui::text::{Pen, columns, elide, elide_middle, paint};
 use crate::ui::theme::StyleRole;
 
+/// Most columns of the name of a runner.
+const MOST_RUNNER: usize = 20;
 /// Minimum width of the model's name.
 const LEAST_MODEL: usize = 24;
 /// Fewest columns in which the beginning of a cause says something.
@@ -71,7 +73,9 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         pieces.push(piece(2, format!("kept, {}", age(kept.age_ms(cx.now))), dim, 3));
     }
     if let Some(remote) = page.remote.as_deref() {
-        pieces.push(piece(3, remote.in_words(), dim, 3));
+        let runner = elide_middle(&remote.runner, MOST_RUNNER, cx.glyphs);
+        pieces.push(piece(2, format!("on {runner}"), dim, 2));
+        pieces.push(piece(3, remote.ownership(), dim, 3));
     }
     let progress = page.progress();
     if let Some(far) = progress.text {
