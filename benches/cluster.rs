@@ -21,8 +21,8 @@ use roundtable::bench::{
 };
 use roundtable::{Engine, EngineSettings, Launch, LogLimits, Scenario, ScenarioOrigin, load};
 
-const SCENARIO: &str = "checkout-launch";
-const TEXT: &str = include_str!("../scenarios/checkout-launch.toml");
+const SCENARIO: &str = "checkout-unanimous";
+const TEXT: &str = include_str!("../scenarios/checkout-unanimous.toml");
 
 /// Runs of one measurement.
 const RUNS: usize = 400;
@@ -67,7 +67,7 @@ fn remote_runs(home: &Path, url: &str) -> Duration {
 }
 
 fn scenario() -> Arc<Scenario> {
-    let origin = ScenarioOrigin::Shipped("scenarios/checkout-launch.toml");
+    let origin = ScenarioOrigin::Shipped("scenarios/checkout-unanimous.toml");
     Arc::new(load(TEXT, origin, &[]).expect("a good scenario"))
 }
 

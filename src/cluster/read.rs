@@ -14,7 +14,7 @@ use crate::event::RunId;
 use crate::store::{EventGroup, ReadError};
 
 /// Messages in one answer, and bytes.
-const BATCH: u32 = 256;
+const BATCH: u32 = 4_096;
 const BATCH_BYTES: u32 = 8 << 20;
 
 /// How long the next message of an answer may take.

@@ -8,11 +8,18 @@ use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use super::connection::{Cluster, plain};
+use super::entry::header;
 use super::names::RUNS;
 use super::request::RunRequest;
 use crate::base::day::Day;
 use crate::event::RunId;
 use crate::event::run_row::{RunRow, RunStatus};
+
+/// Stream of the list of runs.
+const RUNS_STREAM: &str = "KV_RT_RUNS";
+
+/// Header of a key that was removed.
+const KV_OPERATION: &str = "KV-Operation";
 
 /// A run of the cluster, as its list has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -126,14 +133,21 @@ impl RowFollower {
     }
 }
 
+/// The run of a key of the list: its last part.
+fn run_of_key(key: &str) -> Option<&str> {
+    key.rsplit('.').next()
+}
+
+/// The row of a run. The key says which run it is, whatever the row says.
+fn row(run: &str, bytes: &[u8]) -> Option<ClusterRow> {
+    let row: ClusterRow = serde_json::from_slice(bytes).ok()?;
+    Some(ClusterRow { run: run.to_owned(), ..row })
+}
+
 fn change(prefix: &str, entry: &async_nats::jetstream::kv::Entry) -> Option<RowChange> {
-    let run = entry.key.strip_prefix(prefix)?.rsplit('.').next()?;
+    let run = run_of_key(entry.key.strip_prefix(prefix)?)?;
     match entry.operation {
-        Operation::Put => {
-            let row: ClusterRow = serde_json::from_slice(&entry.value).ok()?;
-            // The key says which run it is.
-            Some(RowChange::Row(Box::new(ClusterRow { run: run.to_owned(), ..row })))
-        }
+        Operation::Put => row(run, &entry.value).map(|row| RowChange::Row(Box::new(row))),
         Operation::Delete | Operation::Purge => Some(RowChange::Gone(RunId::new(run))),
     }
 }
@@ -164,34 +178,33 @@ impl RunRows<'_> {
         Ok(())
     }
 
-    /// The rows of all runs, the newest first.
+    /// The rows of all runs, the newest first. Read in large answers: a watcher takes each row one by one,
+    /// which is slower.
     ///
     /// # Errors
     /// The server does not answer, in one sentence.
     pub async fn all(&self) -> Result<Vec<ClusterRow>, String> {
-        let (mut rows, mut follower) = (BTreeMap::new(), self.follow().await?);
-        let mut left = self.count().await?;
-        while left > 0 {
-            let Some(entry) = follower.watch.next().await else { break };
-            let Ok(entry) = entry else { break };
-            left = entry.delta;
-            match change(&follower.prefix, &entry) {
-                Some(RowChange::Row(row)) => drop(rows.insert(row.run.clone(), *row)),
-                Some(RowChange::Gone(run)) => drop(rows.remove(run.as_str())),
-                None => {}
+        let subject = format!("$KV.{RUNS}.{}", self.0.namespace().keys());
+        let (mut rows, mut from) = (BTreeMap::new(), 0);
+        loop {
+            let found = self.0.messages(RUNS_STREAM, &subject, from).await;
+            let found = found.map_err(|error| error.to_string())?;
+            let Some(last) = found.last() else { break };
+            from = last.place + 1;
+            for raw in found {
+                // A later message of a key is its present row.
+                let Some(run) = header(&raw.headers, "Nats-Subject").and_then(run_of_key) else {
+                    continue;
+                };
+                match row(run, &raw.payload).filter(|_| raw.headers.get(KV_OPERATION).is_none()) {
+                    Some(row) => drop(rows.insert(row.run.clone(), row)),
+                    None => drop(rows.remove(run)),
+                }
             }
         }
         let mut rows: Vec<ClusterRow> = rows.into_values().collect();
         rows.sort_by(|a, b| (b.started_ms, &b.run).cmp(&(a.started_ms, &a.run)));
         Ok(rows)
-    }
-
-    async fn count(&self) -> Result<u64, String> {
-        let store = self.store().await?;
-        let info =
-            store.stream.info_with_subjects(format!("$KV.{RUNS}.{}", self.0.namespace().keys()));
-        let mut info = info.await.map_err(|error| plain(&error))?;
-        Ok(u64::from(info.next().await.is_some()))
     }
 
     /// The rows of all runs, then each change.

@@ -74,7 +74,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     }
     if let Some(remote) = page.remote.as_deref() {
         let runner = elide_middle(&remote.runner, MOST_RUNNER, cx.glyphs);
-        pieces.push(piece(2, format!("on {runner}"), dim, 2));
+        pieces.push(piece(2, format!("on {runner}"), dim, 3));
         pieces.push(piece(3, remote.ownership(), dim, 3));
     }
     let progress = page.progress();
