@@ -11,6 +11,7 @@
 //! Next to the log, not in it, each open span may have a *live slot*: the text received so far.
 //! Events are recorded; live text is only for display and is dropped with its span.
 
+mod append;
 mod late;
 mod live;
 mod live_slots;
@@ -34,6 +35,8 @@ use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::clock::Clock;
 use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
 
+#[cfg(feature = "store")]
+pub(crate) use self::append::publish_unless_ended;
 pub use self::late::LateAnswers;
 pub(crate) use self::late::late_answer;
 pub use self::live::LiveSlot;
@@ -97,6 +100,9 @@ struct Tail {
     waiting: Vec<(u64, Waker)>,
     readers: u64,
     closed: bool,
+    /// Whether the end of the run is there.
+    #[cfg_attr(not(feature = "store"), allow(dead_code, reason = "only a store asks"))]
+    has_end: bool,
 }
 
 impl Tail {
@@ -221,6 +227,7 @@ impl Bus {
                 waiting: Vec::new(),
                 readers: 0,
                 closed: false,
+                has_end: false,
             }),
             held: HeldBytes::new(),
             spans: AtomicU32::new(next_span),
@@ -287,43 +294,6 @@ impl Bus {
     /// The recording that this log continues, with what was executed of it.
     pub(crate) fn replay(&self) -> Option<&Replay> {
         self.0.replay.as_ref()
-    }
-
-    /// Appends an event.
-    fn append(&self, span: SpanId, kind: EventKind) -> Seq {
-        let mut fact = Arc::new(Event { seq: Seq(0), at: Elapsed(0), span, kind });
-        self.push(|seq| {
-            if let Some(fact) = Arc::get_mut(&mut fact) {
-                fact.seq = seq;
-                fact.at = self.now();
-            }
-            fact
-        })
-    }
-
-    /// Appends the event that is made for the next sequence number. Number and time are assigned
-    /// inside the lock, so both only grow along the log.
-    fn push(&self, make: impl FnOnce(Seq) -> Arc<Event>) -> Seq {
-        let mut tail = lock(&self.0.tail);
-        let seq = Seq(tail.len);
-        let fact = make(seq);
-        let weight = fact.kind.weight();
-        tail.ensure_slot(&self.0.held);
-        if let Some(place) = tail.segments.back().and_then(|last| last.events.get(tail.last_len)) {
-            let _ = place.set(fact);
-        }
-        tail.last_len += 1;
-        tail.last_weight += weight as u64;
-        tail.weight += weight as u64;
-        tail.len += 1;
-        let gone = if tail.last_len == 1 { tail.trim() } else { Vec::new() };
-        let waiting = std::mem::take(&mut tail.waiting);
-        drop(tail);
-        for (_, waker) in waiting {
-            waker.wake();
-        }
-        drop(gone);
-        seq
     }
 
     /// Marks the end of the log: readers that have read everything get 0 instead of waiting.

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
-use crate::bus::{LogReader, StoredMark};
+use crate::bus::{LogReader, StoredMark, publish_unless_ended};
 use crate::engine::{RunHandle, RunKeeper};
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, ModelLabel, RunStarted};
@@ -233,7 +233,7 @@ impl CourseOfRun<'_> {
     }
 
     fn warn(&self, text: String) {
-        self.run.bus().publish(SpanId::RUN, EventKind::Warning { text });
+        publish_unless_ended(self.run.bus(), SpanId::RUN, EventKind::Warning { text });
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands that people on other machines send to a run. Each is in the log before it takes effect
 //! (`command.taken`), so that a new owner gives the run each command once.
 
+use crate::bus::publish_unless_ended;
 use crate::cluster::Cluster;
 use crate::engine::RunHandle;
 use crate::event::kind::Initiator;
@@ -22,8 +23,9 @@ pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: 
             let command = sent.command.sent_by(Initiator::Remote);
             let (by, place) = (sent.by, sent.place);
             let taken = EventKind::CommandTaken { command: Box::new(command.clone()), by, place };
-            run.bus().publish(SpanId::RUN, taken);
-            run.send(command);
+            if publish_unless_ended(run.bus(), SpanId::RUN, taken) {
+                run.send(command);
+            }
         }
     }
 }
