@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::cluster::Cluster;
+use super::core::{Runner, RunnerNews};
+use crate::bus::publish_unless_ended;
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::event::id::millis;
@@ -23,20 +24,20 @@ const PAUSE_AFTER: Duration = Duration::from_secs(15);
 
 /// The course of a run.
 pub(super) struct RemoteCourse<'a> {
-    pub cluster: &'a Cluster,
+    runner: &'a Runner,
     pub run: &'a RunHandle,
     pub row: ClusterRow,
     world: World,
     written: Option<Instant>,
-    /// When the write that fails now failed first.
-    failing: Option<Instant>,
+    /// Since when something waits to be stored.
+    waiting: Instant,
     is_paused: bool,
 }
 
 impl<'a> RemoteCourse<'a> {
-    pub fn new(cluster: &'a Cluster, run: &'a RunHandle, row: ClusterRow) -> Self {
-        let world = World::new();
-        Self { cluster, run, row, world, written: None, failing: None, is_paused: false }
+    pub fn new(runner: &'a Runner, run: &'a RunHandle, row: ClusterRow) -> Self {
+        let (world, waiting) = (World::new(), Instant::now());
+        Self { runner, run, row, world, written: None, waiting, is_paused: false }
     }
 
     /// The stop reason, if the run has ended.
@@ -49,7 +50,7 @@ impl<'a> RemoteCourse<'a> {
         self.written = Some(Instant::now());
         fill(&mut self.row, &self.world);
         let row = self.row.clone();
-        if let Err(why) = RunRows(self.cluster).put(&row).await {
+        if let Err(why) = RunRows(&self.runner.cluster).put(&row).await {
             tracing::debug!(run = row.run, "the row of the run was not written: {why}");
         }
     }
@@ -76,6 +77,9 @@ fn fill(row: &mut ClusterRow, world: &World) {
 
 impl RecordListener for RemoteCourse<'_> {
     fn events(&mut self, events: &[Arc<Event>]) {
+        if self.run.bus().stored_mark().next().0 >= self.row.events {
+            self.waiting = Instant::now();
+        }
         for event in events {
             self.world.apply(event);
             self.row.events = event.seq.0 + 1;
@@ -86,6 +90,7 @@ impl RecordListener for RemoteCourse<'_> {
     }
 
     async fn stored(&mut self) {
+        self.waiting = Instant::now();
         let is_due = self.written.is_none_or(|written| written.elapsed() >= ROW_EVERY);
         if is_due && self.world.progress.closed.is_none() {
             self.write_row().await;
@@ -93,18 +98,21 @@ impl RecordListener for RemoteCourse<'_> {
     }
 
     fn failed(&mut self, why: &str) -> bool {
-        let since = *self.failing.get_or_insert_with(Instant::now);
-        if !self.is_paused && since.elapsed() >= PAUSE_AFTER {
+        if !self.is_paused && self.waiting.elapsed() >= PAUSE_AFTER {
             self.is_paused = true;
             let text = format!("paused, because the run cannot be stored: {why}");
-            self.run.bus().publish(SpanId::RUN, EventKind::Warning { text });
+            let warning = EventKind::Warning { text: text.clone() };
+            let text = match publish_unless_ended(self.run.bus(), SpanId::RUN, warning) {
+                true => text,
+                false => format!("its end cannot be stored yet: {why}"),
+            };
+            self.runner.tell(RunnerNews::Trouble(format!("{}: {text}", self.run.id())));
             self.run.send(Command::Pause { by: Initiator::Store });
         }
         true
     }
 
     fn recovered(&mut self) {
-        self.failing = None;
         if std::mem::take(&mut self.is_paused) {
             self.run.send(Command::Resume { by: Initiator::Store });
         }

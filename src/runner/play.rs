@@ -159,7 +159,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         )),
     ]);
     let row = row_of(&log, &runner.settings.name);
-    let mut course = RemoteCourse::new(cluster, &handle, row);
+    let mut course = RemoteCourse::new(runner, &handle, row);
     let end = {
         let mark = handle.bus().stored_mark();
         let recorded = record(&stored, run, started.reader, started.stored, &mark, &mut course);
