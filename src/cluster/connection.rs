@@ -21,7 +21,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long an answer of a server may take. A busy or replicated server stalls for several seconds,
 /// and a log that is slow is not a run that failed.
-const ANSWER: Duration = Duration::from_secs(20);
+const ANSWER: Duration = Duration::from_secs(15);
 
 /// Time between two signs of life of the server. A connection that drops everything, as after a sleep of the
 /// machine, is noticed after the second one that stays away.
@@ -144,6 +144,9 @@ impl Cluster {
         let servers = address.shown();
         let client = options.connect(address.servers.clone()).await.map_err(|error| {
             let (at, why) = (servers.clone(), plain(&error));
+            if let Some(why) = tls_error(&error) {
+                return ConnectError::Tls { at, why };
+            }
             match error.kind() {
                 ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                     ConnectError::Login { at, login: address.login.kind() }
@@ -258,6 +261,24 @@ async fn options(address: &ClusterAddress) -> Result<ConnectOptions, ConnectErro
         Some((cert, key)) => options.add_client_certificate(cert.clone(), key.clone()),
         None => options,
     })
+}
+
+/// What is wrong with a TLS connection, if that is why there is none: the client reports it as an error of
+/// input and output.
+fn tls_error(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
+        let found = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        match found.or_else(|| error.downcast_ref::<rustls::Error>()) {
+            Some(rustls::Error::InvalidMessage(_)) => {
+                return Some("the server does not speak TLS".to_owned());
+            }
+            Some(error) => return Some(error.to_string()),
+            None => cause = error.source(),
+        }
+    }
+    None
 }
 
 /// An error with its causes, in one line.
