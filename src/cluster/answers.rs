@@ -3,11 +3,12 @@
 
 use async_nats::HeaderMap;
 use futures::StreamExt as _;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::connection::Cluster;
 use super::names::LATE;
 use super::publish::Published;
+use super::read::{BEHIND, BEHIND_FOR, last_message};
 use crate::event::kind::Reply;
 use crate::event::{RunId, SpanId};
 
@@ -40,14 +41,21 @@ impl Cluster {
                 // It may have come at the last moment.
                 return self.late_answer(run, attempt).await;
             }
-            self.flush().await;
+            // It is seen before it is stored.
+            let stored_by = Instant::now() + BEHIND_FOR;
+            while Instant::now() < stored_by {
+                if let Some(reply) = self.late_answer(run, attempt).await {
+                    return Some(reply);
+                }
+                sleep(BEHIND).await;
+            }
         }
     }
 
     /// The answer that a former owner of the run has left for an attempt.
     pub async fn late_answer(&self, run: &RunId, attempt: SpanId) -> Option<Reply> {
         let subject = self.namespace().late(run, attempt);
-        let found = self.messages(LATE, &subject, 0).await.ok()?;
-        serde_json::from_slice(&found.first()?.payload).ok()
+        let found = last_message(self, LATE, &subject).await.ok()??;
+        serde_json::from_slice(&found.payload).ok()
     }
 }

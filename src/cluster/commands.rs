@@ -1,16 +1,23 @@
 //! Commands to a run, stored in order, so that a command sent while no runner owns the run reaches its next
 //! owner, once.
 
+use std::time::Duration;
+
 use async_nats::{HeaderMap, Subscriber};
 use futures::StreamExt as _;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::connection::{Cluster, Link, plain};
 use super::entry::header;
 use super::names::COMMANDS;
 use super::publish::Published;
+use super::read::BEHIND;
 use crate::event::{Command, RunId};
 use crate::store::ReadError;
+
+/// The longest wait for a command that was seen to be stored.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Who sent a command.
 const BY: &str = "RT-By";
@@ -76,6 +83,8 @@ pub struct CommandFollower {
 impl CommandFollower {
     /// Waits for commands. What cannot be read is left out: it may come from a newer program.
     pub async fn next(&mut self) -> Vec<SentCommand> {
+        // A command is seen before it is stored, and a server may be behind the leader of the stream.
+        let mut wait = BEHIND;
         loop {
             match self.cluster.messages(COMMANDS, &self.subject, self.after + 1).await {
                 Ok(found) if !found.is_empty() => {
@@ -96,16 +105,15 @@ impl CommandFollower {
                 Err(error) => tracing::debug!("commands cannot be read now: {error}"),
             }
             tokio::select! {
-                message = self.live.next() => {
-                    if message.is_none() {
-                        return std::future::pending().await;
-                    }
-                }
-                changed = self.link.changed() => {
-                    if changed.is_err() {
-                        return std::future::pending().await;
-                    }
-                }
+                () = sleep(wait), if wait < LONGEST_WAIT => wait *= 2,
+                message = self.live.next() => match message {
+                    Some(_) => wait = BEHIND,
+                    None => return std::future::pending().await,
+                },
+                changed = self.link.changed() => match changed {
+                    Ok(()) => wait = BEHIND,
+                    Err(_) => return std::future::pending().await,
+                },
             }
         }
     }

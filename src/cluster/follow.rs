@@ -3,15 +3,21 @@
 //! follower has no gaps.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use async_nats::{Message, Subscriber};
 use futures::StreamExt as _;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::connection::{Cluster, Link, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
+use super::read::{BEHIND, last_place};
 use crate::event::{EventKind, RunId, Seq};
 use crate::store::ReadError;
+
+/// Time before servers that do not answer are asked again.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// What a follower learns.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +45,8 @@ pub struct LogFollower {
     next: Seq,
     /// Whether the stream has to be read before live messages can be used.
     behind: bool,
+    /// Whether the servers are reached and cannot answer.
+    stalled: bool,
     /// Why nothing follows what was read so far.
     failed: Option<ReadError>,
     ended: bool,
@@ -64,6 +72,7 @@ impl Cluster {
             place,
             next,
             behind: true,
+            stalled: false,
             failed: None,
             ended: false,
         }
@@ -114,13 +123,40 @@ impl LogFollower {
             Err(ReadError::Unreadable(_)) if !self.link.borrow().is_up => {
                 return self.wait_for_link().await;
             }
+            // It was readable before: the servers elect a leader, or too few of them run.
+            Err(ReadError::Unreadable(_)) if self.place > 0 => {
+                self.stall().await;
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         if entries.is_empty() {
-            self.behind = false;
-            self.waiting.push_back(LogNews::UpToDate);
+            // Any server may have answered. The leader knows whether that was all.
+            match last_place(&self.cluster, &self.run).await {
+                Ok(end) if end <= self.place => {
+                    self.behind = false;
+                    self.waiting.push_back(LogNews::UpToDate);
+                }
+                Ok(_) => sleep(BEHIND).await,
+                Err(_) => {
+                    self.stall().await;
+                    return Ok(());
+                }
+            }
+        }
+        if std::mem::take(&mut self.stalled) {
+            self.waiting.push_back(LogNews::LinkBack);
         }
         entries.into_iter().try_for_each(|entry| self.take(entry))
+    }
+
+    /// The servers cannot answer now.
+    async fn stall(&mut self) {
+        if std::mem::replace(&mut self.stalled, true) {
+            sleep(AGAIN).await;
+        } else {
+            self.waiting.push_back(LogNews::LinkLost);
+        }
     }
 
     /// Waits for a live message, or for the connection.
@@ -180,8 +216,14 @@ impl LogFollower {
         let stored_ms = header(&headers, "Nats-Time-Stamp").map_or(0, unix_ms);
         let raw = RawEntry { place, stored_ms, headers, payload: message.payload.to_vec() };
         let entry = raw.read().map_err(|why| ReadError::Damaged { at: place, why })?;
-        let entry = self.cluster.fetched(entry).await?;
-        self.take(entry)
+        match self.cluster.fetched(entry).await {
+            Ok(entry) => self.take(entry),
+            Err(ReadError::Unreadable(_)) => {
+                self.behind = true;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn take(&mut self, entry: LogEntry) -> Result<(), ReadError> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
@@ -19,6 +19,14 @@ const BATCH_BYTES: u32 = 8 << 20;
 
 /// How long the next message of an answer may take.
 const NEXT: Duration = Duration::from_secs(20);
+
+/// How long the leader of a stream may take to answer. While there is none, the request is lost, so it is
+/// sent again soon.
+const LEADER: Duration = Duration::from_secs(4);
+
+/// Time before a copy of a stream that is behind its leader is read again, and how long that is done.
+pub(super) const BEHIND: Duration = Duration::from_millis(20);
+pub(super) const BEHIND_FOR: Duration = Duration::from_secs(10);
 
 impl Cluster {
     /// The messages of a subject from this number on: as many as one answer has, in their order; none:
@@ -95,19 +103,28 @@ impl Cluster {
         Ok(entries)
     }
 
-    /// The whole log of a run.
+    /// The whole log of a run, up to what the leader of the stream has now: any of its servers may
+    /// answer, and one that has not yet stored the end must not hide it.
     ///
     /// # Errors
     /// As [`some_entries`](Self::some_entries).
     pub async fn entries(&self, run: &RunId) -> Result<Vec<LogEntry>, ReadError> {
+        let end = last_place(self, run).await?;
+        let until = Instant::now() + BEHIND_FOR;
         let mut entries: Vec<LogEntry> = Vec::new();
         loop {
-            let from = entries.last().map_or(0, |last| last.place + 1);
-            let more = self.some_entries(run, from).await?;
-            if more.is_empty() {
+            let place = entries.last().map_or(0, |last| last.place);
+            let more = self.some_entries(run, place + 1).await?;
+            if !more.is_empty() {
+                entries.extend(more);
+            } else if place >= end {
                 return Ok(entries);
+            } else if Instant::now() < until {
+                sleep(BEHIND).await;
+            } else {
+                let why = "a server is behind the leader of the logs".to_owned();
+                return Err(ReadError::Unreadable(why));
             }
-            entries.extend(more);
         }
     }
 
@@ -116,21 +133,8 @@ impl Cluster {
     /// # Errors
     /// As [`some_entries`](Self::some_entries).
     pub async fn last_entry(&self, run: &RunId) -> Result<Option<LogEntry>, ReadError> {
-        use async_nats::jetstream::stream::RawMessageErrorKind;
-        let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(plain(error));
-        let stream =
-            self.context().get_stream_no_info(LOGS).await.map_err(|error| unreadable(&error))?;
-        let last = stream.get_last_raw_message_by_subject(&self.namespace().log(run)).await;
-        let message = match last {
-            Ok(message) => message,
-            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(None),
-            Err(error) => return Err(unreadable(&error)),
-        };
-        let raw = RawEntry {
-            place: message.sequence,
-            stored_ms: u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap_or(0),
-            headers: message.headers,
-            payload: message.payload.to_vec(),
+        let Some(raw) = last_message(self, LOGS, &self.namespace().log(run)).await? else {
+            return Ok(None);
         };
         let at = raw.place;
         let entry = raw.read().map_err(|why| ReadError::Damaged { at, why })?;
@@ -147,4 +151,43 @@ impl Cluster {
         let part = LogPart::Events(EventGroup::stored(*first, *count, lines));
         Ok(LogEntry { part, ..entry })
     }
+}
+
+/// Number of the last message of the log of a run, from the leader of the stream; 0: there is none.
+///
+/// # Errors
+/// The server does not answer, or there is no such stream.
+pub(super) async fn last_place(cluster: &Cluster, run: &RunId) -> Result<u64, ReadError> {
+    let last = last_message(cluster, LOGS, &cluster.namespace().log(run)).await?;
+    Ok(last.map_or(0, |last| last.place))
+}
+
+/// The last message of a subject, from the leader of its stream; `None`: there is none.
+///
+/// # Errors
+/// The server does not answer, or there is no such stream.
+pub(super) async fn last_message(
+    cluster: &Cluster,
+    stream: &str,
+    subject: &str,
+) -> Result<Option<RawEntry>, ReadError> {
+    use async_nats::jetstream::stream::RawMessageErrorKind;
+    let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(plain(error));
+    let stream = cluster.context().get_stream_no_info(stream).await;
+    let stream = stream.map_err(|error| unreadable(&error))?;
+    let last = timeout(LEADER, stream.get_last_raw_message_by_subject(subject)).await;
+    let last = last.map_err(|_| {
+        ReadError::Unreadable("the leader of the stream does not answer".to_owned())
+    })?;
+    let message = match last {
+        Ok(message) => message,
+        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(None),
+        Err(error) => return Err(unreadable(&error)),
+    };
+    Ok(Some(RawEntry {
+        place: message.sequence,
+        stored_ms: u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap_or(0),
+        headers: message.headers,
+        payload: message.payload.to_vec(),
+    }))
 }
