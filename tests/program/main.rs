@@ -1,8 +1,13 @@
 //! The real binary, headless and over sockets of this machine.
 
 mod cluster;
+#[cfg(target_os = "linux")]
+mod cluster_clocks;
 mod cluster_copies;
+mod cluster_logins;
 mod cluster_many;
+mod cluster_network;
+mod cluster_servers;
 mod cluster_takeover;
 mod configuration;
 mod costs;

@@ -85,6 +85,12 @@ impl CountingEndpoint {
         ]
     }
 
+    /// Its host and port.
+    pub fn address(&self) -> (&'static str, u16) {
+        let (_, port) = self.host.rsplit_once(':').expect("a port");
+        ("127.0.0.1", port.parse().expect("a number"))
+    }
+
     /// From now on holds the `nth` request from now, before or after its reply is sent.
     pub fn hold(&self, nth: usize, replies_first: bool) {
         let mut state = self.shared.state();

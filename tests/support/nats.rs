@@ -11,15 +11,23 @@ use tempfile::TempDir;
 /// Names the server's program; else it is found in `PATH`.
 const PROGRAM: &str = "ROUNDTABLE_NATS_SERVER";
 
+/// Names the program of a server of version 2.9.
+const OLD_PROGRAM: &str = "ROUNDTABLE_NATS_OLD_SERVER";
+
 /// How long a server may take to start on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a server may store.
+const FILE_LIMIT: &str = "1GB";
 
 /// A running server. It ends with the value.
 pub struct NatsServer {
     folder: TempDir,
     port: u16,
+    program: PathBuf,
     child: Option<Child>,
     more: String,
+    file_limit: String,
 }
 
 /// The server's program. `None`: there is none, which is said; in CI it is an error.
@@ -36,7 +44,8 @@ fn program() -> Option<PathBuf> {
     found
 }
 
-fn free_port() -> u16 {
+/// A port that is free now.
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     listener.local_addr().expect("bound").port()
 }
@@ -49,32 +58,60 @@ impl NatsServer {
 
     /// Starts a server with more lines of configuration.
     pub fn start_with(more: &str) -> Option<Self> {
-        program()?;
-        let folder = tempfile::tempdir().expect("a folder");
-        let more = more.to_owned();
-        let mut server = Self { folder, port: free_port(), child: None, more };
+        let mut server = Self::prepare(program()?, more);
         server.restart();
         Some(server)
+    }
+
+    /// Starts a server of version 2.9; `None`: there is no program, and the test is skipped.
+    pub fn start_old() -> Option<Self> {
+        let Some(program) = std::env::var_os(OLD_PROGRAM) else {
+            eprintln!("SKIPPED: no nats-server of version 2.9; set {OLD_PROGRAM}");
+            return None;
+        };
+        let mut server = Self::prepare(program.into(), "");
+        server.restart();
+        Some(server)
+    }
+
+    fn prepare(program: PathBuf, more: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (more, file_limit) = (more.to_owned(), FILE_LIMIT.to_owned());
+        Self { folder, port: free_port(), program, child: None, more, file_limit }
     }
 
     fn path(&self) -> &Path {
         self.folder.path()
     }
 
+    /// From the next start on it stores no more than this, such as `64KB`.
+    pub fn limit_files(&mut self, limit: &str) {
+        self.file_limit = limit.to_owned();
+    }
+
     /// Starts it again, with its data, at its port.
     pub fn restart(&mut self) {
+        self.begin();
+        self.wait_until_it_answers();
+    }
+
+    /// Starts it again, and does not wait for it.
+    pub fn begin(&mut self) {
         self.kill();
         let config = self.path().join("server.conf");
+        // Versions before 2.10 know no interval.
+        let is_old = std::env::var_os(OLD_PROGRAM).is_some_and(|it| self.program == it);
+        let sync = if is_old { "" } else { "sync_interval: always, " };
         let text = format!(
-            "listen: \"127.0.0.1:{}\"\nmax_payload: 2MB\njetstream {{ store_dir: {:?}, sync_interval: always, \
-             max_file_store: 1GB }}\n{}\n",
+            "listen: \"127.0.0.1:{}\"\nmax_payload: 2MB\njetstream {{ store_dir: {:?}, {sync}max_file_store: {} }}\n{}\n",
             self.port,
             self.path().join("data"),
+            self.file_limit,
             self.more,
         );
         std::fs::write(&config, text).expect("written");
         let log = std::fs::File::create(self.path().join("log")).expect("a file");
-        let child = Command::new(program().expect("a program"))
+        let child = Command::new(&self.program)
             .arg("-c")
             .arg(&config)
             .stdin(Stdio::null())
@@ -83,9 +120,13 @@ impl NatsServer {
             .spawn()
             .expect("the server starts");
         self.child = Some(child);
+    }
+
+    /// Waits until a client can connect.
+    pub fn wait_until_it_answers(&self) {
         let began = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(began.elapsed() < PATIENCE, "the server does not answer");
+        while TcpStream::connect(self.address()).is_err() {
+            assert!(began.elapsed() < PATIENCE, "the server does not answer: {}", self.log());
             thread::yield_now();
         }
     }
@@ -98,9 +139,19 @@ impl NatsServer {
         }
     }
 
+    /// Its host and port.
+    pub fn address(&self) -> (&'static str, u16) {
+        ("127.0.0.1", self.port)
+    }
+
     /// Its address.
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// What it has logged since its last start.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.path().join("log")).unwrap_or_default()
     }
 }
 

@@ -3,10 +3,14 @@
 
 pub mod binary;
 pub mod counting_endpoint;
+pub mod cut_proxy;
 #[cfg(target_os = "linux")]
 pub mod full_disk;
 pub mod hostile_logs;
+pub mod logins;
 pub mod nats;
+pub mod nats_group;
+pub mod nats_proxy;
 pub mod pty;
 pub mod runners;
 pub mod scene;

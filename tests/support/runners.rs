@@ -40,12 +40,14 @@ pub struct TestRunner {
 impl TestRunner {
     /// Waits until it says something with these words.
     pub fn until(&mut self, words: &str) -> String {
+        let mut said = String::new();
         loop {
             let line = self.process.complains();
-            assert!(!line.is_empty(), "the runner ended before it said `{words}`");
+            assert!(!line.is_empty(), "the runner ended before it said `{words}`: {said}");
             if line.contains(words) {
                 return line;
             }
+            said.push_str(&line);
         }
     }
 }
@@ -77,17 +79,12 @@ impl RunnerTeam {
         endpoint: Option<&CountingEndpoint>,
         change: impl FnOnce(&mut Command),
     ) -> TestRunner {
-        let url = self.server.url();
-        let args =
-            ["runner", "--on", &url, "--name", name, "--takeover-after", "1s", "--allow", "live"];
-        let mut command = self.home.command(&args);
-        if let Some(endpoint) = endpoint {
-            command.envs(endpoint.env());
-        }
-        change(&mut command);
-        let mut runner = TestRunner { process: Running::start(&mut command) };
-        runner.until("plays runs of pool");
-        runner
+        runner_at(&self.home, &self.server.url(), name, |command| {
+            if let Some(endpoint) = endpoint {
+                command.envs(endpoint.env());
+            }
+            change(command);
+        })
     }
 
     pub fn args<'a>(&self, url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
@@ -106,6 +103,21 @@ impl RunnerTeam {
         let mut command = self.home.command(&self.args(&url, args));
         Running::start(&mut command)
     }
+}
+
+/// A runner of the servers at this address, after changes to its command.
+pub fn runner_at(
+    home: &Home,
+    url: &str,
+    name: &str,
+    change: impl FnOnce(&mut Command),
+) -> TestRunner {
+    let args = ["runner", "--on", url, "--name", name, "--takeover-after", "1s", "--allow", "live"];
+    let mut command = home.command(&args);
+    change(&mut command);
+    let mut runner = TestRunner { process: Running::start(&mut command) };
+    runner.until("plays runs of pool");
+    runner
 }
 
 /// The outcome of a scenario that is played here, of its whole session if it has one.

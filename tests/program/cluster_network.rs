@@ -1,0 +1,271 @@
+//! Runs over a network that fails: a runner that is cut from the server or from its models, answers of the
+//! server that are lost or replaced, a runner that was stopped, clocks that are wrong.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::support::binary::Running;
+use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts, count, surplus};
+use crate::support::cut_proxy::CutProxy;
+use crate::support::nats_proxy::{Does, NatsProxy};
+use crate::support::runners::{
+    LIVE, RunnerTeam, TestRunner, check_log, lines_of, local, runner_at,
+};
+
+/// The lines of a followed run to its end, and what was said meanwhile.
+fn end_of(followed: Running) -> (Vec<Value>, String) {
+    let (_, out, err) = followed.end();
+    (lines_of(&out), err)
+}
+
+/// The next lines of a run.
+fn some_lines(followed: &mut Running, count: usize) -> Vec<Value> {
+    let lines = followed.lines().take(count);
+    lines.map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON")).collect()
+}
+
+/// A runner whose way to the server is this proxy.
+fn runner_behind(
+    team: &RunnerTeam,
+    proxy: &CutProxy,
+    endpoint: Option<&CountingEndpoint>,
+) -> TestRunner {
+    runner_at(&team.home, &format!("nats://{}", proxy.address()), "a", |command| {
+        if let Some(endpoint) = endpoint {
+            command.envs(endpoint.env());
+        }
+    })
+}
+
+/// All that was asked of models was announced, and each question was asked again only if it was in doubt.
+fn check_questions(lines: &[Value], endpoint: &CountingEndpoint, about: &str) {
+    let (asked, attempts) = (endpoint.prompts(), ModelAttempts::of(lines));
+    let unannounced = surplus(&count(asked.clone()), &attempts.started());
+    assert!(unannounced.is_empty(), "asked before it was stored: {unannounced:#?}: {about}");
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
+    let (answered, again) = (of("attempt.answered"), of("call.in_doubt"));
+    assert!(asked.len() <= answered + again, "{} of {answered} + {again}: {about}", asked.len());
+    for (place, event) in lines[..lines.len() - 1].iter().enumerate() {
+        assert_eq!(event["seq"], place, "{event}");
+    }
+    assert_eq!(lines.last().expect("an outcome")["stop_reason"], "success", "{about}");
+}
+
+#[test]
+fn a_runner_that_is_cut_off_between_calls_loses_its_run() {
+    let Some(team) = RunnerTeam::start() else { return };
+    for closes in [false, true] {
+        let proxy = CutProxy::to(team.server.address());
+        let mut first = runner_behind(&team, &proxy, None);
+        let mut followed = team.follow(&["checkout-launch", "--format", "jsonl"]);
+        let mut lines = some_lines(&mut followed, 12);
+        if closes {
+            proxy.close()
+        } else {
+            proxy.cut()
+        }
+        let mut second = team.runner("b", None);
+        second.until("continues");
+        proxy.heal();
+        first.until("belongs to another runner now");
+        let (rest, err) = end_of(followed);
+        lines.extend(rest);
+        check_log(&lines, &local("checkout-launch"));
+        assert!(err.contains("b continues") && !err.contains("a continues"), "{err}");
+    }
+}
+
+#[test]
+fn a_runner_that_is_cut_off_with_a_call_in_flight_leaves_its_answer() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let (proxy, endpoint) =
+        (CutProxy::to(team.server.address()), CountingEndpoint::of("checkout-launch"));
+    let mut first = runner_behind(&team, &proxy, Some(&endpoint));
+    endpoint.hold(4, false);
+    let followed =
+        team.follow(&[&["checkout-launch", "--format", "jsonl"][..], &LIVE[..]].concat());
+    endpoint.wait_until_held();
+    proxy.cut();
+    let mut second = team.runner("b", Some(&endpoint));
+    second.until("continues");
+    endpoint.release();
+    proxy.heal();
+    first.until("belongs to another runner now");
+    let (lines, err) = end_of(followed);
+    check_questions(&lines, &endpoint, &err);
+    assert!(lines.iter().any(|line| line["adopted"] == true), "{err}");
+    assert!(!lines.iter().any(|line| line["kind"] == "call.in_doubt"), "{err}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_stored_in_time_is_in_doubt() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let (proxy, endpoint) =
+        (CutProxy::to(team.server.address()), CountingEndpoint::of("checkout-launch"));
+    let mut first = runner_behind(&team, &proxy, Some(&endpoint));
+    endpoint.hold(4, false);
+    let short = LIVE.map(|part| part.replace("timeout_s=5", "timeout_s=2"));
+    let args: Vec<&str> = ["checkout-launch", "--format", "jsonl"]
+        .into_iter()
+        .chain(short.iter().map(String::as_str))
+        .collect();
+    let followed = team.follow(&args);
+    endpoint.wait_until_held();
+    proxy.cut();
+    endpoint.release();
+    let second = team.runner("b", Some(&endpoint));
+    let (lines, err) = end_of(followed);
+    proxy.heal();
+    first.until("belongs to another runner now");
+    drop(second);
+    check_questions(&lines, &endpoint, &err);
+    assert!(lines.iter().any(|line| line["kind"] == "call.in_doubt"), "{err}");
+    assert!(err.contains("b continues") && !err.contains("a continues"), "{err}");
+}
+
+#[test]
+fn a_runner_that_does_not_reach_its_models_keeps_its_run() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let endpoint = CountingEndpoint::of("checkout-launch");
+    let vendor = CutProxy::to(endpoint.address());
+    let mut first = team.runner_with("a", Some(&endpoint), |command| {
+        command.env("OPENAI_BASE_URL", format!("http://{}/v1", vendor.address()));
+    });
+    let short = LIVE.map(|part| part.replace("timeout_s=5", "timeout_s=1"));
+    let args: Vec<&str> = ["checkout-launch", "--format", "jsonl"]
+        .into_iter()
+        .chain(short.iter().map(String::as_str))
+        .collect();
+    endpoint.hold(3, true);
+    let mut followed = team.follow(&args);
+    first.until("plays");
+    endpoint.wait_until_held();
+    vendor.cut();
+    endpoint.release();
+    let _second = team.runner("b", Some(&endpoint));
+    let mut lines = Vec::new();
+    while lines.last().is_none_or(|line: &Value| line["kind"] != "attempt.failed") {
+        lines.extend(some_lines(&mut followed, 1));
+    }
+    // The cluster does not notice: another run is played meanwhile.
+    let other = team.run(&["checkout-launch", "--instant", "--format", "jsonl"]);
+    check_log(&other.lines(), &local("checkout-launch"));
+    vendor.heal();
+    let (rest, err) = end_of(followed);
+    lines.extend(rest);
+    assert!(!err.contains("continues"), "{err}");
+    assert_eq!(lines.last().expect("an outcome")["stop_reason"], "success", "{err}");
+    let resumed = lines.iter().filter(|line| line["kind"] == "run.resumed").count();
+    assert_eq!(resumed, 0, "{err}");
+}
+
+#[test]
+fn a_runner_that_lost_its_run_keeps_no_other_from_it() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let one = |name: &str| {
+        team.runner_with(name, None, |command| {
+            command.args(["--slots", "1"]);
+        })
+    };
+    let mut first = one("a");
+    let mut followed = team.follow(&["checkout-launch", "--format", "jsonl"]);
+    let mut lines = some_lines(&mut followed, 12);
+    first.process.signal("STOP");
+    let mut second = one("b");
+    second.until("continues");
+    first.process.signal("CONT");
+    first.until("belongs to another runner now");
+    // It has another run now, and is alive.
+    let mut other = team.follow(&["checkout-launch", "--pause-at", "round:2", "--format", "jsonl"]);
+    first.until("plays");
+    drop(second);
+    let mut third = one("c");
+    third.until("continues");
+    third.until("has ended");
+    let (rest, err) = end_of(followed);
+    lines.extend(rest);
+    check_log(&lines, &local("checkout-launch"));
+    assert!(err.contains("b continues") && err.contains("c continues"), "{err}");
+    assert!(!err.contains("a continues"), "{err}");
+    other.kill();
+    // What waits is the other run alone.
+    let url = team.server.url();
+    let status = team.home.run(&["cluster", "status", "--json", "--on", &url]).json();
+    let parts = status["parts"].as_array().expect("a list");
+    let queue = parts.iter().find(|part| part["name"] == "RT_TODO").expect("a queue");
+    assert_eq!(queue["messages"], 1, "{status}");
+}
+
+/// An answer of a server that refuses.
+fn refusal(code: u64, number: u64) -> String {
+    format!(r#"{{"error":{{"code":{code},"err_code":{number},"description":"refused"}}}}"#)
+}
+
+/// Whether a message is appended to a log.
+fn is_append(subject: &str) -> bool {
+    subject.starts_with("rt.main.f.00.")
+}
+
+#[test]
+fn an_append_that_the_server_wants_again_is_stored_once() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let injected = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&injected);
+    let proxy = NatsProxy::to(team.server.address(), move |subject, _| {
+        // Two of three: claims and events.
+        match is_append(subject) && !seen.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
+            true => Does::Answers(refusal(503, 10_164)),
+            false => Does::Passes,
+        }
+    });
+    let _runner = runner_at(&team.home, &proxy.url(), "a", |_| ());
+    for scenario in ["checkout-launch", "dev-team"] {
+        let ran = team.run(&[scenario, "--instant", "--format", "jsonl"]);
+        check_log(&ran.lines(), &local(scenario));
+        assert!(!ran.err.contains("continues"), "{}", ran.err);
+    }
+    assert!(injected.load(Ordering::SeqCst) > 10);
+}
+
+#[test]
+fn an_append_in_doubt_is_settled_by_the_end_of_the_log() {
+    let Some(team) = RunnerTeam::start() else { return };
+    for answer in [refusal(400, 10_071), "?".to_owned()] {
+        let injected = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&injected);
+        let replaced = answer.clone();
+        let proxy = NatsProxy::to(team.server.address(), move |subject, headers| {
+            let is_group = is_append(subject) && headers.contains("RT-Kind: events");
+            match is_group && seen.fetch_add(1, Ordering::SeqCst) % 2 == 1 {
+                true => Does::Replaces(replaced.clone()),
+                false => Does::Passes,
+            }
+        });
+        let runner = runner_at(&team.home, &proxy.url(), "a", |_| ());
+        let ran = team.run(&["checkout-launch", "--instant", "--format", "jsonl"]);
+        check_log(&ran.lines(), &local("checkout-launch"));
+        assert!(!ran.err.contains("continues"), "{answer}: {}", ran.err);
+        assert!(injected.load(Ordering::SeqCst) > 1, "{answer}");
+        drop(runner);
+    }
+}
+
+#[test]
+fn an_append_that_is_refused_for_a_free_place_is_stored_once() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let injected = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&injected);
+    let proxy = NatsProxy::to(team.server.address(), move |subject, headers| {
+        let is_group = is_append(subject) && headers.contains("RT-Kind: events");
+        match is_group && seen.fetch_add(1, Ordering::SeqCst) == 1 {
+            true => Does::Answers(refusal(400, 10_071)),
+            false => Does::Passes,
+        }
+    });
+    let _runner = runner_at(&team.home, &proxy.url(), "a", |_| ());
+    let ran = team.run(&["checkout-launch", "--instant", "--format", "jsonl"]);
+    check_log(&ran.lines(), &local("checkout-launch"));
+    assert!(injected.load(Ordering::SeqCst) > 1);
+}
