@@ -202,19 +202,23 @@ impl Cluster {
         self.0.denials.borrow().clone()
     }
 
-    /// Waits until the servers say that this login may not use a subject; returns a sentence.
-    pub(super) async fn until_denied(&self, subject: &str) -> String {
+    /// Waits until the servers say, after this call, that this login may not use a subject; returns a
+    /// sentence.
+    pub(super) fn until_denied(&self, subject: &str) -> impl Future<Output = String> + use<> {
         let mut denials = self.0.denials.clone();
+        // What is said from here on is new, also before the future is polled.
         denials.mark_unchanged();
         let quoted = format!("\"{subject}\"");
-        loop {
-            if denials.changed().await.is_err() {
-                // The connection is closed, which the request itself learns.
-                return std::future::pending().await;
-            }
-            let said = denials.borrow_and_update();
-            if let Some(text) = said.iter().rev().find(|text| text.contains(&quoted)) {
-                return format!("the login may not do this: {text}");
+        async move {
+            loop {
+                if denials.changed().await.is_err() {
+                    // The connection is closed, which the request itself learns.
+                    return std::future::pending().await;
+                }
+                let said = denials.borrow_and_update();
+                if let Some(text) = said.iter().rev().find(|text| text.contains(&quoted)) {
+                    return format!("the login may not do this: {text}");
+                }
             }
         }
     }

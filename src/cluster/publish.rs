@@ -58,10 +58,11 @@ impl Cluster {
             headers.insert(EXPECTED_LAST, after.to_string());
         }
         let request = Request::new().headers(headers).payload(payload.into());
+        let denied = self.until_denied(&subject);
         let answer = tokio::select! {
-            answer = self.client().send_request(subject.clone(), request) => answer,
+            answer = self.client().send_request(subject, request) => answer,
             // The server does not answer then.
-            why = self.until_denied(&subject) => return Published::Refused(why),
+            why = denied => return Published::Refused(why),
         };
         match answer {
             Ok(message) => published(&message.payload),

@@ -1,6 +1,7 @@
 //! Runs that runners play, over a real NATS server: killed, stopped and drained runners, a server that
 //! crashes, commands, late answers. An endpoint of the test counts what is asked of models.
 
+use std::thread;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -39,8 +40,8 @@ fn a_run_on_a_runner_is_the_same_as_here() {
 
 #[test]
 fn a_run_whose_runner_is_killed_is_continued_by_another() {
-    let Some(team) = RunnerTeam::start() else { return };
-    for (scenario, events) in [("checkout-launch", 12), ("dev-team", 20), ("front-desk", 6)] {
+    let kills = [("checkout-launch", 12), ("dev-team", 20), ("front-desk", 6)];
+    each_on_its_own(&kills, |team, (scenario, events)| {
         let first = team.runner("a", None);
         let mut followed = team.follow(&[scenario, "--format", "jsonl"]);
         let mut out: Vec<Value> = followed
@@ -57,15 +58,28 @@ fn a_run_whose_runner_is_killed_is_continued_by_another() {
         out.extend(lines_of(&rest));
         check_log(&out, &local(scenario));
         assert!(out.iter().any(|event| event["kind"] == "run.resumed"), "{scenario}");
-    }
+    });
+}
+
+/// Tries each case on a server of its own, all at the same time: most of the time they wait.
+fn each_on_its_own<C: Copy + Sync>(cases: &[C], test: impl Fn(&RunnerTeam, C) + Sync) {
+    thread::scope(|scope| {
+        for case in cases {
+            let test = &test;
+            scope.spawn(move || {
+                if let Some(team) = RunnerTeam::start() {
+                    test(&team, *case);
+                }
+            });
+        }
+    });
 }
 
 #[test]
 fn no_stored_answer_is_asked_for_again_when_a_runner_is_killed() {
-    let Some(team) = RunnerTeam::start() else { return };
-    for (scenario, nth, replies_first) in
-        [("checkout-launch", 5, true), ("checkout-launch", 7, false), ("front-desk", 2, true)]
-    {
+    let kills =
+        [("checkout-launch", 5, true), ("checkout-launch", 7, false), ("front-desk", 2, true)];
+    each_on_its_own(&kills, |team, (scenario, nth, replies_first)| {
         let endpoint = CountingEndpoint::of(scenario);
         let first = team.runner("a", Some(&endpoint));
         endpoint.hold(nth, replies_first);
@@ -91,7 +105,7 @@ fn no_stored_answer_is_asked_for_again_when_a_runner_is_killed() {
         let needed = lines.iter().filter(|line| line["kind"] == "attempt.answered").count();
         assert!(asked.len() <= needed + again, "{about}: {} asked", asked.len());
         assert_eq!(lines.last().expect("an outcome")["stop_reason"], "success", "{about}");
-    }
+    });
 }
 
 #[test]
