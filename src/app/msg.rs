@@ -78,13 +78,9 @@ pub enum Msg {
         /// The runner, and how far its log is behind.
         remote: Box<RemoteRun>,
     },
-    /// The clock of a watched run is another one from now on.
-    Clock {
-        /// The run.
-        run: RunId,
-        /// The run's own time zero, as time since the start of the program.
-        zero: Duration,
-    },
+    /// The clock of a watched run is another one from now on: the run's own time zero, as time since the
+    /// start of the program.
+    Clock(RunId, Duration),
     /// A requested run could not be started.
     StartFailed {
         /// The request that this answers.

@@ -79,7 +79,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             }
             None => Update::idle(),
         },
-        Msg::Clock { run, zero } => match state.run_mut(&run) {
+        Msg::Clock(run, zero) => match state.run_mut(&run) {
             Some(page) => {
                 page.data_mut().set_zero(zero);
                 Update::redraw()

@@ -41,21 +41,25 @@ impl ClusterUse {
 
 /// What a login may not do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Denied {
+pub struct DeniedUse {
     /// What it cannot be used for.
-    pub use_: ClusterUse,
+    pub denied: ClusterUse,
     /// The first subject that the server refuses, as the server says it.
     pub why: String,
 }
 
-impl Cluster {
+/// What the login of a cluster is allowed to do.
+#[derive(Clone, Copy)]
+pub struct ClusterAccess<'a>(pub &'a Cluster);
+
+impl ClusterAccess<'_> {
     /// What the login may not do; nothing: it may do everything. Nothing is stored.
     ///
     /// # Errors
     /// The server does not answer, in one sentence.
-    pub async fn denied_uses(&self) -> Result<Vec<Denied>, String> {
-        let (names, run) = (self.namespace(), RunId::new("doctor"));
-        let client = self.client();
+    pub async fn denied(&self) -> Result<Vec<DeniedUse>, String> {
+        let (names, run) = (self.0.namespace(), RunId::new("doctor"));
+        let client = self.0.client();
         let mut subscriptions = Vec::new();
         for subject in [names.live(&run), names.texts(&run)] {
             subscriptions.push(client.subscribe(subject).await.map_err(|error| plain(&error))?);
@@ -73,20 +77,20 @@ impl Cluster {
             sent.await.map_err(|error| plain(&error))?;
         }
         // What the server refuses it says before it answers this.
-        let _ = self.context().query_account().await;
-        let said = self.denials();
+        let _ = self.0.context().query_account().await;
+        let said = self.0.denials();
         let denied = |subject: &str| {
             let quoted = format!("\"{subject}\"");
             said.iter().find(|text| text.contains(&quoted)).map(|text| text.to_string())
         };
         let watched = [names.live(&run), names.texts(&run)];
         let mut found = Vec::new();
-        for use_ in ClusterUse::ALL {
-            let subscribed = watched.iter().filter(|_| use_ == ClusterUse::Watch);
-            let published = to_publish.iter().filter(|(of, _)| *of == use_);
-            let subjects = subscribed.chain(published.map(|(_, subject)| subject));
-            if let Some(why) = subjects.map(|subject| denied(subject)).find_map(|why| why) {
-                found.push(Denied { use_, why });
+        for of in ClusterUse::ALL {
+            let subscribed = watched.iter().filter(|_| of == ClusterUse::Watch);
+            let published = to_publish.iter().filter(|(use_of, _)| *use_of == of);
+            let mut subjects = subscribed.chain(published.map(|(_, subject)| subject));
+            if let Some(why) = subjects.find_map(|subject| denied(subject)) {
+                found.push(DeniedUse { denied: of, why });
             }
         }
         Ok(found)
@@ -94,9 +98,10 @@ impl Cluster {
 
     fn subjects_to_publish(&self, run: &RunId) -> Vec<(ClusterUse, String)> {
         use ClusterUse::{HandOver, Play, Steer, Watch};
-        let names = self.namespace();
+        let names = self.0.namespace();
         vec![
             (Watch, format!("$JS.API.DIRECT.GET.{LOGS}")),
+            (Watch, format!("$JS.API.DIRECT.GET.KV_{RUNS}")),
             (Watch, format!("$JS.API.STREAM.MSG.GET.{LOGS}")),
             (Watch, format!("$JS.API.STREAM.INFO.KV_{RUNS}")),
             (Steer, names.commands(run)),

@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
+use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart};
 use super::names::LOGS;
@@ -16,19 +17,24 @@ use crate::store::{EventGroup, ReadError};
 /// Most bytes of an archived log, unpacked.
 const MAX_LOG: u64 = 2 << 30;
 
-impl Cluster {
+/// Logs of runs that have ended, in the object store.
+#[derive(Clone, Copy)]
+pub struct RunArchive<'a>(pub &'a Cluster);
+
+impl RunArchive<'_> {
     /// Puts the log of a run that has ended into the archive, then removes it from the stream. A log that is
     /// archived already is only removed.
     ///
     /// # Errors
     /// It cannot be read or stored; the log is where it was then.
-    pub async fn archive_run(&self, run: &RunId) -> Result<(), String> {
-        if !self.has_object(&self.namespace().archive(run)).await {
-            let entries = self.entries(run).await.map_err(|error| error.to_string())?;
-            self.put_archive(run, &lines_of(&entries)).await?;
+    pub async fn add(&self, run: &RunId) -> Result<(), String> {
+        if !Blobs(self.0).has(&self.0.namespace().archive(run)).await {
+            let entries = self.0.entries(run).await.map_err(|error| error.to_string())?;
+            self.put(run, &lines_of(&entries)).await?;
         }
-        let logs = self.context().get_stream_no_info(LOGS).await.map_err(|error| plain(&error))?;
-        let subject = self.namespace().log(run);
+        let logs =
+            self.0.context().get_stream_no_info(LOGS).await.map_err(|error| plain(&error))?;
+        let subject = self.0.namespace().log(run);
         logs.purge().filter(subject).await.map_err(|error| plain(&error))?;
         Ok(())
     }
@@ -37,11 +43,11 @@ impl Cluster {
     ///
     /// # Errors
     /// The server does not store them, in one sentence.
-    pub async fn put_archive(&self, run: &RunId, lines: &[u8]) -> Result<(), String> {
+    pub async fn put(&self, run: &RunId, lines: &[u8]) -> Result<(), String> {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         packed.write_all(lines).map_err(|error| error.to_string())?;
         let packed = packed.finish().map_err(|error| error.to_string())?;
-        self.put_object(&self.namespace().archive(run), &packed).await
+        Blobs(self.0).put(&self.0.namespace().archive(run), &packed).await
     }
 
     /// Whether the cluster has the log of this run, in the stream or in the archive.
@@ -49,8 +55,8 @@ impl Cluster {
     /// # Errors
     /// The server does not answer.
     pub async fn has_run(&self, run: &RunId) -> Result<bool, ReadError> {
-        let is_logged = self.last_entry(run).await?.is_some();
-        Ok(is_logged || self.has_object(&self.namespace().archive(run)).await)
+        let is_logged = self.0.last_entry(run).await?.is_some();
+        Ok(is_logged || Blobs(self.0).has(&self.0.namespace().archive(run)).await)
     }
 
     /// All events of a run so far, from the stream or from the archive; `None`: there is no such run,
@@ -59,9 +65,9 @@ impl Cluster {
     /// # Errors
     /// They cannot be read.
     pub async fn whole_log(&self, run: &RunId) -> Result<Option<EventGroup>, ReadError> {
-        let mut lines = lines_of(&self.entries(run).await?);
+        let mut lines = lines_of(&self.0.entries(run).await?);
         if lines.is_empty() {
-            lines = self.archived_lines(run).await?.unwrap_or_default();
+            lines = self.lines(run).await?.unwrap_or_default();
         }
         let count = lines.iter().filter(|byte| **byte == b'\n').count();
         let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -72,8 +78,8 @@ impl Cluster {
     ///
     /// # Errors
     /// It cannot be read.
-    pub async fn archived_lines(&self, run: &RunId) -> Result<Option<Vec<u8>>, ReadError> {
-        let Some(packed) = self.object(&self.namespace().archive(run)).await? else {
+    pub async fn lines(&self, run: &RunId) -> Result<Option<Vec<u8>>, ReadError> {
+        let Some(packed) = Blobs(self.0).get(&self.0.namespace().archive(run)).await? else {
             return Ok(None);
         };
         let mut lines = Vec::new();

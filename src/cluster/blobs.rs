@@ -5,17 +5,21 @@ use super::names::BLOBS;
 use crate::event::RunId;
 use crate::store::ReadError;
 
-impl Cluster {
+/// The objects of a cluster.
+#[derive(Clone, Copy)]
+pub struct Blobs<'a>(pub &'a Cluster);
+
+impl Blobs<'_> {
     /// An object of the object store; `None`: there is none of this name.
     ///
     /// # Errors
     /// The server does not answer, or has no such store.
-    pub(super) async fn object(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
+    pub(super) async fn get(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         use async_nats::jetstream::object_store::GetErrorKind;
         use tokio::io::AsyncReadExt as _;
         let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(plain(error));
         let store =
-            self.context().get_object_store(BLOBS).await.map_err(|error| unreadable(&error))?;
+            self.0.context().get_object_store(BLOBS).await.map_err(|error| unreadable(&error))?;
         let mut object = match store.get(name).await {
             Ok(object) => object,
             Err(error) if error.kind() == GetErrorKind::NotFound => return Ok(None),
@@ -30,16 +34,17 @@ impl Cluster {
     ///
     /// # Errors
     /// The server does not store it, in one sentence.
-    pub(super) async fn put_object(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
-        let store = self.context().get_object_store(BLOBS).await.map_err(|error| plain(&error))?;
+    pub(super) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let store =
+            self.0.context().get_object_store(BLOBS).await.map_err(|error| plain(&error))?;
         let mut from = bytes;
         store.put(name, &mut from).await.map_err(|error| plain(&error))?;
         Ok(())
     }
 
     /// Whether there is an object of this name.
-    pub(super) async fn has_object(&self, name: &str) -> bool {
-        match self.context().get_object_store(BLOBS).await {
+    pub(super) async fn has(&self, name: &str) -> bool {
+        match self.0.context().get_object_store(BLOBS).await {
             Ok(store) => store.info(name).await.is_ok(),
             Err(_) => false,
         }
@@ -50,6 +55,6 @@ impl Cluster {
     /// # Errors
     /// The server does not answer, or has no such store.
     pub async fn left_session(&self, run: &RunId) -> Result<Option<Vec<u8>>, ReadError> {
-        self.object(&self.namespace().session(run)).await
+        self.get(&self.0.namespace().session(run)).await
     }
 }

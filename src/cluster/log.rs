@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use tokio::time::{Instant, sleep};
 
+use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
 use super::entry::{BLOB, LogEntry, LogPart, headers};
 use super::follow::LogNews;
@@ -81,7 +82,7 @@ impl ClusterLog {
             && let Some(left) = self.left.as_ref().and_then(|left| left())
         {
             let name = self.cluster.namespace().session(run);
-            self.cluster.put_object(&name, &left).await.map_err(AppendError::Unsure)?;
+            Blobs(&self.cluster).put(&name, &left).await.map_err(AppendError::Unsure)?;
         }
         let began = Instant::now();
         loop {
@@ -139,8 +140,8 @@ impl ClusterLog {
         let digest = digest::sha256_of_reader(lines);
         let digest = digest.map_err(|error| AppendError::Unsure(plain(&error)))?;
         let name = format!("sha256-{digest}");
-        if !self.cluster.has_object(&name).await {
-            self.cluster.put_object(&name, lines).await.map_err(AppendError::Unsure)?;
+        if !Blobs(&self.cluster).has(&name).await {
+            Blobs(&self.cluster).put(&name, lines).await.map_err(AppendError::Unsure)?;
         }
         Ok(name)
     }

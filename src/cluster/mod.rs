@@ -12,7 +12,7 @@ pub mod access;
 pub mod address;
 pub mod answers;
 pub mod archive;
-mod blobs;
+pub mod blobs;
 pub mod claim;
 pub mod commands;
 pub mod connection;

@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
 use super::names::LOGS;
@@ -144,7 +145,7 @@ impl Cluster {
     /// The entry with its lines, if they are in the object store.
     pub(super) async fn fetched(&self, entry: LogEntry) -> Result<LogEntry, ReadError> {
         let LogPart::Elsewhere(first, count, name) = &entry.part else { return Ok(entry) };
-        let lines = self.object(name).await?.ok_or_else(|| ReadError::Damaged {
+        let lines = Blobs(self).get(name).await?.ok_or_else(|| ReadError::Damaged {
             at: first.0,
             why: "its lines are not in the object store".to_owned(),
         })?;

@@ -8,6 +8,7 @@ use futures::future::join_all;
 use tokio::time::timeout;
 
 use super::address::ClusterAddress;
+use super::archive::RunArchive;
 use super::claim::Claimed;
 use super::entry::{LogEntry, LogPart, headers};
 use super::follow::LogNews;
@@ -333,11 +334,11 @@ async fn the_log_of_a_run_that_ended_is_read_from_the_archive() {
     let log = owned(&cluster, &run, "a").await;
     let group = group(&run, 0, &["0", "1"]);
     log.append(&run, Seq(0), &group).await.expect("stored");
-    assert_eq!(cluster.archived_lines(&run).await, Ok(None));
-    cluster.archive_run(&run).await.expect("archived");
+    assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(None));
+    RunArchive(&cluster).add(&run).await.expect("archived");
     assert_eq!(cluster.last_entry(&run).await, Ok(None));
-    assert_eq!(cluster.archived_lines(&run).await, Ok(Some(group.lines().to_vec())));
+    assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(Some(group.lines().to_vec())));
     // Again, after a failure between the two steps.
-    cluster.archive_run(&run).await.expect("archived");
-    assert_eq!(cluster.archived_lines(&run).await, Ok(Some(group.lines().to_vec())));
+    RunArchive(&cluster).add(&run).await.expect("archived");
+    assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(Some(group.lines().to_vec())));
 }

@@ -195,7 +195,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     }
 }
 
-/// Ends what is left of a run here: nothing of it is stored any more, and it may come back to this runner.
+/// Ends what is left of a run here: nothing of it is stored any more, and this runner may get it again.
 async fn end_here(run: &RunHandle) {
     run.stop(StopReason::StoreFailed);
     run.send(Command::Cancel);

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::core::{Runner, RunnerNews, now_ms};
 use super::course::row_after;
 use super::played_log::PlayedLog;
+use crate::cluster::archive::RunArchive;
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::event::RunId;
 
@@ -73,7 +74,7 @@ impl Runner {
         if row.archived || age < self.settings.archive_after {
             return Ok(());
         }
-        self.cluster.archive_run(run).await?;
+        RunArchive(&self.cluster).add(run).await?;
         RunRows(&self.cluster).put(&ClusterRow { archived: true, ..row }).await
     }
 }

@@ -20,8 +20,7 @@ use crate::event::kind::{Initiator, SCHEMA_VERSION};
 use crate::event::launch::LaunchRecord;
 use crate::event::world::Projection;
 use crate::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
-use crate::host::models::LiveModels;
-use crate::net::ProxyMode;
+use crate::host::models::{LiveModels, parse_proxy};
 use crate::scenario::config::ClusterDefaults;
 use crate::scenario::{load, shipped};
 use crate::support::nats::NatsServer;
@@ -46,7 +45,7 @@ impl DyingRunner {
         let (address, settings) = (address(url), settings(name));
         runtime.spawn(async move {
             let cluster = Cluster::connect(&address, "test").await.expect("connected");
-            let models = LiveModels::new(ProxyMode::Direct);
+            let models = LiveModels::new(parse_proxy(None).expect("no proxy"));
             let tell = move |news| drop(told.send(news));
             Runner::new(cluster, settings, models, draining, tell).serve().await.expect("served");
         });

@@ -60,12 +60,8 @@ pub enum EffectResult {
         launch: Option<Box<LaunchRequest>>,
     },
     /// The clock of a watched run is another one from now on: a new owner continues with its own.
-    Clock {
-        /// The run.
-        run: RunId,
-        /// How long ago its clock was zero.
-        age: Duration,
-    },
+    /// It was zero so long ago.
+    Clock(RunId, Duration),
     /// Bytes for the terminal that are not part of a frame.
     Bytes(Vec<u8>),
     /// A signal of the system.

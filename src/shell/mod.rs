@@ -20,6 +20,8 @@ mod model_lists;
 mod recorded_runs;
 #[cfg(feature = "nats")]
 pub mod remote;
+#[cfg(feature = "nats")]
+mod remote_session;
 pub mod remote_store;
 pub mod run;
 mod scenario_files;
@@ -29,5 +31,6 @@ pub mod surface;
 mod terminal_program;
 pub mod themes;
 pub mod tty;
+mod waits;
 pub mod watch;
 pub mod watchdog;

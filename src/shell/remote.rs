@@ -6,25 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::effects::{EffectResult, Services};
+use super::remote_session::next_launch;
 use crate::app::Msg;
-use crate::app::effect::{FollowUp, LaunchRequest, RunBeginning};
 use crate::app::msg::PartialText;
 use crate::app::request::RequestId;
 use crate::app::run::remote_run::{AwayTime, RemoteRun};
 use crate::bus::{Bus, LogLimits};
 use crate::cluster::address::ClusterAddress;
+use crate::cluster::archive::RunArchive;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::{LogFollower, LogNews};
-use crate::cluster::request::{POOL, RunRequest};
 use crate::cluster::rows::RunRows;
 use crate::cluster::{Cluster, ConnectError};
 use crate::event::id::millis;
-use crate::event::kind::SCHEMA_VERSION;
-use crate::event::launch::LaunchRecord;
 use crate::event::{Command, Elapsed, Event, RunId, Seq};
 use crate::host::machine;
-use crate::host::recorded::RecordedRun;
-use crate::scenario::catalogue::RequestedModel;
 
 /// Memory of a log that is watched, as of a run of this program.
 const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
@@ -126,49 +122,6 @@ impl Services {
         Some(self.runtime.block_on(events_of(cluster, run)))
     }
 
-    /// Hands the next message of a session over to the runners of the cluster, and watches its run.
-    pub(super) fn hand_over_now(&self, request: LaunchRequest, follows: &FollowUp) {
-        let Some(cluster) = self.remote.cluster.get().cloned() else { return };
-        let id = request.id;
-        // A runner has no operator to ask.
-        if let Some(consent) = self.trust.needed_consent(&request.scenario, None) {
-            self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
-            return;
-        }
-        let (scenario, follows) = (&request.scenario, follows.clone());
-        let run_request = RunRequest {
-            run: RunId::new(""),
-            schema: SCHEMA_VERSION,
-            scenario: scenario.name.to_string(),
-            title: scenario.title.clone(),
-            pattern: scenario.pattern.get().name().to_owned(),
-            launch: LaunchRecord {
-                source: Arc::clone(&scenario.source),
-                instant: matches!(request.model, RequestedModel::Scripted { instant: true }),
-                model: request.model.name(),
-                flags: Vec::new(),
-                pauses: Vec::new(),
-                forked: None,
-                answered_by: None,
-            },
-            live: matches!(request.model, RequestedModel::Live(_)),
-            flags: request.flags.clone(),
-            seed: request.seed,
-            message: Some(follows.text.to_string()),
-            after: Some(follows.run.clone()),
-            pool: self.remote.pool(&follows.run).unwrap_or_else(|| POOL.to_owned()),
-            by: machine::user_name(),
-            wall_ms: now_ms(),
-        };
-        let services = self.clone();
-        self.runtime.spawn(async move {
-            match cluster.hand_over(run_request).await {
-                Ok(handed) => services.attach(handed.run, id),
-                Err(text) => services.send_msg(Msg::StartFailed { request: id, text }),
-            }
-        });
-    }
-
     /// Watches a run of the cluster.
     pub(super) fn attach(&self, run: RunId, request: RequestId) {
         let Some(cluster) = self.remote.cluster.get().cloned() else { return };
@@ -198,23 +151,9 @@ impl Services {
     }
 }
 
-/// What the next message of a run's session starts from; `None`: its pattern has no sessions.
-fn next_launch(id: RequestId, run: &RunId, events: &[Arc<Event>]) -> Option<Box<LaunchRequest>> {
-    let recorded = RecordedRun::new(run.clone(), events.to_vec(), true).ok()?;
-    recorded.session()?;
-    Some(Box::new(LaunchRequest {
-        id,
-        scenario: Arc::new(recorded.scenario(&[]).ok()?),
-        model: recorded.model().ok()?,
-        flags: recorded.start_flags(),
-        seed: Some(recorded.seed()),
-        begins: RunBeginning::New,
-    }))
-}
-
 /// All events of a run so far.
 async fn events_of(cluster: &Cluster, run: &RunId) -> Result<Vec<Arc<Event>>, String> {
-    let log = cluster.whole_log(run).await.map_err(|error| error.to_string())?;
+    let log = RunArchive(cluster).whole_log(run).await.map_err(|error| error.to_string())?;
     let log = log.ok_or("the cluster has no events of such a run")?;
     log.events(Seq(0)).map_err(|error| error.to_string())
 }
@@ -314,7 +253,7 @@ impl AttachedRun {
                             self.is_taken_over = false;
                             let age = self.set_clock(last.at);
                             let run = self.run.clone();
-                            self.services.answer(EffectResult::Clock { run, age });
+                            self.services.answer(EffectResult::Clock(run, age));
                         }
                         self.measure_lag();
                     }
@@ -420,6 +359,6 @@ fn follow_text(services: Services, cluster: Cluster, run: RunId, zero: Arc<Mutex
     });
 }
 
-fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

@@ -15,7 +15,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
@@ -28,6 +27,7 @@ use super::feed::{Batch, Feed};
 use super::input;
 use super::scenario_files;
 use super::surface::Surface;
+use super::waits::{next_of, sleep_until};
 use super::watch::LiveTextWatcher;
 use crate::app::{AppState, Effect, Msg, update};
 use crate::event::{Event, RunId, Seq, World};
@@ -298,9 +298,8 @@ impl<C: Console> DashboardLoop<C> {
                 self.update(Msg::Started { request, run: run.id().clone(), zero, launch });
                 self.feed.follow(run.id().clone(), *facts);
             }
-            EffectResult::Clock { run, age } => {
-                let zero = self.now().saturating_sub(age);
-                self.update(Msg::Clock { run, zero });
+            EffectResult::Clock(run, age) => {
+                self.update(Msg::Clock(run, self.now().saturating_sub(age)))
             }
             EffectResult::Attached { request, run, age, facts, launch } => {
                 let zero = self.now().saturating_sub(age);
@@ -385,20 +384,5 @@ impl<C: Console> DashboardLoop<C> {
             }
             self.log(&run, &batch.events);
         }
-    }
-}
-
-/// Waits until a time; forever if there is none.
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_of<I: Stream + Unpin>(input: &mut Option<I>) -> Option<I::Item> {
-    match input {
-        Some(input) => input.next().await,
-        None => std::future::pending().await,
     }
 }

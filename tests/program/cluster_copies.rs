@@ -44,7 +44,7 @@ fn runs_of_a_cluster_are_listed_copied_here_and_back() {
         let pulled = team.home.run(&["cluster", "pull", run, "--on", &url]);
         assert_eq!((pulled.code, pulled.out.trim()), (Some(0), run.as_str()), "{pulled:?}");
     }
-    assert_eq!(ids(&team.home.run(&["runs", "--json"]).json()), [run.clone()]);
+    assert_eq!(ids(&team.home.run(&["runs", "--json"]).json()), std::slice::from_ref(run));
     let shown = team.home.run(&["show", run, "--format", "json"]).json();
     assert_eq!(without_times(&shown), without_times(&played.json()));
     let forked =

@@ -5,6 +5,7 @@ use crate::cli::args::{AttachArgs, OnArgs};
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
 use crate::cluster::address::ClusterAddress;
+use crate::cluster::archive::RunArchive;
 use crate::cluster::names;
 use crate::cluster::{Cluster, ConnectError};
 use crate::event::RunId;
@@ -38,7 +39,7 @@ pub fn attached(args: &AttachArgs) -> Result<(ClusterAddress, Option<RunId>), Ex
 /// Connects to the cluster that has a run; on an error the message has been printed.
 pub async fn reach_run(address: &ClusterAddress, run: &RunId) -> Result<Cluster, Exit> {
     let cluster = connect_to(address).await?;
-    match cluster.has_run(run).await {
+    match RunArchive(&cluster).has_run(run).await {
         Ok(true) => Ok(cluster),
         Ok(false) => {
             let text = format!(

@@ -9,6 +9,7 @@ use crate::cli::kept;
 use crate::cli::message::print_message;
 use crate::cli::stdout;
 use crate::cluster::Cluster;
+use crate::cluster::archive::RunArchive;
 use crate::cluster::names;
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::event::kind::RunStarted;
@@ -79,7 +80,7 @@ async fn pull_one(database: &Database, cluster: &Cluster, name: &str) -> Result<
         return Err("this is not an id of a run".to_owned().into());
     }
     let run = RunId::new(name);
-    let log = cluster.whole_log(&run).await.map_err(|error| error.to_string())?;
+    let log = RunArchive(cluster).whole_log(&run).await.map_err(|error| error.to_string())?;
     let log = log.ok_or_else(|| "the cluster has no events of such a run".to_owned())?;
     let log = LogFile::read(log.lines()).map_err(|error| error.to_string())?;
     for note in &log.notes {
@@ -113,7 +114,7 @@ async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result
         return Err("it has not ended".to_owned().into());
     };
     let last = cluster.last_entry(&row.id).await.map_err(|error| error.to_string())?;
-    let archived = cluster.archived_lines(&row.id).await.map_err(|error| error.to_string())?;
+    let archived = RunArchive(cluster).lines(&row.id).await.map_err(|error| error.to_string())?;
     if last.is_some() || archived.is_some() {
         return Err("the cluster has a run with this id".to_owned().into());
     }
@@ -122,7 +123,7 @@ async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result
     for group in groups {
         lines.extend_from_slice(group.map_err(|error| error.to_string())?.lines());
     }
-    cluster.put_archive(&row.id, &lines).await?;
+    RunArchive(cluster).put(&row.id, &lines).await?;
     let listed = ClusterRow {
         run: row.id.to_string(),
         started_ms: row.started_ms,

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::finding::Finding;
 use crate::base::visible::visible;
-use crate::cluster::access::ClusterUse;
+use crate::cluster::access::{ClusterAccess, ClusterUse};
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::{ClusterLayout, LayoutPart, Presence};
 use crate::cluster::runners::RunnerRow;
@@ -103,15 +103,15 @@ fn of_parts(parts: &[LayoutPart]) -> Vec<Finding> {
 
 async fn permissions(cluster: &Cluster) -> Finding {
     let about = "permissions";
-    let denied = match cluster.denied_uses().await {
+    let denied = match ClusterAccess(cluster).denied().await {
         Ok(denied) => denied,
         Err(why) => return Finding::note(about, why, "the server did not answer in time"),
     };
     let Some(first) = denied.first() else {
-        let all: Vec<&str> = ClusterUse::ALL.iter().map(|use_| use_.words()).collect();
+        let all: Vec<&str> = ClusterUse::ALL.iter().map(|may| may.words()).collect();
         return Finding::good(about, format!("this login may {}", all.join(", ")));
     };
-    let uses: Vec<&str> = denied.iter().map(|denied| denied.use_.words()).collect();
+    let uses: Vec<&str> = denied.iter().map(|denied| denied.denied.words()).collect();
     let text = format!("this login may not {} ({})", uses.join(", "), visible(&first.why));
     Finding::note(about, text, "to allow it, change the permissions of this user on the server")
 }

@@ -12,7 +12,8 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
-const SEEDS: u64 = 100;
+/// Runs of each scenario; a hundred in an optimised build: `cargo test --release --lib flaky_endpoint`.
+const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 100 };
 /// Runs at once.
 const AT_ONCE: usize = 100;
 const ASK_AGAIN: &str = "model.ask_again=2";
@@ -100,6 +101,6 @@ async fn most_runs_succeed_and_each_other_names_the_limit_that_ended_it() {
             *others.entry(reason).or_default() += 1;
         }
         println!("{name}: {calls} calls, {succeeded} of {SEEDS}, others {others:?}");
-        assert!(succeeded >= 90, "{name}: {succeeded}, others {others:?}");
+        assert!(succeeded * 100 >= 90 * SEEDS, "{name}: {succeeded}, others {others:?}");
     }
 }

@@ -1,0 +1,79 @@
+//! The next message of a session whose runs are played by runners.
+
+use std::sync::Arc;
+
+use super::effects::Services;
+use super::remote::now_ms;
+use crate::app::Msg;
+use crate::app::effect::{FollowUp, LaunchRequest, RunBeginning};
+use crate::app::request::RequestId;
+use crate::cluster::request::{POOL, RunRequest};
+use crate::event::kind::SCHEMA_VERSION;
+use crate::event::launch::LaunchRecord;
+use crate::event::{Event, RunId};
+use crate::host::machine;
+use crate::host::recorded::RecordedRun;
+use crate::scenario::catalogue::RequestedModel;
+
+impl Services {
+    /// Hands the next message of a session over to the runners of the cluster, and watches its run.
+    pub(super) fn hand_over_now(&self, request: LaunchRequest, follows: &FollowUp) {
+        let Some(cluster) = self.remote.cluster.get().cloned() else { return };
+        let id = request.id;
+        // A runner has no operator to ask.
+        if let Some(consent) = self.trust.needed_consent(&request.scenario, None) {
+            self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
+            return;
+        }
+        let (scenario, follows) = (&request.scenario, follows.clone());
+        let run_request = RunRequest {
+            run: RunId::new(""),
+            schema: SCHEMA_VERSION,
+            scenario: scenario.name.to_string(),
+            title: scenario.title.clone(),
+            pattern: scenario.pattern.get().name().to_owned(),
+            launch: LaunchRecord {
+                source: Arc::clone(&scenario.source),
+                instant: matches!(request.model, RequestedModel::Scripted { instant: true }),
+                model: request.model.name(),
+                flags: Vec::new(),
+                pauses: Vec::new(),
+                forked: None,
+                answered_by: None,
+            },
+            live: matches!(request.model, RequestedModel::Live(_)),
+            flags: request.flags.clone(),
+            seed: request.seed,
+            message: Some(follows.text.to_string()),
+            after: Some(follows.run.clone()),
+            pool: self.remote.pool(&follows.run).unwrap_or_else(|| POOL.to_owned()),
+            by: machine::user_name(),
+            wall_ms: now_ms(),
+        };
+        let services = self.clone();
+        self.runtime.spawn(async move {
+            match cluster.hand_over(run_request).await {
+                Ok(handed) => services.attach(handed.run, id),
+                Err(text) => services.send_msg(Msg::StartFailed { request: id, text }),
+            }
+        });
+    }
+}
+
+/// What the next message of a run's session starts from; `None`: its pattern has no sessions.
+pub(super) fn next_launch(
+    id: RequestId,
+    run: &RunId,
+    events: &[Arc<Event>],
+) -> Option<Box<LaunchRequest>> {
+    let recorded = RecordedRun::new(run.clone(), events.to_vec(), true).ok()?;
+    recorded.session()?;
+    Some(Box::new(LaunchRequest {
+        id,
+        scenario: Arc::new(recorded.scenario(&[]).ok()?),
+        model: recorded.model().ok()?,
+        flags: recorded.start_flags(),
+        seed: Some(recorded.seed()),
+        begins: RunBeginning::New,
+    }))
+}
