@@ -14,6 +14,7 @@ use super::msg::Msg;
 use super::notice::ACTS_ON_LIVE_RUN;
 use super::notice::NoticeKind;
 use super::overlay::Overlay;
+use super::run::data::set_zero;
 use super::run::kept_run::KeptRun;
 use super::run::{InputOutcome, PageShape, RunPage, layout};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
@@ -81,7 +82,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         },
         Msg::Clock(run, zero) => match state.run_mut(&run) {
             Some(page) => {
-                page.data_mut().set_zero(zero);
+                set_zero(page.data_mut(), zero);
                 Update::redraw()
             }
             None => Update::idle(),

@@ -36,7 +36,7 @@ pub(super) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Command { run, command } => match services.engine.run(&run) {
             Some(run) => run.send(command),
             #[cfg(feature = "nats")]
-            None if services.command_remote(&run, command) => {}
+            None if crate::shell::remote::command_remote(services, &run, command) => {}
             None => tracing::debug!("{run} was dropped; command ignored"),
         },
         #[cfg(feature = "nats")]

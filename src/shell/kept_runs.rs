@@ -198,7 +198,7 @@ mod with_store {
             #[cfg(feature = "nats")]
             if self.remote.log(&run).is_some() {
                 return self.in_background(move |services| {
-                    let problem = match services.remote_events(&run) {
+                    let problem = match crate::shell::remote::remote_events(&services, &run) {
                         Some(Ok(events)) => {
                             services.send_events(&run, request, &events);
                             None

@@ -221,7 +221,7 @@ mod with_store {
 
         #[cfg(feature = "nats")]
         fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, String>> {
-            let events = self.remote_events(run)?;
+            let events = crate::shell::remote::remote_events(self, run)?;
             Some(events.and_then(|events| RecordedRun::new(run.clone(), events, true)))
         }
 

@@ -101,27 +101,6 @@ async fn connect(services: &Services, address: &ClusterAddress) -> Option<Cluste
 }
 
 impl Services {
-    /// Sends a command to the runner that owns a run; `false`: the run is not one of the cluster.
-    pub(super) fn command_remote(&self, run: &RunId, command: Command) -> bool {
-        let Some(cluster) = self.remote.cluster.get().cloned() else { return false };
-        if self.remote.log(run).is_none() {
-            return false;
-        }
-        let (services, run) = (self.clone(), run.clone());
-        self.runtime.spawn(async move {
-            if let Err(why) = cluster.send_command(&run, &command, &machine::user_name()).await {
-                services.failed("command", why);
-            }
-        });
-        true
-    }
-
-    /// All events of a run of the cluster so far; `None`: the cluster lists no such run. Blocks.
-    pub(super) fn remote_events(&self, run: &RunId) -> Option<Result<Vec<Arc<Event>>, String>> {
-        let cluster = self.remote.cluster.get().filter(|_| self.remote.has(run))?;
-        Some(self.runtime.block_on(events_of(cluster, run)))
-    }
-
     /// Watches a run of the cluster.
     pub(super) fn attach(&self, run: RunId, request: RequestId) {
         let Some(cluster) = self.remote.cluster.get().cloned() else { return };
@@ -149,6 +128,30 @@ impl Services {
             }
         });
     }
+}
+
+/// Sends a command to the runner that owns a run; `false`: the run is not one of the cluster.
+pub(super) fn command_remote(services: &Services, run: &RunId, command: Command) -> bool {
+    let Some(cluster) = services.remote.cluster.get().cloned() else { return false };
+    if services.remote.log(run).is_none() {
+        return false;
+    }
+    let (told, run) = (services.clone(), run.clone());
+    services.runtime.spawn(async move {
+        if let Err(why) = cluster.send_command(&run, &command, &machine::user_name()).await {
+            told.failed("command", why);
+        }
+    });
+    true
+}
+
+/// All events of a run of the cluster so far; `None`: the cluster lists no such run. Blocks.
+pub(super) fn remote_events(
+    services: &Services,
+    run: &RunId,
+) -> Option<Result<Vec<Arc<Event>>, String>> {
+    let cluster = services.remote.cluster.get().filter(|_| services.remote.has(run))?;
+    Some(services.runtime.block_on(events_of(cluster, run)))
 }
 
 /// All events of a run so far.
@@ -359,6 +362,6 @@ fn follow_text(services: Services, cluster: Cluster, run: RunId, zero: Arc<Mutex
     });
 }
 
-pub(super) fn now_ms() -> u64 {
+fn now_ms() -> u64 {
     millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }

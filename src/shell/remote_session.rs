@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::effects::Services;
-use super::remote::now_ms;
 use crate::app::Msg;
 use crate::app::effect::{FollowUp, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
@@ -11,6 +10,7 @@ use crate::cluster::request::{POOL, RunRequest};
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::launch::LaunchRecord;
 use crate::event::{Event, RunId};
+use crate::host::keep::now_ms;
 use crate::host::machine;
 use crate::host::recorded::RecordedRun;
 use crate::scenario::catalogue::RequestedModel;

@@ -65,11 +65,6 @@ impl RunData {
         self.zero
     }
 
-    /// The run's own clock was zero then.
-    pub(in crate::app) fn set_zero(&mut self, zero: Duration) {
-        self.zero = zero;
-    }
-
     /// The run's events so far; only the last ones are in memory.
     pub fn log(&self) -> &EventWindow {
         &self.log
@@ -246,4 +241,9 @@ impl RunData {
 fn is_unchanged(had: &PartialText, text: &PartialText) -> bool {
     let of = |live: &PartialText| (live.text.len(), live.pieces, live.first_at, live.last_at);
     of(had) == of(text)
+}
+
+/// The own clock of a run was zero then.
+pub(in crate::app) fn set_zero(run: &mut RunData, zero: Duration) {
+    run.zero = zero;
 }

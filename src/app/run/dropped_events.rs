@@ -9,6 +9,11 @@ use super::inspect::target::InspectTarget;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::narrate::format;
 
+/// What has the whole log: the store of this machine, or the cluster whose run is watched.
+pub(in crate::app) fn log_keeper(run: &RunData) -> &'static str {
+    if run.remote.is_some() { "cluster" } else { "store" }
+}
+
 impl RunData {
     /// Whether an event has happened and was dropped.
     pub fn is_dropped(&self, seq: Seq) -> bool {
@@ -26,16 +31,11 @@ impl RunData {
         }
     }
 
-    /// What has the whole log: the store of this machine, or the cluster whose run is watched.
-    pub(in crate::app) fn log_keeper(&self) -> &'static str {
-        if self.remote.is_some() { "cluster" } else { "store" }
-    }
-
     /// The notice that events were dropped, and why.
     pub fn dropped_notice(&self) -> String {
         let first = format::exact(self.log().dropped_count() as u64 + 1);
         if self.earlier.is_stored() {
-            let keeper = self.log_keeper();
+            let keeper = log_keeper(self);
             return format!("The events before event {first} left memory; the {keeper} has them.");
         }
         format!("The events before event {first} were dropped to bound memory.")

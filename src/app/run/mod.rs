@@ -6,7 +6,7 @@ pub(crate) mod active_filter;
 pub mod controls;
 pub(super) mod copy;
 pub mod data;
-mod dropped_events;
+pub(in crate::app) mod dropped_events;
 pub mod earlier;
 pub mod event_window;
 pub mod filter;
