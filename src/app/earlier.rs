@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::effect::{Effect, Update};
 use super::notice::NoticeKind;
 use super::request::RequestId;
-use super::run::dropped_events::log_keeper;
+use super::run::dropped_events::log_place;
 use super::run::earlier::EarlierWish;
 use super::run::read_back::{end_reading_back, let_earlier_go};
 use super::run::{InputOutcome, RunPage};
@@ -31,7 +31,7 @@ pub(super) fn read(state: &mut AppState, wish: EarlierWish) -> Update {
     let request = state.next_request();
     let Some(page) = visible_run_mut(state) else { return Update::idle() };
     let (run, gone) = (page.id().clone(), page.log().dropped_count());
-    let from = log_keeper(page);
+    let from = log_place(page);
     let earlier = &mut page.data_mut().earlier;
     if earlier.is_reading() {
         earlier.set_wish(wish);

@@ -77,7 +77,7 @@ impl ClusterAccess<'_> {
             sent.await.map_err(|error| plain(&error))?;
         }
         // What the server refuses it says before it answers this.
-        let _ = self.0.context().query_account().await;
+        self.0.context().query_account().await.map_err(|error| plain(&error))?;
         let said = self.0.denials();
         let denied = |subject: &str| {
             let quoted = format!("\"{subject}\"");
@@ -108,7 +108,9 @@ impl ClusterAccess<'_> {
             (HandOver, names.log(run)),
             (HandOver, names.queue("doctor")),
             (HandOver, format!("$KV.{RUNS}.{}", names.row("20000101", run))),
-            (Play, format!("$JS.API.CONSUMER.INFO.{QUEUE}.doctor")),
+            // Without a body nothing is made, and there is no such consumer to take a run from.
+            (Play, format!("$JS.API.CONSUMER.CREATE.{QUEUE}.doctor.{}", names.queue("doctor"))),
+            (Play, format!("$JS.API.CONSUMER.MSG.NEXT.{QUEUE}.doctor")),
             (Play, names.late(run, SpanId(0))),
             (Play, names.text(run, SpanId(0))),
             (Play, names.notes(run)),

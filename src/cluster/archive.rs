@@ -30,6 +30,11 @@ impl RunArchive<'_> {
     pub async fn add(&self, run: &RunId) -> Result<(), String> {
         if !Blobs(self.0).has(&self.0.namespace().archive(run)).await {
             let entries = self.0.entries(run).await.map_err(|error| error.to_string())?;
+            if let Some(name) = entries.last().and_then(|last| last.session.as_deref()) {
+                let left = Blobs(self.0).get(name).await.map_err(|error| error.to_string())?;
+                let name = self.0.namespace().session(run);
+                Blobs(self.0).put(&name, &left.unwrap_or_default()).await?;
+            }
             self.put(run, &lines_of(&entries)).await?;
         }
         let logs =
@@ -48,6 +53,18 @@ impl RunArchive<'_> {
         packed.write_all(lines).map_err(|error| error.to_string())?;
         let packed = packed.finish().map_err(|error| error.to_string())?;
         Blobs(self.0).put(&self.0.namespace().archive(run), &packed).await
+    }
+
+    /// What a run left to the next message of its session, as its runner wrote it; `None`: nothing.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn left_session(&self, run: &RunId) -> Result<Option<Vec<u8>>, ReadError> {
+        match self.0.last_entry(run).await? {
+            Some(LogEntry { session: Some(name), .. }) => Blobs(self.0).get(&name).await,
+            Some(_) => Ok(None),
+            None => Blobs(self.0).get(&self.0.namespace().session(run)).await,
+        }
     }
 
     /// Whether the cluster has the log of this run, in the stream or in the archive.

@@ -1,13 +1,12 @@
-//! Objects in the object store: large groups, archived logs, what sessions leave.
+//! Objects in the object store: large groups, archived logs, what runs leave to their sessions.
 
 use super::connection::{Cluster, plain};
 use super::names::BLOBS;
-use crate::event::RunId;
 use crate::store::ReadError;
 
 /// The objects of a cluster.
 #[derive(Clone, Copy)]
-pub struct Blobs<'a>(pub &'a Cluster);
+pub(super) struct Blobs<'a>(pub &'a Cluster);
 
 impl Blobs<'_> {
     /// An object of the object store; `None`: there is none of this name.
@@ -48,13 +47,5 @@ impl Blobs<'_> {
             Ok(store) => store.info(name).await.is_ok(),
             Err(_) => false,
         }
-    }
-
-    /// What a run left to the next message of its session, as its runner wrote it; `None`: nothing.
-    ///
-    /// # Errors
-    /// The server does not answer, or has no such store.
-    pub async fn left_session(&self, run: &RunId) -> Result<Option<Vec<u8>>, ReadError> {
-        self.get(&self.0.namespace().session(run)).await
     }
 }

@@ -19,6 +19,9 @@ pub(super) const OWNER: &str = "RT-Owner";
 /// Name of the object that has the lines, if they are too many for a message.
 pub(super) const BLOB: &str = "RT-Blob";
 
+/// Name of the object that has what the run leaves to the next message of its session.
+pub(super) const SESSION: &str = "RT-Session";
+
 /// A message of the log of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogEntry {
@@ -28,6 +31,8 @@ pub struct LogEntry {
     pub stored_ms: u64,
     /// The process that stored it.
     pub owner: String,
+    /// The object that has what the run leaves to the next message of its session.
+    pub session: Option<String>,
     /// What it is.
     pub part: LogPart,
 }
@@ -88,6 +93,7 @@ impl RawEntry {
     pub fn read(self) -> Result<LogEntry, String> {
         let Self { place, stored_ms, headers, payload } = self;
         let owner = header(&headers, OWNER).unwrap_or_default().to_owned();
+        let session = header(&headers, SESSION).map(str::to_owned);
         let wrong = |what: &str| format!("message {place} of the log has {what}");
         let part = match header(&headers, KIND) {
             Some("request") => {
@@ -110,7 +116,7 @@ impl RawEntry {
             }
             Some(_) | None => return Err(wrong("an unknown kind")),
         };
-        Ok(LogEntry { place, stored_ms, owner, part })
+        Ok(LogEntry { place, stored_ms, owner, session, part })
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
-use super::entry::{BLOB, LogEntry, LogPart, headers};
+use super::entry::{BLOB, LogEntry, LogPart, SESSION, headers};
 use super::follow::LogNews;
 use super::publish::Published;
 use crate::base::digest;
@@ -49,8 +49,8 @@ impl ClusterLog {
         Self { cluster, owner, last: Mutex::new(Some(epoch)), left: None }
     }
 
-    /// Stores what the run leaves to the next message of its session, before its end is stored: a run that
-    /// has ended for its followers has left it.
+    /// Stores what the run leaves to the next message of its session with its end: a run that has ended has
+    /// left it.
     pub fn leaving(self, left: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         Self { left: Some(Box::new(left)), ..self }
     }
@@ -75,14 +75,14 @@ impl ClusterLog {
         let mut about = headers("events", group.first(), group.len(), &self.owner);
         let mut lines = group.lines().to_vec();
         if lines.len() > MESSAGE_BYTES {
-            about.insert(BLOB, self.put_lines(&lines).await?);
+            about.insert(BLOB, self.put_by_content(&lines).await?);
             lines.clear();
         }
         if ends(group)
             && let Some(left) = self.left.as_ref().and_then(|left| left())
         {
-            let name = self.cluster.namespace().session(run);
-            Blobs(&self.cluster).put(&name, &left).await.map_err(AppendError::Unsure)?;
+            // By its content: an owner that is refused here changes nothing.
+            about.insert(SESSION, self.put_by_content(&left).await?);
         }
         let began = Instant::now();
         loop {
@@ -135,13 +135,13 @@ impl ClusterLog {
         end.map_err(|error| AppendError::Unsure(error.to_string()))
     }
 
-    /// Puts lines into the object store under their digest; returns its name.
-    async fn put_lines(&self, lines: &[u8]) -> Result<String, AppendError> {
-        let digest = digest::sha256_of_reader(lines);
+    /// Puts bytes into the object store under their digest; returns its name.
+    async fn put_by_content(&self, bytes: &[u8]) -> Result<String, AppendError> {
+        let digest = digest::sha256_of_reader(bytes);
         let digest = digest.map_err(|error| AppendError::Unsure(plain(&error)))?;
         let name = format!("sha256-{digest}");
         if !Blobs(&self.cluster).has(&name).await {
-            Blobs(&self.cluster).put(&name, lines).await.map_err(AppendError::Unsure)?;
+            Blobs(&self.cluster).put(&name, bytes).await.map_err(AppendError::Unsure)?;
         }
         Ok(name)
     }

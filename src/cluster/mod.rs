@@ -12,7 +12,7 @@ pub mod access;
 pub mod address;
 pub mod answers;
 pub mod archive;
-pub mod blobs;
+mod blobs;
 pub mod claim;
 pub mod commands;
 pub mod connection;

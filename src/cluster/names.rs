@@ -106,7 +106,7 @@ impl Namespace {
         format!("{self}.>")
     }
 
-    /// Name of what a run leaves to the next message of its session, in the object store.
+    /// Name of what an archived run left to the next message of its session, in the object store.
     pub fn session(&self, run: &RunId) -> String {
         format!("{self}.{run}.session.json")
     }

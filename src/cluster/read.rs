@@ -110,7 +110,7 @@ impl Cluster {
     /// # Errors
     /// As [`some_entries`](Self::some_entries).
     pub async fn entries(&self, run: &RunId) -> Result<Vec<LogEntry>, ReadError> {
-        let end = last_place(self, run).await?;
+        let mut end = last_place(self, run).await?;
         let until = Instant::now() + BEHIND_FOR;
         let mut entries: Vec<LogEntry> = Vec::new();
         loop {
@@ -122,6 +122,8 @@ impl Cluster {
                 return Ok(entries);
             } else if Instant::now() < until {
                 sleep(BEHIND).await;
+                // The log may have been archived meanwhile.
+                end = last_place(self, run).await?;
             } else {
                 let why = "a server is behind the leader of the logs".to_owned();
                 return Err(ReadError::Unreadable(why));

@@ -1,11 +1,15 @@
 //! A run that somebody hands over to the runners: everything that it is started with.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::base::name::FlagName;
+use crate::base::visible::visible;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::launch::LaunchRecord;
 use crate::event::{RunId, Seq};
+use crate::scenario::Scenario;
 
 /// The pool of runs that name none.
 pub const POOL: &str = "default";
@@ -49,6 +53,35 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
+    /// A scripted run of a scenario, for the usual pool. It has no id, and says nothing of who hands it
+    /// over, and when.
+    pub fn of(scenario: &Scenario) -> Self {
+        Self {
+            run: RunId::new(""),
+            schema: SCHEMA_VERSION,
+            scenario: visible(scenario.name.as_str()).into_owned(),
+            title: scenario.title.clone(),
+            pattern: scenario.pattern.get().name().to_owned(),
+            launch: LaunchRecord {
+                source: Arc::clone(&scenario.source),
+                instant: false,
+                model: None,
+                flags: Vec::new(),
+                pauses: Vec::new(),
+                forked: None,
+                answered_by: None,
+            },
+            live: false,
+            flags: Vec::new(),
+            seed: None,
+            message: None,
+            after: None,
+            pool: POOL.to_owned(),
+            by: String::new(),
+            wall_ms: 0,
+        }
+    }
+
     /// Whether this program can play it: a newer program may have written what this one cannot read.
     pub fn is_playable(&self) -> bool {
         self.schema <= SCHEMA_VERSION

@@ -12,66 +12,23 @@ use super::archive::RunArchive;
 use super::claim::Claimed;
 use super::entry::{LogEntry, LogPart, headers};
 use super::follow::LogNews;
-use super::layout::ClusterLayout;
+use super::names::Namespace;
 use super::request::{Claim, RunRequest};
 use super::rows::{ClusterRow, RunRows};
 use super::{Cluster, ClusterLog};
-use crate::event::kind::{Reply, SCHEMA_VERSION};
-use crate::event::launch::LaunchRecord;
+use crate::event::kind::Reply;
 use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use crate::scenario::config::ClusterDefaults;
-use crate::scenario::spec::source_text::SourceText;
 use crate::store::{AppendError, EventGroup, ReadError, RunLog as _};
+use crate::support::facts;
 use crate::support::nats::NatsServer;
-
-/// How long anything may take on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::own_runner::{self, PATIENCE, address, cluster};
 
 async fn connect(server: &NatsServer) -> Cluster {
-    let defaults = ClusterDefaults::default();
-    let address = ClusterAddress::find(Some(&server.url()), &defaults, |_| None).expect("read");
-    Cluster::connect(&address, "test").await.expect("connected")
-}
-
-/// A server with what runs need; `None`: there is no server, which is said.
-async fn cluster() -> Option<(NatsServer, Cluster)> {
-    let server = NatsServer::start()?;
-    let cluster = connect(&server).await;
-    ClusterLayout(&cluster).make(1).await.expect("made");
-    Some((server, cluster))
+    Cluster::connect(&address(&server.url()), "test").await.expect("connected")
 }
 
 fn request(run: &RunId) -> RunRequest {
-    let source = SourceText {
-        text: "".into(),
-        set: Vec::new(),
-        file: None,
-        prompt_files: Default::default(),
-    };
-    RunRequest {
-        run: run.clone(),
-        schema: SCHEMA_VERSION,
-        scenario: "s".to_owned(),
-        title: "A title".to_owned(),
-        pattern: "collaboration".to_owned(),
-        launch: LaunchRecord {
-            source: Arc::new(source),
-            instant: true,
-            model: None,
-            flags: Vec::new(),
-            pauses: Vec::new(),
-            answered_by: None,
-            forked: None,
-        },
-        live: false,
-        flags: Vec::new(),
-        seed: None,
-        message: None,
-        after: None,
-        pool: "default".to_owned(),
-        by: "ann@here".to_owned(),
-        wall_ms: 1,
-    }
+    RunRequest { run: run.clone(), ..own_runner::request("checkout-launch", &[]) }
 }
 
 fn claim(owner: &str, next: u64) -> Claim {
@@ -298,8 +255,8 @@ async fn the_first_late_answer_counts_and_is_waited_for() {
 async fn the_list_of_runs_is_that_of_its_namespace_and_follows_changes() {
     let Some((server, cluster)) = cluster().await else { return };
     assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()));
-    let other = ClusterDefaults { namespace: Some("other".to_owned()), ..Default::default() };
-    let other = ClusterAddress::find(Some(&server.url()), &other, |_| None).expect("read");
+    let namespace = Namespace::new("other").expect("a name");
+    let other = ClusterAddress { namespace, ..address(&server.url()) };
     let other = Cluster::connect(&other, "test").await.expect("connected");
     let row = |nth: u64, status: &str| ClusterRow {
         run: format!("r-{nth}"),
@@ -341,4 +298,26 @@ async fn the_log_of_a_run_that_ended_is_read_from_the_archive() {
     // Again, after a failure between the two steps.
     RunArchive(&cluster).add(&run).await.expect("archived");
     assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(Some(group.lines().to_vec())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_owner_of_a_run_leaves_something_to_its_session() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let former = owned(&cluster, &run, "a").await.leaving(|| Some(b"of a".to_vec()));
+    let last = cluster.last_entry(&run).await.expect("read").expect("a claim").place;
+    let claimed = cluster.claim_run(&run, &claim("b", 0), last).await.expect("stored");
+    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
+    let owner =
+        ClusterLog::new(cluster.clone(), "b".to_owned(), epoch).leaving(|| Some(b"of b".to_vec()));
+    let end = facts::decided().log.last().expect("an end").kind.clone();
+    let mut group = EventGroup::starting_at(Seq(0));
+    let event = Event { seq: Seq(0), at: Elapsed(0), span: SpanId::RUN, kind: end };
+    group.push(&event, &run).expect("a line");
+    owner.append(&run, Seq(0), &group).await.expect("stored");
+    assert_eq!(former.append(&run, Seq(0), &group).await, Err(AppendError::Fenced));
+    let archive = RunArchive(&cluster);
+    assert_eq!(archive.left_session(&run).await, Ok(Some(b"of b".to_vec())));
+    archive.add(&run).await.expect("archived");
+    assert_eq!(archive.left_session(&run).await, Ok(Some(b"of b".to_vec())));
 }

@@ -8,7 +8,7 @@ use super::played_log::PlayedLog;
 use crate::base::visible::visible;
 use crate::bus::Recording;
 use crate::cluster::Cluster;
-use crate::cluster::blobs::Blobs;
+use crate::cluster::archive::RunArchive;
 use crate::cluster::request::RunRequest;
 use crate::engine::{Launch, Resumption, Schedule};
 use crate::event::kind::Initiator;
@@ -90,7 +90,7 @@ pub(super) async fn next_session(
         return Ok(None);
     };
     let Some(after) = &log.request.after else { return Ok(Some(Session::first(message))) };
-    let left = Blobs(cluster).left_session(after).await.map_err(|error| error.to_string())?;
+    let left = RunArchive(cluster).left_session(after).await.map_err(|error| error.to_string())?;
     let left = left.ok_or_else(|| format!("what {after} left to its session is not stored"))?;
     let left: LeftSession = serde_json::from_slice(&left)
         .map_err(|error| format!("what {after} left to its session cannot be read: {error}"))?;

@@ -1,4 +1,4 @@
-//! The next message of a session whose runs are played by runners.
+//! Sends the next message of a session to the runners of a cluster.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use super::effects::Services;
 use crate::app::Msg;
 use crate::app::effect::{FollowUp, LaunchRequest, RunBeginning};
 use crate::app::request::RequestId;
-use crate::cluster::request::{POOL, RunRequest};
-use crate::event::kind::SCHEMA_VERSION;
+use crate::cluster::request::RunRequest;
 use crate::event::launch::LaunchRecord;
 use crate::event::{Event, RunId};
 use crate::host::keep::now_ms;
@@ -25,34 +24,26 @@ impl Services {
             self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
             return;
         }
-        let (scenario, follows) = (&request.scenario, follows.clone());
-        let run_request = RunRequest {
-            run: RunId::new(""),
-            schema: SCHEMA_VERSION,
-            scenario: scenario.name.to_string(),
-            title: scenario.title.clone(),
-            pattern: scenario.pattern.get().name().to_owned(),
+        let next = RunRequest::of(&request.scenario);
+        let next = RunRequest {
             launch: LaunchRecord {
-                source: Arc::clone(&scenario.source),
                 instant: matches!(request.model, RequestedModel::Scripted { instant: true }),
                 model: request.model.name(),
-                flags: Vec::new(),
-                pauses: Vec::new(),
-                forked: None,
-                answered_by: None,
+                ..next.launch
             },
             live: matches!(request.model, RequestedModel::Live(_)),
             flags: request.flags.clone(),
             seed: request.seed,
             message: Some(follows.text.to_string()),
             after: Some(follows.run.clone()),
-            pool: self.remote.pool(&follows.run).unwrap_or_else(|| POOL.to_owned()),
+            pool: self.remote.pool(&follows.run).unwrap_or(next.pool),
             by: machine::user_name(),
             wall_ms: now_ms(),
+            ..next
         };
         let services = self.clone();
         self.runtime.spawn(async move {
-            match cluster.hand_over(run_request).await {
+            match cluster.hand_over(next).await {
                 Ok(handed) => services.attach(handed.run, id),
                 Err(text) => services.send_msg(Msg::StartFailed { request: id, text }),
             }

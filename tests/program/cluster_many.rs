@@ -1,10 +1,10 @@
 //! Many runs over several runner processes, of which one is killed now and then: every outcome is that of
 //! its local twin.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -35,28 +35,15 @@ fn runner(team: &RunnerTeam, number: usize) -> TestRunner {
 fn play(batches: usize, times: usize, runners: usize, every: usize) {
     let Some(team) = RunnerTeam::start() else { return };
     let twins: Vec<Value> = DETERMINISTIC.iter().map(|name| first_message(&local(name))).collect();
-    let (ended, kills, next) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-    let is_over = AtomicBool::new(false);
-    let alive: Vec<Mutex<TestRunner>> =
-        (0..runners).map(|nth| Mutex::new(runner(&team, nth))).collect();
+    let next = AtomicUsize::new(0);
+    let (ended, each_end) = mpsc::channel();
+    let mut kills = 0;
+    let mut alive: Vec<TestRunner> = (0..runners).map(|nth| runner(&team, nth)).collect();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut killed_at = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                if ended.load(Ordering::Relaxed) < killed_at + every {
-                    thread::park_timeout(Duration::from_millis(20));
-                    continue;
-                }
-                killed_at = ended.load(Ordering::Relaxed);
-                let number = kills.fetch_add(1, Ordering::Relaxed);
-                let mut place = alive[number % runners].lock().expect("a lock");
-                place.process.kill();
-                *place = runner(&team, runners + number);
-            }
-        });
         let players: Vec<_> = (0..2)
             .map(|_| {
-                scope.spawn(|| {
+                let (ended, team, twins, next) = (ended.clone(), &team, &twins, &next);
+                scope.spawn(move || {
                     loop {
                         let nth = next.fetch_add(1, Ordering::Relaxed);
                         if nth >= batches * DETERMINISTIC.len() {
@@ -77,7 +64,7 @@ fn play(batches: usize, times: usize, runners: usize, every: usize) {
                             }
                             assert_eq!(outcome, *expected, "{name}");
                             count += 1;
-                            ended.fetch_add(1, Ordering::Relaxed);
+                            ended.send(()).expect("it counts");
                         }
                         let (_, _, err) = batch.end();
                         assert_eq!(count.to_string(), times, "{name}: {err}");
@@ -85,13 +72,25 @@ fn play(batches: usize, times: usize, runners: usize, every: usize) {
                 })
             })
             .collect();
-        let results: Vec<_> = players.into_iter().map(|player| player.join()).collect();
-        is_over.store(true, Ordering::Relaxed);
-        results.into_iter().for_each(|it| it.expect("every run ended as its twin"));
+        drop(ended);
+        for count in 1.. {
+            if each_end.recv().is_err() {
+                break;
+            }
+            if count % every == 0 {
+                let place = &mut alive[kills % runners];
+                place.process.kill();
+                kills += 1;
+                *place = runner(&team, runners + kills);
+            }
+        }
+        for player in players {
+            player.join().expect("every run ended as its twin");
+        }
     });
     wait_for_rows(&team, batches * times * DETERMINISTIC.len());
-    let (ended, kills) = (ended.into_inner(), kills.into_inner());
-    eprintln!("{ended} runs over {runners} runners, {kills} kills: each equals its local twin");
+    let runs = batches * times * DETERMINISTIC.len();
+    eprintln!("{runs} runs over {runners} runners, {kills} kills: each equals its local twin");
 }
 
 /// The list says of so many runs that they have ended; of one whose runner was killed just then the next
@@ -119,9 +118,9 @@ fn runs_of_killed_runners_end_as_their_local_twins() {
     play(1, 12, 2, 30);
 }
 
-/// `cargo test --test program -- --ignored ten_thousand_runs`: some minutes.
+/// `cargo test --test program -- --ignored ten_thousand_runs`: seven minutes.
 #[test]
-#[ignore = "some minutes; the test above is its sample"]
+#[ignore = "seven minutes; the test above is its sample"]
 fn ten_thousand_runs_of_killed_runners_end_as_their_local_twins() {
     play(5, 250, 4, 250);
 }

@@ -86,9 +86,9 @@ fn at_each(places: impl Iterator<Item = usize>, kill: impl Fn(&RunnerTeam, usize
     });
 }
 
-/// `cargo test --test program -- --ignored killed_at_each_event`: ten minutes.
+/// `cargo test --test program -- --ignored killed_at_each_event`: three minutes.
 #[test]
-#[ignore = "ten minutes; cluster::a_run_whose_runner_is_killed_is_continued_by_another is its sample"]
+#[ignore = "three minutes; cluster::a_run_whose_runner_is_killed_is_continued_by_another is its sample"]
 fn a_runner_is_killed_at_each_event() {
     let expected = local("checkout-launch");
     let all = lines_of(&local_log("checkout-launch")).len() - 1;
@@ -103,9 +103,9 @@ fn local_log(scenario: &str) -> String {
     Home::new().run(&["run", scenario, "--instant", "--no-store", "--format", "jsonl"]).out
 }
 
-/// `cargo test --test program -- --ignored killed_at_each_request`: five minutes.
+/// `cargo test --test program -- --ignored killed_at_each_request`: three minutes.
 #[test]
-#[ignore = "five minutes; cluster::no_stored_answer_is_asked_for_again is its sample"]
+#[ignore = "three minutes; cluster::no_stored_answer_is_asked_for_again is its sample"]
 fn a_runner_is_killed_at_each_request() {
     for scenario in ["checkout-launch", "support-swarm", "front-desk"] {
         let endpoint = CountingEndpoint::of(scenario);

@@ -4,6 +4,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -129,8 +132,13 @@ pub fn without_times(value: &Value) -> Value {
     }
 }
 
+/// How long a program may run: a test whose program hangs fails, and does not hang too.
+const LONGEST: Duration = Duration::from_secs(600);
+
 /// A running program whose lines are read as they come.
 pub struct Running {
+    /// Gone with the value: its time limit ends.
+    _limit: mpsc::Sender<()>,
     child: Child,
     out: Option<BufReader<ChildStdout>>,
     err: Option<BufReader<ChildStderr>>,
@@ -141,7 +149,14 @@ impl Running {
         let mut child = command.spawn().expect("the program starts");
         let out = child.stdout.take().map(BufReader::new);
         let err = child.stderr.take().map(BufReader::new);
-        Self { child, out, err }
+        let (limit, ended) = mpsc::channel::<()>();
+        let pid = child.id().to_string();
+        thread::spawn(move || {
+            if ended.recv_timeout(LONGEST) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
+            }
+        });
+        Self { _limit: limit, child, out, err }
     }
 
     /// Its standard input.

@@ -10,6 +10,8 @@ pub mod gateway_call;
 pub mod kept;
 pub mod messages;
 pub mod nats;
+#[cfg(feature = "nats")]
+pub mod own_runner;
 pub mod plan;
 pub mod relay;
 pub mod research;

@@ -9,8 +9,8 @@ use super::inspect::target::InspectTarget;
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::narrate::format;
 
-/// What has the whole log: the store of this machine, or the cluster whose run is watched.
-pub(in crate::app) fn log_keeper(run: &RunData) -> &'static str {
+/// Where the whole log is: in the store of this machine, or in the cluster of a watched run.
+pub(in crate::app) fn log_place(run: &RunData) -> &'static str {
     if run.remote.is_some() { "cluster" } else { "store" }
 }
 
@@ -35,8 +35,8 @@ impl RunData {
     pub fn dropped_notice(&self) -> String {
         let first = format::exact(self.log().dropped_count() as u64 + 1);
         if self.earlier.is_stored() {
-            let keeper = log_keeper(self);
-            return format!("The events before event {first} left memory; the {keeper} has them.");
+            let place = log_place(self);
+            return format!("The events before event {first} left memory; the {place} has them.");
         }
         format!("The events before event {first} were dropped to bound memory.")
     }

@@ -89,6 +89,9 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         }
         outcomes.push(outcome);
         if cancelled {
+            if place + 1 < count {
+                print_message(&format!("cancelled after message {} of {count}", place + 1));
+            }
             break;
         }
         request.after = Some(request.run.clone());

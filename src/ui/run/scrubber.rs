@@ -158,7 +158,8 @@ fn marks(
     for away in page.remote.iter().flat_map(|remote| remote.away.iter().rev()) {
         let x = span.column(away.from);
         let events = format::count(away.events);
-        let text = format!("{events} events while away");
+        let noun = if away.events == 1 { "event" } else { "events" };
+        let text = format!("{events} {noun} while away");
         let place = labels.reserve(away.from, x, columns(&text), 9);
         match place {
             Some(place) => put(Some(place), &text, StyleRole::Notice),

@@ -2,5 +2,7 @@
 
 mod loop_flow;
 mod readme;
+#[cfg(feature = "nats")]
+mod remote_runs;
 mod research_consent;
 mod team_session;

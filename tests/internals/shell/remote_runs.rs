@@ -1,0 +1,118 @@
+//! A run of a cluster in the dashboard, over a real NATS server: its session continues on a runner, it is
+//! forked here, and what left memory is read back.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::timeout;
+
+use crate::app::Msg;
+use crate::app::effect::{FollowUp, LaunchRequest, RecordedSource, RunBeginning};
+use crate::app::request::RequestId;
+use crate::cluster::Cluster;
+use crate::cluster::archive::RunArchive;
+use crate::cluster::request::RunRequest;
+use crate::engine::{Engine, EngineSettings};
+use crate::event::world::Projection;
+use crate::event::{Event, RunId, Seq, World};
+use crate::host::models::{LiveModels, parse_proxy};
+use crate::host::trust::Trust;
+use crate::runner::RunnerNews;
+use crate::shell::effects::{EffectResult, Services};
+use crate::shell::remote::{ShownCluster, show};
+use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, request};
+
+/// What the dashboard gets, up to the first answer of this kind.
+async fn until<T>(
+    answers: &mut UnboundedReceiver<EffectResult>,
+    mut wanted: impl FnMut(EffectResult) -> Option<T>,
+) -> T {
+    loop {
+        let answer = timeout(PATIENCE, answers.recv()).await.expect("in time");
+        if let EffectResult::Msg(Msg::StartFailed { text, .. }) = &answer.as_ref().expect("open") {
+            panic!("{text}");
+        }
+        if let Some(found) = wanted(answer.expect("open")) {
+            return found;
+        }
+    }
+}
+
+fn ended(run: &RunId) -> impl Fn(&RunnerNews) -> bool {
+    move |news| matches!(news, RunnerNews::Ended(it, _) if it == run)
+}
+
+async fn events(cluster: &Cluster, run: &RunId) -> Vec<Arc<Event>> {
+    let log = RunArchive(cluster).whole_log(run).await.expect("read").expect("events");
+    log.events(Seq(0)).expect("events")
+}
+
+/// The number of the message that a run answers, and the run before it.
+async fn answered(cluster: &Cluster, run: &RunId) -> (u32, Option<RunId>) {
+    let events = events(cluster, run).await;
+    let world = World::from_events(events.iter().map(|event| &**event));
+    let session = world.projection().and_then(Projection::session).expect("a session");
+    assert!(session.message == 1 || !session.history.is_empty(), "the team remembers");
+    (session.message, session.previous_run.clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_a_cluster_continues_there_and_its_run_is_read_and_forked_here() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let run = cluster.hand_over(request("support-swarm", &[])).await.expect("stored").run;
+    runner.until(ended(&run)).await;
+    let models = LiveModels::new(parse_proxy(None).expect("no proxy"));
+    let engine = Engine::new(EngineSettings::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let trust = Trust::saved_in(None);
+    let (services, mut answers) =
+        Services::new(engine, models, trust, None, folder.path().to_owned());
+    show(&services, ShownCluster::Attached(cluster.clone(), run.clone(), RequestId(1)));
+    let launch = until(&mut answers, |answer| match answer {
+        EffectResult::Attached { launch, .. } => Some(launch.expect("a session")),
+        _ => None,
+    })
+    .await;
+
+    let follows = FollowUp { run: run.clone(), text: "And the voucher?".into() };
+    let begins = RunBeginning::FollowUp(follows);
+    services.start(LaunchRequest { id: RequestId(2), begins, ..*launch });
+    let next = until(&mut answers, |answer| match answer {
+        EffectResult::Attached { request: RequestId(2), run, .. } => Some(run),
+        _ => None,
+    })
+    .await;
+    runner.until(ended(&next)).await;
+    assert_eq!(answered(&cluster, &next).await, (2, Some(run.clone())));
+
+    let source =
+        RecordedSource { request: RequestId(3), run: run.clone(), events: None, imported: false };
+    services.read_fork(source);
+    let offered = until(&mut answers, |answer| match answer {
+        EffectResult::Msg(Msg::ForkReady { fork, .. }) => Some(fork.run),
+        _ => None,
+    });
+    assert_eq!(offered.await, run);
+
+    services.open_kept(run.clone(), RequestId(4), false);
+    let mut read = 0;
+    let problem = until(&mut answers, |answer| match answer {
+        EffectResult::Msg(Msg::Opened { events, .. }) => {
+            read += events.len();
+            None
+        }
+        EffectResult::Msg(Msg::OpenedToEnd { problem, .. }) => Some(problem),
+        _ => None,
+    });
+    assert_eq!(problem.await, None);
+    assert_eq!(read, events(&cluster, &run).await.len());
+
+    // The session continues from the archive too.
+    RunArchive(&cluster).add(&run).await.expect("archived");
+    let message = Some("And again?".to_owned());
+    let again = RunRequest { message, after: Some(run.clone()), ..request("support-swarm", &[]) };
+    let again = cluster.hand_over(again).await.expect("stored").run;
+    runner.until(ended(&again)).await;
+    assert_eq!(answered(&cluster, &again).await, (2, Some(run)));
+}
