@@ -13,11 +13,22 @@ use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::run_row::{RunRow, RunStatus};
 
+/// What the list of kept runs is drawn by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HistorySummary {
+    /// Length of the longest id.
+    pub longest_id: usize,
+    /// Whether runs of a cluster are among them.
+    pub has_cluster: bool,
+}
+
 /// The kept runs, and how the list of runs is filtered and sorted.
 #[derive(Debug, Default)]
 pub struct History {
     /// The kept runs, the newest first.
     rows: Vec<RunRow>,
+    /// What the rows have in common.
+    pub summary: HistorySummary,
     /// What the filter searches in each row; made when a filter is first used.
     texts: Vec<String>,
     /// The rows that are listed, in the list's order.
@@ -217,6 +228,10 @@ impl History {
     /// Takes the kept runs, the newest first. `wall_ms` is the time as Unix time in milliseconds,
     /// `now` the time since the start of the program.
     pub(super) fn set_rows(&mut self, rows: Vec<RunRow>, wall_ms: u64, now: Duration) {
+        self.summary = HistorySummary {
+            longest_id: rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or(0),
+            has_cluster: rows.iter().any(|row| row.runner.is_some()),
+        };
         self.rows = rows;
         self.texts.clear();
         self.said.ask_again();

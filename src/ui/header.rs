@@ -37,7 +37,10 @@ fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut
     let live = state.live_runs().count();
     let text = match state.runs.len() {
         0 if state.history.rows().is_empty() => "no runs yet".to_owned(),
-        0 => format::count_noun(state.history.rows().len() as u64, "kept run"),
+        0 => {
+            let noun = if state.history.summary.has_cluster { "run" } else { "kept run" };
+            format::count_noun(state.history.rows().len() as u64, noun)
+        }
         runs => format!("{}, {live} live", format::count_noun(runs as u64, "run")),
     };
     let taken = u16::try_from(columns(&text)).unwrap_or(u16::MAX);

@@ -20,6 +20,9 @@ use crate::ui::text::{Pen, on_border};
 
 /// The column widths of the kept runs; a column of no width is left out.
 pub(super) struct KeptColumns {
+    /// The head of the ids: runs of a cluster are not kept here.
+    head: &'static str,
+    ids: u16,
     scenario: u16,
     title: u16,
     tokens: u16,
@@ -27,30 +30,30 @@ pub(super) struct KeptColumns {
 }
 
 const WORD: u16 = 12;
-const ID: u16 = 7;
 const AGE: u16 = 8;
 const TIME: u16 = 7;
 /// Columns after the figures.
 const GAP: u16 = 2;
 
 impl KeptColumns {
-    /// The widths in a row of this width.
-    pub(super) fn of(width: u16) -> Self {
+    /// The widths in a row of this width, with so many columns for ids.
+    pub(super) fn of(width: u16, ids: u16, has_cluster: bool) -> Self {
         let (scenario, tokens, cost, result) = match width {
             150.. => (24, 9, 9, 34),
             116.. => (0, 9, 9, 24),
             _ => (0, 0, 0, 13),
         };
-        let fixed = 3 + WORD + ID + AGE + TIME + GAP;
+        let fixed = 3 + WORD + ids + AGE + TIME + GAP;
         let taken = fixed + scenario + tokens + cost + result;
-        Self { scenario, title: width.saturating_sub(taken).max(8), tokens, cost }
+        let head = if has_cluster { "run" } else { "kept" };
+        Self { head, ids, scenario, title: width.saturating_sub(taken).max(8), tokens, cost }
     }
 
     /// Draws the heads of the columns.
     pub(super) fn heads(&self, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
         let heads = [
             Column::left("status", WORD),
-            Column::left("kept", ID),
+            Column::left(self.head, self.ids),
             Column::left("age", AGE),
             Column::left("scenario", self.scenario),
             Column::left("title", self.title),
@@ -75,7 +78,7 @@ impl KeptColumns {
         let sign = cx.theme.badge(run_state(&row.status));
         pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
         pen.space(WORD.saturating_sub(u16::try_from(sign.word.len()).unwrap_or(WORD)));
-        pen.cell(row.id.as_str(), ID, plain).cell(&age(age_ms), AGE, dim);
+        pen.cell(row.id.as_str(), self.ids - 1, plain).space(1).cell(&age(age_ms), AGE, dim);
         if self.scenario > 0 {
             pen.name(&row.scenario, self.scenario - 2, dim).space(2);
         }

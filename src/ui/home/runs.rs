@@ -4,6 +4,7 @@ use crate::app::action::Action;
 use crate::app::keys_in_use::key_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use std::ops::Range;
 
 use super::kept_runs::{KeptColumns, fork};
 use crate::app::AppState;
@@ -25,13 +26,15 @@ use crate::ui::theme::StyleRole;
 
 /// The column widths of the list of runs.
 struct RunColumns {
+    ids: u16,
     pattern: u16,
     title: u16,
     spark: u16,
 }
 
 const WORD: u16 = 10;
-const ID: u16 = 7;
+/// Columns of an id with the gap after it: of a run of this program, and of one of a cluster.
+const IDS: Range<usize> = 7..11;
 const ROUND: u16 = 7;
 const CLOCK: u16 = 8;
 /// Columns after the activity.
@@ -40,18 +43,18 @@ const GAP: u16 = 2;
 impl RunColumns {
     /// The widths for titles of at most `longest` columns. In a narrow list a complete title is
     /// more important than the activity.
-    fn of(width: u16, longest: u16) -> Self {
+    fn of(width: u16, longest: u16, ids: u16) -> Self {
         let (pattern, spark, result) = match width {
             150.. => (14, 32, 30),
             116.. => (14, 16, 24),
             _ => (0, 8, 17),
         };
-        let room = width.saturating_sub(3 + WORD + ID + ROUND + CLOCK + pattern + result);
+        let room = width.saturating_sub(3 + WORD + ids + ROUND + CLOCK + pattern + result);
         let beside = room.saturating_sub(spark + GAP);
         if beside < longest.saturating_add(2).min(room) && width < 116 {
-            return Self { pattern, title: room.max(8), spark: 0 };
+            return Self { ids, pattern, title: room.max(8), spark: 0 };
         }
-        Self { pattern, title: beside.max(8), spark }
+        Self { ids, pattern, title: beside.max(8), spark }
     }
 }
 
@@ -75,12 +78,15 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     }
     let longest = state.runs.iter().filter_map(|page| page.world().head.as_ref());
     let longest = longest.map(|head| columns(&head.title)).max().unwrap_or(0);
-    let columns = RunColumns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX));
+    let summary = state.history.summary;
+    let of_pages = state.runs.iter().map(|page| page.id().as_str().len()).max().unwrap_or(0);
+    let ids = (summary.longest_id.max(of_pages) + 1).clamp(IDS.start, IDS.end) as u16;
+    let columns = RunColumns::of(area.width, u16::try_from(longest).unwrap_or(u16::MAX), ids);
     let rounds = |page: &RunPage| words(page.world()).is_some_and(|it| it.terms().has_rounds);
     let far = if state.runs.iter().all(rounds) { "round" } else { "steps" };
     let heads = [
         Column::left("status", WORD),
-        Column::left("run", ID),
+        Column::left("run", ids),
         Column::left("pattern", columns.pattern),
         Column::left("title", columns.title),
         Column::left(far, ROUND),
@@ -88,7 +94,7 @@ pub(super) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
         Column::left("clock", CLOCK),
         Column::rest("result"),
     ];
-    let kept = KeptColumns::of(area.width);
+    let kept = KeptColumns::of(area.width, ids, summary.has_cluster);
     let (top, between) = (state.home.runs_top, list.heads_line());
     // Above kept runs alone are their heads.
     let only_kept = !matches!(list.get(0), Some(ListedRun::Session(_)));
@@ -130,7 +136,7 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     let world = page.world();
     let sign = cx.theme.run(world);
     pen.glyph(sign.glyph, sign.style).space(1).cell(sign.word, WORD, sign.style);
-    pen.cell(page.id().as_str(), ID, plain);
+    pen.cell(page.id().as_str(), columns.ids - 1, plain).space(1);
     let head = world.head.as_ref();
     if columns.pattern > 0 {
         pen.cell(head.map_or("", |head| head.plan.name()), columns.pattern, dim);

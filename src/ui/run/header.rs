@@ -1,6 +1,7 @@
 //! The two header rows of a run: its identity, then its progress or a notice.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -25,8 +26,8 @@ use crate::ui::sign::StateSign;
 use crate::ui::text::{Pen, columns, elide, elide_middle, paint};
 use crate::ui::theme::StyleRole;
 
-/// Most columns of the name of a runner.
-const MOST_RUNNER: usize = 20;
+/// Most columns of the name of a runner, on a narrow screen and on a wide one.
+const MOST_RUNNER: Range<usize> = 12..20;
 /// Minimum width of the model's name.
 const LEAST_MODEL: usize = 24;
 /// Fewest columns in which the beginning of a cause says something.
@@ -73,7 +74,8 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         pieces.push(piece(2, format!("kept, {}", age(kept.age_ms(cx.now))), dim, 3));
     }
     if let Some(remote) = page.remote.as_deref() {
-        let runner = elide_middle(&remote.runner, MOST_RUNNER, cx.glyphs);
+        let most = if area.width < 100 { MOST_RUNNER.start } else { MOST_RUNNER.end };
+        let runner = elide_middle(&remote.runner, most, cx.glyphs);
         pieces.push(piece(2, format!("on {runner}"), dim, 3));
         pieces.push(piece(3, remote.ownership(), dim, 3));
     }

@@ -4,6 +4,7 @@
 use crate::app::Msg;
 use crate::app::effect::Effect;
 use crate::app::run::remote_run::{AwayTime, RemoteRun};
+use crate::event::run_row::RunRow;
 use crate::event::{Elapsed, RunId, Seq};
 use crate::support::facts;
 use crate::support::screen::{Dash, styles};
@@ -74,4 +75,29 @@ fn what_left_memory_of_a_watched_run_is_read_from_its_cluster() {
     assert!(asked.iter().any(reads), "{asked:?}");
     let said = dash.state.notices.current().map(|notice| notice.text.clone()).unwrap_or_default();
     assert!(said.contains("from the cluster"), "{said}");
+}
+
+#[test]
+fn the_ids_of_runs_of_a_cluster_are_whole() {
+    let row = |id: &str| RunRow {
+        title: "Nested swarm: a diagnosis inside an incident".into(),
+        runner: Some("ann-laptop-4711".into()),
+        ..RunRow::begun(RunId::new(id))
+    };
+    for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
+        let mut dash = Dash::new(cols, rows);
+        let listed = vec![row("r-00ad92fe"), row("r-431b34e1")];
+        dash.send(Msg::Kept { rows: listed, wall_ms: 3_000, change: None });
+        dash.text("2");
+        let screen = dash.screen();
+        assert!(screen.contains(" r-00ad92fe ") && screen.contains(" r-431b34e1 "), "{screen}");
+        assert!(screen.contains("2 runs") && !screen.contains("kept"), "{screen}");
+    }
+}
+
+#[test]
+fn the_runner_is_named_beside_a_long_title_too() {
+    let long = RemoteRun { runner: "ann-laptop-4711".to_owned(), ..remote() };
+    let dash = watched(80, 24, long);
+    assert!(dash.screen().contains("on ann-la…-4711"), "{}", dash.screen());
 }
