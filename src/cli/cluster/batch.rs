@@ -1,49 +1,44 @@
 //! `roundtable run --times N --on`: hands many runs over to the runners of a cluster, and shows how they
 //! ended as a table.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::future::join_all;
 use futures::stream;
-use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
-use super::connect::{connect, trouble};
-use super::follow::broken;
+use super::batch_table::{BatchRun, as_value, table};
+use super::connect::connect;
+use super::follow::{NOTE_CHARS, PATIENCE, broken, interrupts};
 use super::request::request_of;
-use crate::base::visible::visible;
+use crate::base::visible::visible_within;
 use crate::cli::args::{RunArgs, RunFormat, Vary};
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
+use crate::cli::run::messages;
 use crate::cli::stdout;
 use crate::cli::stream_style::StreamStyle;
 use crate::cluster::Cluster;
-use crate::cluster::entry::{LogEntry, LogPart};
+use crate::cluster::entry::LogPart;
 use crate::cluster::follow::LogNews;
+use crate::cluster::request::POOL;
 use crate::event::id::millis;
 use crate::event::world::Projection;
-use crate::event::{RunId, Seq, World};
-use crate::narrate::format;
+use crate::event::{Command, RunId, Seq, World};
+use crate::host::machine;
 use crate::scenario::Scenario;
 use crate::ui::theme::Theme;
 
+/// How long cancelled runs may take to end: one that no runner has taken does not end.
+const CANCELLED: Duration = Duration::from_secs(5);
+
 /// Runs that are handed over or followed at a time, where `--jobs` says nothing.
 const JOBS: usize = 64;
-
-/// How one run ended.
-struct BatchRun {
-    run: RunId,
-    seed: u64,
-    reason: String,
-    decision: Option<&'static str>,
-    elapsed_ms: u64,
-    tokens: u64,
-    cost_usd: Option<f64>,
-}
 
 /// Hands the runs over and waits for all of them.
 pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u32) -> Exit {
@@ -67,33 +62,74 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
         None => first,
     });
     let jobs = args.repeat.jobs.map_or(JOBS, usize::from);
-    let mut runs = stream::iter(seeds)
-        .map(|seed| play_one(&cluster, scenario, args, seed))
-        .buffer_unordered(jobs);
+    let batch = RunBatch {
+        cluster: &cluster,
+        scenario,
+        args,
+        messages: messages(scenario, args),
+        progress: Mutex::default(),
+    };
+    let mut sessions =
+        stream::iter(seeds).map(|seed| batch.play_session(seed)).buffer_unordered(jobs);
+    let mut interrupted = interrupts();
+    let (impatient, give_up) = (sleep(PATIENCE), sleep(Duration::MAX));
+    tokio::pin!(impatient, give_up);
     let (mut ended, mut outcomes) = (Vec::new(), lines_of_outcomes());
-    while let Some(run) = runs.next().await {
-        match run {
-            Ok((run, world)) => {
-                if format == RunFormat::Jsonl
-                    && let Some(outcome) = world.outcome()
-                    && let Err(why) = outcomes.outcome(&outcome, &world)
-                {
-                    return broken(&why);
+    let (mut failed, mut is_cancelled, mut has_waited) = (false, false, false);
+    loop {
+        let session = tokio::select! {
+            session = sessions.next() => session,
+            Some(()) = interrupted.recv(), if !is_cancelled => {
+                is_cancelled = true;
+                batch.cancel().await;
+                give_up.as_mut().reset(Instant::now() + CANCELLED);
+                continue;
+            }
+            () = &mut impatient, if !has_waited => {
+                has_waited = true;
+                if !batch.lock().is_claimed {
+                    let pool = args.remote.pool.as_deref().unwrap_or(POOL);
+                    print_message(&format!("no runner of pool {pool} has taken a run yet"));
+                }
+                continue;
+            }
+            () = &mut give_up, if is_cancelled => break,
+        };
+        match session {
+            None => break,
+            // It was not handed over any more.
+            Some(Ok(None)) => {}
+            Some(Ok(Some((run, worlds)))) => {
+                for world in worlds {
+                    if format == RunFormat::Jsonl
+                        && let Some(outcome) = world.outcome()
+                        && let Err(why) = outcomes.outcome(&outcome, &world)
+                    {
+                        return broken(&why);
+                    }
                 }
                 ended.push(run);
             }
-            Err(why) => return trouble(&why),
+            Some(Err(why)) => {
+                failed = true;
+                print_message(&why);
+            }
         }
     }
+    let open: Vec<String> = batch.lock().open.iter().map(ToString::to_string).collect();
+    if !open.is_empty() {
+        print_message(&format!("not ended here: {}", open.join(", ")));
+    }
     ended.sort_by_key(|run| run.seed.wrapping_sub(first));
-    let exit = match ended.iter().all(|run| run.reason == "success") {
+    let exit = match ended.iter().all(|run| run.reason == "success") && !failed {
+        _ if is_cancelled => Exit::Cancelled,
         true => Exit::Ok,
         false => Exit::Stopped,
     };
     match format {
         RunFormat::Jsonl => exit,
         RunFormat::Json => stdout::print(&format!("{:#}\n", as_value(&ended)), exit),
-        _ => stdout::print(&table(&ended), exit),
+        _ => stdout::print(&table(&ended, url), exit),
     }
 }
 
@@ -104,149 +140,125 @@ fn lines_of_outcomes() -> RunWriter<io::Stdout> {
     RunWriter::new(RunFormat::Jsonl, paint, stdout)
 }
 
-async fn play_one(
-    cluster: &Cluster,
-    scenario: &Arc<Scenario>,
-    args: &RunArgs,
-    seed: u64,
-) -> Result<(BatchRun, World), String> {
-    let mut request = request_of(scenario, args);
-    request.seed = Some(seed);
-    let run = cluster.hand_over(request).await?.run;
-    let mut follower = cluster.follow(&run);
-    let mut world = World::new();
-    while let Some(news) = follower.news().await {
-        let news = news.map_err(|error| format!("{run}: {error}"))?;
-        if let LogNews::Entry(LogEntry { part: LogPart::Events(group), .. }) = news {
-            let events = group.events(Seq(0)).map_err(|error| format!("{run}: {error}"))?;
-            events.iter().for_each(|event| world.apply(event));
-            world.forget_old(events.len());
+/// The runs of one command.
+struct RunBatch<'a> {
+    cluster: &'a Cluster,
+    scenario: &'a Arc<Scenario>,
+    args: &'a RunArgs,
+    /// The messages of each session, one run each.
+    messages: Vec<Arc<str>>,
+    progress: Mutex<BatchProgress>,
+}
+
+#[derive(Default)]
+struct BatchProgress {
+    /// The runs that were handed over and have not ended.
+    open: BTreeSet<RunId>,
+    /// Whether a runner has taken one.
+    is_claimed: bool,
+    /// Nothing more is handed over.
+    is_stopped: bool,
+    /// What runners have said, each sentence once.
+    said: BTreeSet<String>,
+}
+
+impl RunBatch<'_> {
+    fn lock(&self) -> MutexGuard<'_, BatchProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels the runs that have not ended, and hands none over any more.
+    async fn cancel(&self) {
+        let open = {
+            let mut progress = self.lock();
+            progress.is_stopped = true;
+            progress.open.clone()
+        };
+        let by = machine::user_name();
+        let sent = open.iter().map(|run| self.cluster.send_command(run, &Command::Cancel, &by));
+        for sent in join_all(sent).await {
+            if let Err(why) = sent {
+                print_message(&format!("a run was not cancelled: {why}"));
+            }
         }
     }
+
+    /// Hands the runs of one session over, one after the other, and waits for their ends; `None`: nothing
+    /// is handed over any more.
+    async fn play_session(&self, seed: u64) -> Result<Option<(BatchRun, Vec<World>)>, String> {
+        let mut request = request_of(self.scenario, self.args);
+        request.seed = Some(seed);
+        let (mut played, mut worlds): (Option<BatchRun>, Vec<World>) = (None, Vec::new());
+        for (place, text) in self.messages.iter().enumerate() {
+            if self.lock().is_stopped {
+                break;
+            }
+            if place > 0 || !self.args.messages.is_empty() {
+                request.message = Some(text.to_string());
+            }
+            request = self.cluster.hand_over(request).await.inspect_err(|_| {
+                // What refuses this one refuses the others too.
+                self.lock().is_stopped = true;
+            })?;
+            self.lock().open.insert(request.run.clone());
+            let world = self.follow(&request.run).await?;
+            self.lock().open.remove(&request.run);
+            let ended = ended(&request.run, seed, &world)?;
+            let is_cancelled = ended.reason == "cancelled";
+            played = Some(match played {
+                Some(before) => before.then(ended),
+                None => ended,
+            });
+            worlds.push(world);
+            if is_cancelled {
+                break;
+            }
+            request.after = Some(request.run.clone());
+        }
+        Ok(played.map(|played| (played, worlds)))
+    }
+
+    /// Follows a run to its end.
+    async fn follow(&self, run: &RunId) -> Result<World, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{run}: {error}");
+        let mut notes = self.cluster.notes(run).await?;
+        let mut follower = self.cluster.follow(run);
+        let mut world = World::new();
+        loop {
+            let news = tokio::select! {
+                news = follower.news() => news,
+                Some(note) = notes.next() => {
+                    if self.lock().said.insert(note.clone()) {
+                        print_message(&visible_within(&note, NOTE_CHARS));
+                    }
+                    continue;
+                }
+            };
+            let Some(news) = news else { return Ok(world) };
+            let LogNews::Entry(entry) = news.map_err(|error| failed(&error))? else { continue };
+            match entry.part {
+                LogPart::Claimed(_) => self.lock().is_claimed = true,
+                LogPart::Events(group) => {
+                    let events = group.events(Seq(0)).map_err(|error| failed(&error))?;
+                    events.iter().for_each(|event| world.apply(event));
+                    world.forget_old(events.len());
+                }
+                LogPart::Requested(_) | LogPart::Elsewhere(..) => {}
+            }
+        }
+    }
+}
+
+/// How a run ended that was followed to its end.
+fn ended(run: &RunId, seed: u64, world: &World) -> Result<BatchRun, String> {
     let closed = world.progress.closed.as_ref().ok_or_else(|| format!("{run} has no end"))?;
-    let ended = BatchRun {
+    Ok(BatchRun {
         seed,
         reason: closed.reason.to_string(),
         decision: world.projection().and_then(Projection::decision).map(|it| it.word()),
         elapsed_ms: millis(world.progress.active(world.progress.at)),
         tokens: world.tally.usage.total(),
         cost_usd: world.cost_usd(),
-        run,
-    };
-    Ok((ended, world))
-}
-
-/// The value below which this share of the sorted figures lies.
-fn percentile(sorted: &[u64], share: usize) -> u64 {
-    let at = (sorted.len() * share).div_ceil(100).saturating_sub(1);
-    sorted.get(at).copied().unwrap_or_default()
-}
-
-/// How often each end occurs: the stop reason, and the decision where there is one.
-fn ends(runs: &[BatchRun]) -> Vec<((String, Option<&'static str>), usize)> {
-    let mut ends = BTreeMap::new();
-    for run in runs {
-        *ends.entry((run.reason.clone(), run.decision)).or_insert(0) += 1;
-    }
-    let mut ends: Vec<_> = ends.into_iter().collect();
-    ends.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    ends
-}
-
-fn times_of(runs: &[BatchRun]) -> Vec<u64> {
-    let mut times: Vec<u64> = runs.iter().map(|run| run.elapsed_ms).collect();
-    times.sort_unstable();
-    times
-}
-
-fn cost_of(runs: &[BatchRun]) -> Option<f64> {
-    runs.iter().map(|run| run.cost_usd).sum()
-}
-
-fn as_value(runs: &[BatchRun]) -> Value {
-    let times = times_of(runs);
-    let ends: Vec<Value> = ends(runs)
-        .into_iter()
-        .map(|((reason, decision), count)| {
-            json!({ "stop_reason": reason, "decision": decision, "runs": count })
-        })
-        .collect();
-    let each: Vec<Value> = runs
-        .iter()
-        .map(|run| {
-            json!({
-                "run_id": run.run, "seed": run.seed, "stop_reason": run.reason,
-                "decision": run.decision, "elapsed_ms": run.elapsed_ms, "tokens": run.tokens,
-                "cost_usd": run.cost_usd,
-            })
-        })
-        .collect();
-    json!({
-        "ends": ends,
-        "elapsed_ms": {
-            "p50": percentile(&times, 50), "p95": percentile(&times, 95), "max": times.last(),
-        },
-        "tokens": runs.iter().map(|run| run.tokens).sum::<u64>(),
-        "cost_usd": cost_of(runs),
-        "runs": each,
+        run: run.clone(),
     })
-}
-
-fn table(runs: &[BatchRun]) -> String {
-    let mut text = String::new();
-    for ((reason, decision), count) in ends(runs) {
-        let share = 100.0 * count as f64 / runs.len().max(1) as f64;
-        let decision = decision.unwrap_or("");
-        let _ = writeln!(text, "{count:>6}  {share:>5.1} %  {:<28} {decision}", visible(&reason));
-    }
-    let times = times_of(runs);
-    let time = |share| format::duration_text(Duration::from_millis(percentile(&times, share)));
-    let _ = writeln!(text, "\ntime   half {}, 95 % {}, all {}", time(50), time(95), time(100));
-    let tokens = runs.iter().map(|run| run.tokens).sum::<u64>();
-    let _ = writeln!(text, "tokens {}", format::exact(tokens));
-    if let Some(cost) = cost_of(runs).filter(|cost| *cost > 0.0) {
-        let _ = writeln!(text, "cost   {}", format::usd(cost));
-    }
-    let failed: Vec<&BatchRun> = runs.iter().filter(|run| run.reason != "success").collect();
-    if let [first, ..] = failed[..] {
-        let _ = writeln!(
-            text,
-            "\nthe first that did not succeed: {} (seed {}): roundtable attach {}",
-            first.run, first.seed, first.run
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(seed: u64, reason: &str, decision: Option<&'static str>) -> BatchRun {
-        BatchRun {
-            run: RunId::new(format!("r-{seed}")),
-            seed,
-            reason: reason.to_owned(),
-            decision,
-            elapsed_ms: seed * 1_000,
-            tokens: 10,
-            cost_usd: Some(0.25),
-        }
-    }
-
-    #[test]
-    fn a_batch_is_shown_as_counts_percentiles_and_the_first_failure() {
-        let mut runs: Vec<BatchRun> = (1..=19).map(|it| run(it, "success", Some("go"))).collect();
-        runs.push(run(20, "max_rounds_reached", None));
-        let text = table(&runs);
-        for part in
-            ["19   95.0 %  success", "go", "1    5.0 %  max_rounds_reached", "r-20 (seed 20)"]
-        {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        let value = as_value(&runs);
-        assert_eq!(value["elapsed_ms"], json!({ "p50": 10_000, "p95": 19_000, "max": 20_000 }));
-        assert_eq!((&value["cost_usd"], &value["tokens"]), (&json!(5.0), &json!(200)));
-        assert_eq!(value["ends"][0]["runs"], 19);
-    }
 }

@@ -22,10 +22,10 @@ use crate::event::{Command, EventKind, Seq, World};
 use crate::host::machine;
 
 /// How long a run may wait for a runner before it is said.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Most characters of what a runner says of a run.
-const NOTE_CHARS: usize = 400;
+pub(super) const NOTE_CHARS: usize = 400;
 
 /// How following a run ended.
 pub(super) enum FollowEnd {

@@ -1,6 +1,7 @@
 //! The commands about clusters: make and show one, play its runs, hand a run over.
 
 mod batch;
+mod batch_table;
 mod connect;
 mod follow;
 mod hand_over;
