@@ -1,15 +1,21 @@
 //! What the login of this program may do in a cluster: each subject is tried with a message that no stream
 //! stores.
 
+use std::time::Duration;
+
 use async_nats::HeaderMap;
+use tokio::time::sleep;
 
 use super::connection::{Cluster, plain};
-use super::names::{BLOBS, LOGS, QUEUE, RUNS};
+use super::names::{BLOBS, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
 use super::publish::EXPECTED_LAST;
 use crate::event::{RunId, SpanId};
 
 /// A number that no message has: a stream refuses a message that expects it.
 const NEVER: &str = "9007199254740993";
+
+/// Time for the refusals that were received: the client hands them over in a task of its own.
+const SETTLE: Duration = Duration::from_millis(200);
 
 /// Something that people do with a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +64,13 @@ impl ClusterAccess<'_> {
     /// # Errors
     /// The server does not answer, in one sentence.
     pub async fn denied(&self) -> Result<Vec<DeniedUse>, String> {
-        let (names, run) = (self.0.namespace(), RunId::new("doctor"));
+        let run = RunId::new("doctor");
         let client = self.0.client();
+        let watched = self.subjects_to_watch(&run);
         let mut subscriptions = Vec::new();
-        for subject in [names.live(&run), names.texts(&run)] {
-            subscriptions.push(client.subscribe(subject).await.map_err(|error| plain(&error))?);
+        for (_, subject) in &watched {
+            let subscription = client.subscribe(subject.clone()).await;
+            subscriptions.push(subscription.map_err(|error| plain(&error))?);
         }
         let to_publish = self.subjects_to_publish(&run);
         for (_, subject) in &to_publish {
@@ -78,39 +86,59 @@ impl ClusterAccess<'_> {
         }
         // What the server refuses it says before it answers this.
         self.0.context().query_account().await.map_err(|error| plain(&error))?;
+        sleep(SETTLE).await;
         let said = self.0.denials();
         let denied = |subject: &str| {
             let quoted = format!("\"{subject}\"");
             said.iter().find(|text| text.contains(&quoted)).map(|text| text.to_string())
         };
-        let watched = [names.live(&run), names.texts(&run)];
         let mut found = Vec::new();
         for of in ClusterUse::ALL {
-            let subscribed = watched.iter().filter(|_| of == ClusterUse::Watch);
-            let published = to_publish.iter().filter(|(use_of, _)| *use_of == of);
-            let mut subjects = subscribed.chain(published.map(|(_, subject)| subject));
-            if let Some(why) = subjects.find_map(|subject| denied(subject)) {
+            let subjects =
+                watched.iter().chain(&to_publish).filter(|(needed_by, _)| *needed_by == of);
+            if let Some(why) = subjects.into_iter().find_map(|(_, subject)| denied(subject)) {
                 found.push(DeniedUse { denied: of, why });
             }
         }
         Ok(found)
     }
 
+    fn subjects_to_watch(&self, run: &RunId) -> Vec<(ClusterUse, String)> {
+        use ClusterUse::{HandOver, Play, Watch};
+        let names = self.0.namespace();
+        vec![
+            (Watch, names.live(run)),
+            (Watch, names.texts(run)),
+            (HandOver, names.notes(run)),
+            (Play, names.commands(run)),
+            (Play, names.late(run, SpanId(0))),
+        ]
+    }
+
     fn subjects_to_publish(&self, run: &RunId) -> Vec<(ClusterUse, String)> {
         use ClusterUse::{HandOver, Play, Steer, Watch};
-        let names = self.0.namespace();
+        let (names, keys) = (self.0.namespace(), self.0.namespace().keys());
+        // Without a body nothing is made, and there is no consumer of this name to take anything from.
         vec![
             (Watch, format!("$JS.API.DIRECT.GET.{LOGS}")),
             (Watch, format!("$JS.API.DIRECT.GET.KV_{RUNS}")),
+            (Watch, format!("$JS.API.DIRECT.GET.OBJ_{BLOBS}")),
             (Watch, format!("$JS.API.STREAM.MSG.GET.{LOGS}")),
             (Watch, format!("$JS.API.STREAM.INFO.KV_{RUNS}")),
+            (Watch, format!("$JS.API.CONSUMER.CREATE.KV_{RUNS}.doctor.$KV.{RUNS}.{keys}")),
+            (Watch, format!("$JS.API.CONSUMER.MSG.NEXT.KV_{RUNS}.doctor")),
             (Steer, names.commands(run)),
+            (HandOver, format!("$JS.API.STREAM.MSG.GET.OBJ_{BLOBS}")),
             (HandOver, names.log(run)),
             (HandOver, names.queue("doctor")),
             (HandOver, format!("$KV.{RUNS}.{}", names.row("20000101", run))),
-            // Without a body nothing is made, and there is no such consumer to take a run from.
             (Play, format!("$JS.API.CONSUMER.CREATE.{QUEUE}.doctor.{}", names.queue("doctor"))),
             (Play, format!("$JS.API.CONSUMER.MSG.NEXT.{QUEUE}.doctor")),
+            (Play, format!("$JS.ACK.{QUEUE}.doctor.1.1.1.1.0")),
+            (Play, format!("$JS.API.DIRECT.GET.{QUEUE}")),
+            (Play, format!("$JS.API.DIRECT.GET.{COMMANDS}")),
+            (Play, format!("$JS.API.STREAM.MSG.GET.{LATE}")),
+            (Play, format!("$KV.{RUNNERS}.{}", names.runner("doctor"))),
             (Play, names.late(run, SpanId(0))),
             (Play, names.text(run, SpanId(0))),
             (Play, names.notes(run)),

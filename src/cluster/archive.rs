@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 
 use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
-use super::entry::{LogEntry, LogPart};
+use super::entry::{LogEntry, LogPart, ends};
 use super::names::LOGS;
 use crate::event::{RunId, Seq};
 use crate::store::{EventGroup, ReadError};
@@ -22,20 +22,36 @@ const MAX_LOG: u64 = 2 << 30;
 pub struct RunArchive<'a>(pub &'a Cluster);
 
 impl RunArchive<'_> {
-    /// Puts the log of a run that has ended into the archive, then removes it from the stream. A log that is
-    /// archived already is only removed.
+    /// Puts the log of a run that has ended into the archive, then removes it from the stream. Several
+    /// runners may do it at a time: a log that one of them has removed in part is left to that one.
     ///
     /// # Errors
-    /// It cannot be read or stored; the log is where it was then.
+    /// The run has not ended, or its log cannot be read or stored; the log is where it was then.
     pub async fn add(&self, run: &RunId) -> Result<(), String> {
-        if !Blobs(self.0).has(&self.0.namespace().archive(run)).await {
-            let entries = self.0.entries(run).await.map_err(|error| error.to_string())?;
-            if let Some(name) = entries.last().and_then(|last| last.session.as_deref()) {
-                let left = Blobs(self.0).get(name).await.map_err(|error| error.to_string())?;
-                let name = self.0.namespace().session(run);
-                Blobs(self.0).put(&name, &left.unwrap_or_default()).await?;
+        let entries = self.0.entries(run).await.map_err(|error| error.to_string())?;
+        let has_ended = entries.last().is_some_and(|last| match &last.part {
+            LogPart::Events(group) => ends(group),
+            _ => false,
+        });
+        let is_whole =
+            entries.first().is_some_and(|first| matches!(first.part, LogPart::Requested(_)));
+        let name = self.0.namespace().archive(run);
+        let is_archived = Blobs(self.0).has(&name).await.map_err(|error| error.to_string())?;
+        match (entries.is_empty(), is_archived) {
+            (true, true) => return Ok(()),
+            (true, false) => return Err(format!("there is no log of {run}")),
+            (false, _) if !has_ended || !is_whole => {
+                return Err(format!("the log of {run} is not complete: it is not archived"));
             }
-            self.put(run, &lines_of(&entries)).await?;
+            (false, true) => {}
+            (false, false) => {
+                if let Some(name) = entries.last().and_then(|last| last.session.as_deref()) {
+                    let left = Blobs(self.0).get(name).await.map_err(|error| error.to_string())?;
+                    let name = self.0.namespace().session(run);
+                    Blobs(self.0).put(&name, &left.unwrap_or_default()).await?;
+                }
+                self.put(run, &lines_of(&entries)).await?;
+            }
         }
         let logs =
             self.0.context().get_stream_no_info(LOGS).await.map_err(|error| plain(&error))?;
@@ -72,8 +88,15 @@ impl RunArchive<'_> {
     /// # Errors
     /// The server does not answer.
     pub async fn has_run(&self, run: &RunId) -> Result<bool, ReadError> {
-        let is_logged = self.0.last_entry(run).await?.is_some();
-        Ok(is_logged || Blobs(self.0).has(&self.0.namespace().archive(run)).await)
+        Ok(self.0.last_entry(run).await?.is_some() || self.has_archived(run).await?)
+    }
+
+    /// Whether the log of this run is in the archive.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn has_archived(&self, run: &RunId) -> Result<bool, ReadError> {
+        Blobs(self.0).has(&self.0.namespace().archive(run)).await
     }
 
     /// All events of a run so far, from the stream or from the archive; `None`: there is no such run,

@@ -1,7 +1,12 @@
 //! Objects in the object store: large groups, archived logs, what runs leave to their sessions.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
+use serde::Deserialize;
+
 use super::connection::{Cluster, plain};
-use super::names::BLOBS;
+use super::leader::last_message;
+use super::names::{BLOBS, BLOBS_STREAM};
 use crate::store::ReadError;
 
 /// The objects of a cluster.
@@ -41,11 +46,22 @@ impl Blobs<'_> {
         Ok(())
     }
 
-    /// Whether there is an object of this name.
-    pub(super) async fn has(&self, name: &str) -> bool {
-        match self.0.context().get_object_store(BLOBS).await {
-            Ok(store) => store.info(name).await.is_ok(),
-            Err(_) => false,
+    /// Whether there is an object of this name, by the leader of its stream.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(super) async fn has(&self, name: &str) -> Result<bool, ReadError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct ObjectAbout {
+            deleted: bool,
         }
+        // One request, where the client makes two.
+        let subject = format!("$O.{BLOBS}.M.{}", URL_SAFE.encode(name));
+        let Some(about) = last_message(self.0, BLOBS_STREAM, &subject).await? else {
+            return Ok(false);
+        };
+        let about: ObjectAbout = serde_json::from_slice(&about.payload).unwrap_or_default();
+        Ok(!about.deleted)
     }
 }

@@ -97,8 +97,11 @@ impl RawEntry {
         let wrong = |what: &str| format!("message {place} of the log has {what}");
         let part = match header(&headers, KIND) {
             Some("request") => {
-                let request = serde_json::from_slice(&payload)
+                let request: RunRequest = serde_json::from_slice(&payload)
                     .map_err(|error| wrong(&format!("an unreadable request: {error}")))?;
+                if !request.has_names() {
+                    return Err(wrong("a request with a name that cannot be part of a subject"));
+                }
                 LogPart::Requested(Box::new(request))
             }
             Some("claim") => LogPart::Claimed(
@@ -118,6 +121,15 @@ impl RawEntry {
         };
         Ok(LogEntry { place, stored_ms, owner, session, part })
     }
+}
+
+/// Whether the run ends with this group.
+pub(super) fn ends(group: &EventGroup) -> bool {
+    let lines = group.lines().strip_suffix(b"\n").unwrap_or(group.lines());
+    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    // A text cannot look like this: its quotes are escaped.
+    let kind: &[u8] = br#""kind":"run.closed""#;
+    last.windows(kind.len()).any(|part| part == kind)
 }
 
 #[cfg(test)]

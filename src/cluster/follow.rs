@@ -10,11 +10,12 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use super::archive::RunArchive;
 use super::connection::{Cluster, Link, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
 use super::read::{BEHIND, last_place};
 use crate::event::{EventKind, RunId, Seq};
-use crate::store::ReadError;
+use crate::store::{EventGroup, ReadError};
 
 /// Time before servers that do not answer are asked again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -133,6 +134,14 @@ impl LogFollower {
         if entries.is_empty() {
             // Any server may have answered. The leader knows whether that was all.
             match last_place(&self.cluster, &self.run).await {
+                Ok(0) => match self.take_archived().await {
+                    Ok(()) => {}
+                    Err(ReadError::Unreadable(_)) => {
+                        self.stall().await;
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error),
+                },
                 Ok(end) if end <= self.place => {
                     self.behind = false;
                     self.waiting.push_back(LogNews::UpToDate);
@@ -148,6 +157,31 @@ impl LogFollower {
             self.waiting.push_back(LogNews::LinkBack);
         }
         entries.into_iter().try_for_each(|entry| self.take(entry))
+    }
+
+    /// The stream has nothing of the run: it has no log yet, or its log is in the archive.
+    async fn take_archived(&mut self) -> Result<(), ReadError> {
+        let Some(lines) = RunArchive(&self.cluster).lines(&self.run).await? else {
+            if self.place > 0 {
+                let why = "the log of the run was removed".to_owned();
+                return Err(ReadError::Damaged { at: self.next.0, why });
+            }
+            self.behind = false;
+            self.waiting.push_back(LogNews::UpToDate);
+            return Ok(());
+        };
+        let is_line = |line: &&[u8]| !line.is_empty();
+        let rest = lines.split_inclusive(|byte| *byte == b'\n').filter(is_line);
+        let skipped = usize::try_from(self.next.0).unwrap_or(usize::MAX);
+        let rest: Vec<&[u8]> = rest.skip(skipped).collect();
+        let count = u32::try_from(rest.len()).unwrap_or(u32::MAX);
+        if count == 0 {
+            self.ended = true;
+            return Ok(());
+        }
+        let part = LogPart::Events(EventGroup::stored(self.next, count, rest.concat()));
+        let (place, owner) = (self.place, String::new());
+        self.take(LogEntry { place, stored_ms: 0, owner, session: None, part })
     }
 
     /// The servers cannot answer now.

@@ -8,7 +8,7 @@ use async_nats::jetstream::stream::{
 use async_nats::jetstream::{kv, object_store};
 
 use super::connection::{Cluster, plain};
-use super::names::{BLOBS, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
+use super::names::{BLOBS, BLOBS_STREAM, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
 
 /// Largest message of a log. Larger groups are in the object store.
 const MAX_MESSAGE: i32 = 1 << 20;
@@ -102,7 +102,7 @@ fn has_settings(found: &Config, wanted: &Config) -> bool {
 const BUCKETS: [(&str, &str, &str); 3] = [
     (RUNS, "KV_RT_RUNS", "the list of runs"),
     (RUNNERS, "KV_RT_RUNNERS", "runners that are alive"),
-    (BLOBS, "OBJ_RT_BLOB", "large groups and archived logs"),
+    (BLOBS, BLOBS_STREAM, "large groups and archived logs"),
 ];
 
 /// The streams and buckets of a cluster.
@@ -207,7 +207,13 @@ impl ClusterLayout<'_> {
                 .await
                 .map_err(|error| failed(&name, &error))?;
         }
-        if self.stream_config("OBJ_RT_BLOB").await?.is_none() {
+        if let Some((found, ..)) = self.stream_config(BLOBS_STREAM).await? {
+            if found.num_replicas != replicas {
+                let config = Config { num_replicas: replicas, ..found };
+                let changed = self.0.context().update_stream(config).await;
+                changed.map_err(|error| failed(BLOBS, &error))?;
+            }
+        } else {
             let config = object_store::Config {
                 bucket: BLOBS.to_owned(),
                 num_replicas: replicas,

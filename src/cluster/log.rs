@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
-use super::entry::{BLOB, LogEntry, LogPart, SESSION, headers};
+use super::entry::{BLOB, LogEntry, LogPart, SESSION, ends, headers};
 use super::follow::LogNews;
 use super::publish::Published;
 use crate::base::digest;
@@ -29,24 +29,35 @@ const BUSY_FOR: Duration = Duration::from_secs(15);
 /// The log of a run that this process owns, by one claim: it can append to it until another claim is
 /// stored.
 ///
-/// One group is in flight at a time: [`append`](RunLog::append) begins when it is awaited.
+/// One group is in flight at a time: [`append`](RunLog::append) begins when it is awaited, and is not sent
+/// unless the group before it is stored.
 pub struct ClusterLog {
     cluster: Cluster,
     /// The owner of the claim, which no other claim has.
     owner: String,
-    /// The last message of the log; `None`: another owner has the run.
-    last: Mutex<Option<u64>>,
+    /// Where the log ends; `None`: another owner has the run.
+    end: Mutex<Option<LogEnd>>,
     /// What the run leaves to the next message of its session.
     left: Option<LeftBytes>,
+}
+
+/// The end of a log.
+#[derive(Clone, Copy, Debug)]
+struct LogEnd {
+    /// Its last message.
+    place: u64,
+    /// The event that comes next.
+    next: Seq,
 }
 
 /// Makes the bytes of what a run leaves; `None`: nothing.
 type LeftBytes = Box<dyn Fn() -> Option<Vec<u8>> + Send + Sync>;
 
 impl ClusterLog {
-    /// The log of a run that was claimed by this owner, with this epoch.
-    pub fn new(cluster: Cluster, owner: String, epoch: u64) -> Self {
-        Self { cluster, owner, last: Mutex::new(Some(epoch)), left: None }
+    /// The log of a run that was claimed by this owner, with this epoch, and continues with this event.
+    pub fn new(cluster: Cluster, owner: String, epoch: u64, next: Seq) -> Self {
+        let end = LogEnd { place: epoch, next };
+        Self { cluster, owner, end: Mutex::new(Some(end)), left: None }
     }
 
     /// Stores what the run leaves to the next message of its session with its end: a run that has ended has
@@ -55,22 +66,23 @@ impl ClusterLog {
         Self { left: Some(Box::new(left)), ..self }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<u64>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn last_place(&self) -> Option<u64> {
-        *self.lock()
+    fn lock(&self) -> MutexGuard<'_, Option<LogEnd>> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The log ends here now. An owner that was replaced stays so.
-    fn move_to(&self, place: u64) {
-        if let Some(last) = &mut *self.lock() {
-            *last = place;
+    fn move_to(&self, place: u64, next: Seq) {
+        if let Some(end) = &mut *self.lock() {
+            *end = LogEnd { place, next };
         }
     }
 
     async fn append_now(&self, run: &RunId, group: &EventGroup) -> Result<Seq, AppendError> {
+        let next = (*self.lock()).ok_or(AppendError::Fenced)?.next;
+        if group.first() != next {
+            // One before it has failed: stored now, it would leave a gap.
+            return Err(AppendError::Unsure(format!("event {} is not stored yet", next.0)));
+        }
         let subject = self.cluster.namespace().log(run);
         let mut about = headers("events", group.first(), group.len(), &self.owner);
         let mut lines = group.lines().to_vec();
@@ -87,12 +99,12 @@ impl ClusterLog {
         let began = Instant::now();
         loop {
             // Another owner: nothing of this process is stored any more.
-            let last = self.last_place().ok_or(AppendError::Fenced)?;
+            let last = (*self.lock()).ok_or(AppendError::Fenced)?.place;
             let stored =
                 self.cluster.store(subject.clone(), about.clone(), lines.clone(), Some(last));
             match stored.await {
                 Published::Stored(place) => {
-                    self.move_to(place);
+                    self.move_to(place, group.next());
                     return Ok(group.next());
                 }
                 Published::WrongLast => return self.settle(run, group, last).await,
@@ -112,7 +124,7 @@ impl ClusterLog {
     async fn settle(&self, run: &RunId, group: &EventGroup, last: u64) -> Result<Seq, AppendError> {
         match self.end(run).await? {
             Some(end) if end.owner == self.owner && end.place > last => {
-                self.move_to(end.place);
+                self.move_to(end.place, next_of(&end));
                 match next_of(&end) {
                     next if next == group.next() => Ok(next),
                     _ => Err(AppendError::Unsure("the log of the run has moved".to_owned())),
@@ -140,20 +152,13 @@ impl ClusterLog {
         let digest = digest::sha256_of_reader(bytes);
         let digest = digest.map_err(|error| AppendError::Unsure(plain(&error)))?;
         let name = format!("sha256-{digest}");
-        if !Blobs(&self.cluster).has(&name).await {
-            Blobs(&self.cluster).put(&name, bytes).await.map_err(AppendError::Unsure)?;
+        let blobs = Blobs(&self.cluster);
+        let has = blobs.has(&name).await;
+        if !has.map_err(|error| AppendError::Unsure(error.to_string()))? {
+            blobs.put(&name, bytes).await.map_err(AppendError::Unsure)?;
         }
         Ok(name)
     }
-}
-
-/// Whether the run ends with this group.
-fn ends(group: &EventGroup) -> bool {
-    let lines = group.lines().strip_suffix(b"\n").unwrap_or(group.lines());
-    let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    // A text cannot look like this: its quotes are escaped.
-    let kind: &[u8] = br#""kind":"run.closed""#;
-    last.windows(kind.len()).any(|part| part == kind)
 }
 
 /// The sequence number that a log continues with after its last message.
@@ -181,7 +186,7 @@ impl RunLog for ClusterLog {
         Box::pin(async move {
             match self.end(run).await? {
                 Some(end) if end.owner == self.owner => {
-                    self.move_to(end.place);
+                    self.move_to(end.place, next_of(&end));
                     Ok(next_of(&end))
                 }
                 Some(_) => {

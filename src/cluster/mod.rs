@@ -20,6 +20,7 @@ pub mod entry;
 pub mod follow;
 pub mod hand_over;
 pub mod layout;
+mod leader;
 pub mod log;
 pub mod names;
 mod publish;

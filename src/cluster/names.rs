@@ -19,6 +19,8 @@ pub const RUNS: &str = "RT_RUNS";
 pub const RUNNERS: &str = "RT_RUNNERS";
 /// Object store of large groups and of the logs of closed runs.
 pub const BLOBS: &str = "RT_BLOB";
+/// Its stream.
+pub const BLOBS_STREAM: &str = "OBJ_RT_BLOB";
 
 /// Most characters of a name that is a part of a subject.
 const MAX_NAME: usize = 64;

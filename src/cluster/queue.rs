@@ -4,15 +4,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use async_nats::Subscriber;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer, pull};
 use async_nats::jetstream::{AckKind, Message};
+use async_nats::{HeaderMap, Subscriber};
 use futures::StreamExt as _;
 
 use super::connection::{Cluster, plain};
-use super::names::QUEUE;
+use super::names::{QUEUE, is_name};
 use super::publish::Published;
 use crate::event::RunId;
+
+/// Header by which a server stores a message only once, for some minutes.
+const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// A run that waits for a runner.
 pub struct QueuedRun {
@@ -58,11 +61,20 @@ impl RunQueue {
             None => Ok(None),
             Some(Err(error)) => Err(error.to_string()),
             Some(Ok(message)) => {
-                let run = RunId::new(String::from_utf8_lossy(&message.payload).into_owned());
-                Ok(Some(QueuedRun { run, message }))
+                if let Some(run) = run_of(&message.payload) {
+                    return Ok(Some(QueuedRun { run, message }));
+                }
+                tracing::warn!("an item of the queue names no run: it is removed");
+                let _ = message.ack().await;
+                Ok(None)
             }
         }
     }
+}
+
+/// The run of an item; `None`: it is not an id, so it cannot be a part of a subject.
+fn run_of(payload: &[u8]) -> Option<RunId> {
+    std::str::from_utf8(payload).ok().filter(|id| is_name(id)).map(RunId::new)
 }
 
 /// What runners say of a run that waits.
@@ -77,14 +89,19 @@ impl RunNotes {
 }
 
 impl Cluster {
-    /// Adds a run to the queue of a pool.
+    /// Adds a run to the queue of a pool. With the last message of its log only once, however many
+    /// runners do it at a time.
     ///
     /// # Errors
     /// The server does not store it, in one sentence.
-    pub async fn enqueue(&self, pool: &str, run: &RunId) -> Result<(), String> {
+    pub async fn enqueue(&self, pool: &str, run: &RunId, after: Option<u64>) -> Result<(), String> {
         let subject = self.namespace().queue(pool);
         let payload = run.as_str().as_bytes().to_vec();
-        match self.store(subject, async_nats::HeaderMap::new(), payload, None).await {
+        let mut headers = HeaderMap::new();
+        if let Some(after) = after {
+            headers.insert(MESSAGE_ID, format!("{}.{run}.{after}", self.namespace()));
+        }
+        match self.store(subject, headers, payload, None).await {
             Published::Stored(_) => Ok(()),
             Published::Refused(why) | Published::NoAnswer(why) => Err(why),
             other => Err(format!("{other:?}")),
@@ -103,8 +120,7 @@ impl Cluster {
             let items = items.map_err(|error| error.to_string())?;
             let Some(last) = items.last() else { return Ok(runs) };
             from = last.place + 1;
-            let run = |payload: &[u8]| RunId::new(String::from_utf8_lossy(payload).into_owned());
-            runs.extend(items.iter().map(|item| run(&item.payload)));
+            runs.extend(items.iter().filter_map(|item| run_of(&item.payload)));
         }
     }
 
@@ -124,12 +140,26 @@ impl Cluster {
     }
 
     /// The queue of a pool. An item that no runner reports as in progress is offered to another runner after
-    /// `ack_wait`.
+    /// `ack_wait`, which is the same for all runners of a pool: one that reports less often would lose its
+    /// runs.
     ///
     /// # Errors
-    /// The server has no queue, in one sentence.
+    /// The server has no queue, or other runners of the pool are at work with another time, in one sentence.
     pub async fn queue(&self, pool: &str, ack_wait: Duration) -> Result<RunQueue, String> {
-        let name = format!("{}_{pool}", self.namespace());
+        // Neither part has this sign, so no two pools share a name.
+        let name = format!("{}={pool}", self.namespace());
+        let queue = self.context().get_stream_no_info(QUEUE).await;
+        let queue = queue.map_err(|error| plain(&error))?;
+        if let Ok(present) = queue.consumer_info(&name).await
+            && present.config.ack_wait != ack_wait
+            && (present.num_ack_pending > 0 || present.num_waiting > 0)
+        {
+            let seconds = present.config.ack_wait.as_secs_f64();
+            return Err(format!(
+                "the runners of pool {pool} take runs over after {seconds} s: start this one with \
+                 --takeover-after {seconds}s, or stop them first"
+            ));
+        }
         let config = pull::Config {
             durable_name: Some(name.clone()),
             filter_subject: self.namespace().queue(pool),
@@ -140,11 +170,7 @@ impl Cluster {
             max_ack_pending: 100_000,
             ..pull::Config::default()
         };
-        let consumer = self
-            .context()
-            .create_consumer_on_stream(config, QUEUE)
-            .await
-            .map_err(|error| plain(&error))?;
+        let consumer = queue.create_consumer(config).await.map_err(|error| plain(&error))?;
         Ok(RunQueue { consumer })
     }
 }

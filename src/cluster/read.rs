@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
+use super::leader::{NO_STREAMS, last_message};
 use super::names::LOGS;
 use crate::event::RunId;
 use crate::store::{EventGroup, ReadError};
@@ -20,10 +21,6 @@ const BATCH_BYTES: u32 = 8 << 20;
 
 /// How long the next message of an answer may take.
 const NEXT: Duration = Duration::from_secs(20);
-
-/// How long the leader of a stream may take to answer. While there is none, the request is lost, so it is
-/// sent again soon.
-const LEADER: Duration = Duration::from_secs(4);
 
 /// Time before a copy of a stream that is behind its leader is read again, and how long that is done.
 pub(super) const BEHIND: Duration = Duration::from_millis(20);
@@ -69,10 +66,7 @@ impl Cluster {
                 return match status.as_u16() {
                     // The end of the answer, and nothing found.
                     204 | 404 => Ok(found),
-                    503 => Err(unreadable(
-                        "the cluster has no streams of roundtable: run `roundtable cluster init`"
-                            .to_owned(),
-                    )),
+                    503 => Err(unreadable(NO_STREAMS.to_owned())),
                     code => {
                         let why = message.description.unwrap_or_default();
                         Err(unreadable(format!("the server refuses to read: {why} ({code})")))
@@ -163,34 +157,4 @@ impl Cluster {
 pub(super) async fn last_place(cluster: &Cluster, run: &RunId) -> Result<u64, ReadError> {
     let last = last_message(cluster, LOGS, &cluster.namespace().log(run)).await?;
     Ok(last.map_or(0, |last| last.place))
-}
-
-/// The last message of a subject, from the leader of its stream; `None`: there is none.
-///
-/// # Errors
-/// The server does not answer, or there is no such stream.
-pub(super) async fn last_message(
-    cluster: &Cluster,
-    stream: &str,
-    subject: &str,
-) -> Result<Option<RawEntry>, ReadError> {
-    use async_nats::jetstream::stream::RawMessageErrorKind;
-    let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(plain(error));
-    let stream = cluster.context().get_stream_no_info(stream).await;
-    let stream = stream.map_err(|error| unreadable(&error))?;
-    let last = timeout(LEADER, stream.get_last_raw_message_by_subject(subject)).await;
-    let last = last.map_err(|_| {
-        ReadError::Unreadable("the leader of the stream does not answer".to_owned())
-    })?;
-    let message = match last {
-        Ok(message) => message,
-        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(None),
-        Err(error) => return Err(unreadable(&error)),
-    };
-    Ok(Some(RawEntry {
-        place: message.sequence,
-        stored_ms: u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap_or(0),
-        headers: message.headers,
-        payload: message.payload.to_vec(),
-    }))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::names::is_name;
 use crate::base::name::FlagName;
 use crate::base::visible::visible;
 use crate::event::kind::SCHEMA_VERSION;
@@ -80,6 +81,12 @@ impl RunRequest {
             by: String::new(),
             wall_ms: 0,
         }
+    }
+
+    /// Whether its ids and its pool can be parts of subjects.
+    pub(super) fn has_names(&self) -> bool {
+        let ids = std::iter::once(&self.run).chain(&self.after).map(RunId::as_str);
+        ids.chain([self.pool.as_str()]).all(is_name)
     }
 
     /// Whether this program can play it: a newer program may have written what this one cannot read.

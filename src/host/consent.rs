@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::models::{self, Endpoints};
+use super::models::{self, LiveCalls};
 use crate::base::digest;
 use crate::base::regular;
 use crate::base::regular::Links;
@@ -29,16 +29,16 @@ const DIGEST_DIGITS: usize = 16;
 
 /// The actions of this scenario's run that need permission, and the [`digest()`] that a permission
 /// is saved under. One line per action, never cut, with white space squeezed; an indented line
-/// belongs to the line above. `endpoints` are the models of a live run.
+/// belongs to the line above. `calls` are the models of a live run.
 pub fn needed_permissions(
     scenario: &Scenario,
-    endpoints: Option<&Endpoints>,
+    calls: Option<LiveCalls<'_>>,
 ) -> (Vec<String>, String) {
     let own = LocalFiles::of_scenario(scenario);
     let mut parts: Vec<Vec<String>> = Vec::new();
-    if let Some(it) = endpoints {
+    if let Some(calls) = calls {
         parts.extend(
-            models::live_permissions(scenario, it).iter().map(|line| vec![single_line(line)]),
+            models::live_permissions(scenario, calls).iter().map(|line| vec![single_line(line)]),
         );
     }
     for spec in scenario.tools.values() {

@@ -8,6 +8,8 @@ use crate::engine::ModelChoice;
 use crate::event::kind::AttemptFailed;
 use crate::host::config;
 use crate::llm::anthropic::Anthropic;
+#[cfg(feature = "nats")]
+use crate::llm::endpoint::is_on_own_network;
 use crate::llm::endpoint::{
     self, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
 };
@@ -307,17 +309,37 @@ fn join_distinct(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> Str
     words.join(", ")
 }
 
+/// The models that a live run calls.
+#[derive(Clone, Copy, Debug)]
+pub enum LiveCalls<'a> {
+    /// From this machine, at these endpoints.
+    Here(&'a Endpoints),
+    /// From a runner, with its keys: this machine does not know them.
+    OnRunner,
+}
+
 /// The actions of a live run that need permission.
-pub fn live_permissions(scenario: &Scenario, endpoints: &Endpoints) -> Vec<String> {
+pub fn live_permissions(scenario: &Scenario, calls: LiveCalls<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    for endpoint in endpoints.distinct() {
-        lines.push(format!("call {} at {}", endpoint.model().value, endpoint.host()));
-        lines.push(format!("API key: {}", key_origin(endpoint)));
+    match calls {
+        LiveCalls::Here(endpoints) => {
+            for endpoint in endpoints.distinct() {
+                lines.push(format!("call {} at {}", endpoint.model().value, endpoint.host()));
+                lines.push(format!("API key: {}", key_origin(endpoint)));
+            }
+        }
+        LiveCalls::OnRunner => lines.push("call models with the keys of a runner".to_owned()),
     }
     if scenario.model.base_url.is_some() {
         lines.push("use an address that the scenario sets".to_owned());
     }
     lines
+}
+
+/// Whether the scenario sets an address of models on this machine or on a local network.
+#[cfg(feature = "nats")]
+pub fn sets_own_network(scenario: &Scenario) -> bool {
+    scenario.model.base_url.as_deref().is_some_and(is_on_own_network)
 }
 
 /// Where an endpoint's key comes from; never the key itself.

@@ -2,7 +2,7 @@
 //! The order matters: nothing is asked of a network, and no tool is made, before the operator has
 //! allowed what a foreign scenario would do.
 
-use super::models::{self, Endpoints, LiveModels};
+use super::models::{self, Endpoints, LiveCalls, LiveModels};
 use super::tools;
 use super::trust::Trust;
 use crate::engine::{ModelChoice, Toolbox};
@@ -59,7 +59,7 @@ pub fn prepare(
             (false, Some(found.map_err(PrepareError::Endpoint)?))
         }
     };
-    if let Some(consent) = trust.needed_consent(scenario, endpoints.as_ref())
+    if let Some(consent) = trust.needed_consent(scenario, endpoints.as_ref().map(LiveCalls::Here))
         && !allow(&consent)
     {
         return Err(PrepareError::Permission(consent));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::consent;
-use super::models::Endpoints;
+use super::models::LiveCalls;
 use crate::base::digest;
 use crate::base::private;
 use crate::base::regular;
@@ -41,9 +41,9 @@ impl Trust {
     pub fn needed_consent(
         &self,
         scenario: &Scenario,
-        endpoints: Option<&Endpoints>,
+        calls: Option<LiveCalls<'_>>,
     ) -> Option<Consent> {
-        let (would, digest) = consent::needed_permissions(scenario, endpoints);
+        let (would, digest) = consent::needed_permissions(scenario, calls);
         if would.is_empty() || is_shipped(scenario) || self.is_allowed(&digest) {
             return None;
         }

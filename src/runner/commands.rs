@@ -1,13 +1,17 @@
 //! The commands that people on other machines send to a run. Each is in the log before it takes effect
 //! (`command.taken`), so that a new owner gives the run each command once.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::name::FlagName;
 use crate::bus::publish_unless_ended;
 use crate::cluster::Cluster;
 use crate::engine::RunHandle;
 use crate::event::kind::Initiator;
-use crate::event::{Command, Event, EventKind, SpanId};
+use crate::event::{Command, Elapsed, Event, EventKind, SpanId};
 use crate::run::replay::command_of;
-use std::sync::Arc;
 
 /// Gives a run the commands after this number as they come.
 pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: u64) {
@@ -30,29 +34,72 @@ pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: 
     }
 }
 
+/// Time after which a command that has left no event has changed nothing: commands act when they are taken.
+const ACTS_WITHIN: Duration = Duration::from_secs(1);
+
 /// The commands that a run had taken when it stopped, and that had not taken effect. A run that its former
 /// owner paused to return it is resumed first.
+///
+/// A flag waits for the next boundary. Every other command acts when it is taken, so only the last
+/// events before the run stopped can have one that did not act.
 pub(super) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
-    let mut open: Vec<Command> = Vec::new();
+    let mut open: Vec<(Elapsed, Command)> = Vec::new();
+    let mut flags: BTreeMap<&FlagName, bool> = BTreeMap::new();
     let resume = Command::Resume { by: Initiator::Runner };
     for event in events {
+        open.retain(|(taken, command)| {
+            let age = event.at.duration().saturating_sub(taken.duration());
+            is_flag(command) || *command == resume || age < ACTS_WITHIN
+        });
         match &event.kind {
-            EventKind::Pausing { by: Initiator::Runner, .. } => open.insert(0, resume.clone()),
-            EventKind::Resumed { .. } | EventKind::Stepped { .. } => {
-                open.retain(|command| *command != resume);
+            EventKind::RunStarted(head) => {
+                flags.extend(head.flags.iter().map(|flag| (&flag.name, flag.on)));
             }
-            EventKind::CommandTaken { command, .. } => open.push((**command).clone()),
-            EventKind::FlagChanged { flag: name, .. } => open.retain(
-                |command| !matches!(command, Command::SetFlag { flag, .. } if flag == name),
-            ),
+            EventKind::Pausing { by, .. } => {
+                open.retain(|(_, command)| !is_control(command));
+                if *by == Initiator::Runner {
+                    open.insert(0, (event.at, resume.clone()));
+                }
+            }
+            EventKind::Resumed { .. } | EventKind::Stepped { .. } => {
+                open.retain(|(_, command)| !is_control(command));
+            }
+            EventKind::CommandTaken { command, .. } => {
+                if let Command::SetFlag { flag, .. } = &**command {
+                    open.retain(|(_, command)| !sets(command, flag));
+                }
+                open.push((event.at, (**command).clone()));
+            }
+            EventKind::FlagChanged { flag, on, .. } => {
+                flags.insert(flag, *on);
+                open.retain(|(_, command)| !sets(command, flag));
+            }
             _ => {
                 if let Some(done) = command_of(event) {
-                    open.retain(|command| !is_same(command, &done));
+                    open.retain(|(_, command)| !is_same(command, &done));
                 }
             }
         }
     }
-    open
+    let changes = |command: &Command| match command {
+        Command::SetFlag { flag, on, .. } => flags.get(flag) != Some(on),
+        _ => true,
+    };
+    open.into_iter().map(|(_, command)| command).filter(changes).collect()
+}
+
+fn is_flag(command: &Command) -> bool {
+    matches!(command, Command::SetFlag { .. })
+}
+
+fn sets(command: &Command, name: &FlagName) -> bool {
+    matches!(command, Command::SetFlag { flag, .. } if flag == name)
+}
+
+/// Whether the command pauses or resumes.
+fn is_control(command: &Command) -> bool {
+    use Command::{Pause, Resume, Step, StepRound};
+    matches!(command, Pause { .. } | Resume { .. } | Step | StepRound)
 }
 
 /// Whether an event that confirms one command confirms the other too.
@@ -63,7 +110,8 @@ fn is_same(taken: &Command, done: &Command) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{BoundaryId, Elapsed, Seq};
+    use crate::event::kind::StepSize;
+    use crate::event::{BoundaryId, Seq};
 
     #[test]
     fn a_command_is_repeated_until_it_has_taken_effect() {
@@ -96,7 +144,30 @@ mod tests {
         assert_eq!(redeliver(&log(std::slice::from_ref(&returned))), [resume]);
         let resumed = EventKind::Resumed { by: Initiator::Runner, paused_ms: 1 };
         assert_eq!(redeliver(&log(&[returned, resumed])), []);
-        let both = [taken(&pause), taken(&flag(false)), pausing];
-        assert_eq!(redeliver(&log(&both)), [flag(false)]);
+        let both = [taken(&pause), taken(&flag(true)), pausing.clone()];
+        assert_eq!(redeliver(&log(&both)), [flag(true)]);
+
+        // What was taken and has acted is not given again, whoever sent it.
+        let resume = Command::Resume { by: Initiator::Remote };
+        let resumed = EventKind::Resumed { by: Initiator::Remote, paused_ms: 1 };
+        let paused_again =
+            [taken(&pause), pausing.clone(), taken(&resume), resumed, taken(&pause), pausing];
+        assert_eq!(redeliver(&log(&paused_again)), []);
+        let (step, boundary) = (StepSize::Boundary, BoundaryId::new("round:2"));
+        let stepped = EventKind::Stepped { step, boundary, paused_ms: 1 };
+        assert_eq!(redeliver(&log(&[taken(&Command::Step), stepped])), []);
+        // A step of a run that is not paused pauses it.
+        let pausing = EventKind::Pausing { by: Initiator::You, at_round: false };
+        assert_eq!(redeliver(&log(&[taken(&Command::Step), pausing.clone()])), []);
+        // A pause of a run that pauses already leaves no event.
+        let answered = EventKind::CallAnswered { attempts: 1 };
+        let twice = [taken(&pause), pausing, taken(&pause), answered];
+        assert_eq!(redeliver(&log(&twice)), [pause], "within a second it may not have acted");
+        let mut later = log(&twice);
+        Arc::get_mut(&mut later[3]).expect("one owner").at = Elapsed(1_000_001);
+        assert_eq!(redeliver(&later), []);
+        // Of two positions of a flag the last one counts, and one that it has already changes nothing.
+        assert_eq!(redeliver(&log(&[taken(&flag(false)), taken(&flag(true))])), [flag(true)]);
+        assert_eq!(redeliver(&log(&[changed, taken(&flag(true))])), []);
     }
 }

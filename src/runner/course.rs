@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::core::{Runner, RunnerNews};
+use super::played_log::PlayedLog;
 use crate::bus::publish_unless_ended;
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
@@ -54,6 +55,14 @@ impl<'a> RemoteCourse<'a> {
             tracing::debug!(run = row.run, "the row of the run was not written: {why}");
         }
     }
+}
+
+/// The row of a run by the request and the claims of its log.
+pub(super) fn row_before(log: &PlayedLog) -> ClusterRow {
+    let row = ClusterRow::waiting(&log.request);
+    let status = if log.claims > 0 { "running".to_owned() } else { row.status.clone() };
+    let takeovers = log.claims.saturating_sub(1);
+    ClusterRow { status, runner: log.runner.clone(), takeovers, ..row }
 }
 
 /// The row of a run with these events.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::host::models::sets_own_network;
 use crate::scenario::Scenario;
 use crate::scenario::spec::http::{HttpSpec, Setting};
 use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec};
@@ -67,6 +68,9 @@ pub fn needed(scenario: &Scenario, live: bool) -> BTreeSet<Grant> {
     let mut needed = BTreeSet::new();
     if live {
         needed.insert(Grant::Live);
+        if sets_own_network(scenario) {
+            needed.insert(Grant::PrivateNet);
+        }
     }
     for spec in scenario.tools.values() {
         match &spec.kind {
@@ -166,5 +170,12 @@ mod tests {
         assert!(refusal(&scenario, true, &live).expect("refused").contains("max_cost_usd"));
         let limited = of("checkout-launch", &["budget.max_cost_usd=1"]);
         assert_eq!(refusal(&limited, true, &live), None);
+        // A model server of the runner's own network.
+        for address in ["http://127.0.0.1:8080/v1", "http://10.0.0.7/v1", "http://box.local/v1"] {
+            let set = ["budget.max_cost_usd=1", &format!("model.base_url={address}")];
+            let own = of("checkout-launch", &set);
+            assert!(refusal(&own, true, &live).expect("refused").contains("private-net"));
+            assert_eq!(refusal(&own, false, &none), None, "a scripted run calls nothing");
+        }
     }
 }

@@ -89,7 +89,7 @@ impl LateAnswers for FormerOwner {
     fn answer(&self, attempt: SpanId) -> BoxFuture<'_, Option<Reply>> {
         Box::pin(async move {
             let until = *self.until.get(&attempt)?;
-            if let Some(reply) = self.cluster.late_answer(&self.run, attempt).await {
+            if let Ok(Some(reply)) = self.cluster.late_answer(&self.run, attempt).await {
                 return Some(reply);
             }
             let _waits = WaitsForAnswer::new(self);

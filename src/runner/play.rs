@@ -9,7 +9,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::commands::{deliver_commands, redeliver};
 use super::core::{Runner, RunnerNews};
-use super::course::{RemoteCourse, row_after};
+use super::course::{RemoteCourse, row_after, row_before};
 use super::hand_over::{RunWatch, watch_run};
 use super::late::FormerOwner;
 use super::live_text::speak_live_text;
@@ -43,7 +43,7 @@ enum PlayEnd {
     Unknown,
     /// Another runner owns it.
     Lost,
-    /// Another runner may continue it at once.
+    /// It was returned to the queue: another runner continues it.
     HandedBack,
     /// This runner does not play it.
     Refused(String, Duration),
@@ -63,10 +63,7 @@ pub(super) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
         PlayEnd::Unknown => item.done().await,
         // Its owner removes the item.
         PlayEnd::Lost => runner.tell(RunnerNews::Lost(run)),
-        PlayEnd::HandedBack => {
-            item.hand_back(Duration::ZERO).await;
-            runner.tell(RunnerNews::HandedBack(run));
-        }
+        PlayEnd::HandedBack => runner.tell(RunnerNews::HandedBack(run)),
         PlayEnd::Refused(why, after) => {
             item.hand_back(after).await;
             runner.cluster.note(&run, &format!("{}: {why}", runner.settings.name)).await;
@@ -83,18 +80,13 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         Ok(entries) => entries,
         Err(error) => return PlayEnd::Unsure(error.to_string()),
     };
-    let log = match PlayedLog::new(entries) {
+    let log = match PlayedLog::new(run, entries) {
         Ok(log) => log,
         Err(why) => return PlayEnd::Refused(why, BROKEN_FOR),
     };
     if let Some(reason) = log.reason() {
         // Its owner may have died before it wrote the row.
-        let row = ClusterRow {
-            runner: log.runner.clone(),
-            takeovers: log.claims.saturating_sub(1),
-            ..ClusterRow::waiting(&log.request)
-        };
-        let row = row_after(row, &log.events);
+        let row = row_after(row_before(&log), &log.events);
         return match RunRows(cluster).put(&row).await {
             Ok(()) => PlayEnd::Ended(reason),
             Err(why) => PlayEnd::Unsure(why),
@@ -146,7 +138,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         return PlayEnd::Unsure("the run was not started; this is a bug in roundtable".to_owned());
     };
     let of_session = handle.clone();
-    let stored = ClusterLog::new(cluster.clone(), owner, epoch)
+    let stored = ClusterLog::new(cluster.clone(), owner, epoch, log.next())
         .leaving(move || serde_json::to_vec(&of_session.left_session()?).ok());
     let watched = watch_run(&handle, started.reader.clone());
     let helpers = Helpers(vec![
@@ -187,6 +179,13 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
             watched.leave_answers(cluster, run, handle.bus().stored_mark().next()).await;
             end_here(&handle).await;
             PlayEnd::Lost
+        }
+        PlayEnd::HandedBack => {
+            // The next owner may wait for the answer to a call that took longer than the drain.
+            item.hand_back(Duration::ZERO).await;
+            watched.leave_answers(cluster, run, handle.bus().stored_mark().next()).await;
+            end_here(&handle).await;
+            PlayEnd::HandedBack
         }
         other => {
             end_here(&handle).await;

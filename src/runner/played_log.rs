@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::request::RunRequest;
-use crate::event::{Event, EventKind, Seq};
+use crate::event::{Event, EventKind, RunId, Seq};
 
 /// The log of a run, read to be played.
 pub(super) struct PlayedLog {
@@ -22,16 +22,19 @@ pub(super) struct PlayedLog {
 }
 
 impl PlayedLog {
-    /// Reads a log.
+    /// Reads the log of a run.
     ///
     /// # Errors
     /// What is wrong with it: nothing of it is executed then.
-    pub fn new(entries: Vec<LogEntry>) -> Result<Self, String> {
+    pub fn new(run: &RunId, entries: Vec<LogEntry>) -> Result<Self, String> {
         let mut entries = entries.into_iter();
         let first = entries.next().ok_or("the log is empty")?;
         let LogPart::Requested(request) = first.part else {
             return Err("log.broken: the log does not begin with its request".to_owned());
         };
+        if request.run != *run {
+            return Err("log.broken: its request is that of another run".to_owned());
+        }
         let mut log = Self {
             request: *request,
             events: Vec::new(),

@@ -55,11 +55,12 @@ pub(super) fn prepare_play(
         .map_err(|error| format!("log.broken: it cannot be continued: {error}"))?;
     let recorded = RecordedRun::new(run, events, true)?;
     let scenario = recorded.scenario(&[])?;
-    check(runner, &scenario, log.request.live)?;
+    // Its events say what it calls, whatever its request says.
+    let model = recorded.model()?;
+    check(runner, &scenario, log.request.live || matches!(model, RequestedModel::Live(_)))?;
     let trust = Trust::saved_in(None);
     // What the scenario would do was checked above; the operator was asked where it was handed over.
-    let launched =
-        recorded.launch(scenario, &recorded.model()?, (&runner.models, &trust), |_, _| true);
+    let launched = recorded.launch(scenario, &model, (&runner.models, &trust), |_, _| true);
     let (launch, _) = launched.map_err(|error| match error {
         crate::host::recorded::RecordedRunError::Refused(why) => why,
         crate::host::recorded::RecordedRunError::Permission(..) => {

@@ -1,19 +1,27 @@
-//! Runners in this process, over a real NATS server: commands while no runner owns a run, and runs of
-//! newer versions.
+//! Runners in this process, over a real NATS server: commands while no runner owns a run, runs of newer
+//! versions, runs that pretend, and what is left when a runner stops.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::RunnerNews;
-use crate::cluster::Cluster;
+use super::{Runner, RunnerNews, RunnerSettings};
+use crate::cluster::claim::Claimed;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
+use crate::cluster::request::Claim;
 use crate::cluster::request::RunRequest;
-use crate::event::kind::{Initiator, SCHEMA_VERSION};
+use crate::cluster::rows::RunRows;
+use crate::cluster::{Cluster, ClusterLog};
+use crate::event::kind::{Initiator, ModelLabel, SCHEMA_VERSION};
 use crate::event::world::Projection;
 use crate::event::{Command, Event, EventKind, RunId, Seq, World};
-use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, request};
+use crate::store::{EventGroup, RunLog as _};
+use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, models, request, settings};
+use crate::support::table;
 
 /// The events of a run up to the first of this kind, or to its end.
 async fn events_until(cluster: &Cluster, run: &RunId, kind: &str) -> Vec<Arc<Event>> {
@@ -87,4 +95,140 @@ async fn a_run_of_a_newer_version_is_left_to_newer_runners() {
     let known = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
     let ended = runner.until(|news| matches!(news, RunnerNews::Ended(..))).await;
     assert!(matches!(ended, RunnerNews::Ended(run, _) if run == known));
+}
+
+/// The events of a run, once so many of this kind are stored.
+async fn events_with(cluster: &Cluster, run: &RunId, kind: &str, count: usize) -> Vec<Arc<Event>> {
+    let (mut follower, mut all) = (cluster.follow(run), Vec::new());
+    loop {
+        let news = timeout(PATIENCE, follower.news()).await.expect("in time");
+        let news = news.unwrap_or_else(|| panic!("it ended without {count} of {kind}"));
+        if let LogNews::Entry(LogEntry { part: LogPart::Events(group), .. }) = news.expect("read") {
+            all.extend(group.events(Seq(0)).expect("events"));
+        }
+        if all.iter().filter(|event: &&Arc<Event>| event.kind.name() == kind).count() >= count {
+            return all;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_resumed_and_paused_again_stays_paused_with_its_next_runner() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut first = OwnRunner::start(&server.url(), "a");
+    let paused = request("checkout-launch", &["round:2", "finalize"]);
+    let run = cluster.hand_over(paused).await.expect("stored").run;
+    events_with(&cluster, &run, "paused", 1).await;
+    let resume = Command::Resume { by: Initiator::You };
+    cluster.send_command(&run, &resume, "ann@there").await.expect("stored");
+    events_with(&cluster, &run, "paused", 2).await;
+    first.stop();
+    first.until(|news| matches!(news, RunnerNews::HandedBack(_))).await;
+
+    // The next one has its commands only after those of the former: the flag says that it has.
+    let mut second = OwnRunner::start(&server.url(), "b");
+    second.until(|news| matches!(news, RunnerNews::Plays(..))).await;
+    let flag = Command::SetFlag { flag: "legal_analyst".into(), on: true, by: Initiator::You };
+    cluster.send_command(&run, &flag, "ann@there").await.expect("stored");
+    let events = events_with(&cluster, &run, "command.taken", 2).await;
+    let resumed = events.iter().filter(|event| event.kind.name() == "resumed").count();
+    assert_eq!(resumed, 1, "the command that was taken is not given again");
+    cluster.send_command(&run, &resume, "ann@there").await.expect("stored");
+    events_until(&cluster, &run, "run.closed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_run_that_was_handed_over_as_a_scripted_one_is_refused() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let run = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    let last = cluster.last_entry(&run).await.expect("read").expect("a request").place;
+    let ghost = |next| Claim {
+        runner: "ghost".to_owned(),
+        owner: "ghost".to_owned(),
+        version: "1".to_owned(),
+        next: Seq(next),
+    };
+    let claimed = cluster.claim_run(&run, &ghost(0), last).await.expect("stored");
+    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
+    let log = ClusterLog::new(cluster.clone(), "ghost".to_owned(), epoch, Seq(0));
+    let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
+    let events = events.join().expect("a log");
+    let EventKind::RunStarted(head) = &events[0].kind else { panic!("{events:?}") };
+    let mut head = (**head).clone();
+    head.run = run.clone();
+    head.model = ModelLabel::Live { name: "gpt-4.1".to_owned(), host: "api.openai.com".to_owned() };
+    let begun = Event { kind: EventKind::RunStarted(Arc::new(head)), ..(*events[0]).clone() };
+    let mut group = EventGroup::starting_at(Seq(0));
+    group.push(&begun, &run).expect("a line");
+    log.append(&run, Seq(0), &group).await.expect("stored");
+
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let refused = runner.until(|news| matches!(news, RunnerNews::Refused(..))).await;
+    let RunnerNews::Refused(_, why) = refused else { unreachable!() };
+    assert!(why.contains("--allow live"), "{why}");
+    let end = cluster.last_entry(&run).await.expect("read").expect("a group");
+    assert_eq!(end.owner, "ghost", "it was not claimed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_stops_leaves_the_answer_to_a_call_that_takes_longer() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let quick = RunnerSettings { drain: Duration::from_millis(1), ..settings("a") };
+    let mut first = OwnRunner::start_with(&server.url(), quick);
+    let mut slow = request("checkout-launch", &[]);
+    slow.launch.instant = false;
+    let run = cluster.hand_over(slow).await.expect("stored").run;
+    let events = events_with(&cluster, &run, "attempt.started", 1).await;
+    first.stop();
+    first.until(|news| matches!(news, RunnerNews::HandedBack(_))).await;
+    let stored = cluster.entries(&run).await.expect("read");
+    let stored = stored.iter().filter_map(|entry| match &entry.part {
+        LogPart::Events(group) => Some(group.events(Seq(0)).expect("events")),
+        _ => None,
+    });
+    let stored: Vec<_> = stored.flatten().collect();
+    let spans = |kind: &str| -> BTreeSet<_> {
+        stored.iter().filter(|event| event.kind.name() == kind).map(|event| event.span).collect()
+    };
+    let open: Vec<_> =
+        spans("attempt.started").difference(&spans("attempt.answered")).copied().collect();
+    assert!(!open.is_empty(), "the call was in flight: {events:?}");
+    for attempt in &open {
+        let left = cluster.late_answer(&run, *attempt).await.expect("read");
+        assert!(left.is_some(), "{attempt:?}");
+    }
+
+    let mut second = OwnRunner::start(&server.url(), "b");
+    events_until(&cluster, &run, "run.closed").await;
+    second.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let first = OwnRunner::start(&server.url(), "a");
+    let ended = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    events_until(&cluster, &ended, "run.closed").await;
+    first.stop();
+    drop(first);
+    let waiting = cluster.hand_over(request("dev-team", &[])).await.expect("stored").run;
+    // The list and the queue are lost; the logs are not.
+    let client = async_nats::connect(server.url()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    for stream in ["KV_RT_RUNS", "RT_TODO"] {
+        let stream = context.get_stream_no_info(stream).await.expect("a stream");
+        stream.purge().await.expect("purged");
+    }
+    let (_keep, draining) = watch::channel(false);
+    let runner = Runner::new(cluster.clone(), settings("s"), models(), draining, |_| ());
+    let found = runner.sweep_once(&BTreeSet::new()).await.expect("swept");
+    assert_eq!(found, BTreeSet::from([ended.clone(), waiting.clone()]));
+    assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()), "they may be handed over just now");
+    runner.sweep_once(&found).await.expect("swept");
+    let rows = RunRows(&cluster).all().await.expect("read");
+    let states: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.reason.as_deref())).collect();
+    assert!(states.contains(&(ended.as_str(), Some("success"))), "{states:?}");
+    assert!(states.contains(&(waiting.as_str(), None)), "{states:?}");
+    assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::from([waiting])));
+    assert_eq!(runner.sweep_once(&found).await, Ok(BTreeSet::new()));
 }

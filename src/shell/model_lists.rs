@@ -13,7 +13,7 @@ use crate::app::Msg;
 use crate::app::live::{LiveQuery, LiveQueryResult, OfferedModels};
 use crate::app::request::RequestId;
 use crate::host::models;
-use crate::host::models::LiveModels;
+use crate::host::models::{LiveCalls, LiveModels};
 use crate::llm::endpoint::{self, Endpoint, SettingOrigin, WithOrigin};
 use crate::llm::openai::ProbeResult;
 use crate::scenario::Scenario;
@@ -60,7 +60,7 @@ impl Services {
         let endpoints = models::endpoints_of(scenario, query.model.as_deref())?;
         // An address from a scenario needs the operator's permission.
         if scenario.model.base_url.is_some()
-            && self.trust.needed_consent(scenario, Some(&endpoints)).is_some()
+            && self.trust.needed_consent(scenario, Some(LiveCalls::Here(&endpoints))).is_some()
         {
             return Err(
                 "not requested: the scenario sets this address, and you have not allowed it yet. \

@@ -10,7 +10,7 @@ use super::remote_session::next_launch;
 use crate::app::Msg;
 use crate::app::msg::PartialText;
 use crate::app::request::RequestId;
-use crate::app::run::remote_run::{AwayTime, RemoteRun};
+use crate::app::run::remote_run::{AwayTime, LagMeter, RemoteRun};
 use crate::bus::{Bus, LogLimits};
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::archive::RunArchive;
@@ -115,6 +115,7 @@ impl Services {
                 remote: RemoteRun { is_reached: true, ..RemoteRun::default() },
                 claims: 0,
                 stored_ms: 0,
+                lag: LagMeter::default(),
                 missed: None,
                 zero: Arc::new(Mutex::new(Instant::now())),
                 is_taken_over: false,
@@ -172,6 +173,7 @@ struct AttachedRun {
     claims: u32,
     /// When the last group was stored, as Unix time in milliseconds of the server.
     stored_ms: u64,
+    lag: LagMeter,
     /// The events since the connection was back, until all of them are here; none yet: an inner `None`.
     missed: Option<Option<AwayTime>>,
     /// When the clock of the run was zero.
@@ -189,8 +191,7 @@ impl AttachedRun {
                 LogNews::Entry(entry) => self.take(entry, &mut first)?,
                 LogNews::UpToDate if self.bus.is_none() && first.is_empty() => {
                     if self.claims == 0 && !self.has_log(cluster).await? {
-                        first = self.archived(cluster).await?;
-                        break;
+                        return Err("the cluster has no events of such a run".to_owned());
                     }
                     let text = format!("{} waits for a runner", self.run);
                     self.services.send_msg(Msg::Notice(text));
@@ -205,6 +206,7 @@ impl AttachedRun {
                 }
                 LogNews::LinkBack => {
                     self.remote.is_reached = true;
+                    self.remote.lag_ms = 0;
                     self.missed = Some(None);
                     self.send_state();
                 }
@@ -221,11 +223,6 @@ impl AttachedRun {
     async fn has_log(&self, cluster: &Cluster) -> Result<bool, String> {
         let last = cluster.last_entry(&self.run).await;
         last.map(|last| last.is_some()).map_err(|error| error.to_string())
-    }
-
-    /// The events of a run whose log is in the archive.
-    async fn archived(&self, cluster: &Cluster) -> Result<Vec<Arc<Event>>, String> {
-        events_of(cluster, &self.run).await
     }
 
     fn take(&mut self, entry: LogEntry, first: &mut Vec<Arc<Event>>) -> Result<(), String> {
@@ -321,11 +318,14 @@ impl AttachedRun {
         }
     }
 
-    /// How late the last group was, by the clock of the run.
+    /// How late the last group was.
     fn measure_lag(&mut self) {
-        let lag_ms = now_ms().saturating_sub(self.stored_ms);
+        // What is read from the stream or the archive is older.
+        if self.missed.is_some() || self.stored_ms == 0 {
+            return;
+        }
         let was_slow = self.remote.trouble().is_some();
-        self.remote.lag_ms = lag_ms;
+        self.remote.lag_ms = self.lag.arrived(self.stored_ms, now_ms());
         if was_slow || self.remote.trouble().is_some() {
             self.send_state();
         }

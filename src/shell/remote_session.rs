@@ -11,6 +11,7 @@ use crate::event::launch::LaunchRecord;
 use crate::event::{Event, RunId};
 use crate::host::keep::now_ms;
 use crate::host::machine;
+use crate::host::models::LiveCalls;
 use crate::host::recorded::RecordedRun;
 use crate::scenario::catalogue::RequestedModel;
 
@@ -20,7 +21,9 @@ impl Services {
         let Some(cluster) = self.remote.cluster.get().cloned() else { return };
         let id = request.id;
         // A runner has no operator to ask.
-        if let Some(consent) = self.trust.needed_consent(&request.scenario, None) {
+        let live = matches!(request.model, RequestedModel::Live(_));
+        let calls = live.then_some(LiveCalls::OnRunner);
+        if let Some(consent) = self.trust.needed_consent(&request.scenario, calls) {
             self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
             return;
         }
@@ -31,7 +34,7 @@ impl Services {
                 model: request.model.name(),
                 ..next.launch
             },
-            live: matches!(request.model, RequestedModel::Live(_)),
+            live,
             flags: request.flags.clone(),
             seed: request.seed,
             message: Some(follows.text.to_string()),

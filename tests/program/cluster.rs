@@ -247,3 +247,45 @@ fn a_login_comes_from_the_environment() {
     assert_eq!(made.code, Some(0), "{made:?}");
     assert!(!format!("{made:?}").contains("hush"));
 }
+
+#[test]
+fn a_live_run_of_somebody_else_asks_where_it_is_handed_over() {
+    let home = Home::new();
+    let shipped = include_str!("../../scenarios/checkout-unanimous.toml");
+    home.write("mine.toml", &format!("# Somebody's copy.\n{shipped}"));
+    // Nothing is connected to before.
+    let args = ["run", "mine.toml", "--live", "--on", "nats://127.0.0.1:1"];
+    let asked = home.run(&args);
+    assert_eq!(asked.code, Some(2), "{asked:?}");
+    for part in ["--trust", "with the keys of a runner"] {
+        assert!(asked.err.contains(part), "{part}: {}", asked.err);
+    }
+    let address = "model.base_url=http://127.0.0.1:9/v1";
+    let asked = home.run(&[&args[..], &["--set", address]].concat());
+    assert!(asked.err.contains("an address that the scenario sets"), "{}", asked.err);
+    let scripted = home.run(&["run", "mine.toml", "--on", "nats://127.0.0.1:1"]);
+    assert_eq!(scripted.code, Some(6), "{scripted:?}");
+    let allowed = home.run(&[&args[..], &["--trust"]].concat());
+    assert_eq!(allowed.code, Some(6), "{allowed:?}");
+}
+
+#[test]
+fn a_batch_says_what_it_waits_for_and_is_cancelled() {
+    let Some(team) = RunnerTeam::start() else { return };
+    let args = ["checkout-launch", "--times", "3", "--jobs", "2", "--pause-at", "round:2"];
+    let mut batch = team.follow(&args);
+    let mut said = String::new();
+    while !said.contains("no runner of pool default has taken a run yet") {
+        said.push_str(&batch.complains());
+    }
+    let mut runner = team.runner("a", None);
+    for _ in 0..2 {
+        runner.until("plays");
+    }
+    batch.signal("INT");
+    let (status, out, err) = batch.end();
+    assert_eq!(status.code(), Some(130), "{err}");
+    // The third was not handed over any more.
+    assert!(out.contains("2  100.0 %  cancelled"), "{out}{err}");
+    assert!(out.contains(" --on nats://127.0.0.1"), "{out}");
+}

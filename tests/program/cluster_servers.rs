@@ -17,9 +17,17 @@ const LOGS: &str = "RT_F_00";
 /// Three servers with what runs need, and a home.
 fn group() -> Option<(NatsGroup, Home)> {
     let (group, home) = (NatsGroup::start()?, Home::new());
-    let made = home.run(&["cluster", "init", "--replicas", "3", "--on", &group.url()]);
-    assert_eq!(made.code, Some(0), "{made:?}");
-    group.wait_until_equal(LOGS);
+    // One server was there before the others.
+    for (replicas, objects) in [("1", "made"), ("3", "changed"), ("3", "is there")] {
+        let args = ["cluster", "init", "--replicas", replicas, "--on", &group.url()];
+        let made = home.run(&args);
+        assert_eq!(made.code, Some(0), "{made:?}");
+        let line = made.out.lines().find(|line| line.starts_with("RT_BLOB")).expect("objects");
+        assert!(line.contains(objects), "{}", made.out);
+    }
+    for stream in [LOGS, "OBJ_RT_BLOB"] {
+        group.wait_until_equal(stream);
+    }
     Some((group, home))
 }
 

@@ -26,25 +26,33 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct OwnRunner {
     runtime: Option<Runtime>,
     news: mpsc::UnboundedReceiver<RunnerNews>,
-    /// Its sender keeps the runner from stopping.
-    _draining: watch::Sender<bool>,
+    drain: watch::Sender<bool>,
 }
 
 impl OwnRunner {
     /// Starts one.
     pub fn start(url: &str, name: &str) -> Self {
+        Self::start_with(url, settings(name))
+    }
+
+    /// Starts one with these settings.
+    pub fn start_with(url: &str, settings: RunnerSettings) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads");
         let (told, news) = mpsc::unbounded_channel();
         let (drain, draining) = watch::channel(false);
-        let (address, settings) = (address(url), settings(name));
+        let address = address(url);
         runtime.spawn(async move {
             let cluster = Cluster::connect(&address, "test").await.expect("connected");
-            let models = LiveModels::new(parse_proxy(None).expect("no proxy"));
             let tell = move |news| drop(told.send(news));
-            Runner::new(cluster, settings, models, draining, tell).serve().await.expect("served");
+            Runner::new(cluster, settings, models(), draining, tell).serve().await.expect("served");
         });
-        Self { runtime: Some(runtime), news, _draining: drain }
+        Self { runtime: Some(runtime), news, drain }
+    }
+
+    /// Stops it as SIGTERM does: it returns its runs.
+    pub fn stop(&self) {
+        let _ = self.drain.send(true);
     }
 
     /// Waits for this news.
@@ -72,7 +80,13 @@ pub fn address(url: &str) -> ClusterAddress {
     ClusterAddress::find(Some(url), &ClusterDefaults::default(), |_| None).expect("an address")
 }
 
-fn settings(name: &str) -> RunnerSettings {
+/// Live models without a proxy.
+pub fn models() -> LiveModels {
+    LiveModels::new(parse_proxy(None).expect("no proxy"))
+}
+
+/// The settings of a runner that allows nothing.
+pub fn settings(name: &str) -> RunnerSettings {
     RunnerSettings {
         name: name.to_owned(),
         pool: POOL.to_owned(),

@@ -25,12 +25,31 @@ pub struct RemoteRun {
     pub epoch: u64,
     /// How often another runner has taken it over.
     pub takeovers: u32,
-    /// Milliseconds from an event to its arrival in the log, of the last group.
+    /// How much later than the quickest group the last group arrived here, in milliseconds.
     pub lag_ms: u64,
     /// Whether the cluster is reached.
     pub is_reached: bool,
     /// What happened while it was not reached, the earliest first.
     pub away: Vec<AwayTime>,
+}
+
+/// Measures how late groups arrive. The clocks of the server and of this machine may differ: the quickest
+/// group says by how much.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LagMeter {
+    /// The smallest time from a server's clock to this one's, in milliseconds.
+    least: Option<i64>,
+}
+
+impl LagMeter {
+    /// A group that was stored then, by the clock of the server, has arrived now; both as Unix time in
+    /// milliseconds. Returns how late it is.
+    pub fn arrived(&mut self, stored_ms: u64, now_ms: u64) -> u64 {
+        let took = now_ms.cast_signed().saturating_sub(stored_ms.cast_signed());
+        let least = self.least.map_or(took, |least| least.min(took));
+        self.least = Some(least);
+        took.saturating_sub(least).unsigned_abs()
+    }
 }
 
 /// A log that is this late is shown as slow, in milliseconds.
@@ -66,6 +85,17 @@ impl RemoteRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_wrong_does_not_make_a_log_late() {
+        for clock in [0, 1_000_000, 2_000_000] {
+            let mut meter = LagMeter::default();
+            assert_eq!(meter.arrived(1_000_000, clock + 30), 0);
+            assert_eq!(meter.arrived(1_000_500, clock + 520), 0, "quicker than the first");
+            assert_eq!(meter.arrived(1_001_000, clock + 4_020), 3_000);
+            assert_eq!(meter.arrived(1_005_000, clock + 5_025), 5);
+        }
+    }
 
     #[test]
     fn a_late_log_and_a_lost_link_are_said() {

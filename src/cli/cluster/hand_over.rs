@@ -17,6 +17,7 @@ use crate::cli::stream_style::StreamStyle;
 use crate::event::StopReason;
 use crate::event::world::SessionOutcome;
 use crate::host::dirs::Dirs;
+use crate::host::models::LiveCalls;
 use crate::host::trust::Trust;
 use crate::ui::theme::Theme;
 
@@ -29,7 +30,8 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     }
     // The operator is asked here: a runner has no operator to ask.
     let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
-    if let Some(consent) = trust.needed_consent(&scenario, None) {
+    if let Some(consent) = trust.needed_consent(&scenario, args.live.then_some(LiveCalls::OnRunner))
+    {
         if !args.trust {
             print_notes(&needed_permission(&scenario, &consent, args.live));
             return Exit::Usage;

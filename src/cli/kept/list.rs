@@ -258,7 +258,7 @@ fn cells(row: &RunRow, now: u64) -> [String; 9] {
     let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd).unwrap_or_default();
     let tokens = if row.tokens == 0 { String::new() } else { format::count(row.tokens) + " tok" };
     [
-        row.id.to_string(),
+        visible(row.id.as_str()).into_owned(),
         age(now.saturating_sub(row.started_ms)),
         visible(&row.scenario).into_owned() + pin,
         run_state(&row.status).word.to_owned(),

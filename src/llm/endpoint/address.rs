@@ -87,6 +87,13 @@ pub(super) fn is_on_local_network(url: &Url) -> bool {
     }
 }
 
+/// Whether this address of an endpoint is on this machine or on a local network; one that cannot be read is
+/// not.
+#[cfg(feature = "nats")]
+pub fn is_on_own_network(address: &str) -> bool {
+    parse(address).is_ok_and(|url| is_loopback(&url) || is_on_local_network(&url))
+}
+
 fn host(url: &Url) -> Option<Host<&str>> {
     url.host()
 }

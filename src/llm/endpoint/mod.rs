@@ -29,6 +29,8 @@ mod provider;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "nats")]
+pub use address::is_on_own_network;
 use dotenv::{MODEL, TIMEOUT};
 pub use error::EndpointError;
 pub use origin::{SettingOrigin, WithOrigin};

@@ -1,5 +1,8 @@
 //! The logs, claims and queue of a cluster, over a real NATS server.
 
+mod archive;
+mod queue;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +11,6 @@ use futures::future::join_all;
 use tokio::time::timeout;
 
 use super::address::ClusterAddress;
-use super::archive::RunArchive;
 use super::claim::Claimed;
 use super::entry::{LogEntry, LogPart, headers};
 use super::follow::LogNews;
@@ -19,7 +21,6 @@ use super::{Cluster, ClusterLog};
 use crate::event::kind::Reply;
 use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog as _};
-use crate::support::facts;
 use crate::support::nats::NatsServer;
 use crate::support::own_runner::{self, PATIENCE, address, cluster};
 
@@ -57,7 +58,7 @@ async fn owned(cluster: &Cluster, run: &RunId, owner: &str) -> ClusterLog {
     let last = cluster.last_entry(run).await.expect("read").expect("a request");
     let claimed = cluster.claim_run(run, &claim(owner, 0), last.place).await.expect("stored");
     let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
-    ClusterLog::new(cluster.clone(), owner.to_owned(), epoch)
+    ClusterLog::new(cluster.clone(), owner.to_owned(), epoch, Seq(0))
 }
 
 async fn texts(log: &ClusterLog, run: &RunId) -> Vec<String> {
@@ -102,7 +103,7 @@ async fn what_a_former_owner_appends_is_refused() {
     let last = cluster.last_entry(&run).await.expect("read").expect("a group");
     let claimed = cluster.claim_run(&run, &claim("b", 2), last.place).await.expect("stored");
     let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
-    let second = ClusterLog::new(cluster.clone(), "b".to_owned(), epoch);
+    let second = ClusterLog::new(cluster.clone(), "b".to_owned(), epoch, Seq(2));
     let late = group(&run, 2, &["of a"]);
     assert_eq!(first.append(&run, Seq(2), &late).await, Err(AppendError::Fenced));
     assert_eq!(first.next(&run).await, Err(AppendError::Fenced));
@@ -110,6 +111,20 @@ async fn what_a_former_owner_appends_is_refused() {
     assert_eq!(second.next(&run).await, Ok(Seq(2)));
     assert_eq!(second.append(&run, Seq(2), &group(&run, 2, &["of b"])).await, Ok(Seq(3)));
     assert_eq!(texts(&second, &run).await, ["0", "1", "of b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_not_stored_before_the_one_before_it() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let run = RunId::new("r-1");
+    let log = owned(&cluster, &run, "a").await;
+    let (first, second) = (group(&run, 0, &["0", "1"]), group(&run, 2, &["2"]));
+    let early = log.append(&run, Seq(2), &second).await;
+    assert!(matches!(early, Err(AppendError::Unsure(_))), "{early:?}");
+    assert_eq!(log.next(&run).await, Ok(Seq(0)));
+    assert_eq!(log.append(&run, Seq(0), &first).await, Ok(Seq(2)));
+    assert_eq!(log.append(&run, Seq(2), &second).await, Ok(Seq(3)));
+    assert_eq!(texts(&log, &run).await, ["0", "1", "2"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -252,6 +267,30 @@ async fn the_first_late_answer_counts_and_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_paid_is_left_also_if_the_server_is_away_for_a_moment() {
+    let Some((mut server, cluster)) = cluster().await else { return };
+    let (run, attempt) = (RunId::new("r-1"), SpanId(7));
+    server.kill();
+    let leaving = {
+        let (cluster, run) = (cluster.clone(), run.clone());
+        let reply = Reply::from_agent_text("paid".into());
+        tokio::spawn(async move { cluster.leave_answer(&run, attempt, &reply).await })
+    };
+    // It is awaited meanwhile, and past its time: that nobody answers does not mean that there is none.
+    let until = tokio::time::Instant::now();
+    let waiting = {
+        let cluster = cluster.clone();
+        tokio::spawn(async move { cluster.await_late_answer(&run, attempt, until).await })
+    };
+    server.restart();
+    timeout(PATIENCE, leaving).await.expect("in time").expect("no panic");
+    let found = timeout(PATIENCE, waiting).await.expect("in time").expect("no panic");
+    let again = cluster.late_answer(&RunId::new("r-1"), attempt).await.expect("read");
+    assert_eq!(again.map(|reply| reply.text.to_string()).as_deref(), Some("paid"));
+    assert!(found.is_none_or(|reply| &*reply.text == "paid"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_list_of_runs_is_that_of_its_namespace_and_follows_changes() {
     let Some((server, cluster)) = cluster().await else { return };
     assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()));
@@ -282,42 +321,4 @@ async fn the_list_of_runs_is_that_of_its_namespace_and_follows_changes() {
     };
     assert_eq!(timeout(PATIENCE, changed).await.expect("in time"), "r-5");
     assert_eq!(RunRows(&other).all().await.expect("read").len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_log_of_a_run_that_ended_is_read_from_the_archive() {
-    let Some((_server, cluster)) = cluster().await else { return };
-    let run = RunId::new("r-1");
-    let log = owned(&cluster, &run, "a").await;
-    let group = group(&run, 0, &["0", "1"]);
-    log.append(&run, Seq(0), &group).await.expect("stored");
-    assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(None));
-    RunArchive(&cluster).add(&run).await.expect("archived");
-    assert_eq!(cluster.last_entry(&run).await, Ok(None));
-    assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(Some(group.lines().to_vec())));
-    // Again, after a failure between the two steps.
-    RunArchive(&cluster).add(&run).await.expect("archived");
-    assert_eq!(RunArchive(&cluster).lines(&run).await, Ok(Some(group.lines().to_vec())));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_the_owner_of_a_run_leaves_something_to_its_session() {
-    let Some((_server, cluster)) = cluster().await else { return };
-    let run = RunId::new("r-1");
-    let former = owned(&cluster, &run, "a").await.leaving(|| Some(b"of a".to_vec()));
-    let last = cluster.last_entry(&run).await.expect("read").expect("a claim").place;
-    let claimed = cluster.claim_run(&run, &claim("b", 0), last).await.expect("stored");
-    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
-    let owner =
-        ClusterLog::new(cluster.clone(), "b".to_owned(), epoch).leaving(|| Some(b"of b".to_vec()));
-    let end = facts::decided().log.last().expect("an end").kind.clone();
-    let mut group = EventGroup::starting_at(Seq(0));
-    let event = Event { seq: Seq(0), at: Elapsed(0), span: SpanId::RUN, kind: end };
-    group.push(&event, &run).expect("a line");
-    owner.append(&run, Seq(0), &group).await.expect("stored");
-    assert_eq!(former.append(&run, Seq(0), &group).await, Err(AppendError::Fenced));
-    let archive = RunArchive(&cluster);
-    assert_eq!(archive.left_session(&run).await, Ok(Some(b"of b".to_vec())));
-    archive.add(&run).await.expect("archived");
-    assert_eq!(archive.left_session(&run).await, Ok(Some(b"of b".to_vec())));
 }
