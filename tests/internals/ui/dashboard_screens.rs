@@ -327,8 +327,8 @@ fn no_size_is_the_wrong_one() {
             if (cols < 58 || rows < 15) && (cols * 7 + rows) % 11 != 0 {
                 continue;
             }
-            // Each screen takes a fifth of the others, and the next screen another fifth.
-            if cols < 300 && rows < 300 && (cols * 7 + rows + nth) % 5 != 0 {
+            // Each screen takes a part of the others, and the next screen another part.
+            if cols < 300 && rows < 300 && (cols * 7 + rows + nth) % 13 != 0 {
                 continue;
             }
             dash.send(Msg::Resize { cols, rows });
