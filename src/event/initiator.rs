@@ -22,3 +22,11 @@ pub enum Initiator {
     /// The runner that plays the run: it hands the run over, or has taken it over.
     Runner,
 }
+
+impl Initiator {
+    /// Whether the program itself pauses a run, for as long as something else lasts. The clock of the run
+    /// stops at once then.
+    pub(crate) fn is_program(self) -> bool {
+        matches!(self, Self::Suspend | Self::Store | Self::Runner)
+    }
+}

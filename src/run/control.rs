@@ -143,11 +143,13 @@ impl RunControl {
             id = boundary.id();
             state.unreached_pauses.remove(&id);
             if state.breaks.contains(&id) {
+                // A run that the program holds stays paused here when the program's reasons have ended.
+                state.program_hold = None;
                 self.hold(&mut state, Initiator::Breakpoint);
             }
             if state.pause_at_round && boundary.ends_round() {
                 state.pause_at_round = false;
-                state.held_by_suspend = false;
+                state.program_hold = None;
                 state.hold = PauseState::Pausing;
             }
             state.arrivals += 1;

@@ -38,18 +38,17 @@ pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: 
 const ACTS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The commands that a run had taken when it stopped, and that had not taken effect. A run that its former
-/// owner paused to return it is resumed first.
+/// owner paused, to return it or because it could not store it, is resumed first.
 ///
 /// A flag waits for the next boundary. Every other command acts when it is taken, so only the last
 /// events before the run stopped can have one that did not act.
 pub(super) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
     let mut open: Vec<(Elapsed, Command)> = Vec::new();
     let mut flags: BTreeMap<&FlagName, bool> = BTreeMap::new();
-    let resume = Command::Resume { by: Initiator::Runner };
     for event in events {
         open.retain(|(taken, command)| {
             let age = event.at.duration().saturating_sub(taken.duration());
-            is_flag(command) || *command == resume || age < ACTS_WITHIN
+            is_flag(command) || resumes_for_program(command) || age < ACTS_WITHIN
         });
         match &event.kind {
             EventKind::RunStarted(head) => {
@@ -57,16 +56,23 @@ pub(super) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
             }
             EventKind::Pausing { by, .. } => {
                 open.retain(|(_, command)| !is_control(command));
-                if *by == Initiator::Runner {
-                    open.insert(0, (event.at, resume.clone()));
+                if by.is_program() {
+                    open.insert(0, (event.at, Command::Resume { by: *by }));
                 }
             }
             EventKind::Resumed { .. } | EventKind::Stepped { .. } => {
                 open.retain(|(_, command)| !is_control(command));
             }
             EventKind::CommandTaken { command, .. } => {
-                if let Command::SetFlag { flag, .. } = &**command {
-                    open.retain(|(_, command)| !sets(command, flag));
+                match &**command {
+                    Command::SetFlag { flag, .. } => {
+                        open.retain(|(_, command)| !sets(command, flag));
+                    }
+                    // The run stays paused for the operator, without an event that says so.
+                    Command::Pause { .. } => {
+                        open.retain(|(_, command)| !resumes_for_program(command));
+                    }
+                    _ => {}
                 }
                 open.push((event.at, (**command).clone()));
             }
@@ -86,6 +92,11 @@ pub(super) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
         _ => true,
     };
     open.into_iter().map(|(_, command)| command).filter(changes).collect()
+}
+
+/// Whether the command ends a pause by a former owner: to return the run, or while it could not be stored.
+fn resumes_for_program(command: &Command) -> bool {
+    matches!(command, Command::Resume { by } if by.is_program())
 }
 
 fn is_flag(command: &Command) -> bool {
@@ -142,8 +153,16 @@ mod tests {
         let returned = EventKind::Pausing { by: Initiator::Runner, at_round: false };
         let resume = Command::Resume { by: Initiator::Runner };
         assert_eq!(redeliver(&log(std::slice::from_ref(&returned))), [resume]);
+        // The operator has paused it meanwhile.
+        assert_eq!(
+            redeliver(&log(&[returned.clone(), taken(&pause)])),
+            std::slice::from_ref(&pause)
+        );
         let resumed = EventKind::Resumed { by: Initiator::Runner, paused_ms: 1 };
         assert_eq!(redeliver(&log(&[returned, resumed])), []);
+        let unstored = EventKind::Pausing { by: Initiator::Store, at_round: false };
+        let resume = Command::Resume { by: Initiator::Store };
+        assert_eq!(redeliver(&log(&[unstored])), [resume]);
         let both = [taken(&pause), taken(&flag(true)), pausing.clone()];
         assert_eq!(redeliver(&log(&both)), [flag(true)]);
 

@@ -78,8 +78,7 @@ impl RunProgress {
 
     /// A pause is requested at `now`.
     pub(super) fn request_pause(&mut self, by: Initiator, now: Elapsed) {
-        let stops_clock = matches!(by, Initiator::Suspend | Initiator::Store | Initiator::Runner);
-        self.set_stage(RunState::Pausing { by, since: stops_clock.then_some(now) });
+        self.set_stage(RunState::Pausing { by, since: by.is_program().then_some(now) });
     }
 
     /// The run is paused at these boundaries. Returns whether the pause begins now; otherwise one

@@ -4,7 +4,7 @@ use crate::event::id::millis;
 use crate::event::kind::{Initiator, StepSize};
 use crate::event::{BoundaryId, Command, EventKind};
 use crate::run::control::RunControl;
-use crate::run::control::state::PauseState;
+use crate::run::control::state::{PauseState, ProgramHold, RunControlState};
 
 impl RunControl {
     /// Schedules a pause at this boundary (`--pause-at BOUNDARY`).
@@ -20,40 +20,40 @@ impl RunControl {
             return;
         }
         match command {
-            Command::Pause {
-                by: by @ (Initiator::Suspend | Initiator::Store | Initiator::Runner),
-            } => {
-                state.held_by_suspend = state.hold == PauseState::Running;
-                let rest_at_round = state.pause_at_round;
-                self.hold(&mut state, by);
-                state.pause_at_round = rest_at_round;
+            Command::Pause { by } if by.is_program() => {
+                if state.hold == PauseState::Running {
+                    state.program_hold = Some(ProgramHold { first: by, reasons: vec![by] });
+                    let rest_at_round = state.pause_at_round;
+                    self.hold(&mut state, by);
+                    state.pause_at_round = rest_at_round;
+                } else if let Some(hold) = &mut state.program_hold
+                    && !hold.reasons.contains(&by)
+                {
+                    hold.reasons.push(by);
+                }
                 if state.hold == PauseState::Pausing {
-                    state.suspended_since = Some(state.now());
+                    let now = state.now();
+                    state.suspended_since.get_or_insert(now);
                 }
             }
-            Command::Resume { by: Initiator::Suspend | Initiator::Store | Initiator::Runner }
-                if !state.held_by_suspend =>
-            {
-                state.unfreeze();
-            }
-            Command::Pause { by } => self.hold(&mut state, by),
-            Command::Resume { by } => {
-                state.held_by_suspend = false;
-                if state.hold != PauseState::Running || state.pause_at_round {
-                    let paused_ms = millis(state.start_clock());
-                    state.hold = PauseState::Running;
-                    self.publish(EventKind::Resumed { by, paused_ms });
+            Command::Resume { by } if by.is_program() => match &mut state.program_hold {
+                Some(hold) if hold.reasons.contains(&by) => {
+                    hold.reasons.retain(|reason| *reason != by);
+                    if hold.reasons.is_empty() {
+                        let first = hold.first;
+                        self.resume(&mut state, first);
+                    }
                 }
-                let for_itself =
-                    matches!(by, Initiator::Suspend | Initiator::Store | Initiator::Runner);
-                if state.pause_at_round && for_itself {
-                    // The pause at the next round was requested before the suspension, and still
-                    // applies.
-                    self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
-                } else {
-                    state.pause_at_round = false;
-                }
+                // It lasts for another reason.
+                Some(_) => {}
+                None => state.unfreeze(),
+            },
+            Command::Pause { by } => {
+                // It stays paused when the program's own reasons have ended.
+                state.program_hold = None;
+                self.hold(&mut state, by);
             }
+            Command::Resume { by } => self.resume(&mut state, by),
             Command::Step => match state.first_waiting() {
                 Some((arrival, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
                     let paused_ms = millis(state.start_clock());
@@ -106,5 +106,20 @@ impl RunControl {
         }
         drop(state);
         self.changed.notify_waiters();
+    }
+
+    fn resume(&self, state: &mut RunControlState, by: Initiator) {
+        state.program_hold = None;
+        if state.hold != PauseState::Running || state.pause_at_round {
+            let paused_ms = millis(state.start_clock());
+            state.hold = PauseState::Running;
+            self.publish(EventKind::Resumed { by, paused_ms });
+        }
+        if state.pause_at_round && by.is_program() {
+            // The pause at the next round was requested before, and still applies.
+            self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
+        } else {
+            state.pause_at_round = false;
+        }
     }
 }

@@ -20,8 +20,8 @@ pub(super) struct RunControlState {
     /// Set while the process is suspended: the clock stops at once, even if branches are still
     /// active.
     pub(super) suspended_since: Option<Instant>,
-    /// The hold came with the suspension, and ends with it.
-    pub(super) held_by_suspend: bool,
+    /// The program itself holds the run: the hold ends with its reasons.
+    pub(super) program_hold: Option<ProgramHold>,
     /// A running run pauses at the next boundary that ends a round.
     pub(super) pause_at_round: bool,
     /// Number of active branches: neither waiting at a boundary nor done.
@@ -53,6 +53,14 @@ pub(super) enum PauseState {
     Paused(Instant),
 }
 
+/// A pause by the program itself, for one or more reasons.
+pub(super) struct ProgramHold {
+    /// The reason that began it, which its events name.
+    pub first: Initiator,
+    /// The reasons that last.
+    pub reasons: Vec<Initiator>,
+}
+
 impl RunControlState {
     /// The state at the start of a run with one branch. It begins now, by this clock.
     pub(super) fn new(flags: BTreeMap<FlagName, bool>, clock: Clock) -> Self {
@@ -62,7 +70,7 @@ impl RunControlState {
             paused: Duration::ZERO,
             hold: PauseState::Running,
             suspended_since: None,
-            held_by_suspend: false,
+            program_hold: None,
             pause_at_round: false,
             active_branches: 1,
             waiting: BTreeMap::new(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::engine::{Launch, Schedule};
+use crate::engine::{Launch, RunHandle, Schedule};
 use crate::event::contribution::Decision;
 use crate::event::kind::Initiator;
 use crate::event::patterns::PatternFact;
@@ -673,6 +673,63 @@ async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
     ));
     run.send(Command::Resume { by: Initiator::You });
     assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+}
+
+/// A run whose first call takes two seconds, and that was paused by these while it is out.
+async fn held(held_by: &[Initiator], breaks: &[&str]) -> RunHandle {
+    let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
+    let breaks = breaks.iter().map(|at| BoundaryId::new(*at)).collect();
+    let launch = Launch {
+        schedule: Schedule { breaks, ..Schedule::default() },
+        ..Launch::scripted(scenario(&rows, &[]), false)
+    };
+    let run = table::engine().start(launch);
+    until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
+    for by in held_by {
+        run.send(Command::Pause { by: *by });
+    }
+    until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
+    run
+}
+
+fn stage(run: &RunHandle) -> RunState {
+    World::from_events(facts_now(run).iter().map(|fact| &**fact)).progress.stage.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_the_program_holds_for_two_reasons_continues_after_both() {
+    use Initiator::{Runner, Store};
+    for (first, second) in [(Store, Runner), (Runner, Store)] {
+        for ends in [[first, second], [second, first]] {
+            let run = held(&[first, second, first], &[]).await;
+            run.send(Command::Resume { by: ends[0] });
+            assert!(matches!(stage(&run), RunState::Paused { .. }), "{ends:?}");
+            run.send(Command::Resume { by: ends[1] });
+            assert_eq!(stage(&run), RunState::Running, "{ends:?}");
+            let by: Vec<Initiator> = facts_now(&run)
+                .iter()
+                .filter_map(|fact| match &fact.kind {
+                    EventKind::Pausing { by, .. } | EventKind::Resumed { by, .. } => Some(*by),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(by, [first, first], "the events are those of one pause");
+            assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_of_a_person_and_a_breakpoint_outlast_the_pause_of_the_program() {
+    let by_person = held(&[Initiator::Runner, Initiator::You], &[]).await;
+    // The boundary after the first call.
+    let at_break = held(&[Initiator::Runner], &["message:1:b"]).await;
+    for run in [by_person, at_break] {
+        run.send(Command::Resume { by: Initiator::Runner });
+        assert!(matches!(stage(&run), RunState::Paused { .. }), "{:?}", stage(&run));
+        run.send(Command::Resume { by: Initiator::You });
+        assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
+    }
 }
 
 /// Between `paused` and what lets the run go on nothing is asked of anybody: a call that is out
