@@ -8,10 +8,9 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::connection::Cluster;
-use super::leader::last_message;
+use super::leader::{BEHIND, BEHIND_FOR, last_message};
 use super::names::LATE;
 use super::publish::Published;
-use super::read::{BEHIND, BEHIND_FOR};
 use crate::event::kind::Reply;
 use crate::event::{RunId, SpanId};
 use crate::store::ReadError;
@@ -33,7 +32,9 @@ impl Cluster {
                     tracing::info!(%run, "left a late answer for its next runner");
                     return;
                 }
-                Published::NoAnswer(_) | Published::AskAgain if Instant::now() < until => {
+                Published::NoAnswer(_) | Published::NoLeader(_) | Published::AskAgain
+                    if Instant::now() < until =>
+                {
                     sleep(AGAIN).await;
                 }
                 other => {

@@ -47,8 +47,9 @@ impl RunArchive<'_> {
             (false, false) => {
                 if let Some(name) = entries.last().and_then(|last| last.session.as_deref()) {
                     let left = Blobs(self.0).get(name).await.map_err(|error| error.to_string())?;
+                    let left = left.ok_or_else(|| format!("what {run} left is not stored"))?;
                     let name = self.0.namespace().session(run);
-                    Blobs(self.0).put(&name, &left.unwrap_or_default()).await?;
+                    Blobs(self.0).put(&name, &left).await?;
                 }
                 self.put(run, &lines_of(&entries)).await?;
             }
@@ -126,7 +127,7 @@ impl RunArchive<'_> {
         GzDecoder::new(packed.as_slice())
             .take(MAX_LOG)
             .read_to_end(&mut lines)
-            .map_err(|error| ReadError::Unreadable(error.to_string()))?;
+            .map_err(|error| ReadError::Damaged { at: 0, why: error.to_string() })?;
         Ok(Some(lines))
     }
 }

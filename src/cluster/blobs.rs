@@ -3,9 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use serde::Deserialize;
+use tokio::time::{Instant, sleep};
 
 use super::connection::{Cluster, plain};
-use super::leader::last_message;
+use super::leader::{BEHIND, BEHIND_FOR, last_message};
 use super::names::{BLOBS, BLOBS_STREAM};
 use crate::store::ReadError;
 
@@ -24,10 +25,19 @@ impl Blobs<'_> {
         let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(plain(error));
         let store =
             self.0.context().get_object_store(BLOBS).await.map_err(|error| unreadable(&error))?;
-        let mut object = match store.get(name).await {
-            Ok(object) => object,
-            Err(error) if error.kind() == GetErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unreadable(&error)),
+        let until = Instant::now() + BEHIND_FOR;
+        let mut object = loop {
+            match store.get(name).await {
+                Ok(object) => break object,
+                Err(error) if error.kind() == GetErrorKind::NotFound => {
+                    // Any server may have answered. The leader knows whether there is one.
+                    if Instant::now() >= until || !self.has(name).await? {
+                        return Ok(None);
+                    }
+                    sleep(BEHIND).await;
+                }
+                Err(error) => return Err(unreadable(&error)),
+            }
         };
         let mut bytes = Vec::new();
         object.read_to_end(&mut bytes).await.map_err(|error| unreadable(&error))?;

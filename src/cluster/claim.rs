@@ -31,7 +31,9 @@ impl Cluster {
             Published::Stored(_) => Ok(true),
             Published::WrongLast => Ok(false),
             Published::AskAgain => Err(ReadError::Unreadable("the cluster is busy".to_owned())),
-            Published::Refused(why) | Published::NoAnswer(why) => Err(ReadError::Unreadable(why)),
+            Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
+                Err(ReadError::Unreadable(why))
+            }
         }
     }
 
@@ -53,7 +55,9 @@ impl Cluster {
                 Published::Stored(epoch) => return Ok(Claimed::Yes(epoch)),
                 Published::WrongLast => return Ok(Claimed::No),
                 Published::AskAgain => tokio::time::sleep(super::log::BUSY).await,
-                Published::Refused(why) => return Err(ReadError::Unreadable(why)),
+                Published::Refused(why) | Published::NoLeader(why) => {
+                    return Err(ReadError::Unreadable(why));
+                }
                 Published::NoAnswer(why) => {
                     // It may be stored: the end of the log says it.
                     tracing::debug!(%run, "no answer to a claim in {LOGS}: {why}");

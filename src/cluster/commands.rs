@@ -10,9 +10,9 @@ use tokio::time::sleep;
 
 use super::connection::{Cluster, Link, plain};
 use super::entry::header;
+use super::leader::BEHIND;
 use super::names::COMMANDS;
 use super::publish::Published;
-use super::read::BEHIND;
 use crate::event::{Command, RunId};
 use crate::store::ReadError;
 
@@ -49,7 +49,9 @@ impl Cluster {
         headers.insert(BY, by);
         match self.store(self.namespace().commands(run), headers, payload, None).await {
             Published::Stored(_) => Ok(()),
-            Published::Refused(why) | Published::NoAnswer(why) => Err(why),
+            Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
+                Err(why)
+            }
             Published::WrongLast | Published::AskAgain => Err("the cluster is busy".to_owned()),
         }
     }

@@ -13,7 +13,8 @@ use tokio::time::sleep;
 use super::archive::RunArchive;
 use super::connection::{Cluster, Link, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
-use super::read::{BEHIND, last_place};
+use super::leader::BEHIND;
+use super::read::last_place;
 use crate::event::{EventKind, RunId, Seq};
 use crate::store::{EventGroup, ReadError};
 
@@ -136,7 +137,8 @@ impl LogFollower {
             match last_place(&self.cluster, &self.run).await {
                 Ok(0) => match self.take_archived().await {
                     Ok(()) => {}
-                    Err(ReadError::Unreadable(_)) => {
+                    // It was readable before.
+                    Err(ReadError::Unreadable(_)) if self.place > 0 => {
                         self.stall().await;
                         return Ok(());
                     }

@@ -10,6 +10,10 @@ use super::connection::{Cluster, plain};
 use super::entry::RawEntry;
 use crate::store::ReadError;
 
+/// Time before a copy of a stream that is behind its leader is read again, and how long that is done.
+pub(super) const BEHIND: Duration = Duration::from_millis(20);
+pub(super) const BEHIND_FOR: Duration = Duration::from_secs(10);
+
 /// The streams were not made yet.
 pub(super) const NO_STREAMS: &str =
     "the cluster has no streams of roundtable: run `roundtable cluster init`";

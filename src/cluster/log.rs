@@ -112,7 +112,7 @@ impl ClusterLog {
                 Published::AskAgain => {
                     return Err(AppendError::Unsure("the cluster is busy".to_owned()));
                 }
-                Published::Refused(why) | Published::NoAnswer(why) => {
+                Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
                     return Err(AppendError::Unsure(why));
                 }
             }

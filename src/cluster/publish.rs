@@ -20,8 +20,10 @@ pub(super) enum Published {
     WrongLast,
     /// It was not stored; the same message may be stored when it is sent again.
     AskAgain,
-    /// It was not stored: no stream, no permission, a full disk.
+    /// It was not stored: no permission, a full disk.
     Refused(String),
+    /// It was not stored: there is no such stream, or its servers elect a leader.
+    NoLeader(String),
     /// It may be stored or not: there was no answer.
     NoAnswer(String),
 }
@@ -67,7 +69,7 @@ impl Cluster {
         match answer {
             Ok(message) => published(&message.payload),
             Err(error) => match error.kind() {
-                RequestErrorKind::NoResponders => Published::Refused(
+                RequestErrorKind::NoResponders => Published::NoLeader(
                     "the cluster has no stream for this: run `roundtable cluster init`".to_owned(),
                 ),
                 RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => {

@@ -103,7 +103,9 @@ impl Cluster {
         }
         match self.store(subject, headers, payload, None).await {
             Published::Stored(_) => Ok(()),
-            Published::Refused(why) | Published::NoAnswer(why) => Err(why),
+            Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
+                Err(why)
+            }
             other => Err(format!("{other:?}")),
         }
     }
@@ -140,28 +142,16 @@ impl Cluster {
     }
 
     /// The queue of a pool. An item that no runner reports as in progress is offered to another runner after
-    /// `ack_wait`, which is the same for all runners of a pool: one that reports less often would lose its
-    /// runs.
+    /// `ack_wait`, for all runners of the pool: see [`RunnerRow::disagrees`](super::runners::RunnerRow::disagrees).
     ///
     /// # Errors
-    /// The server has no queue, or other runners of the pool are at work with another time, in one sentence.
+    /// The server has no queue, in one sentence.
     pub async fn queue(&self, pool: &str, ack_wait: Duration) -> Result<RunQueue, String> {
-        // Neither part has this sign, so no two pools share a name.
-        let name = format!("{}={pool}", self.namespace());
         let queue = self.context().get_stream_no_info(QUEUE).await;
         let queue = queue.map_err(|error| plain(&error))?;
-        if let Ok(present) = queue.consumer_info(&name).await
-            && present.config.ack_wait != ack_wait
-            && (present.num_ack_pending > 0 || present.num_waiting > 0)
-        {
-            let seconds = present.config.ack_wait.as_secs_f64();
-            return Err(format!(
-                "the runners of pool {pool} take runs over after {seconds} s: start this one with \
-                 --takeover-after {seconds}s, or stop them first"
-            ));
-        }
         let config = pull::Config {
-            durable_name: Some(name.clone()),
+            // Neither part has this sign, so no two pools share a name.
+            durable_name: Some(format!("{}={pool}", self.namespace())),
             filter_subject: self.namespace().queue(pool),
             deliver_policy: DeliverPolicy::All,
             ack_policy: AckPolicy::Explicit,

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::blobs::Blobs;
 use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
-use super::leader::{NO_STREAMS, last_message};
+use super::leader::{BEHIND, BEHIND_FOR, NO_STREAMS, last_message};
 use super::names::LOGS;
 use crate::event::RunId;
 use crate::store::{EventGroup, ReadError};
@@ -21,10 +21,6 @@ const BATCH_BYTES: u32 = 8 << 20;
 
 /// How long the next message of an answer may take.
 const NEXT: Duration = Duration::from_secs(20);
-
-/// Time before a copy of a stream that is behind its leader is read again, and how long that is done.
-pub(super) const BEHIND: Duration = Duration::from_millis(20);
-pub(super) const BEHIND_FOR: Duration = Duration::from_secs(10);
 
 impl Cluster {
     /// The messages of a subject from this number on: as many as one answer has, in their order; none:

@@ -8,6 +8,7 @@ use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::kv::{Operation, Store, Watch};
 use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use super::connection::{Cluster, plain};
 use super::names::{LOGS, RUNS, is_name};
@@ -24,6 +25,9 @@ const BATCH: usize = 16_384;
 
 /// Time after which a server removes a consumer that is not read any more.
 const UNREAD: Duration = Duration::from_secs(30);
+
+/// How long the next row of a batch may take.
+const NEXT: Duration = Duration::from_secs(5);
 
 /// Header of a key that was removed.
 const KV_OPERATION: &str = "KV-Operation";
@@ -195,7 +199,10 @@ impl RunRows<'_> {
     /// The server does not answer, in one sentence.
     pub async fn all(&self) -> Result<Vec<ClusterRow>, String> {
         let stream = self.0.context().get_stream_no_info(RUNS_STREAM).await;
+        // By its name alone a login can be limited to the rows of its namespace.
+        let name = self.0.client().new_inbox().replace('.', "-");
         let config = pull::Config {
+            name: Some(name.clone()),
             filter_subject: format!("$KV.{RUNS}.{}", self.0.namespace().keys()),
             deliver_policy: DeliverPolicy::All,
             ack_policy: AckPolicy::None,
@@ -212,7 +219,11 @@ impl RunRows<'_> {
             let batch = consumer.fetch().max_messages(BATCH).messages().await;
             let mut batch = batch.map_err(|error| plain(&error))?;
             more = false;
-            while let Some(message) = batch.next().await {
+            // A request that was lost is not sent again.
+            while let Some(message) = timeout(NEXT, batch.next())
+                .await
+                .map_err(|_| "the cluster does not answer".to_owned())?
+            {
                 let message = message.map_err(|error| plain(&*error))?;
                 more = message.info().is_ok_and(|info| info.pending > 0);
                 let Some(run) = run_of_key(&message.subject) else { continue };
@@ -225,6 +236,8 @@ impl RunRows<'_> {
                 }
             }
         }
+        // Without this permission the server removes it later.
+        let _ = timeout(NEXT, stream.delete_consumer(&name)).await;
         let mut rows: Vec<ClusterRow> = rows.into_values().collect();
         rows.sort_unstable_by(|a, b| (b.started_ms, &b.run).cmp(&(a.started_ms, &a.run)));
         Ok(rows)

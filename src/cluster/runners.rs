@@ -25,6 +25,18 @@ pub struct RunnerRow {
     pub draining: bool,
     /// When it began, as Unix time in milliseconds of its machine.
     pub since_ms: u64,
+    /// Milliseconds without a sign of life after which its runs are taken over; 0: not known.
+    pub takeover_ms: u64,
+}
+
+impl RunnerRow {
+    /// Whether both play runs of one pool with different takeover times. The queue of a pool has one time: a
+    /// runner that gives a sign of life less often than it would lose its runs.
+    pub fn disagrees(&self, other: &Self) -> bool {
+        let is_known = self.takeover_ms > 0 && other.takeover_ms > 0;
+        let are_two = self.pool == other.pool && self.name != other.name;
+        are_two && is_known && self.takeover_ms != other.takeover_ms
+    }
 }
 
 impl Cluster {

@@ -230,7 +230,9 @@ async fn attend(
         handle.send(Command::Pause { by: Initiator::Runner });
         let paused = tokio::time::timeout(runner.settings.drain, watched.until_paused());
         if paused.await.is_ok() {
-            handle.bus().wait_until_stored().await;
+            // What is not stored by then is left as answers.
+            let stored = handle.bus().wait_until_stored();
+            let _ = tokio::time::timeout(runner.settings.drain, stored).await;
         }
     });
     loop {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::core::{Runner, now_ms};
 use super::play;
+use crate::base::visible::visible;
 use crate::cluster::runners::RunnerRow;
+use crate::event::id::millis;
 
 /// How long one request for a run waits.
 const TAKE: Duration = Duration::from_secs(5);
@@ -19,6 +21,9 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// How often a runner says that it is alive.
 const ALIVE: Duration = Duration::from_secs(8);
 
+/// How long the last messages of a runner may take.
+const LAST: Duration = Duration::from_secs(5);
+
 /// Least time between two changes of its row.
 const LIST_AT_MOST: Duration = Duration::from_millis(200);
 
@@ -26,8 +31,11 @@ impl Runner {
     /// Plays runs until it has to stop, and every run has ended or was returned to the queue.
     ///
     /// # Errors
-    /// The cluster has no queue, in one sentence.
+    /// The cluster has no queue, or other runners of the pool have another takeover time, in one sentence.
     pub async fn serve(self: &Arc<Self>) -> Result<(), String> {
+        if let Some(why) = self.disagreement().await {
+            return Err(why);
+        }
         let queue = self.cluster.queue(&self.settings.pool, self.settings.ack_wait).await?;
         let alive = tokio::spawn(Arc::clone(self).stay_listed());
         let sweep = tokio::spawn(Arc::clone(self).sweep());
@@ -73,9 +81,43 @@ impl Runner {
         while plays.join_next().await.is_some() {}
         alive.abort();
         sweep.abort();
-        self.cluster.remove_runner(&self.settings.name).await;
-        self.cluster.flush().await;
+        let last = async {
+            self.cluster.remove_runner(&self.settings.name).await;
+            self.cluster.flush().await;
+        };
+        if timeout(LAST, last).await.is_err() {
+            tracing::warn!("the cluster did not take the last messages in time");
+        }
         Ok(())
+    }
+
+    /// The row of this runner.
+    fn row(&self, since_ms: u64) -> RunnerRow {
+        let settings = &self.settings;
+        RunnerRow {
+            name: settings.name.clone(),
+            pool: settings.pool.clone(),
+            slots: settings.slots,
+            busy: self.busy(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            allows: settings.allow.iter().map(|grant| grant.word().to_owned()).collect(),
+            draining: self.is_draining(),
+            since_ms,
+            takeover_ms: millis(settings.ack_wait),
+        }
+    }
+
+    /// Why this runner cannot begin while others of its pool are alive, in one sentence.
+    async fn disagreement(&self) -> Option<String> {
+        let (own, others) = (self.row(0), self.cluster.runners().await.ok()?);
+        let other = others.iter().find(|other| other.disagrees(&own))?;
+        let seconds = Duration::from_millis(other.takeover_ms).as_secs_f64();
+        Some(format!(
+            "{} takes runs of pool {} over after {seconds} s: start this runner with \
+             --takeover-after {seconds}s, or after it has ended (a killed one is listed for 30 s)",
+            visible(&other.name),
+            own.pool
+        ))
     }
 
     /// Writes the row of this runner now and then.
@@ -97,17 +139,7 @@ impl Runner {
                     }
                 }
             }
-            let settings = &self.settings;
-            let row = RunnerRow {
-                name: settings.name.clone(),
-                pool: settings.pool.clone(),
-                slots: settings.slots,
-                busy: self.busy(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                allows: settings.allow.iter().map(|grant| grant.word().to_owned()).collect(),
-                draining: self.is_draining(),
-                since_ms,
-            };
+            let row = self.row(since_ms);
             if let Err(why) = self.cluster.put_runner(&row).await {
                 tracing::debug!("the runner is not listed: {why}");
             }

@@ -51,10 +51,15 @@ impl Runner {
                 forgotten.insert(run);
             }
         }
-        let unlisted = RunRows(&self.cluster).logged().await?;
-        forgotten.extend(unlisted.into_iter().filter(|run| !listed.contains(run)));
+        match RunRows(&self.cluster).logged().await {
+            Ok(logged) => forgotten.extend(logged.into_iter().filter(|run| !listed.contains(run))),
+            Err(why) => tracing::debug!("runs without a row are not looked for: {why}"),
+        }
         for run in forgotten.intersection(before) {
-            self.recall(run, !queued.contains(run), !listed.contains(run)).await?;
+            let recalled = self.recall(run, !queued.contains(run), !listed.contains(run));
+            if let Err(why) = recalled.await {
+                tracing::debug!(%run, "the run was not put back: {why}");
+            }
         }
         Ok(forgotten)
     }

@@ -137,20 +137,84 @@ async fn a_run_that_was_resumed_and_paused_again_stays_paused_with_its_next_runn
     events_until(&cluster, &run, "run.closed").await;
 }
 
+/// The log of a run that was claimed by a runner which is gone.
+async fn claimed_by_ghost(cluster: &Cluster, run: &RunId) -> ClusterLog {
+    let last = cluster.last_entry(run).await.expect("read").expect("a request").place;
+    let claim = Claim {
+        runner: "ghost".to_owned(),
+        owner: "ghost".to_owned(),
+        version: "1".to_owned(),
+        next: Seq(0),
+    };
+    let claimed = cluster.claim_run(run, &claim, last).await.expect("stored");
+    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
+    ClusterLog::new(cluster.clone(), "ghost".to_owned(), epoch, Seq(0))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_changed_is_not_continued() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let client = async_nats::connect(server.url()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
+    let events = events.join().expect("a log");
+    let group = |run: &RunId, from: usize, to: usize| {
+        let mut group = EventGroup::starting_at(Seq(from as u64));
+        events[from..to].iter().for_each(|event| group.push(event, run).expect("a line"));
+        group
+    };
+    let mut broken = Vec::new();
+    for damage in ["cut", "gap", "twice", "text"] {
+        let request = request("checkout-launch", &[]);
+        let run = cluster.hand_over(request).await.expect("stored").run;
+        let log = claimed_by_ghost(&cluster, &run).await;
+        log.append(&run, Seq(0), &group(&run, 0, 10)).await.expect("stored");
+        let subject = format!("rt.main.f.00.{run}");
+        let store = |first: u64, count: u64, lines: Vec<u8>| {
+            let mut headers = async_nats::HeaderMap::new();
+            headers.insert("RT-Kind", "events");
+            headers.insert("RT-First", first.to_string());
+            headers.insert("RT-Count", count.to_string());
+            headers.insert("RT-Owner", "ghost");
+            context.publish_with_headers(subject.clone(), headers, lines.into())
+        };
+        match damage {
+            "cut" => {
+                let logs = context.get_stream_no_info("RT_F_00").await.expect("a stream");
+                logs.purge().filter(subject.clone()).keep(1).await.expect("purged");
+            }
+            "gap" => {
+                let lines = group(&run, 12, 14).lines().to_vec();
+                store(12, 2, lines).await.expect("sent").await.expect("stored");
+            }
+            "twice" => {
+                let lines = group(&run, 0, 10).lines().to_vec();
+                store(0, 10, lines).await.expect("sent").await.expect("stored");
+            }
+            _ => {
+                let lines = b"{\"seq\":10}\n".to_vec();
+                store(10, 1, lines).await.expect("sent").await.expect("stored");
+            }
+        }
+        broken.push(run);
+    }
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    for _ in &broken {
+        let refused = runner.until(|news| !matches!(news, RunnerNews::Trouble(_))).await;
+        let RunnerNews::Refused(run, why) = refused else { panic!("{refused:?}") };
+        assert!(broken.contains(&run) && why.starts_with("log.broken"), "{why}");
+    }
+    for run in &broken {
+        let end = cluster.last_entry(run).await.expect("read").expect("a message");
+        assert_eq!(end.owner, "ghost", "it was not claimed");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_live_run_that_was_handed_over_as_a_scripted_one_is_refused() {
     let Some((server, cluster)) = cluster().await else { return };
     let run = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
-    let last = cluster.last_entry(&run).await.expect("read").expect("a request").place;
-    let ghost = |next| Claim {
-        runner: "ghost".to_owned(),
-        owner: "ghost".to_owned(),
-        version: "1".to_owned(),
-        next: Seq(next),
-    };
-    let claimed = cluster.claim_run(&run, &ghost(0), last).await.expect("stored");
-    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
-    let log = ClusterLog::new(cluster.clone(), "ghost".to_owned(), epoch, Seq(0));
+    let log = claimed_by_ghost(&cluster, &run).await;
     let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
     let events = events.join().expect("a log");
     let EventKind::RunStarted(head) = &events[0].kind else { panic!("{events:?}") };
@@ -219,10 +283,16 @@ async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
         let stream = context.get_stream_no_info(stream).await.expect("a stream");
         stream.purge().await.expect("purged");
     }
+    // One that no program can read does not keep the others.
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("RT-Kind", "something new");
+    let unreadable = context.publish_with_headers("rt.main.f.00.a-0", headers, "".into());
+    unreadable.await.expect("sent").await.expect("stored");
     let (_keep, draining) = watch::channel(false);
     let runner = Runner::new(cluster.clone(), settings("s"), models(), draining, |_| ());
     let found = runner.sweep_once(&BTreeSet::new()).await.expect("swept");
-    assert_eq!(found, BTreeSet::from([ended.clone(), waiting.clone()]));
+    let unreadable = RunId::new("a-0");
+    assert_eq!(found, BTreeSet::from([ended.clone(), waiting.clone(), unreadable.clone()]));
     assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()), "they may be handed over just now");
     runner.sweep_once(&found).await.expect("swept");
     let rows = RunRows(&cluster).all().await.expect("read");
@@ -230,5 +300,41 @@ async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
     assert!(states.contains(&(ended.as_str(), Some("success"))), "{states:?}");
     assert!(states.contains(&(waiting.as_str(), None)), "{states:?}");
     assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::from([waiting])));
-    assert_eq!(runner.sweep_once(&found).await, Ok(BTreeSet::new()));
+    assert_eq!(runner.sweep_once(&found).await, Ok(BTreeSet::from([unreadable])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runners_of_a_pool_take_over_after_the_same_time() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let first = OwnRunner::start(&server.url(), "a");
+    let is_listed = async {
+        while cluster.runners().await.expect("read").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_listed).await.expect("in time");
+    let start = |change: &dyn Fn(&mut RunnerSettings)| {
+        let mut settings = settings("b");
+        settings.ack_wait = Duration::from_secs(7);
+        change(&mut settings);
+        let (drain, draining) = watch::channel(true);
+        let runner = Runner::new(cluster.clone(), settings, models(), draining, |_| ());
+        async move {
+            let served = runner.serve().await;
+            drop(drain);
+            served
+        }
+    };
+    let refused = start(&|_| ()).await.expect_err("another time");
+    assert!(refused.contains("--takeover-after 1s"), "{refused}");
+    start(&|settings| settings.pool = "other".to_owned()).await.expect("another pool");
+    start(&|settings| settings.ack_wait = Duration::from_secs(1)).await.expect("the same time");
+    first.stop();
+    let is_gone = async {
+        while !cluster.runners().await.expect("read").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_gone).await.expect("in time");
+    start(&|_| ()).await.expect("nobody else is at work");
 }

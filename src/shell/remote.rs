@@ -57,20 +57,35 @@ pub fn show(services: &Services, shown: ShownCluster) {
                 None => return,
             },
         };
-        let mut changes = match RunRows(&cluster).follow().await {
-            Ok(changes) => changes,
-            Err(why) => return services.failed("cluster", why),
-        };
-        while let Some(change) = changes.next().await {
-            services.remote.take(change);
-            // What comes at the same time is listed once.
-            let until = tokio::time::Instant::now() + LIST_EVERY;
-            while let Ok(Some(change)) = tokio::time::timeout_at(until, changes.next()).await {
-                services.remote.take(change);
-            }
-            services.list_kept();
-        }
+        follow_list(&services, &cluster).await;
     });
+}
+
+/// Follows the list of runs; again while the cluster has none or does not answer.
+async fn follow_list(services: &Services, cluster: &Cluster) {
+    let mut pause = RECONNECT.start;
+    loop {
+        match RunRows(cluster).follow().await {
+            Ok(mut changes) => {
+                pause = RECONNECT.start;
+                while let Some(change) = changes.next().await {
+                    services.remote.take(change);
+                    // What comes at the same time is listed once.
+                    let until = tokio::time::Instant::now() + LIST_EVERY;
+                    while let Ok(Some(change)) =
+                        tokio::time::timeout_at(until, changes.next()).await
+                    {
+                        services.remote.take(change);
+                    }
+                    services.list_kept();
+                }
+            }
+            Err(why) if pause == RECONNECT.start => services.failed("cluster", why),
+            Err(_) => {}
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RECONNECT.end);
+    }
 }
 
 /// Connects to a cluster, again and again while no server answers; `None`: it refuses this program.

@@ -59,7 +59,7 @@ impl NatsServer {
     /// Starts a server with more lines of configuration.
     pub fn start_with(more: &str) -> Option<Self> {
         let mut server = Self::prepare(program()?, more);
-        server.restart();
+        server.start_anywhere();
         Some(server)
     }
 
@@ -70,7 +70,7 @@ impl NatsServer {
             return None;
         };
         let mut server = Self::prepare(program.into(), "");
-        server.restart();
+        server.start_anywhere();
         Some(server)
     }
 
@@ -87,6 +87,15 @@ impl NatsServer {
     /// From the next start on it stores no more than this, such as `64KB`.
     pub fn limit_files(&mut self, limit: &str) {
         self.file_limit = limit.to_owned();
+    }
+
+    /// Starts it at a port that no other program takes meanwhile.
+    fn start_anywhere(&mut self) {
+        self.begin();
+        while !self.is_ready() {
+            self.port = free_port();
+            self.begin();
+        }
     }
 
     /// Starts it again, with its data, at its port.
@@ -123,9 +132,30 @@ impl NatsServer {
     }
 
     /// Waits until a client can connect.
-    pub fn wait_until_it_answers(&self) {
+    pub fn wait_until_it_answers(&mut self) {
+        // A connection of another test may have its port for a moment.
+        while !self.is_ready() {
+            self.begin();
+        }
+    }
+
+    /// Waits until it is ready; `false`: it has ended. What answers at its port may be another server.
+    fn is_ready(&mut self) -> bool {
         let began = Instant::now();
-        while TcpStream::connect(self.address()).is_err() {
+        loop {
+            if self.log().contains("Server is ready") && TcpStream::connect(self.address()).is_ok()
+            {
+                return true;
+            }
+            if self
+                .child
+                .as_mut()
+                .is_none_or(|child| child.try_wait().is_ok_and(|end| end.is_some()))
+            {
+                let log = self.log();
+                assert!(log.contains("address already in use"), "the server has ended: {log}");
+                return false;
+            }
             assert!(began.elapsed() < PATIENCE, "the server does not answer: {}", self.log());
             thread::yield_now();
         }

@@ -31,6 +31,7 @@ use crate::event::id::millis;
 use crate::event::world::Projection;
 use crate::event::{Command, RunId, Seq, World};
 use crate::host::machine;
+use crate::narrate::format::count_noun;
 use crate::scenario::Scenario;
 use crate::ui::theme::Theme;
 
@@ -75,7 +76,7 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
     let (impatient, give_up) = (sleep(PATIENCE), sleep(Duration::MAX));
     tokio::pin!(impatient, give_up);
     let (mut ended, mut outcomes) = (Vec::new(), lines_of_outcomes());
-    let (mut failed, mut is_cancelled, mut has_waited) = (false, false, false);
+    let (mut failed, mut is_cancelled, mut has_waited, mut skipped) = (false, false, false, 0_u64);
     loop {
         let session = tokio::select! {
             session = sessions.next() => session,
@@ -97,8 +98,7 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
         };
         match session {
             None => break,
-            // It was not handed over any more.
-            Some(Ok(None)) => {}
+            Some(Ok(None)) => skipped += 1,
             Some(Ok(Some((run, worlds)))) => {
                 for world in worlds {
                     if format == RunFormat::Jsonl
@@ -115,6 +115,9 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
                 print_message(&why);
             }
         }
+    }
+    if skipped > 0 {
+        print_message(&format!("{} not handed over", count_noun(skipped, "run")));
     }
     let open: Vec<String> = batch.lock().open.iter().map(ToString::to_string).collect();
     if !open.is_empty() {
@@ -158,6 +161,8 @@ struct BatchProgress {
     is_claimed: bool,
     /// Nothing more is handed over.
     is_stopped: bool,
+    /// The operator has cancelled what is open.
+    is_cancelled: bool,
     /// What runners have said, each sentence once.
     said: BTreeSet<String>,
 }
@@ -171,15 +176,16 @@ impl RunBatch<'_> {
     async fn cancel(&self) {
         let open = {
             let mut progress = self.lock();
-            progress.is_stopped = true;
+            (progress.is_stopped, progress.is_cancelled) = (true, true);
             progress.open.clone()
         };
+        join_all(open.iter().map(|run| self.cancel_run(run))).await;
+    }
+
+    async fn cancel_run(&self, run: &RunId) {
         let by = machine::user_name();
-        let sent = open.iter().map(|run| self.cluster.send_command(run, &Command::Cancel, &by));
-        for sent in join_all(sent).await {
-            if let Err(why) = sent {
-                print_message(&format!("a run was not cancelled: {why}"));
-            }
+        if let Err(why) = self.cluster.send_command(run, &Command::Cancel, &by).await {
+            print_message(&format!("{run} was not cancelled: {why}"));
         }
     }
 
@@ -200,11 +206,23 @@ impl RunBatch<'_> {
                 // What refuses this one refuses the others too.
                 self.lock().is_stopped = true;
             })?;
-            self.lock().open.insert(request.run.clone());
+            let is_late = {
+                let mut progress = self.lock();
+                progress.open.insert(request.run.clone());
+                progress.is_cancelled
+            };
+            if is_late {
+                // It was being handed over when the others were cancelled.
+                self.cancel_run(&request.run).await;
+            }
             let world = self.follow(&request.run).await?;
             self.lock().open.remove(&request.run);
-            let ended = ended(&request.run, seed, &world)?;
+            let mut ended = ended(&request.run, seed, &world)?;
             let is_cancelled = ended.reason == "cancelled";
+            if place + 1 < self.messages.len() && self.lock().is_stopped {
+                // The messages after this one are not answered.
+                ended.reason = "cancelled".to_owned();
+            }
             played = Some(match played {
                 Some(before) => before.then(ended),
                 None => ended,

@@ -40,22 +40,6 @@ async fn an_item_that_names_no_run_is_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runners_of_a_pool_take_over_after_the_same_time() {
-    let Some((_server, cluster)) = cluster().await else { return };
-    let (short, long) = (Duration::from_secs(5), Duration::from_secs(30));
-    let queue = cluster.queue(POOL, long).await.expect("a queue");
-    cluster.enqueue(POOL, &RunId::new("r-1"), None).await.expect("stored");
-    let taken = queue.take(Duration::from_secs(20)).await.expect("answered").expect("a run");
-    let refused = cluster.queue(POOL, short).await.err().expect("another time");
-    assert!(refused.contains("--takeover-after 30s"), "{refused}");
-    cluster.queue(POOL, long).await.expect("the same time");
-    cluster.queue("other", short).await.expect("another pool");
-    // Nobody is at work any more.
-    taken.done().await;
-    cluster.queue(POOL, short).await.expect("the new time");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn pools_of_two_namespaces_never_share_a_queue() {
     use crate::cluster::names::Namespace;
     use crate::cluster::{Cluster, address::ClusterAddress};

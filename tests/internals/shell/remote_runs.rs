@@ -11,6 +11,7 @@ use crate::app::effect::{FollowUp, LaunchRequest, RecordedSource, RunBeginning};
 use crate::app::request::RequestId;
 use crate::cluster::Cluster;
 use crate::cluster::archive::RunArchive;
+use crate::cluster::layout::ClusterLayout;
 use crate::cluster::request::RunRequest;
 use crate::engine::{Engine, EngineSettings};
 use crate::event::world::Projection;
@@ -20,7 +21,8 @@ use crate::host::trust::Trust;
 use crate::runner::RunnerNews;
 use crate::shell::effects::{EffectResult, Services};
 use crate::shell::remote::{ShownCluster, show};
-use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, request};
+use crate::support::nats::NatsServer;
+use crate::support::own_runner::{OwnRunner, PATIENCE, address, cluster, request};
 
 /// What the dashboard gets, up to the first answer of this kind.
 async fn until<T>(
@@ -56,18 +58,44 @@ async fn answered(cluster: &Cluster, run: &RunId) -> (u32, Option<RunId>) {
     (session.message, session.previous_run.clone())
 }
 
+/// What a dashboard does for its screen, and what it answers. The folder ends with the value.
+fn services() -> (Services, UnboundedReceiver<EffectResult>, tempfile::TempDir) {
+    let models = LiveModels::new(parse_proxy(None).expect("no proxy"));
+    let engine = Engine::new(EngineSettings::default());
+    let folder = tempfile::tempdir().expect("a folder");
+    let trust = Trust::saved_in(None);
+    let (services, answers) = Services::new(engine, models, trust, None, folder.path().to_owned());
+    (services, answers, folder)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_whose_streams_are_made_later_is_listed_then() {
+    let Some(server) = NatsServer::start() else { return };
+    let (services, mut answers, _folder) = services();
+    show(&services, ShownCluster::Configured(address(&server.url())));
+    let why = until(&mut answers, |answer| match answer {
+        EffectResult::Msg(Msg::EffectFailed { text, .. }) => Some(text),
+        _ => None,
+    });
+    let why = why.await;
+    assert!(!why.is_empty());
+    let cluster = Cluster::connect(&address(&server.url()), "test").await.expect("connected");
+    ClusterLayout(&cluster).make(1).await.expect("made");
+    let run = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    let listed = until(&mut answers, |answer| match answer {
+        EffectResult::Msg(Msg::Kept { rows, .. }) => rows.first().map(|row| row.id.clone()),
+        _ => None,
+    });
+    assert_eq!(listed.await, run);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_of_a_cluster_continues_there_and_its_run_is_read_and_forked_here() {
     let Some((server, cluster)) = cluster().await else { return };
     let mut runner = OwnRunner::start(&server.url(), "a");
     let run = cluster.hand_over(request("support-swarm", &[])).await.expect("stored").run;
     runner.until(ended(&run)).await;
-    let models = LiveModels::new(parse_proxy(None).expect("no proxy"));
-    let engine = Engine::new(EngineSettings::default());
-    let folder = tempfile::tempdir().expect("a folder");
-    let trust = Trust::saved_in(None);
-    let (services, mut answers) =
-        Services::new(engine, models, trust, None, folder.path().to_owned());
+    let (services, mut answers, _folder) = services();
     show(&services, ShownCluster::Attached(cluster.clone(), run.clone(), RequestId(1)));
     let launch = until(&mut answers, |answer| match answer {
         EffectResult::Attached { launch, .. } => Some(launch.expect("a session")),
