@@ -14,7 +14,7 @@ use crate::event::{RunId, SpanId};
 /// A number that no message has: a stream refuses a message that expects it.
 const NEVER: &str = "9007199254740993";
 
-/// Time for the refusals that were received: the client hands them over in a task of its own.
+/// How long the client may take to report the refusals that it has received: another task does it.
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// Something that people do with a cluster.

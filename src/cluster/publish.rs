@@ -5,6 +5,7 @@ use async_nats::{HeaderMap, RequestErrorKind};
 use serde::Deserialize;
 
 use super::connection::{Cluster, plain};
+use super::leader::NO_STREAMS;
 
 /// The server's number for "the last message of the subject is another one".
 const WRONG_LAST: u64 = 10_071;
@@ -69,9 +70,7 @@ impl Cluster {
         match answer {
             Ok(message) => published(&message.payload),
             Err(error) => match error.kind() {
-                RequestErrorKind::NoResponders => Published::NoLeader(
-                    "the cluster has no stream for this: run `roundtable cluster init`".to_owned(),
-                ),
+                RequestErrorKind::NoResponders => Published::NoLeader(NO_STREAMS.to_owned()),
                 RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => {
                     Published::Refused(plain(&error))
                 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::kv::{Operation, Store, Watch};
+use async_nats::jetstream::stream::Stream;
 use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -166,6 +167,45 @@ fn change(prefix: &str, entry: &async_nats::jetstream::kv::Entry) -> Option<RowC
     }
 }
 
+/// The rows with these subjects, in no order. Its consumer gets this name, so that the request for it has
+/// the subjects in it, and a login can be limited to its namespace.
+async fn read_rows(stream: &Stream<()>, name: &str, of: String) -> Result<Vec<ClusterRow>, String> {
+    let config = pull::Config {
+        name: Some(name.to_owned()),
+        filter_subject: of,
+        deliver_policy: DeliverPolicy::All,
+        ack_policy: AckPolicy::None,
+        memory_storage: true,
+        num_replicas: 1,
+        inactive_threshold: UNREAD,
+        ..pull::Config::default()
+    };
+    let consumer = stream.create_consumer(config).await.map_err(|error| plain(&error))?;
+    let mut rows = HashMap::new();
+    let mut more = consumer.cached_info().num_pending > 0;
+    while more {
+        let batch = consumer.fetch().max_messages(BATCH).messages().await;
+        let mut batch = batch.map_err(|error| plain(&error))?;
+        more = false;
+        // A request that was lost is not sent again.
+        while let Some(message) = timeout(NEXT, batch.next())
+            .await
+            .map_err(|_| "the cluster does not answer".to_owned())?
+        {
+            let message = message.map_err(|error| plain(&*error))?;
+            more = message.info().is_ok_and(|info| info.pending > 0);
+            let Some(run) = run_of_key(&message.subject) else { continue };
+            // A later message of a key is its present row.
+            let removed = message.headers.as_ref().is_some_and(|it| it.get(KV_OPERATION).is_some());
+            match row(run, &message.payload).filter(|_| !removed) {
+                Some(row) => drop(rows.insert(row.run.clone(), row)),
+                None => drop(rows.remove(run)),
+            }
+        }
+    }
+    Ok(rows.into_values().collect())
+}
+
 /// The list of runs of a cluster.
 #[derive(Clone, Copy)]
 pub struct RunRows<'a>(pub &'a Cluster);
@@ -199,46 +239,19 @@ impl RunRows<'_> {
     /// The server does not answer, in one sentence.
     pub async fn all(&self) -> Result<Vec<ClusterRow>, String> {
         let stream = self.0.context().get_stream_no_info(RUNS_STREAM).await;
-        // By its name alone a login can be limited to the rows of its namespace.
-        let name = self.0.client().new_inbox().replace('.', "-");
-        let config = pull::Config {
-            name: Some(name.clone()),
-            filter_subject: format!("$KV.{RUNS}.{}", self.0.namespace().keys()),
-            deliver_policy: DeliverPolicy::All,
-            ack_policy: AckPolicy::None,
-            memory_storage: true,
-            num_replicas: 1,
-            inactive_threshold: UNREAD,
-            ..pull::Config::default()
-        };
         let stream = stream.map_err(|error| plain(&error))?;
-        let consumer = stream.create_consumer(config).await.map_err(|error| plain(&error))?;
-        let mut rows = HashMap::new();
-        let mut more = consumer.cached_info().num_pending > 0;
-        while more {
-            let batch = consumer.fetch().max_messages(BATCH).messages().await;
-            let mut batch = batch.map_err(|error| plain(&error))?;
-            more = false;
-            // A request that was lost is not sent again.
-            while let Some(message) = timeout(NEXT, batch.next())
-                .await
-                .map_err(|_| "the cluster does not answer".to_owned())?
-            {
-                let message = message.map_err(|error| plain(&*error))?;
-                more = message.info().is_ok_and(|info| info.pending > 0);
-                let Some(run) = run_of_key(&message.subject) else { continue };
-                // A later message of a key is its present row.
-                let removed =
-                    message.headers.as_ref().is_some_and(|it| it.get(KV_OPERATION).is_some());
-                match row(run, &message.payload).filter(|_| !removed) {
-                    Some(row) => drop(rows.insert(row.run.clone(), row)),
-                    None => drop(rows.remove(run)),
-                }
-            }
-        }
-        // Without this permission the server removes it later.
-        let _ = timeout(NEXT, stream.delete_consumer(&name)).await;
-        let mut rows: Vec<ClusterRow> = rows.into_values().collect();
+        // Servers do not answer what a login may not do.
+        let name = self.0.client().new_inbox().replace('.', "-");
+        let api = |request: &str| format!("$JS.API.CONSUMER.{request}.{RUNS_STREAM}.{name}");
+        let rows_of = format!("$KV.{RUNS}.{}", self.0.namespace().keys());
+        let created = format!("{}.{rows_of}", api("CREATE"));
+        let mut rows = tokio::select! {
+            rows = read_rows(&stream, &name, rows_of) => rows?,
+            why = self.0.until_denied(&created) => return Err(why),
+            why = self.0.until_denied(&api("MSG.NEXT")) => return Err(why),
+        };
+        // A login that may not do this leaves it to the server, which removes it later.
+        let _ = self.0.client().publish(api("DELETE"), Default::default()).await;
         rows.sort_unstable_by(|a, b| (b.started_ms, &b.run).cmp(&(a.started_ms, &a.run)));
         Ok(rows)
     }

@@ -113,8 +113,8 @@ impl Runner {
         let other = others.iter().find(|other| other.disagrees(&own))?;
         let seconds = Duration::from_millis(other.takeover_ms).as_secs_f64();
         Some(format!(
-            "{} takes runs of pool {} over after {seconds} s: start this runner with \
-             --takeover-after {seconds}s, or after it has ended (a killed one is listed for 30 s)",
+            "runner {} of pool {} takes runs over after {seconds} s: use --takeover-after {seconds}s \
+             here too, or stop that runner first (a killed runner is listed for 30 s)",
             visible(&other.name),
             own.pool
         ))

@@ -63,11 +63,11 @@ pub fn show(services: &Services, shown: ShownCluster) {
 
 /// Follows the list of runs; again while the cluster has none or does not answer.
 async fn follow_list(services: &Services, cluster: &Cluster) {
-    let mut pause = RECONNECT.start;
+    let (mut pause, mut is_said) = (RECONNECT.start, false);
     loop {
         match RunRows(cluster).follow().await {
             Ok(mut changes) => {
-                pause = RECONNECT.start;
+                (pause, is_said) = (RECONNECT.start, false);
                 while let Some(change) = changes.next().await {
                     services.remote.take(change);
                     // What comes at the same time is listed once.
@@ -80,7 +80,10 @@ async fn follow_list(services: &Services, cluster: &Cluster) {
                     services.list_kept();
                 }
             }
-            Err(why) if pause == RECONNECT.start => services.failed("cluster", why),
+            Err(why) if !is_said => {
+                is_said = true;
+                services.failed("cluster", why);
+            }
             Err(_) => {}
         }
         tokio::time::sleep(pause).await;

@@ -159,3 +159,38 @@ fn a_server_that_wants_the_certificate_of_a_client_gets_it() {
         assert!(refused.err.contains("tls_cert"), "{}", refused.err);
     }
 }
+
+#[test]
+fn a_login_lists_the_runs_that_it_may_see_and_learns_at_once_what_it_may_not() {
+    let create = "$JS.API.CONSUMER.CREATE.KV_RT_RUNS.*.$KV.RT_RUNS";
+    let next = "$JS.API.CONSUMER.MSG.NEXT.KV_RT_RUNS.*";
+    let user = |name: &str, may: &[&str]| {
+        let may: Vec<String> = may.iter().map(|subject| format!("\"{subject}\"")).collect();
+        let publish = format!("[\"$JS.API.INFO\", {}]", may.join(", "));
+        format!(
+            "{{user: {name}, password: hush, permissions: {{publish: {publish}, subscribe: [\"_INBOX.>\"]}}}}\n"
+        )
+    };
+    let users = format!(
+        "authorization {{ users: [\n{{user: all, password: hush}}\n{}{}{}] }}",
+        user("own", &[&format!("{create}.main.>"), next]),
+        user("other", &[&format!("{create}.other.>"), next]),
+        user("blind", &[&format!("{create}.main.>")]),
+    );
+    let Some(server) = NatsServer::start_with(&users) else { return };
+    let (home, url) = (Home::new(), server.url());
+    let run = |user: &str, args: &[&str]| {
+        let mut command = home.command(&[args, &["--on", &url]].concat());
+        end(command.env("ROUNDTABLE_NATS_USER", user).env("ROUNDTABLE_NATS_PASSWORD", "hush"))
+    };
+    assert_eq!(run("all", &["cluster", "init"]).code, Some(0));
+    let handed = run("all", &["run", "checkout-launch", "--detach"]);
+    assert_eq!(handed.code, Some(0), "{handed:?}");
+    let listed = run("own", &["runs", "--json"]);
+    assert_eq!(listed.json()[0]["id"], handed.out.trim(), "{listed:?}");
+    for user in ["other", "blind"] {
+        let refused = run(user, &["runs"]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.err.contains("the login may not do this"), "{}", refused.err);
+    }
+}

@@ -31,7 +31,6 @@ use crate::event::id::millis;
 use crate::event::world::Projection;
 use crate::event::{Command, RunId, Seq, World};
 use crate::host::machine;
-use crate::narrate::format::count_noun;
 use crate::scenario::Scenario;
 use crate::ui::theme::Theme;
 
@@ -98,9 +97,8 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
         };
         match session {
             None => break,
-            Some(Ok(None)) => skipped += 1,
-            Some(Ok(Some((run, worlds)))) => {
-                for world in worlds {
+            Some(Ok(session)) => {
+                for world in session.worlds {
                     if format == RunFormat::Jsonl
                         && let Some(outcome) = world.outcome()
                         && let Err(why) = outcomes.outcome(&outcome, &world)
@@ -108,7 +106,10 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
                         return broken(&why);
                     }
                 }
-                ended.push(run);
+                match session.ended {
+                    Some(run) => ended.push(run),
+                    None => skipped += 1,
+                }
             }
             Some(Err(why)) => {
                 failed = true;
@@ -117,7 +118,8 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
         }
     }
     if skipped > 0 {
-        print_message(&format!("{} not handed over", count_noun(skipped, "run")));
+        failed = true;
+        print_message(&format!("not handed over, or not to the end: {skipped} of {times}"));
     }
     let open: Vec<String> = batch.lock().open.iter().map(ToString::to_string).collect();
     if !open.is_empty() {
@@ -167,6 +169,14 @@ struct BatchProgress {
     said: BTreeSet<String>,
 }
 
+/// What became of one session.
+struct PlayedSession {
+    /// How it ended; `None`: not all of its messages were handed over.
+    ended: Option<BatchRun>,
+    /// The runs that have ended.
+    worlds: Vec<World>,
+}
+
 impl RunBatch<'_> {
     fn lock(&self) -> MutexGuard<'_, BatchProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
@@ -189,9 +199,8 @@ impl RunBatch<'_> {
         }
     }
 
-    /// Hands the runs of one session over, one after the other, and waits for their ends; `None`: nothing
-    /// is handed over any more.
-    async fn play_session(&self, seed: u64) -> Result<Option<(BatchRun, Vec<World>)>, String> {
+    /// Hands the runs of one session over, one after the other, and waits for their ends.
+    async fn play_session(&self, seed: u64) -> Result<PlayedSession, String> {
         let mut request = request_of(self.scenario, self.args);
         request.seed = Some(seed);
         let (mut played, mut worlds): (Option<BatchRun>, Vec<World>) = (None, Vec::new());
@@ -217,12 +226,8 @@ impl RunBatch<'_> {
             }
             let world = self.follow(&request.run).await?;
             self.lock().open.remove(&request.run);
-            let mut ended = ended(&request.run, seed, &world)?;
+            let ended = ended(&request.run, seed, &world)?;
             let is_cancelled = ended.reason == "cancelled";
-            if place + 1 < self.messages.len() && self.lock().is_stopped {
-                // The messages after this one are not answered.
-                ended.reason = "cancelled".to_owned();
-            }
             played = Some(match played {
                 Some(before) => before.then(ended),
                 None => ended,
@@ -233,7 +238,9 @@ impl RunBatch<'_> {
             }
             request.after = Some(request.run.clone());
         }
-        Ok(played.map(|played| (played, worlds)))
+        let is_whole = worlds.len() == self.messages.len();
+        let ended = played.filter(|it| is_whole || it.reason == "cancelled");
+        Ok(PlayedSession { ended, worlds })
     }
 
     /// Follows a run to its end.
