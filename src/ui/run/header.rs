@@ -53,12 +53,12 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     let head = world.head.as_ref();
     let title = head.map_or("", |head| head.title.as_str());
     let mut pieces = vec![
-        piece(5, "roundtable".to_owned(), theme.style(StyleRole::Strong), 1),
-        piece(5, cx.glyphs.symbol(Glyph::Vertical).to_owned(), theme.style(StyleRole::Border), 1),
-        piece(3, page.id().to_string(), dim, 2),
+        piece(6, "roundtable".to_owned(), theme.style(StyleRole::Strong), 1),
+        piece(6, cx.glyphs.symbol(Glyph::Vertical).to_owned(), theme.style(StyleRole::Border), 1),
+        piece(4, page.id().to_string(), dim, 2),
     ];
     if let Some(head) = head {
-        pieces.push(piece(7, head.plan.name().to_owned(), dim, 2));
+        pieces.push(piece(8, head.plan.name().to_owned(), dim, 2));
     }
     pieces.push(piece(0, String::new(), theme.style(StyleRole::Strong), 3));
     let state = if page.is_scrubbed() {
@@ -77,26 +77,26 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         let most = if area.width < 100 { MOST_RUNNER.start } else { MOST_RUNNER.end };
         let runner = elide_middle(&remote.runner, most, cx.glyphs);
         pieces.push(piece(2, format!("on {runner}"), dim, 3));
-        pieces.push(piece(3, remote.ownership(), dim, 3));
+        pieces.push(piece(4, remote.ownership(), dim, 3));
     }
     let progress = page.progress();
     if let Some(far) = progress.text {
-        pieces.push(piece(2, far, plain, 3));
+        pieces.push(piece(3, far, plain, 3));
     }
     let clock = format::clock(world.progress.active(page.time(cx.now)));
     pieces.push(piece(1, clock, plain, 3));
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
-        pieces.push(piece(6, format::estimate(cost, cx.glyphs), plain, 3));
+        pieces.push(piece(7, format::estimate(cost, cx.glyphs), plain, 3));
     }
     // A spending limit is shown in place of messages and is left out last: the operator set it.
-    let rank = if progress.spending.is_some() { 2 } else { 4 };
+    let rank = if progress.spending.is_some() { 2 } else { 5 };
     let budget = progress.spending.or_else(|| {
         let (name, used, allowed) = progress.budget?;
         Some((format!("{name} {used}/{allowed}"), used, allowed))
     });
     if let Some((text, ..)) = &budget {
         pieces.push(piece(rank, text.clone(), plain, 1));
-        pieces.push(piece(8, " ".repeat(usize::from(BAR)), plain, 2));
+        pieces.push(piece(9, " ".repeat(usize::from(BAR)), plain, 2));
     }
     // "live" or "scripted" is never left out.
     let who = head.map(|head| &head.model);
@@ -129,10 +129,10 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         }
     }
     let over = (taken(&pieces) + columns(title) + 2).saturating_sub(width).min(4);
-    if let Some(bar) = pieces.iter_mut().find(|piece| piece.rank == 8) {
+    if let Some(bar) = pieces.iter_mut().find(|piece| piece.rank == 9) {
         bar.text.truncate(usize::from(BAR) - over);
     }
-    if !pieces.iter().any(|piece| piece.rank == 8)
+    if !pieces.iter().any(|piece| piece.rank == 9)
         && let Some((text, ..)) = &budget
         && let Some(piece) = pieces.iter_mut().find(|piece| piece.text == *text)
     {
@@ -148,7 +148,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
                 let title = elide(title, room.saturating_sub(2), cx.glyphs);
                 pen.put(&format!("\"{title}\""), piece.style).space(piece.gap);
             }
-            8 => {
+            9 => {
                 if let Some((_, used, allowed)) = budget {
                     bar(cx, &mut pen, used, allowed, piece.text.len() as u16);
                 }

@@ -8,6 +8,7 @@ use crate::event::run_row::RunRow;
 use crate::event::{Elapsed, RunId, Seq};
 use crate::support::facts;
 use crate::support::screen::{Dash, styles};
+use crate::support::table;
 
 const RUN: &str = "r-0a0a";
 
@@ -98,6 +99,13 @@ fn the_ids_of_runs_of_a_cluster_are_whole() {
 #[test]
 fn the_runner_is_named_beside_a_long_title_too() {
     let long = RemoteRun { runner: "ann-laptop-4711".to_owned(), ..remote() };
-    let dash = watched(80, 24, long);
+    let dash = watched(80, 24, long.clone());
     assert!(dash.screen().contains("on ann-la…-4711"), "{}", dash.screen());
+    // What has no room beside it is the progress of the run, which the other rows show too.
+    let log = std::thread::spawn(|| table::shipped_log("dev-team")).join().expect("a log");
+    let mut dash = Dash::new(80, 24);
+    dash.run(RUN, &log);
+    dash.send(Msg::Remote { run: RunId::new(RUN), remote: Box::new(long) });
+    let screen = dash.screen();
+    assert!(screen.contains("on ann-la…-4711") && screen.contains("scripted"), "{screen}");
 }
