@@ -14,6 +14,7 @@ use super::address::ClusterAddress;
 use super::claim::Claimed;
 use super::entry::{LogEntry, LogPart, headers};
 use super::follow::LogNews;
+use super::layout::ClusterLayout;
 use super::names::Namespace;
 use super::request::{Claim, RunRequest};
 use super::rows::{ClusterRow, RunRows};
@@ -267,11 +268,12 @@ async fn the_first_late_answer_counts_and_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_paid_is_left_also_if_the_server_is_away_for_a_moment() {
+async fn an_answer_that_was_paid_is_left_and_found_also_if_its_stream_is_away_for_a_moment() {
     let Some((mut server, cluster)) = cluster().await else { return };
     let (run, attempt) = (RunId::new("r-1"), SpanId(7));
-    server.kill();
-    let leaving = {
+    // To its clients a stream without a leader is one that is not there.
+    cluster.context().delete_stream("RT_LATE").await.expect("deleted");
+    let mut leaving = {
         let (cluster, run) = (cluster.clone(), run.clone());
         let reply = Reply::from_agent_text("paid".into());
         tokio::spawn(async move { cluster.leave_answer(&run, attempt, &reply).await })
@@ -280,17 +282,23 @@ async fn an_answer_that_was_paid_is_left_also_if_the_server_is_away_for_a_moment
         let (cluster, run) = (cluster.clone(), run.clone());
         tokio::spawn(async move { cluster.await_late_answer(&run, attempt, until).await })
     };
-    let waiting = wait(tokio::time::Instant::now() + PATIENCE);
-    server.restart();
+    let mut waiting = wait(tokio::time::Instant::now() + PATIENCE);
+    let moment = Duration::from_millis(100);
+    assert!(timeout(moment, &mut leaving).await.is_err(), "it is tried again");
+    assert!(timeout(moment, &mut waiting).await.is_err(), "it is waited for");
+    let text = |found: Option<Reply>| found.map(|reply| reply.text.to_string());
+    let mut late = wait(tokio::time::Instant::now());
+    assert!(timeout(moment, &mut late).await.is_err(), "nobody has said that there is none");
+    ClusterLayout(&cluster).make(1).await.expect("made");
     timeout(PATIENCE, leaving).await.expect("in time").expect("no panic");
     let found = timeout(PATIENCE, waiting).await.expect("in time").expect("no panic");
-    assert_eq!(found.map(|reply| reply.text.to_string()).as_deref(), Some("paid"));
-    // Past its time too: a server that does not answer has not said that there is none.
+    assert_eq!(text(found).as_deref(), Some("paid"));
+    // A server that is away for a moment.
     server.kill();
     let waiting = wait(tokio::time::Instant::now());
     server.restart();
     let found = timeout(PATIENCE, waiting).await.expect("in time").expect("no panic");
-    assert_eq!(found.map(|reply| reply.text.to_string()).as_deref(), Some("paid"));
+    assert_eq!(text(found).as_deref(), Some("paid"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -675,7 +675,7 @@ async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
     assert_eq!(world(&run).await.outcome().map(|it| it.status), Some("ok"));
 }
 
-/// A run whose first call takes two seconds, and that was paused by these while it is out.
+/// A run whose first calls take two seconds, and that was paused by these while they are out.
 async fn held(held_by: &[Initiator], breaks: &[&str]) -> RunHandle {
     let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
     let breaks = breaks.iter().map(|at| BoundaryId::new(*at)).collect();
@@ -722,8 +722,8 @@ async fn a_run_that_the_program_holds_for_two_reasons_continues_after_both() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_of_a_person_and_a_breakpoint_outlast_the_pause_of_the_program() {
     let by_person = held(&[Initiator::Runner, Initiator::You], &[]).await;
-    // The boundary after the first call.
-    let at_break = held(&[Initiator::Runner], &["message:1:b"]).await;
+    // The boundary after the calls that are out.
+    let at_break = held(&[Initiator::Runner], &["finalize"]).await;
     for run in [by_person, at_break] {
         run.send(Command::Resume { by: Initiator::Runner });
         assert!(matches!(stage(&run), RunState::Paused { .. }), "{:?}", stage(&run));
