@@ -47,7 +47,8 @@ impl RunArchive<'_> {
             (false, false) => {
                 if let Some(name) = entries.last().and_then(|last| last.session.as_deref()) {
                     let left = Blobs(self.0).get(name).await.map_err(|error| error.to_string())?;
-                    let left = left.ok_or_else(|| format!("what {run} left is not stored"))?;
+                    let left = left
+                        .ok_or_else(|| format!("what {run} left to its session is not stored"))?;
                     let name = self.0.namespace().session(run);
                     Blobs(self.0).put(&name, &left).await?;
                 }

@@ -96,7 +96,8 @@ pub(super) fn table(runs: &[BatchRun], url: Option<&str>) -> String {
     for ((reason, decision), count) in ends(runs) {
         let share = 100.0 * count as f64 / runs.len().max(1) as f64;
         let decision = decision.unwrap_or("");
-        let _ = writeln!(text, "{count:>6}  {share:>5.1} %  {:<28} {decision}", visible(&reason));
+        let line = format!("{count:>6}  {share:>5.1} %  {:<28} {decision}", visible(&reason));
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     let times = times_of(runs);
     let time = |share| format::duration_text(Duration::from_millis(percentile(&times, share)));
@@ -152,6 +153,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
         let value = as_value(&runs);
         assert_eq!(value["elapsed_ms"], json!({ "p50": 10_000, "p95": 19_000, "max": 20_000 }));
         assert_eq!((&value["cost_usd"], &value["tokens"]), (&json!(5.0), &json!(200)));
