@@ -12,7 +12,8 @@ use crate::engine::{RunHandle, RunKeeper};
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, ModelLabel, RunStarted};
 use crate::event::run_row::RunRow;
-use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::event::world::CourseFold;
+use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::host::dirs::Dirs;
 use crate::host::recorded::events_from;
 use crate::scenario::config::StoreDefaults;
@@ -61,16 +62,16 @@ fn complete_rows(database: &Database) -> Result<(), ReadError> {
         if !database.last_event(&row.id).map_err(unreadable)?.is_some_and(is_closed) {
             continue;
         }
-        let mut world = World::new();
+        let mut course = CourseFold::default();
         let mut from = Seq(0);
         loop {
             let events = events_from(database, &row.id, from)?;
             let Some(last) = events.last() else { break };
             from = Seq(last.seq.0 + 1);
-            events.iter().for_each(|event| world.apply(event));
-            world.forget_old(events.len());
+            events.iter().for_each(|event| course.apply(event));
+            course.forget_old(events.len());
         }
-        database.update_now(&row.id, &course_of(&world)).map_err(unreadable)?;
+        database.update_now(&row.id, &row_course(&course)).map_err(unreadable)?;
     }
     Ok(())
 }
@@ -158,11 +159,11 @@ async fn keep(
     stored: Seq,
     mark: &StoredMark,
 ) {
-    let world = World::new();
     let is_resumed = stored > Seq(0);
     let (database, updated) = (&runs.database, Instant::now());
+    let course = CourseFold::default();
     let mut course =
-        CourseOfRun { runs, run, world, updated, is_paused: false, is_live: false, is_resumed };
+        CourseOfRun { runs, run, course, updated, is_paused: false, is_live: false, is_resumed };
     let recorded = match course.ensure_row(&reader).await {
         Ok(()) => record(database, run.id(), reader, stored, mark, &mut course).await,
         Err(error) => Err(error),
@@ -190,7 +191,7 @@ async fn keep(
 struct CourseOfRun<'a> {
     runs: &'a StoredRuns,
     run: &'a RunHandle,
-    world: World,
+    course: CourseFold,
     updated: Instant,
     is_paused: bool,
     is_live: bool,
@@ -229,7 +230,7 @@ impl CourseOfRun<'_> {
     }
 
     fn of_run(&self) -> RunCourse {
-        course_of(&self.world)
+        row_course(&self.course)
     }
 
     fn warn(&self, text: String) {
@@ -240,21 +241,21 @@ impl CourseOfRun<'_> {
 impl RecordListener for CourseOfRun<'_> {
     fn events(&mut self, events: &[Arc<Event>]) {
         for event in events {
-            self.world.apply(event);
+            self.course.apply(event);
             if let EventKind::RunStarted(head) = &event.kind
                 && !self.is_resumed
             {
                 self.runs.database.begin(&row_of(head), &head.scenario_hash());
             }
         }
-        if self.world.progress.closed.is_none() {
-            self.world.forget_old(events.len());
+        if self.course.progress.closed.is_none() {
+            self.course.forget_old(events.len());
         }
     }
 
     async fn stored(&mut self) {
         // The end may not be stored yet: the row says it once it is.
-        let is_closed = self.world.progress.closed.is_some();
+        let is_closed = self.course.progress.closed.is_some();
         if !is_closed && self.updated.elapsed() >= COURSE_EVERY {
             self.updated = Instant::now();
             // The next update repeats it.
@@ -263,7 +264,7 @@ impl RecordListener for CourseOfRun<'_> {
     }
 
     fn failed(&mut self, why: &str) -> bool {
-        if self.world.progress.closed.is_some() {
+        if self.course.progress.closed.is_some() {
             self.runs.note(format!("the end of {} cannot be stored: {why}", self.run.id()));
             return false;
         }
@@ -306,16 +307,13 @@ pub fn row_of(head: &RunStarted) -> RunRow {
 }
 
 /// What a row says of a run after its events so far.
-pub fn course_of(world: &World) -> RunCourse {
-    let ended = world.outcome().map(|outcome| {
-        let summary = serde_json::to_string(&outcome).unwrap_or_default();
-        (outcome.stop_reason.to_string(), summary)
-    });
+pub fn row_course(course: &CourseFold) -> RunCourse {
+    let progress = &course.progress;
     RunCourse {
-        elapsed_ms: millis(world.progress.active(world.progress.at)),
-        tokens: world.tally.usage.total(),
-        cost_usd: world.cost_usd(),
-        ended,
+        elapsed_ms: millis(progress.active(progress.at)),
+        tokens: course.tally.usage.total(),
+        cost_usd: course.cost_usd(),
+        ended: progress.closed.as_ref().map(|closed| closed.reason.to_string()),
     }
 }
 
@@ -327,6 +325,7 @@ pub fn now_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::World;
     use crate::event::run_row::RunStatus;
     use crate::store::EventGroup;
     use crate::store::RunLog as _;

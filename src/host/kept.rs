@@ -109,7 +109,7 @@ pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadErro
         *first = Arc::new(Event { kind, ..Event::clone(first) });
     }
     database
-        .import(&row, &super::keep::course_of(&world), &events)
+        .import(&row, &super::keep::row_course(&world), &events)
         .map_err(|error| ReadError::Unreadable(error.to_string()))?;
     Ok(id)
 }

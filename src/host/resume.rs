@@ -1,6 +1,6 @@
 //! Continues kept runs whose process ended before they did.
 
-use super::keep::course_of;
+use super::keep::row_course;
 use super::models::LiveModels;
 use super::recorded::{RecordedRun, RecordedRunError};
 use super::trust::Trust;
@@ -47,7 +47,7 @@ pub fn prepare_resume(
     let recorded = RecordedRun::read(database, row)?;
     if recorded.world.progress.closed.is_some() {
         // Its process died between its last event and its row.
-        database.update_now(id, &course_of(&recorded.world)).map_err(|error| error.to_string())?;
+        database.update_now(id, &row_course(&recorded.world)).map_err(|error| error.to_string())?;
         return Err(format!("{id} has ended: there is nothing to continue").into());
     }
     let recording = recorded.recording()?;

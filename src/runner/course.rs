@@ -13,7 +13,8 @@ use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::event::id::millis;
 use crate::event::kind::Initiator;
-use crate::event::{Command, Event, EventKind, SpanId, World};
+use crate::event::world::CourseFold;
+use crate::event::{Command, Event, EventKind, SpanId};
 use crate::store::recorder::RecordListener;
 
 /// How often the row of a run is written while it runs.
@@ -28,7 +29,7 @@ pub(super) struct RemoteCourse<'a> {
     runner: &'a Runner,
     pub run: &'a RunHandle,
     pub row: ClusterRow,
-    world: World,
+    course: CourseFold,
     written: Option<Instant>,
     /// Since when something waits to be stored.
     waiting: Instant,
@@ -37,19 +38,19 @@ pub(super) struct RemoteCourse<'a> {
 
 impl<'a> RemoteCourse<'a> {
     pub fn new(runner: &'a Runner, run: &'a RunHandle, row: ClusterRow) -> Self {
-        let (world, waiting) = (World::new(), Instant::now());
-        Self { runner, run, row, world, written: None, waiting, is_paused: false }
+        let (course, waiting) = (CourseFold::default(), Instant::now());
+        Self { runner, run, row, course, written: None, waiting, is_paused: false }
     }
 
     /// The stop reason, if the run has ended.
     pub fn reason(&self) -> Option<String> {
-        self.world.progress.closed.as_ref().map(|closed| closed.reason.to_string())
+        self.course.progress.closed.as_ref().map(|closed| closed.reason.to_string())
     }
 
     /// Writes the row.
     pub async fn write_row(&mut self) {
         self.written = Some(Instant::now());
-        fill(&mut self.row, &self.world);
+        fill(&mut self.row, &self.course);
         let row = self.row.clone();
         if let Err(why) = RunRows(&self.runner.cluster).put(&row).await {
             tracing::debug!(run = row.run, "the row of the run was not written: {why}");
@@ -67,18 +68,19 @@ pub(super) fn row_before(log: &PlayedLog) -> ClusterRow {
 
 /// The row of a run with these events.
 pub(super) fn row_after(mut row: ClusterRow, events: &[Arc<Event>]) -> ClusterRow {
-    let world = World::from_events(events.iter().map(|event| &**event));
+    let mut course = CourseFold::default();
+    events.iter().for_each(|event| course.apply(event));
     row.events = events.len() as u64;
-    fill(&mut row, &world);
+    fill(&mut row, &course);
     row
 }
 
 /// Sets what the events so far say.
-fn fill(row: &mut ClusterRow, world: &World) {
-    row.elapsed_ms = millis(world.progress.active(world.progress.at));
-    row.tokens = world.tally.usage.total();
-    row.cost_usd = world.cost_usd();
-    if let Some(closed) = &world.progress.closed {
+fn fill(row: &mut ClusterRow, course: &CourseFold) {
+    row.elapsed_ms = millis(course.progress.active(course.progress.at));
+    row.tokens = course.tally.usage.total();
+    row.cost_usd = course.cost_usd();
+    if let Some(closed) = &course.progress.closed {
         row.status = "ended".to_owned();
         row.reason = Some(closed.reason.to_string());
     }
@@ -90,18 +92,18 @@ impl RecordListener for RemoteCourse<'_> {
             self.waiting = Instant::now();
         }
         for event in events {
-            self.world.apply(event);
+            self.course.apply(event);
             self.row.events = event.seq.0 + 1;
         }
-        if self.world.progress.closed.is_none() {
-            self.world.forget_old(events.len());
+        if self.course.progress.closed.is_none() {
+            self.course.forget_old(events.len());
         }
     }
 
     async fn stored(&mut self) {
         self.waiting = Instant::now();
         let is_due = self.written.is_none_or(|written| written.elapsed() >= ROW_EVERY);
-        if is_due && self.world.progress.closed.is_none() {
+        if is_due && self.course.progress.closed.is_none() {
             self.write_row().await;
         }
     }

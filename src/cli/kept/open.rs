@@ -41,10 +41,10 @@ impl OpenedRun {
         let log = LogFile::open(Path::new(name)).map_err(|it| unreadable(&it.to_string()))?;
         let head = log.head().ok_or_else(|| unreadable("it has no head"))?;
         let world = World::from_events(log.events.iter().map(|event| &**event));
-        let course = keep::course_of(&world);
+        let course = keep::row_course(&world);
         let row = RunRow {
             status: match course.ended {
-                Some((reason, _)) => RunStatus::Ended(reason),
+                Some(reason) => RunStatus::Ended(reason),
                 None => RunStatus::Interrupted,
             },
             events: log.events.len() as u64,

@@ -9,16 +9,13 @@ use super::projection::Projection;
 use crate::agents::facts::SessionHead;
 use crate::agents::projection::AgentsFold;
 use crate::event::patterns::PatternPlan;
-use crate::event::{Event, EventKind, Seq};
+use crate::event::{Event, EventKind};
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::pattern::research::projection::Research;
 use crate::pattern::resilience::projection::Resilience;
 use crate::pattern::router::projection::Router;
 use crate::pattern::team::projection::Team;
-
-/// Ended calls leave the fold of a host that follows an endless run this many events later.
-const KEPT_EVENTS: u64 = 4_096;
 
 /// State of a run after the events so far.
 #[derive(Clone, Debug, Default)]
@@ -73,21 +70,6 @@ impl World {
                     self.run.over_time.mark(event, mark);
                 }
             }
-        }
-    }
-
-    /// Forgets ended calls of endless kinds that closed before this event; the outcome stays the
-    /// same. A host that follows an endless run calls this now and then, with an event some way
-    /// back, because screens still show calls that have just ended.
-    pub fn forget_before(&mut self, fact: Seq) {
-        self.run.spans.forget_before(fact);
-    }
-
-    /// The same, a bounded number of events back. `new` events were applied since the last call.
-    pub(crate) fn forget_old(&mut self, new: usize) {
-        let next = self.progress.next.0;
-        if next % KEPT_EVENTS < new as u64 {
-            self.forget_before(Seq(next.saturating_sub(KEPT_EVENTS)));
         }
     }
 

@@ -81,15 +81,13 @@ impl RunProgress {
         self.set_stage(RunState::Pausing { by, since: by.is_program().then_some(now) });
     }
 
-    /// The run is paused at these boundaries. Returns whether the pause begins now; otherwise one
-    /// more branch has arrived.
-    pub(super) fn pause(&mut self, boundaries: &[BoundaryId], now: Elapsed) -> bool {
-        let (since, begins) = match self.stage {
-            RunState::Paused { since, .. } => (since, false),
-            _ => (self.stopped_since().unwrap_or(now), true),
+    /// The run is paused at these boundaries. If it is paused already, one more branch has arrived.
+    pub(super) fn pause(&mut self, boundaries: &[BoundaryId], now: Elapsed) {
+        let since = match self.stage {
+            RunState::Paused { since, .. } => since,
+            _ => self.stopped_since().unwrap_or(now),
         };
         self.set_stage(RunState::Paused { at: boundaries.to_vec(), since });
-        begins
     }
 
     /// The run resumes at `until` after a pause of `paused_ms`.

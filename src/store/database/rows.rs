@@ -20,8 +20,8 @@ pub struct RunCourse {
     pub tokens: u64,
     /// US dollars, estimated; `None`: unknown.
     pub cost_usd: Option<f64>,
-    /// The stop reason, once the run has ended, and its outcome as JSON.
-    pub ended: Option<(String, String)>,
+    /// The stop reason, once the run has ended.
+    pub ended: Option<String>,
 }
 
 const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
@@ -208,20 +208,6 @@ impl Database {
         })
     }
 
-    /// The outcome of a run as JSON, if it has ended. Blocks.
-    ///
-    /// # Errors
-    /// The database's error.
-    #[cfg(test)]
-    pub fn outcome(&self, run: &RunId) -> Result<Option<String>, StoreError> {
-        self.reading(|connection| {
-            connection
-                .prepare_cached("SELECT summary FROM outcome WHERE run = ?1")?
-                .query_row([run.as_str()], |row| row.get(0))
-                .optional()
-        })
-    }
-
     /// Takes over a run whose process has ended, to continue it. Returns the number that its log
     /// continues with, or `None` if a process plays it, it has ended, or there is none. Blocks.
     ///
@@ -253,7 +239,7 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
     let (run, course) = (run.clone(), course.clone());
     Box::new(move |connection| {
         let (status, result) = match &course.ended {
-            Some((reason, _)) => ("ended", reason.as_str()),
+            Some(reason) => ("ended", reason.as_str()),
             None => ("open", ""),
         };
         let rows = connection
@@ -271,11 +257,6 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
             ])?;
         if rows == 0 {
             return Ok(Err(AppendError::Gone));
-        }
-        if let Some((_, outcome)) = &course.ended {
-            connection
-                .prepare_cached("INSERT OR REPLACE INTO outcome (run, summary) VALUES (?1, ?2)")?
-                .execute(params![run.as_str(), outcome])?;
         }
         Ok(Ok(1))
     })

@@ -9,7 +9,7 @@ pub const APPLICATION_ID: i32 = 0x7274_626c;
 
 /// The steps from one version of the tables to the next. The version of a file is the number of steps
 /// that were applied to it. A step is never changed once it was released.
-const STEPS: &[&str] = &[RUNS, SAID, GROUPS];
+const STEPS: &[&str] = &[RUNS, SAID, GROUPS, NO_OUTCOMES];
 
 /// Version 1: runs and their logs.
 const RUNS: &str = "CREATE TABLE run (
@@ -76,6 +76,9 @@ const GROUPS: &str = "CREATE TABLE event_group (
     CREATE VIEW log AS
         SELECT run, first, n, bytes FROM event_group
         UNION ALL SELECT run, first, n, bytes FROM segment;";
+
+/// Version 4: an outcome is folded from the log of its run; nothing read the copy.
+const NO_OUTCOMES: &str = "DROP TABLE outcome;";
 
 /// The newest version of the tables.
 pub fn newest() -> i64 {

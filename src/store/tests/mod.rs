@@ -105,7 +105,7 @@ impl Temp {
     }
 
     async fn end(&self, run: &RunId, reason: &str) {
-        let ended = Some((reason.to_owned(), "{}".to_owned()));
+        let ended = Some(reason.to_owned());
         let course = RunCourse { ended, ..RunCourse::default() };
         self.database.update(run, &course).await.expect("updated");
     }
