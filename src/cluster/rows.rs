@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
-use async_nats::jetstream::kv::{Operation, Store, Watch};
+use async_nats::jetstream::kv::{Operation, Store, UpdateErrorKind, Watch};
 use async_nats::jetstream::stream::Stream;
 use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
@@ -221,15 +221,45 @@ impl RunRows<'_> {
         self.0.namespace().row(&day, run)
     }
 
-    /// Writes the row of a run.
+    /// Writes the row of a run, whatever it was. Returns its revision.
     ///
     /// # Errors
     /// The server does not store it, in one sentence.
-    pub async fn put(&self, row: &ClusterRow) -> Result<(), String> {
+    pub async fn put(&self, row: &ClusterRow) -> Result<u64, String> {
         let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
         let key = self.key(&RunId::new(row.run.as_str()), row.started_ms);
-        self.store().await?.put(key, bytes.into()).await.map_err(|error| plain(&error))?;
-        Ok(())
+        self.store().await?.put(key, bytes.into()).await.map_err(|error| plain(&error))
+    }
+
+    /// Like [`put`](Self::put), unless the row has another revision than this one; then `None`.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn replace(&self, row: &ClusterRow, revision: u64) -> Result<Option<u64>, String> {
+        let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
+        let key = self.key(&RunId::new(row.run.as_str()), row.started_ms);
+        match self.store().await?.update(key, bytes.into(), revision).await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Err(error) => Err(plain(&error)),
+        }
+    }
+
+    /// The revision of the row of a run, if it is the row of the same owner, and the run has not ended.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn own_revision(&self, own: &ClusterRow) -> Result<Option<u64>, String> {
+        let run = RunId::new(own.run.as_str());
+        let entry = self.store().await?.entry(self.key(&run, own.started_ms)).await;
+        let entry = entry.map_err(|error| plain(&error))?;
+        let is_own = |found: &ClusterRow| {
+            (&found.runner, found.takeovers) == (&own.runner, own.takeovers)
+                && found.reason.is_none()
+        };
+        Ok(entry
+            .filter(|entry| row(&own.run, &entry.value).is_some_and(|found| is_own(&found)))
+            .map(|entry| entry.revision))
     }
 
     /// The rows of all runs, the newest first. Read in large batches of a consumer: direct requests take

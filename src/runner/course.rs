@@ -29,6 +29,8 @@ pub(super) struct RemoteCourse<'a> {
     runner: &'a Runner,
     pub run: &'a RunHandle,
     pub row: ClusterRow,
+    /// Revision of the row that was written last.
+    revision: Option<u64>,
     course: CourseFold,
     written: Option<Instant>,
     /// Since when something waits to be stored.
@@ -39,7 +41,8 @@ pub(super) struct RemoteCourse<'a> {
 impl<'a> RemoteCourse<'a> {
     pub fn new(runner: &'a Runner, run: &'a RunHandle, row: ClusterRow) -> Self {
         let (course, waiting) = (CourseFold::default(), Instant::now());
-        Self { runner, run, row, course, written: None, waiting, is_paused: false }
+        let revision = None;
+        Self { runner, run, row, revision, course, written: None, waiting, is_paused: false }
     }
 
     /// The stop reason, if the run has ended.
@@ -47,14 +50,25 @@ impl<'a> RemoteCourse<'a> {
         self.course.progress.closed.as_ref().map(|closed| closed.reason.to_string())
     }
 
-    /// Writes the row.
-    pub async fn write_row(&mut self) {
+    /// Writes the row. While the run plays, not over the row of a later owner: this one may not know yet
+    /// that it has lost the run.
+    ///
+    /// # Errors
+    /// It cannot be written, in one sentence.
+    pub async fn write_row(&mut self) -> Result<(), String> {
         self.written = Some(Instant::now());
         fill(&mut self.row, &self.course);
-        let row = self.row.clone();
-        if let Err(why) = RunRows(&self.runner.cluster).put(&row).await {
-            tracing::debug!(run = row.run, "the row of the run was not written: {why}");
-        }
+        let (rows, row) = (RunRows(&self.runner.cluster), &self.row);
+        let written = match self.revision.filter(|_| row.reason.is_none()) {
+            Some(before) => match rows.replace(row, before).await? {
+                // The answer to the write before this one may have been lost.
+                None => rows.own_revision(row).await?.unwrap_or(before),
+                Some(revision) => revision,
+            },
+            None => rows.put(row).await?,
+        };
+        self.revision = Some(written);
+        Ok(())
     }
 }
 
@@ -104,7 +118,10 @@ impl RecordListener for RemoteCourse<'_> {
         self.waiting = Instant::now();
         let is_due = self.written.is_none_or(|written| written.elapsed() >= ROW_EVERY);
         if is_due && self.course.progress.closed.is_none() {
-            self.write_row().await;
+            let written = self.write_row().await;
+            if let Err(why) = written {
+                tracing::debug!(run = self.row.run, "the row of the run was not written: {why}");
+            }
         }
     }
 

@@ -88,8 +88,8 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         // Its owner may have died before it wrote the row.
         let row = row_after(row_before(&log), &log.events);
         return match RunRows(cluster).put(&row).await {
-            Ok(()) => PlayEnd::Ended(reason),
-            Err(why) => PlayEnd::Unsure(why),
+            Ok(_) => PlayEnd::Ended(reason),
+            Err(why) => not_listed(why),
         };
     }
     let session = match next_session(cluster, &log).await {
@@ -160,9 +160,10 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     drop(helpers);
     match end {
         PlayEnd::Ended(_) => {
-            course.write_row().await;
+            let listed = course.write_row().await;
             match (course.reason(), is_continued) {
-                (Some(reason), _) => PlayEnd::Ended(reason),
+                // The item comes again until the row says it.
+                (Some(reason), _) => listed.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
                 (None, true) => {
                     let why = match handle.wait_until_live().await {
                         Err(error) => format!("it cannot be continued: {error}"),
@@ -192,6 +193,10 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
             other
         }
     }
+}
+
+fn not_listed(why: String) -> PlayEnd {
+    PlayEnd::Unsure(format!("it has ended, but the list of runs does not say so yet: {why}"))
 }
 
 /// Ends what is left of a run here: nothing of it is stored any more, and this runner may get it again.

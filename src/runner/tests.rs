@@ -12,6 +12,7 @@ use super::{Runner, RunnerNews, RunnerSettings};
 use crate::cluster::claim::Claimed;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
+use crate::cluster::layout::ClusterLayout;
 use crate::cluster::request::Claim;
 use crate::cluster::request::RunRequest;
 use crate::cluster::rows::RunRows;
@@ -301,6 +302,29 @@ async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
     assert!(states.contains(&(waiting.as_str(), None)), "{states:?}");
     assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::from([waiting])));
     assert_eq!(runner.sweep_once(&found).await, Ok(BTreeSet::from([unreadable])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_end_was_not_listed_comes_again_until_it_is() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let run =
+        cluster.hand_over(request("checkout-launch", &["round:2"])).await.expect("stored").run;
+    events_until(&cluster, &run, "paused").await;
+    let client = async_nats::connect(server.url()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    context.delete_stream("KV_RT_RUNS").await.expect("deleted");
+    let resume = Command::Resume { by: Initiator::You };
+    cluster.send_command(&run, &resume, "ann@there").await.expect("stored");
+    let trouble = runner.until(|news| matches!(news, RunnerNews::Trouble(_))).await;
+    let RunnerNews::Trouble(why) = trouble else { unreachable!() };
+    assert!(why.contains("it has ended, but the list of runs does not say so yet"), "{why}");
+    ClusterLayout(&cluster).make(1).await.expect("made");
+    runner.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+    let rows = RunRows(&cluster).all().await.expect("read");
+    let states: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.reason.as_deref())).collect();
+    assert_eq!(states, [(run.as_str(), Some("success"))]);
+    assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::new()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
