@@ -245,6 +245,15 @@ impl RunRows<'_> {
         }
     }
 
+    /// The revision of the row of a run; 0: it has none.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn revision(&self, run: &RunId, started_ms: u64) -> Result<u64, String> {
+        let entry = self.store().await?.entry(self.key(run, started_ms)).await;
+        Ok(entry.map_err(|error| plain(&error))?.map_or(0, |entry| entry.revision))
+    }
+
     /// The revision of the row of a run, if it is the row of the same owner, and the run has not ended.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub(super) struct RemoteCourse<'a> {
     runner: &'a Runner,
     pub run: &'a RunHandle,
     pub row: ClusterRow,
-    /// Revision of the row that was written last.
+    /// Revision of the row over which this owner may write.
     revision: Option<u64>,
     course: CourseFold,
     written: Option<Instant>,
@@ -39,9 +39,14 @@ pub(super) struct RemoteCourse<'a> {
 }
 
 impl<'a> RemoteCourse<'a> {
-    pub fn new(runner: &'a Runner, run: &'a RunHandle, row: ClusterRow) -> Self {
+    /// `revision` is that of its row before this owner claimed the run; `None`: unknown.
+    pub fn new(
+        runner: &'a Runner,
+        run: &'a RunHandle,
+        row: ClusterRow,
+        revision: Option<u64>,
+    ) -> Self {
         let (course, waiting) = (CourseFold::default(), Instant::now());
-        let revision = None;
         Self { runner, run, row, revision, course, written: None, waiting, is_paused: false }
     }
 
@@ -144,5 +149,51 @@ impl RecordListener for RemoteCourse<'_> {
         if std::mem::take(&mut self.is_paused) {
             self.run.send(Command::Resume { by: Initiator::Store });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::engine::{Engine, EngineSettings, Launch};
+    use crate::event::RunId;
+    use crate::support::own_runner::{cluster, models, request, settings};
+    use crate::support::relay::shipped;
+
+    /// An owner that stood still between its claim and its row, while another one played the run to its end.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_row_of_an_owner_that_stood_still_is_not_written_over_that_of_the_next_one() {
+        let Some((_server, cluster)) = cluster().await else { return };
+        let (_keep, draining) = watch::channel(false);
+        let runner = Runner::new(cluster.clone(), settings("a"), models(), draining, |_| ());
+        let engine = Engine::new(EngineSettings::default());
+        let handle = engine.start(Launch::scripted(shipped("checkout-launch", &[]), true));
+        let rows = RunRows(&cluster);
+        let row = |runner: &str| ClusterRow {
+            status: "running".to_owned(),
+            runner: Some(runner.to_owned()),
+            run: "r-1".to_owned(),
+            ..ClusterRow::waiting(&request("checkout-launch", &[]))
+        };
+        let run = RunId::new("r-1");
+        assert_eq!(rows.revision(&run, 1).await, Ok(0));
+        rows.put(&ClusterRow { runner: None, ..row("") }).await.expect("stored");
+        let before = rows.revision(&run, 1).await.expect("read");
+        let mut first = RemoteCourse::new(&runner, &handle, row("a"), Some(before));
+        let mut slow = RemoteCourse::new(&runner, &handle, row("slow"), Some(before));
+        for _ in 0..2 {
+            first.write_row().await.expect("stored");
+            slow.write_row().await.expect("answered");
+            let listed = rows.all().await.expect("read");
+            assert_eq!(listed[0].runner.as_deref(), Some("a"));
+        }
+        // The answer to a write was lost: the row is still its own.
+        rows.put(&row("a")).await.expect("stored");
+        first.write_row().await.expect("answered");
+        first.row.takeovers = 7;
+        first.write_row().await.expect("stored");
+        assert_eq!(rows.all().await.expect("read")[0].takeovers, 7);
     }
 }

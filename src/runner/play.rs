@@ -107,6 +107,8 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         version: env!("CARGO_PKG_VERSION").to_owned(),
         next: log.next(),
     };
+    // Whoever claims the run later writes its row later.
+    let listed = RunRows(cluster).revision(run, log.request.wall_ms).await.ok();
     let epoch = match cluster.claim_run(run, &claim, log.place).await {
         Ok(Claimed::Yes(epoch)) => epoch,
         Ok(Claimed::No) => return PlayEnd::Lost,
@@ -151,7 +153,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         )),
     ]);
     let row = row_of(&log, &runner.settings.name);
-    let mut course = RemoteCourse::new(runner, &handle, row);
+    let mut course = RemoteCourse::new(runner, &handle, row, listed);
     let end = {
         let mark = handle.bus().stored_mark();
         let recorded = record(&stored, run, started.reader, started.stored, &mark, &mut course);
@@ -160,10 +162,10 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     drop(helpers);
     match end {
         PlayEnd::Ended(_) => {
-            let listed = course.write_row().await;
+            let written = course.write_row().await;
             match (course.reason(), is_continued) {
                 // The item comes again until the row says it.
-                (Some(reason), _) => listed.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
+                (Some(reason), _) => written.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
                 (None, true) => {
                     let why = match handle.wait_until_live().await {
                         Err(error) => format!("it cannot be continued: {error}"),
