@@ -107,7 +107,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         version: env!("CARGO_PKG_VERSION").to_owned(),
         next: log.next(),
     };
-    // Whoever claims the run later writes its row later.
+    // A later owner claims the run after this, and writes its row after that.
     let listed = RunRows(cluster).revision(run, log.request.wall_ms).await.ok();
     let epoch = match cluster.claim_run(run, &claim, log.place).await {
         Ok(Claimed::Yes(epoch)) => epoch,
