@@ -139,7 +139,7 @@ async fn long_list(url: &str) -> (Duration, Duration) {
     futures::stream::iter(0..ROWS)
         .for_each_concurrent(256, |nth| {
             let cluster = &cluster;
-            async move { RunRows(cluster).put(&row(nth)).await.map(drop).expect("stored") }
+            async move { RunRows(cluster).put(&row(nth)).await.expect("stored") }
         })
         .await;
     let began = Instant::now();

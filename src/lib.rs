@@ -57,7 +57,7 @@ pub use scenario::spec::in_doubt::InDoubt;
 // Read its events and its outcome.
 pub use bus::{Bus, Divergence, LogLimits, LogReader, Recording, RecordingError};
 pub use event::kind::{RunClosed, RunStarted, SCHEMA_VERSION};
-pub use event::world::{CourseFold, Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
+pub use event::world::{Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
 pub use event::{Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass, StopReason};
 // What its pattern did: an event of `EventKind::Pattern` has one of these.
 pub use agents::facts::AgentFact;

@@ -29,7 +29,7 @@ impl Cluster {
         }
         let listed = RunRows(self).put(&ClusterRow::waiting(&request)).await;
         let queued = match listed {
-            Ok(_) => self.enqueue(&request.pool, &request.run, None).await,
+            Ok(()) => self.enqueue(&request.pool, &request.run, None).await,
             Err(why) => Err(why),
         };
         match queued {

@@ -221,54 +221,49 @@ impl RunRows<'_> {
         self.0.namespace().row(&day, run)
     }
 
-    /// Writes the row of a run, whatever it was. Returns its revision.
+    /// Writes the row of a run, whatever it was before.
     ///
     /// # Errors
     /// The server does not store it, in one sentence.
-    pub async fn put(&self, row: &ClusterRow) -> Result<u64, String> {
-        let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
-        let key = self.key(&RunId::new(row.run.as_str()), row.started_ms);
-        self.store().await?.put(key, bytes.into()).await.map_err(|error| plain(&error))
+    pub async fn put(&self, row: &ClusterRow) -> Result<(), String> {
+        self.write(row, None).await.map(drop)
     }
 
-    /// Like [`put`](Self::put), unless the row has another revision than this one; then `None`.
+    /// Writes the row of a run, if the row that it has is of this revision (0: it has none; `None`: of any).
+    /// Returns the revision of the new row; `None`: it was not written, because the run has another row.
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub async fn replace(&self, row: &ClusterRow, revision: u64) -> Result<Option<u64>, String> {
+    pub async fn write(&self, row: &ClusterRow, over: Option<u64>) -> Result<Option<u64>, String> {
         let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
         let key = self.key(&RunId::new(row.run.as_str()), row.started_ms);
-        match self.store().await?.update(key, bytes.into(), revision).await {
-            Ok(revision) => Ok(Some(revision)),
-            Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Err(error) => Err(plain(&error)),
+        let store = self.store().await?;
+        match over {
+            None => {
+                let written = store.put(key, bytes.into()).await;
+                written.map(Some).map_err(|error| plain(&error))
+            }
+            Some(revision) => match store.update(key, bytes.into(), revision).await {
+                Ok(revision) => Ok(Some(revision)),
+                Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+                Err(error) => Err(plain(&error)),
+            },
         }
     }
 
-    /// The revision of the row of a run; 0: it has none.
+    /// The revision of the row of a run that was handed over at this time (0: it has none), and the row,
+    /// if it can be read.
     ///
     /// # Errors
     /// The server does not answer, in one sentence.
-    pub async fn revision(&self, run: &RunId, started_ms: u64) -> Result<u64, String> {
+    pub async fn read(
+        &self,
+        run: &RunId,
+        started_ms: u64,
+    ) -> Result<(u64, Option<ClusterRow>), String> {
         let entry = self.store().await?.entry(self.key(run, started_ms)).await;
-        Ok(entry.map_err(|error| plain(&error))?.map_or(0, |entry| entry.revision))
-    }
-
-    /// The revision of the row of a run, if it is the row of the same owner, and the run has not ended.
-    ///
-    /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn own_revision(&self, own: &ClusterRow) -> Result<Option<u64>, String> {
-        let run = RunId::new(own.run.as_str());
-        let entry = self.store().await?.entry(self.key(&run, own.started_ms)).await;
         let entry = entry.map_err(|error| plain(&error))?;
-        let is_own = |found: &ClusterRow| {
-            (&found.runner, found.takeovers) == (&own.runner, own.takeovers)
-                && found.reason.is_none()
-        };
-        Ok(entry
-            .filter(|entry| row(&own.run, &entry.value).is_some_and(|found| is_own(&found)))
-            .map(|entry| entry.revision))
+        Ok(entry.map_or((0, None), |entry| (entry.revision, row(run.as_str(), &entry.value))))
     }
 
     /// The rows of all runs, the newest first. Read in large batches of a consumer: direct requests take

@@ -12,7 +12,7 @@ use crate::engine::{RunHandle, RunKeeper};
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, ModelLabel, RunStarted};
 use crate::event::run_row::RunRow;
-use crate::event::world::CourseFold;
+use crate::event::world::RunFold;
 use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::host::dirs::Dirs;
 use crate::host::recorded::events_from;
@@ -62,13 +62,13 @@ fn complete_rows(database: &Database) -> Result<(), ReadError> {
         if !database.last_event(&row.id).map_err(unreadable)?.is_some_and(is_closed) {
             continue;
         }
-        let mut course = CourseFold::default();
+        let mut course = RunFold::default();
         let mut from = Seq(0);
         loop {
             let events = events_from(database, &row.id, from)?;
             let Some(last) = events.last() else { break };
             from = Seq(last.seq.0 + 1);
-            events.iter().for_each(|event| course.apply(event));
+            events.iter().for_each(|event| course.apply_course(event));
             course.forget_old(events.len());
         }
         database.update_now(&row.id, &row_course(&course)).map_err(unreadable)?;
@@ -161,7 +161,7 @@ async fn keep(
 ) {
     let is_resumed = stored > Seq(0);
     let (database, updated) = (&runs.database, Instant::now());
-    let course = CourseFold::default();
+    let course = RunFold::default();
     let mut course =
         CourseOfRun { runs, run, course, updated, is_paused: false, is_live: false, is_resumed };
     let recorded = match course.ensure_row(&reader).await {
@@ -191,7 +191,7 @@ async fn keep(
 struct CourseOfRun<'a> {
     runs: &'a StoredRuns,
     run: &'a RunHandle,
-    course: CourseFold,
+    course: RunFold,
     updated: Instant,
     is_paused: bool,
     is_live: bool,
@@ -241,7 +241,7 @@ impl CourseOfRun<'_> {
 impl RecordListener for CourseOfRun<'_> {
     fn events(&mut self, events: &[Arc<Event>]) {
         for event in events {
-            self.course.apply(event);
+            self.course.apply_course(event);
             if let EventKind::RunStarted(head) = &event.kind
                 && !self.is_resumed
             {
@@ -307,12 +307,12 @@ pub fn row_of(head: &RunStarted) -> RunRow {
 }
 
 /// What a row says of a run after its events so far.
-pub fn row_course(course: &CourseFold) -> RunCourse {
-    let progress = &course.progress;
+pub fn row_course(run: &RunFold) -> RunCourse {
+    let progress = &run.progress;
     RunCourse {
         elapsed_ms: millis(progress.active(progress.at)),
-        tokens: course.tally.usage.total(),
-        cost_usd: course.cost_usd(),
+        tokens: run.tally.usage.total(),
+        cost_usd: run.cost_usd(),
         ended: progress.closed.as_ref().map(|closed| closed.reason.to_string()),
     }
 }

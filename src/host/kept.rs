@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::event::kind::RunStarted;
 use crate::event::run_row::{RunRow, RunStatus};
-use crate::event::{Event, EventKind, RunId, World};
+use crate::event::world::RunFold;
+use crate::event::{Event, EventKind, RunId};
 use crate::store::ReadError;
 use crate::store::database::{Database, StoreError};
 use crate::store::file::LogFile;
@@ -98,7 +99,7 @@ pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadErro
     let head = file.head().ok_or_else(|| damaged("it has no head"))?;
     let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());
     let id = database.free_id(&plain_id(&head.run)).map_err(unreadable)?;
-    let world = World::from_events(file.events.iter().map(|event| &**event));
+    let course = RunFold::course_of(file.events.iter().map(|event| &**event));
     let row =
         RunRow { id: id.clone(), status: RunStatus::Interrupted, ..super::keep::row_of(head) };
     let mut events = file.events.clone();
@@ -109,7 +110,7 @@ pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadErro
         *first = Arc::new(Event { kind, ..Event::clone(first) });
     }
     database
-        .import(&row, &super::keep::row_course(&world), &events)
+        .import(&row, &super::keep::row_course(&course), &events)
         .map_err(|error| ReadError::Unreadable(error.to_string()))?;
     Ok(id)
 }

@@ -13,7 +13,7 @@ use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::event::id::millis;
 use crate::event::kind::Initiator;
-use crate::event::world::CourseFold;
+use crate::event::world::RunFold;
 use crate::event::{Command, Event, EventKind, SpanId};
 use crate::store::recorder::RecordListener;
 
@@ -29,9 +29,9 @@ pub(super) struct RemoteCourse<'a> {
     runner: &'a Runner,
     pub run: &'a RunHandle,
     pub row: ClusterRow,
-    /// Revision of the row over which this owner may write.
+    /// Revision of the row that this owner may replace; `None`: any.
     revision: Option<u64>,
-    course: CourseFold,
+    course: RunFold,
     written: Option<Instant>,
     /// Since when something waits to be stored.
     waiting: Instant,
@@ -39,14 +39,15 @@ pub(super) struct RemoteCourse<'a> {
 }
 
 impl<'a> RemoteCourse<'a> {
-    /// `revision` is that of its row before this owner claimed the run; `None`: unknown.
+    /// Follows a run. `revision` is that of its row before this owner claimed the run; `None`: it could
+    /// not be read.
     pub fn new(
         runner: &'a Runner,
         run: &'a RunHandle,
         row: ClusterRow,
         revision: Option<u64>,
     ) -> Self {
-        let (course, waiting) = (CourseFold::default(), Instant::now());
+        let (course, waiting) = (RunFold::default(), Instant::now());
         Self { runner, run, row, revision, course, written: None, waiting, is_paused: false }
     }
 
@@ -55,8 +56,8 @@ impl<'a> RemoteCourse<'a> {
         self.course.progress.closed.as_ref().map(|closed| closed.reason.to_string())
     }
 
-    /// Writes the row. While the run plays, not over the row of a later owner: this one may not know yet
-    /// that it has lost the run.
+    /// Writes the row; while the run plays, not over that of a later owner: it takes a moment until this one
+    /// learns that it has lost the run.
     ///
     /// # Errors
     /// It cannot be written, in one sentence.
@@ -64,15 +65,17 @@ impl<'a> RemoteCourse<'a> {
         self.written = Some(Instant::now());
         fill(&mut self.row, &self.course);
         let (rows, row) = (RunRows(&self.runner.cluster), &self.row);
-        let written = match self.revision.filter(|_| row.reason.is_none()) {
-            Some(before) => match rows.replace(row, before).await? {
-                // The answer to the write before this one may have been lost.
-                None => rows.own_revision(row).await?.unwrap_or(before),
-                Some(revision) => revision,
-            },
-            None => rows.put(row).await?,
-        };
-        self.revision = Some(written);
+        // The end is stored in the log, which no later owner continues.
+        let over = self.revision.filter(|_| row.reason.is_none());
+        if let Some(revision) = rows.write(row, over).await? {
+            self.revision = Some(revision);
+            return Ok(());
+        }
+        // Either the run has a later owner, or the answer to an earlier write was lost.
+        let (revision, found) = rows.read(self.run.id(), row.started_ms).await?;
+        if found.is_some_and(|found| is_of_same_owner(&found, row)) {
+            self.revision = Some(revision);
+        }
         Ok(())
     }
 }
@@ -87,15 +90,19 @@ pub(super) fn row_before(log: &PlayedLog) -> ClusterRow {
 
 /// The row of a run with these events.
 pub(super) fn row_after(mut row: ClusterRow, events: &[Arc<Event>]) -> ClusterRow {
-    let mut course = CourseFold::default();
-    events.iter().for_each(|event| course.apply(event));
+    let course = RunFold::course_of(events.iter().map(|event| &**event));
     row.events = events.len() as u64;
     fill(&mut row, &course);
     row
 }
 
+/// Whether the owner of the run has not changed between these rows; a run that has ended has none.
+fn is_of_same_owner(found: &ClusterRow, own: &ClusterRow) -> bool {
+    found.reason.is_none() && (&found.runner, found.takeovers) == (&own.runner, own.takeovers)
+}
+
 /// Sets what the events so far say.
-fn fill(row: &mut ClusterRow, course: &CourseFold) {
+fn fill(row: &mut ClusterRow, course: &RunFold) {
     row.elapsed_ms = millis(course.progress.active(course.progress.at));
     row.tokens = course.tally.usage.total();
     row.cost_usd = course.cost_usd();
@@ -111,7 +118,7 @@ impl RecordListener for RemoteCourse<'_> {
             self.waiting = Instant::now();
         }
         for event in events {
-            self.course.apply(event);
+            self.course.apply_course(event);
             self.row.events = event.seq.0 + 1;
         }
         if self.course.progress.closed.is_none() {
@@ -158,42 +165,49 @@ mod tests {
 
     use super::*;
     use crate::engine::{Engine, EngineSettings, Launch};
-    use crate::event::RunId;
     use crate::support::own_runner::{cluster, models, request, settings};
     use crate::support::relay::shipped;
 
-    /// An owner that stood still between its claim and its row, while another one played the run to its end.
+    /// An owner may be suspended between its claim and its row, until another one has played the run.
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_row_of_an_owner_that_stood_still_is_not_written_over_that_of_the_next_one() {
+    async fn an_owner_that_is_late_does_not_write_over_the_row_of_the_next_one() {
         let Some((_server, cluster)) = cluster().await else { return };
         let (_keep, draining) = watch::channel(false);
-        let runner = Runner::new(cluster.clone(), settings("a"), models(), draining, |_| ());
+        let runner_of = Runner::new(cluster.clone(), settings("a"), models(), draining, |_| ());
         let engine = Engine::new(EngineSettings::default());
         let handle = engine.start(Launch::scripted(shipped("checkout-launch", &[]), true));
-        let rows = RunRows(&cluster);
-        let row = |runner: &str| ClusterRow {
+        let (rows, run) = (RunRows(&cluster), handle.id().clone());
+        let row = |runner: Option<&str>| ClusterRow {
             status: "running".to_owned(),
-            runner: Some(runner.to_owned()),
-            run: "r-1".to_owned(),
+            runner: runner.map(str::to_owned),
+            run: run.to_string(),
             ..ClusterRow::waiting(&request("checkout-launch", &[]))
         };
-        let run = RunId::new("r-1");
-        assert_eq!(rows.revision(&run, 1).await, Ok(0));
-        rows.put(&ClusterRow { runner: None, ..row("") }).await.expect("stored");
-        let before = rows.revision(&run, 1).await.expect("read");
-        let mut first = RemoteCourse::new(&runner, &handle, row("a"), Some(before));
-        let mut slow = RemoteCourse::new(&runner, &handle, row("slow"), Some(before));
+        let started_ms = row(None).started_ms;
+        assert_eq!(rows.read(&run, started_ms).await, Ok((0, None)));
+        rows.put(&row(None)).await.expect("stored");
+        let (before, found) = rows.read(&run, started_ms).await.expect("read");
+        assert_eq!(found, Some(row(None)));
+        let course = |runner| RemoteCourse::new(&runner_of, &handle, row(runner), Some(before));
+        let (mut late, mut next) = (course(Some("late")), course(Some("next")));
+        let listed = async || rows.read(&run, started_ms).await.expect("read").1.expect("a row");
         for _ in 0..2 {
-            first.write_row().await.expect("stored");
-            slow.write_row().await.expect("answered");
-            let listed = rows.all().await.expect("read");
-            assert_eq!(listed[0].runner.as_deref(), Some("a"));
+            next.write_row().await.expect("stored");
+            late.write_row().await.expect("answered");
+            assert_eq!(listed().await.runner.as_deref(), Some("next"));
         }
         // The answer to a write was lost: the row is still its own.
-        rows.put(&row("a")).await.expect("stored");
-        first.write_row().await.expect("answered");
-        first.row.takeovers = 7;
-        first.write_row().await.expect("stored");
-        assert_eq!(rows.all().await.expect("read")[0].takeovers, 7);
+        rows.put(&row(Some("next"))).await.expect("stored");
+        next.write_row().await.expect("answered");
+        next.row.events = 7;
+        next.write_row().await.expect("stored");
+        assert_eq!(listed().await.events, 7);
+        // One that has ended is nobody's any more.
+        let end = ClusterRow { reason: Some("success".to_owned()), ..row(Some("next")) };
+        rows.put(&end).await.expect("stored");
+        for _ in 0..2 {
+            next.write_row().await.expect("answered");
+            assert_eq!(listed().await, end);
+        }
     }
 }

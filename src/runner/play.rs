@@ -88,7 +88,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         // Its owner may have died before it wrote the row.
         let row = row_after(row_before(&log), &log.events);
         return match RunRows(cluster).put(&row).await {
-            Ok(_) => PlayEnd::Ended(reason),
+            Ok(()) => PlayEnd::Ended(reason),
             Err(why) => not_listed(why),
         };
     }
@@ -107,8 +107,8 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         version: env!("CARGO_PKG_VERSION").to_owned(),
         next: log.next(),
     };
-    // A later owner claims the run after this, and writes its row after that.
-    let listed = RunRows(cluster).revision(run, log.request.wall_ms).await.ok();
+    // Before the claim: what a later owner writes has a later revision.
+    let listed = RunRows(cluster).read(run, log.request.wall_ms).await.ok().map(|row| row.0);
     let epoch = match cluster.claim_run(run, &claim, log.place).await {
         Ok(Claimed::Yes(epoch)) => epoch,
         Ok(Claimed::No) => return PlayEnd::Lost,
@@ -164,7 +164,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         PlayEnd::Ended(_) => {
             let written = course.write_row().await;
             match (course.reason(), is_continued) {
-                // The item comes again until the row says it.
+                // The queue offers the item again until the row says it.
                 (Some(reason), _) => written.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
                 (None, true) => {
                     let why = match handle.wait_until_live().await {

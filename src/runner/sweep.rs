@@ -74,7 +74,7 @@ impl Runner {
         let row = match PlayedLog::new(run, entries) {
             Ok(log) if log.reason().is_some() => {
                 let row = row_after(row_before(&log), &log.events);
-                return RunRows(&self.cluster).put(&row).await.map(drop);
+                return RunRows(&self.cluster).put(&row).await;
             }
             Ok(log) => row_after(row_before(&log), &log.events),
             // A log that cannot be read is offered too: a runner says what is wrong with it.
@@ -101,7 +101,7 @@ impl Runner {
             return Ok(());
         }
         RunArchive(&self.cluster).add(run).await?;
-        RunRows(&self.cluster).put(&ClusterRow { archived: true, ..row }).await.map(drop)
+        RunRows(&self.cluster).put(&ClusterRow { archived: true, ..row }).await
     }
 
     /// Whether a run that ended then goes into the archive now.

@@ -119,11 +119,11 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
     }
     if skipped > 0 {
         failed = true;
-        print_message(&format!("{skipped} of {times} were not handed over completely"));
+        print_message(&format!("not handed over completely: {skipped} of {times}"));
     }
     let open: Vec<String> = batch.lock().open.iter().map(ToString::to_string).collect();
     if !open.is_empty() {
-        print_message(&format!("these runs have not ended: {}", open.join(", ")));
+        print_message(&format!("not ended: {}", open.join(", ")));
     }
     ended.sort_by_key(|run| run.seed.wrapping_sub(first));
     let exit = match ended.iter().all(|run| run.reason == "success") && !failed {

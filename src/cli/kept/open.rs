@@ -8,8 +8,9 @@ use crate::app::request::RequestId;
 use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
+use crate::event::Event;
 use crate::event::run_row::{RunRow, RunStatus};
-use crate::event::{Event, World};
+use crate::event::world::RunFold;
 use crate::host::{keep, kept, recorded};
 use crate::shell::effects::{EffectResult, Services};
 use crate::shell::kept_store::KeptRuns;
@@ -40,8 +41,8 @@ impl OpenedRun {
         };
         let log = LogFile::open(Path::new(name)).map_err(|it| unreadable(&it.to_string()))?;
         let head = log.head().ok_or_else(|| unreadable("it has no head"))?;
-        let world = World::from_events(log.events.iter().map(|event| &**event));
-        let course = keep::row_course(&world);
+        let run = RunFold::course_of(log.events.iter().map(|event| &**event));
+        let course = keep::row_course(&run);
         let row = RunRow {
             status: match course.ended {
                 Some(reason) => RunStatus::Ended(reason),

@@ -1,13 +1,14 @@
-//! The part of the fold that the list of runs shows: how far a run is, what it has used, how it ended.
+//! The course of a run: how far it is, what it has used, how it ended. It is the part of the fold that a
+//! list of runs shows.
 
 use std::sync::Arc;
 
-use super::models::ModelsByCaller;
-use super::progress::{RunProgress, RunState};
-use super::spans::{SpanKind, Spans};
+use super::fold::RunFold;
+use super::progress::RunState;
+use super::spans::SpanKind;
 use super::spending::SpendingUsed;
-use super::tally::{ReusedPart, Tally};
-use crate::event::kind::{Asks, Initiator, RunStarted, StepSize, Usage};
+use super::tally::ReusedPart;
+use crate::event::kind::{Asks, Initiator, StepSize, Usage};
 use crate::event::tool::FallbackKind;
 use crate::event::{Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::spec::price::Price;
@@ -15,27 +16,17 @@ use crate::scenario::spec::price::Price;
 /// Ended calls leave the fold of a host that follows an endless run this many events later.
 const KEPT_EVENTS: u64 = 4_096;
 
-/// How far a run is, and what it has used: all that its row in a list of runs says.
-///
-/// Who needs no more of a run folds this alone, for a part of the time that [`World`](super::World)
-/// takes.
-#[derive(Clone, Debug, Default)]
-pub struct CourseFold {
-    /// The setup of the run; `None` before the first event.
-    pub head: Option<Arc<RunStarted>>,
-    /// How far the run is.
-    pub progress: RunProgress,
-    /// The tree of spans.
-    pub spans: Spans,
-    /// Counts.
-    pub tally: Tally,
-    /// The models of the run.
-    pub models: ModelsByCaller,
-}
+impl RunFold {
+    /// The course of a run with these events.
+    pub(crate) fn course_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut run = Self::default();
+        events.into_iter().for_each(|event| run.apply_course(event));
+        run
+    }
 
-impl CourseFold {
-    /// Processes one event.
-    pub(crate) fn apply(&mut self, event: &Event) {
+    /// Processes one event for the course of the run alone: its head, progress, spans, counts and models.
+    /// Its row in a list of runs says no more, and all else stays as it was.
+    pub(crate) fn apply_course(&mut self, event: &Event) {
         self.tally.events += 1;
         self.progress.count(event);
         self.spans.apply(event);
@@ -141,8 +132,8 @@ impl CourseFold {
         }
     }
 
-    /// Whether an attempt is a model call, whose tokens count: not that of a tool or an agent,
-    /// because an agent's own calls are counted.
+    /// Whether an attempt is a call of a model. Only the tokens of these count: an agent's tokens are those
+    /// of its own model calls, and a tool has none.
     fn is_model_attempt(&self, attempt: SpanId) -> bool {
         let call = self.spans.get(attempt).and_then(|span| self.spans.get(span.parent));
         match call.map(|span| &span.kind) {
@@ -161,11 +152,9 @@ impl CourseFold {
         }
     }
 
-    /// Forgets ended calls of endless kinds that closed before this event; the outcome stays the
-    /// same. A host that follows an endless run calls this now and then, with an event some way
-    /// back, because screens still show calls that have just ended.
-    pub fn forget_before(&mut self, fact: Seq) {
-        self.spans.forget_before(fact);
+    /// See [`World::forget_before`](super::World::forget_before).
+    pub(super) fn forget_before(&mut self, event: Seq) {
+        self.spans.forget_before(event);
     }
 
     /// The same, a bounded number of events back. `new` events were applied since the last call.

@@ -1,26 +1,36 @@
-//! The part of the fold that is the same for all patterns: the course of the run, and settings, marks,
-//! tools, alerts, failures.
+//! The part of the fold that is the same for all patterns: the course of the run (`course.rs`), and
+//! settings, marks, tools, alerts, failures.
 
-use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use super::alerts::Alerts;
-use super::course::CourseFold;
 use super::failures::Failures;
 use super::marks::MarkKind;
+use super::models::ModelsByCaller;
 use super::operator_settings::OperatorSettings;
 use super::over_time::RunOverTime;
-use super::progress::RunState;
+use super::progress::{RunProgress, RunState};
+use super::spans::Spans;
+use super::tally::Tally;
 use super::tools::Tools;
-use crate::event::kind::{CallStarted, Purpose, StepSize};
+use crate::event::kind::{CallStarted, Purpose, RunStarted, StepSize};
 use crate::event::{Event, EventKind, SpanId, StopReason};
 
 /// What the fold knows of every run, whatever its pattern.
 #[derive(Clone, Debug, Default)]
 pub struct RunFold {
-    /// How far the run is, and what it has used. `RunFold` dereferences to it.
-    pub course: CourseFold,
+    /// The setup of the run; `None` before the first event.
+    pub head: Option<Arc<RunStarted>>,
+    /// How far the run is.
+    pub progress: RunProgress,
     /// What the operator has set.
     pub settings: OperatorSettings,
+    /// The tree of spans.
+    pub spans: Spans,
+    /// Counts.
+    pub tally: Tally,
+    /// The models of the run.
+    pub models: ModelsByCaller,
     /// The run over time, for the scrubber.
     pub over_time: RunOverTime,
     /// The tools behind the gateway.
@@ -30,29 +40,15 @@ pub struct RunFold {
     pub(super) failures: Failures,
 }
 
-impl Deref for RunFold {
-    type Target = CourseFold;
-
-    fn deref(&self) -> &CourseFold {
-        &self.course
-    }
-}
-
-impl DerefMut for RunFold {
-    fn deref_mut(&mut self) -> &mut CourseFold {
-        &mut self.course
-    }
-}
-
 impl RunFold {
     /// Processes one event.
     pub(super) fn apply(&mut self, event: &Event) {
-        let has_head = self.course.head.is_some();
-        let was_paused = matches!(self.course.progress.stage, RunState::Paused { .. });
-        self.over_time.count(event, &self.course.progress);
-        self.course.apply(event);
-        self.failures.back_off.apply(event, &self.course.spans);
-        self.course.tally.retrying = self.failures.back_off.len();
+        let has_head = self.head.is_some();
+        let was_paused = matches!(self.progress.stage, RunState::Paused { .. });
+        self.over_time.count(event, &self.progress);
+        self.apply_course(event);
+        self.failures.back_off.apply(event, &self.spans);
+        self.tally.retrying = self.failures.back_off.len();
         match &event.kind {
             EventKind::RunStarted(_) if has_head => return,
             EventKind::RunStarted(head) => {
@@ -105,14 +101,14 @@ impl RunFold {
             EventKind::CallRetried { .. } => self.over_time.mark(event, MarkKind::Retry),
             _ => {}
         }
-        self.tools.apply(event, &self.course.spans, &self.course.progress);
-        self.alerts.apply(event, &self.tools, &self.course.spans);
+        self.tools.apply(event, &self.spans, &self.progress);
+        self.alerts.apply(event, &self.tools, &self.spans);
         if let EventKind::AttemptAnswered(_) = &event.kind {
-            for used in self.course.spending_used() {
+            for used in self.spending_used() {
                 self.alerts.check_spending(event, used);
             }
         }
-        self.failures.apply(event, &self.course.spans);
+        self.failures.apply(event, &self.spans);
     }
 
     fn mark_call(&mut self, event: &Event, call: &CallStarted) {

@@ -2,8 +2,8 @@
 //! total: any event in any order, as a file may have them, changes something or nothing, and never
 //! fails.
 //!
-//! [`RunFold`] has what all patterns share, and in it [`CourseFold`] what a list of runs shows; each
-//! pattern has a projection in its own folder, and [`PatternWorld`] lists them.
+//! [`RunFold`] has what all patterns share; each pattern has a projection in its own folder, and
+//! [`PatternWorld`] lists them.
 
 pub mod activity;
 pub mod alerts;
@@ -34,7 +34,6 @@ pub mod tool_row;
 pub mod tool_timeline;
 pub mod tools;
 
-pub use course::CourseFold;
 pub use fold::RunFold;
 pub use marks::MarkKind;
 pub use operator_settings::FlagNow;

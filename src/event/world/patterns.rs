@@ -9,7 +9,7 @@ use super::projection::Projection;
 use crate::agents::facts::SessionHead;
 use crate::agents::projection::AgentsFold;
 use crate::event::patterns::PatternPlan;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Seq};
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::pattern::orchestrator::projection::Orchestrator;
 use crate::pattern::research::projection::Research;
@@ -71,6 +71,13 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Forgets ended calls of endless kinds that closed before this event; the outcome stays the
+    /// same. A host that follows an endless run calls this now and then, with an event some way
+    /// back, because screens still show calls that have just ended.
+    pub fn forget_before(&mut self, fact: Seq) {
+        self.run.forget_before(fact);
     }
 
     /// Whether a result was replaced by a fallback or omitted.

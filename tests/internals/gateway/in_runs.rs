@@ -104,7 +104,7 @@ async fn an_endpoint_that_never_answers_is_timed_out_at_exactly_the_limit_and_tr
     assert_eq!(reason(&world), "success");
     // Twice: the contribution and the brief, 7 s and a wait of 250 ms each.
     assert_eq!(world.tally.retries, 2);
-    assert_eq!(world.run.course.progress.closed.map(|closed| closed.elapsed_ms), Some(14_500));
+    assert_eq!(world.run.progress.closed.map(|closed| closed.elapsed_ms), Some(14_500));
     assert_eq!(model.given_up.load(Ordering::SeqCst), 2, "the first attempts were cancelled");
 }
 
@@ -120,7 +120,7 @@ async fn a_slow_drip_is_ended_at_the_whole_time_out() {
     });
     let world = play(&model, &["tools.llm.timeout_s=2"]).await;
     assert_eq!(reason(&world), "llm_timeout");
-    assert_eq!(world.run.course.progress.closed.map(|closed| closed.elapsed_ms), Some(4250));
+    assert_eq!(world.run.progress.closed.map(|closed| closed.elapsed_ms), Some(4250));
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,7 +47,7 @@ async fn a_thousand_runs_at_once_share_one_bulkhead() {
     assert_eq!((fill.in_flight, fill.queued), (40, 960), "all runs stand in one line");
     for run in &runs {
         let world = world(run).await;
-        assert!(world.run.course.progress.closed.is_some_and(|closed| closed.reason.is_success()));
+        assert!(world.run.progress.closed.is_some_and(|closed| closed.reason.is_success()));
     }
     assert_eq!(since.elapsed(), Duration::from_secs(25), "a second for each forty");
     assert!(
@@ -87,9 +87,9 @@ async fn a_tool_that_is_not_shared_is_each_runs_own() {
     let engine = engine();
     let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
     let first = world(&engine.start(with(&scenario, vec![("money", bad)]))).await;
-    assert!(!first.run.course.progress.closed.expect("closed").reason.is_success());
+    assert!(!first.run.progress.closed.expect("closed").reason.is_success());
     let second = world(&engine.start(Launch::scripted(scenario, false))).await;
-    assert!(second.run.course.progress.closed.expect("closed").reason.is_success());
+    assert!(second.run.progress.closed.expect("closed").reason.is_success());
 }
 
 /// By hand, live: what is tripped is refused from the next attempt on, and a reset lets it through.

@@ -417,10 +417,7 @@ async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
     run.send(Command::Cancel);
     let world = world(&run).await;
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    assert_eq!(
-        (world.run.course.progress.stage, world.run.course.spans.open()),
-        (RunState::Closed, 0)
-    );
+    assert_eq!((world.run.progress.stage, world.run.spans.open()), (RunState::Closed, 0));
     let rows = world.pattern;
     let crate::event::world::PatternWorld::Orchestrator(rows) = rows else { panic!("one") };
     assert!(rows.tasks.iter().all(|row| row.state == TaskState::Cancelled));
@@ -572,7 +569,7 @@ async fn a_worker_is_given_the_id_of_its_request() {
     tools.replace("sales", Box::new(Seen(Arc::clone(&seen))));
     let run = engine().start(Launch { tools: Some(tools), ..Launch::scripted(scenario, true) });
     let world = world(&run).await;
-    assert!(world.run.course.progress.closed.expect("closed").reason.is_success());
+    assert!(world.run.progress.closed.expect("closed").reason.is_success());
     let id = format!("{}:t1", run.id());
     assert_eq!(*seen.lock().expect("free"), [json!({ "day": "Monday", "request_id": id })]);
 }

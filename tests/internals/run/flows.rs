@@ -384,7 +384,7 @@ async fn a_paused_run_does_not_spend_its_time() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     run.send(Command::Resume { by: Initiator::You });
     let world = world(&run).await;
-    let closed = world.run.course.progress.closed.expect("closed");
+    let closed = world.run.progress.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "max_rounds_reached");
     assert_eq!((closed.elapsed_ms, closed.paused_ms), (6000, 3_600_000));
 }
@@ -651,7 +651,7 @@ async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     run.send(Command::Resume { by: Initiator::Suspend });
     let world = world(&run).await;
-    let closed = world.run.course.progress.closed.expect("closed");
+    let closed = world.run.progress.closed.expect("closed");
     assert_eq!(closed.reason.to_string(), "success");
     assert!(closed.paused_ms >= 3_600_000 && closed.elapsed_ms < 5_000);
 }

@@ -32,8 +32,7 @@ async fn fold_lean(mut reader: LogReader) -> (World, u64) {
             world.apply(&event);
         }
         most = most.max(world.spans.opened() - world.spans.forgotten());
-        let before = Seq(world.progress.next.0.saturating_sub(1_000));
-        world.forget_before(before);
+        world.forget_before(Seq(world.progress.next.0.saturating_sub(1_000)));
     }
     (world, most)
 }
@@ -90,7 +89,7 @@ async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
     assert!(facts.len() as u64 > 3 * stands, "it went on: {}", facts.len());
     let world = World::from_events(facts.iter().map(|fact| &**fact));
     assert_eq!(
-        world.run.course.progress.closed.map(|closed| closed.reason.clone()),
+        world.run.progress.closed.map(|closed| closed.reason.clone()),
         Some(StopReason::Success)
     );
 }
