@@ -3,7 +3,7 @@
 //! run, so that a screen can be held to a snapshot.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -27,8 +27,13 @@ use roundtable::ui;
 use roundtable::ui::cx::DrawContext;
 use roundtable::ui::theme::Theme;
 
-/// The scenarios that are shipped, as entries; none can be run live.
+/// The scenarios that are shipped, as entries; none can be run live. They are read once for all tests.
 pub fn shipped() -> Vec<ScenarioEntry> {
+    static READ: LazyLock<Vec<ScenarioEntry>> = LazyLock::new(read_shipped);
+    READ.clone()
+}
+
+fn read_shipped() -> Vec<ScenarioEntry> {
     let why = "No key: set OPENAI_API_KEY, or put it into .env.";
     let entry = |shipped: &scenario::ShippedScenario| {
         let live = LiveOffer::Missing { why: why.to_owned() };
