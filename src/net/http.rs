@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use hyper::body::Bytes;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, Url};
 
 use super::error::NetError;
@@ -283,7 +283,8 @@ impl HttpResponse {
 
     /// Whether the body has this media type, by the header.
     pub fn has_media_type(&self, media_type: &str) -> bool {
-        let bare = self.header("content-type").and_then(|value| value.split(';').next());
+        let value = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let bare = value.and_then(|value| value.split(';').next());
         bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case(media_type))
     }
 

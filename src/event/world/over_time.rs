@@ -27,8 +27,7 @@ pub struct RunOverTime {
 impl RunOverTime {
     /// Counts an event; `run` is as it was before it.
     pub(super) fn count(&mut self, event: &Event, run: &RunProgress) {
-        let at = run.run_time(event.at);
-        self.activity.count(Elapsed::from_duration(at));
+        self.activity.count(run.run_time_us(event.at));
         let last = std::mem::replace(&mut self.last, event.at);
         if run.active_between(last, event.at) == event.at.since(last) {
             self.idle.add(last, event.at);

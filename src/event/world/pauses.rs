@@ -35,6 +35,11 @@ impl Pauses {
         }
     }
 
+    /// Whether there was none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The start and the end of each, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Elapsed, Elapsed)> {
         self.0.iter().map(|pause| (pause.from, pause.until))

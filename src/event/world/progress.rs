@@ -134,11 +134,24 @@ impl RunProgress {
         self.active_between(Elapsed(0), at)
     }
 
+    /// Like [`run_time`](Self::run_time), in the unit of the log.
+    pub(super) fn run_time_us(&self, at: Elapsed) -> Elapsed {
+        if self.has_never_paused() { at } else { Elapsed::from_duration(self.run_time(at)) }
+    }
+
     /// Time between two moments, without the pauses between them.
     pub fn active_between(&self, from: Elapsed, until: Elapsed) -> Duration {
+        if self.has_never_paused() {
+            return until.since(from);
+        }
         let stopped = self.stopped_since();
         let standing = stopped.map_or(Duration::ZERO, |since| until.since(since.max(from)));
         until.since(from).saturating_sub(self.pauses.between(from, until)).saturating_sub(standing)
+    }
+
+    /// Most runs, which need no arithmetic for each of their events.
+    fn has_never_paused(&self) -> bool {
+        self.pauses.is_empty() && self.stopped_since().is_none()
     }
 
     /// The pauses so far.

@@ -92,7 +92,7 @@ impl Tools {
     }
 
     pub(super) fn apply(&mut self, event: &Event, spans: &Spans, run: &RunProgress) {
-        let at = Elapsed::from_duration(run.run_time(event.at));
+        let at = run.run_time_us(event.at);
         match &event.kind {
             EventKind::CallStarted(call) => self.asked(event.span, call),
             EventKind::CallAnswered { .. } => {

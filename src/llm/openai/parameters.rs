@@ -1,9 +1,11 @@
 //! The parameters of a request besides the conversation and the tools, in the form that the
 //! endpoint accepts.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::llm::adaptation::{Parameter, ParameterSet};
 use crate::llm::{JsonMode, ReplyContract, ReplyForm, Tuning};
@@ -127,6 +129,12 @@ impl<'a> ResponseFormat<'a> {
     }
 }
 
+/// The format of most requests, written once.
+static OBJECT: LazyLock<Box<RawValue>> = LazyLock::new(|| {
+    let format = serde_json::json!({ "type": "json_object" });
+    to_raw_value(&format).unwrap_or_else(|_| RawValue::NULL.to_owned())
+});
+
 impl Serialize for ResponseFormat<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -135,16 +143,16 @@ impl Serialize for ResponseFormat<'_> {
             strict: bool,
             schema: &'a RawValue,
         }
-        let mut map = to.serialize_map(None)?;
         match self {
-            Self::Object => map.serialize_entry("type", "json_object")?,
+            Self::Object => OBJECT.serialize(to),
             Self::Schema(contract) => {
+                let mut map = to.serialize_map(None)?;
                 let (name, strict, schema) = (contract.name, contract.strict, contract.schema());
                 map.serialize_entry("type", "json_schema")?;
                 let schema = Schema { name, strict, schema };
                 map.serialize_entry("json_schema", &schema)?;
+                map.end()
             }
         }
-        map.end()
     }
 }
