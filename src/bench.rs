@@ -56,6 +56,32 @@ pub use crate::store::{
     database::{Database, removal::Retention, rows::RunCourse, said::SaidIndex},
 };
 
+/// What a headless run does that writes its events as lines.
+#[cfg(feature = "store")]
+pub mod lines {
+    use crate::bus::LogReader;
+    use crate::engine::RunHandle;
+    use crate::event::{Event, RunId};
+
+    /// Shares the lines with the store of the run, if it has one.
+    pub fn share_with_store(run: &RunHandle) {
+        run.bus().share_lines_with_store();
+    }
+
+    /// Appends the line of an event that this reader has read.
+    ///
+    /// # Errors
+    /// As [`Event::append_line`].
+    pub fn append(
+        reader: &LogReader,
+        event: &Event,
+        run: &RunId,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        reader.append_line(event, run, out)
+    }
+}
+
 #[cfg(feature = "nats")]
 pub use crate::cluster::{
     Cluster,

@@ -13,6 +13,7 @@
 
 mod append;
 mod late;
+mod lines;
 mod live;
 mod live_slots;
 mod mirror;
@@ -30,6 +31,7 @@ use std::task::Waker;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use self::lines::SharedLines;
 use self::live_slots::LiveSlots;
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use crate::clock::Clock;
@@ -85,6 +87,7 @@ struct Log {
     /// The log continues a recording.
     replay: Option<Replay>,
     stored: OnceLock<Arc<StoredMark>>,
+    lines: SharedLines,
     late: OnceLock<Arc<dyn LateAnswers>>,
 }
 
@@ -236,6 +239,7 @@ impl Bus {
             live_changed: Notify::new(),
             replay,
             stored: OnceLock::new(),
+            lines: SharedLines::default(),
             late: OnceLock::new(),
         }));
         bus.set_limits(bounds);

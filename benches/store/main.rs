@@ -18,7 +18,7 @@ use opening::{OPEN_ONCE, list_runs, open_long_run, open_once};
 use paired::{cpu, held, median, pairs, report, timed};
 use roundtable::bench::{
     Database, EventGroup, Retention, RunCourse, RunLog as _, SaidIndex, StoreKeeper, StoredRuns,
-    WordQuery,
+    WordQuery, lines,
 };
 use roundtable::{
     Engine, EngineSettings, Event, Launch, LogLimits, RunId, Scenario, ScenarioOrigin, Seq, World,
@@ -36,6 +36,9 @@ const TEXT: &str = include_str!("../../scenarios/ping-pong.toml");
 /// Handoffs in a run; each is nine events.
 const HANDOFFS: u32 = 11_112;
 
+/// Events that the output takes at a time, as in the program.
+const BATCH: usize = 256;
+
 /// Events in a group, as runs that pause for models have them.
 const GROUP: usize = 32;
 
@@ -49,22 +52,25 @@ fn endless() -> Arc<Scenario> {
 
 /// Plays the run as `run --format jsonl` does, headless; with a store until all of it is stored.
 fn play(runtime: &Runtime, scenario: &Arc<Scenario>, stored: Option<Arc<StoredRuns>>) -> RunId {
-    let mut lines = 0;
+    let (mut line, mut written) = (Vec::new(), 0);
     runtime.block_on(async {
-        let log = LogLimits { window: 0, ahead: 64 << 20 };
+        let log = LogLimits { window: 0, ahead: 16 << 20 };
         let settings = EngineSettings { log, finished_bytes: 0 };
         let keeper = stored.clone().map(|stored| Arc::new(StoreKeeper(stored)) as _);
         let engine = Engine::with_keeper(settings, keeper);
         let run = engine.start(Launch::scripted(Arc::clone(scenario), true));
         let mut reader = run.first_reader();
+        lines::share_with_store(&run);
         let (mut events, mut world) = (Vec::new(), World::new());
-        while reader.next_batch(&mut events, 1_024).await > 0 {
+        while reader.next_batch(&mut events, BATCH).await > 0 {
             for event in events.drain(..) {
                 world.apply(&event);
-                lines += event.to_line().expect("a line").len();
+                line.clear();
+                lines::append(&reader, &event, run.id(), &mut line).expect("a line");
+                written += line.len();
             }
         }
-        assert!(world.outcome().is_some() && lines > 0);
+        assert!(world.outcome().is_some() && written > 0);
         if let Some(stored) = stored {
             stored.finish().await;
         }

@@ -13,7 +13,7 @@ use crate::event::{Event, Seq};
 pub struct LogReader {
     /// The segment of the next event, or the segment before it if that one does not exist yet.
     segment: Option<Arc<Segment>>,
-    bus: Bus,
+    pub(super) bus: Bus,
     id: u64,
     next: u64,
     missed: u64,

@@ -172,6 +172,9 @@ async fn follow<W: Write>(
     warn: &mut impl FnMut(&str),
 ) -> (World, Option<BrokenOutput>) {
     let mut reader = run.first_reader();
+    if output.writes_lines() {
+        run.bus().share_lines_with_store();
+    }
     // Without the dashboard nothing else ends a pause in which the run was interrupted.
     tokio::spawn(resume_when_live(run.clone()));
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
@@ -200,7 +203,7 @@ async fn follow<W: Write>(
                 tokio::spawn(resume_on_line(run.clone(), at, lines.clone()));
             }
             if broken.is_none() && written.is_ok() {
-                written = output.event(&event, &world);
+                written = output.event_from(&reader, &event, &world);
             }
         }
         if broken.is_none() {

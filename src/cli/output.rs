@@ -8,6 +8,7 @@ use super::args::RunFormat;
 use super::stream_style::StreamStyle;
 use super::workflow_command::{END_OF_GROUP, error as annotation, group, harmless};
 use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::bus::LogReader;
 use crate::event::kind::SCHEMA_VERSION;
 use crate::event::world::{Outcome, SessionOutcome};
 use crate::event::{Event, EventKind, RunId, World, safe_json};
@@ -53,10 +54,7 @@ impl<W: Write> RunWriter<W> {
             RunFormat::Json | RunFormat::Markdown => Ok(()),
             RunFormat::Jsonl => {
                 let run = world.head.as_ref().map(|head| &head.run);
-                self.line.clear();
-                event.append_line(run, &mut self.line).map_err(io::Error::other)?;
-                self.line.push(b'\n');
-                self.to.write_all(&self.line)
+                self.event_line(|line| event.append_line(run, line))
             }
             RunFormat::Text | RunFormat::Github => {
                 if self.format == RunFormat::Github
@@ -72,6 +70,39 @@ impl<W: Write> RunWriter<W> {
                 Ok(())
             }
         }
+    }
+
+    /// Like [`event`](Self::event), for an event of a run that goes on, which this reader has read.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn event_from(
+        &mut self,
+        reader: &LogReader,
+        event: &Event,
+        world: &World,
+    ) -> io::Result<()> {
+        match (&world.head, self.format) {
+            (Some(head), RunFormat::Jsonl) => {
+                self.event_line(|line| reader.append_line(event, &head.run, line))
+            }
+            _ => self.event(event, world),
+        }
+    }
+
+    /// Whether it writes the events as lines of JSON.
+    pub fn writes_lines(&self) -> bool {
+        self.format == RunFormat::Jsonl
+    }
+
+    fn event_line(
+        &mut self,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) -> io::Result<()> {
+        self.line.clear();
+        append(&mut self.line).map_err(io::Error::other)?;
+        self.line.push(b'\n');
+        self.to.write_all(&self.line)
     }
 
     /// Flushes what was written so far.

@@ -50,8 +50,20 @@ impl EventGroup {
     /// # Errors
     /// No event of roundtable causes one.
     pub fn push(&mut self, event: &Event, run: &RunId) -> Result<(), serde_json::Error> {
+        self.push_line(event, |lines| event.append_line(Some(run), lines))
+    }
+
+    /// Adds an event whose line is written by `append`.
+    ///
+    /// # Errors
+    /// Those of `append`; then nothing is added.
+    pub(super) fn push_line(
+        &mut self,
+        event: &Event,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+    ) -> Result<(), serde_json::Error> {
         let lines = Arc::make_mut(&mut self.lines);
-        event.append_line(Some(run), lines)?;
+        append(lines)?;
         lines.push(b'\n');
         self.events += 1;
         if let Some(said) = SaidWords::of(event) {

@@ -210,9 +210,11 @@ impl GroupSource<'_> {
                     break;
                 }
                 used += 1;
-                if event.seq >= group.next()
-                    && let Err(error) = group.push(event, self.run)
-                {
+                if event.seq < group.next() {
+                    continue;
+                }
+                let append = |lines: &mut Vec<u8>| self.reader.append_line(event, self.run, lines);
+                if let Err(error) = group.push_line(event, append) {
                     return Err(RecordError::GaveUp(error.to_string()));
                 }
             }

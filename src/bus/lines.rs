@@ -1,0 +1,225 @@
+//! The lines of a run's latest events, for two readers that write the same ones: the output of a headless
+//! run, and its store. The one that is ahead makes a line, the other copies it.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, OnceLock};
+
+use super::{Bus, LogReader, lock};
+use crate::event::{Event, RunId, Seq};
+
+/// Size of a piece in bytes from which it gets no more lines.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Most pieces that are kept. A reader that is further behind makes its lines itself.
+const MAX_PIECES: usize = 64;
+
+/// The lines of the latest events, if two readers share them.
+#[derive(Default)]
+pub(super) struct SharedLines(OnceLock<Mutex<LinePieces>>);
+
+/// Consecutive lines, in pieces.
+#[derive(Default)]
+struct LinePieces(VecDeque<LinePiece>);
+
+/// Consecutive lines.
+#[derive(Default)]
+struct LinePiece {
+    /// Sequence number of the first event.
+    first: u64,
+    /// Where each line ends in `bytes`.
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl LinePiece {
+    fn next(&self) -> u64 {
+        self.first + self.ends.len() as u64
+    }
+
+    fn line(&self, seq: u64) -> Option<&[u8]> {
+        let nth = usize::try_from(seq.checked_sub(self.first)?).ok()?;
+        let start = nth.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.bytes.get(start..*self.ends.get(nth)?)
+    }
+}
+
+impl LinePieces {
+    /// Appends the line of this event to `out`, if it is there. The other reader, which made it, does not
+    /// need it again: pieces that were copied to their end are dropped.
+    fn copy(&mut self, seq: u64, out: &mut Vec<u8>) -> bool {
+        let after = self.0.partition_point(|piece| piece.first <= seq);
+        let Some(nth) = after.checked_sub(1) else { return false };
+        let Some(piece) = self.0.get(nth) else { return false };
+        let Some(line) = piece.line(seq) else { return false };
+        out.extend_from_slice(line);
+        let is_last = seq + 1 == piece.next() && piece.bytes.len() >= PIECE_BYTES;
+        self.0.drain(..nth + usize::from(is_last));
+        true
+    }
+
+    /// Adds the line of this event, if it comes next. Lines that it does not continue are of no use any
+    /// more.
+    fn add(&mut self, seq: u64, line: &[u8]) {
+        match self.0.back().map(LinePiece::next) {
+            Some(next) if seq < next => return,
+            Some(next) if seq > next => self.0.clear(),
+            _ => {}
+        }
+        if self.0.back().is_none_or(|last| last.bytes.len() >= PIECE_BYTES) {
+            let mut piece = match self.0.len() {
+                MAX_PIECES.. => self.0.pop_front().unwrap_or_default(),
+                _ => LinePiece::default(),
+            };
+            piece.first = seq;
+            piece.ends.clear();
+            piece.bytes.clear();
+            self.0.push_back(piece);
+        }
+        if let Some(last) = self.0.back_mut() {
+            last.bytes.extend_from_slice(line);
+            last.ends.push(last.bytes.len());
+        }
+    }
+}
+
+impl SharedLines {
+    fn append(
+        &self,
+        event: &Event,
+        run: &RunId,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        let Some(lines) = self.0.get() else { return event.append_line(Some(run), out) };
+        let Seq(seq) = event.seq;
+        if lock(lines).copy(seq, out) {
+            return Ok(());
+        }
+        let start = out.len();
+        event.append_line(Some(run), out)?;
+        lock(lines).add(seq, out.get(start..).unwrap_or_default());
+        Ok(())
+    }
+}
+
+impl Bus {
+    /// Two readers write the lines of this run from now on, if it is stored: the store, and the caller.
+    pub(crate) fn share_lines_with_store(&self) {
+        if self.0.stored.get().is_some() {
+            self.0.lines.0.get_or_init(Mutex::default);
+        }
+    }
+}
+
+impl LogReader {
+    /// Like [`Event::append_line`], of an event that this reader has read. `run` is the run of its log.
+    ///
+    /// # Errors
+    /// As [`Event::append_line`].
+    pub(crate) fn append_line(
+        &self,
+        event: &Event,
+        run: &RunId,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        self.bus.0.lines.append(event, run, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::event::{Elapsed, EventKind, SpanId};
+
+    fn event(seq: u64) -> Event {
+        // Some are larger than a piece.
+        let length = if seq % 100 == 7 { PIECE_BYTES + 1 } else { (seq as usize * 7) % 3_000 };
+        let text = format!("{seq} {}", "x".repeat(length));
+        Event {
+            seq: Seq(seq),
+            at: Elapsed(seq),
+            span: SpanId::RUN,
+            kind: EventKind::Warning { text },
+        }
+    }
+
+    fn line(event: &Event, run: &RunId) -> Vec<u8> {
+        let mut line = Vec::new();
+        event.append_line(Some(run), &mut line).expect("a line");
+        line
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Two readers in any order, each of which may leave out events.
+        #[test]
+        fn every_line_is_that_of_its_event(
+            steps in prop::collection::vec((0..2_usize, 1..40_u64, prop::bool::weighted(0.05)), 1..40)
+        ) {
+            let (lines, run) = (SharedLines::default(), RunId::new("r-1"));
+            let _ = lines.0.set(Mutex::default());
+            let mut next = [0_u64; 2];
+            for (reader, count, leaves_out) in steps {
+                if leaves_out {
+                    next[reader] += count;
+                    continue;
+                }
+                for _ in 0..count {
+                    let event = event(next[reader]);
+                    next[reader] += 1;
+                    let mut out = b"before".to_vec();
+                    lines.append(&event, &run, &mut out).expect("a line");
+                    prop_assert_eq!(&out[6..], line(&event, &run));
+                    let pieces = lock(lines.0.get().expect("shared")).0.len();
+                    prop_assert!(pieces <= MAX_PIECES);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_is_made_once_and_dropped_when_both_have_it() {
+        let (lines, run) = (SharedLines::default(), RunId::new("r-1"));
+        let _ = lines.0.set(Mutex::default());
+        let pieces = || {
+            let shared = lock(lines.0.get().expect("shared"));
+            shared.0.iter().map(|piece| (piece.first, piece.next())).collect::<Vec<_>>()
+        };
+        let made = |seq| lines.append(&event(seq), &run, &mut Vec::new()).expect("a line");
+        (0..200).for_each(made);
+        let kept = pieces();
+        assert!(kept[0].0 == 0 && kept.len() > 3, "{kept:?}");
+        // A copy is what is there, whatever the event says.
+        let other = Event { seq: Seq(3), ..event(4) };
+        let mut copied = Vec::new();
+        lines.append(&other, &run, &mut copied).expect("a line");
+        assert_eq!(copied, line(&event(3), &run));
+        (4..200).for_each(made);
+        assert_eq!(pieces().iter().map(|(_, next)| *next).collect::<Vec<_>>(), [200]);
+    }
+
+    #[test]
+    fn the_lines_of_a_reader_that_is_far_ahead_are_bounded() {
+        let (lines, run) = (SharedLines::default(), RunId::new("r-1"));
+        let _ = lines.0.set(Mutex::default());
+        for seq in 0..6_000 {
+            lines.append(&event(seq), &run, &mut Vec::new()).expect("a line");
+        }
+        let pieces = lock(lines.0.get().expect("shared"));
+        assert_eq!(pieces.0.len(), MAX_PIECES);
+        let bytes: usize = pieces.0.iter().map(|piece| piece.bytes.len()).sum();
+        assert!(bytes <= MAX_PIECES * 3 * PIECE_BYTES, "{bytes}");
+    }
+
+    #[test]
+    fn only_a_run_that_is_stored_keeps_lines() {
+        let bus = Bus::new();
+        bus.share_lines_with_store();
+        assert!(bus.0.lines.0.get().is_none());
+        let _ = bus.stored_mark();
+        bus.share_lines_with_store();
+        assert!(bus.0.lines.0.get().is_some());
+    }
+}
