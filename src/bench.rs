@@ -60,12 +60,11 @@ pub use crate::store::{
 #[cfg(feature = "store")]
 pub mod lines {
     use crate::bus::LogReader;
-    use crate::engine::RunHandle;
     use crate::event::{Event, RunId};
 
     /// Shares the lines with the store of the run, if it has one.
-    pub fn share_with_store(run: &RunHandle) {
-        run.bus().share_lines_with_store();
+    pub fn share_with_store(reader: &LogReader) {
+        reader.share_lines_with_store();
     }
 
     /// Appends the line of an event that this reader has read.

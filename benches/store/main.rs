@@ -60,7 +60,7 @@ fn play(runtime: &Runtime, scenario: &Arc<Scenario>, stored: Option<Arc<StoredRu
         let engine = Engine::with_keeper(settings, keeper);
         let run = engine.start(Launch::scripted(Arc::clone(scenario), true));
         let mut reader = run.first_reader();
-        lines::share_with_store(&run);
+        lines::share_with_store(&reader);
         let (mut events, mut world) = (Vec::new(), World::new());
         while reader.next_batch(&mut events, BATCH).await > 0 {
             for event in events.drain(..) {

@@ -2,9 +2,8 @@
 //! run, and its store. The one that is ahead makes a line, the other copies it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{Bus, LogReader, lock};
 use crate::event::{Event, RunId, Seq};
 
 /// Size of a piece in bytes from which it gets no more lines.
@@ -83,45 +82,36 @@ impl LinePieces {
 }
 
 impl SharedLines {
-    fn append(
+    /// Two readers make the lines from now on.
+    pub(super) fn share(&self) {
+        self.0.get_or_init(Mutex::default);
+    }
+
+    /// Appends the line of an event, as [`Event::append_line`] does.
+    pub(super) fn append(
         &self,
         event: &Event,
         run: &RunId,
         out: &mut Vec<u8>,
     ) -> Result<(), serde_json::Error> {
-        let Some(lines) = self.0.get() else { return event.append_line(Some(run), out) };
         let Seq(seq) = event.seq;
-        if lock(lines).copy(seq, out) {
+        let Some(mut pieces) = self.pieces() else { return event.append_line(Some(run), out) };
+        if pieces.copy(seq, out) {
             return Ok(());
         }
+        // The other reader does not wait while the line is made.
+        drop(pieces);
         let start = out.len();
         event.append_line(Some(run), out)?;
-        lock(lines).add(seq, out.get(start..).unwrap_or_default());
+        if let Some(mut pieces) = self.pieces() {
+            pieces.add(seq, out.get(start..).unwrap_or_default());
+        }
         Ok(())
     }
-}
 
-impl Bus {
-    /// Two readers write the lines of this run from now on, if it is stored: the store, and the caller.
-    pub(crate) fn share_lines_with_store(&self) {
-        if self.0.stored.get().is_some() {
-            self.0.lines.0.get_or_init(Mutex::default);
-        }
-    }
-}
-
-impl LogReader {
-    /// Like [`Event::append_line`], of an event that this reader has read. `run` is the run of its log.
-    ///
-    /// # Errors
-    /// As [`Event::append_line`].
-    pub(crate) fn append_line(
-        &self,
-        event: &Event,
-        run: &RunId,
-        out: &mut Vec<u8>,
-    ) -> Result<(), serde_json::Error> {
-        self.bus.0.lines.append(event, run, out)
+    /// What is shared; `None` if nothing is.
+    fn pieces(&self) -> Option<MutexGuard<'_, LinePieces>> {
+        Some(self.0.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -159,7 +149,7 @@ mod tests {
             steps in prop::collection::vec((0..2_usize, 1..40_u64, prop::bool::weighted(0.05)), 1..40)
         ) {
             let (lines, run) = (SharedLines::default(), RunId::new("r-1"));
-            let _ = lines.0.set(Mutex::default());
+            lines.share();
             let mut next = [0_u64; 2];
             for (reader, count, leaves_out) in steps {
                 if leaves_out {
@@ -172,7 +162,7 @@ mod tests {
                     let mut out = b"before".to_vec();
                     lines.append(&event, &run, &mut out).expect("a line");
                     prop_assert_eq!(&out[6..], line(&event, &run));
-                    let pieces = lock(lines.0.get().expect("shared")).0.len();
+                    let pieces = lines.pieces().expect("shared").0.len();
                     prop_assert!(pieces <= MAX_PIECES);
                 }
             }
@@ -182,9 +172,9 @@ mod tests {
     #[test]
     fn a_line_is_made_once_and_dropped_when_both_have_it() {
         let (lines, run) = (SharedLines::default(), RunId::new("r-1"));
-        let _ = lines.0.set(Mutex::default());
+        lines.share();
         let pieces = || {
-            let shared = lock(lines.0.get().expect("shared"));
+            let shared = lines.pieces().expect("shared");
             shared.0.iter().map(|piece| (piece.first, piece.next())).collect::<Vec<_>>()
         };
         let made = |seq| lines.append(&event(seq), &run, &mut Vec::new()).expect("a line");
@@ -203,23 +193,13 @@ mod tests {
     #[test]
     fn the_lines_of_a_reader_that_is_far_ahead_are_bounded() {
         let (lines, run) = (SharedLines::default(), RunId::new("r-1"));
-        let _ = lines.0.set(Mutex::default());
+        lines.share();
         for seq in 0..6_000 {
             lines.append(&event(seq), &run, &mut Vec::new()).expect("a line");
         }
-        let pieces = lock(lines.0.get().expect("shared"));
+        let pieces = lines.pieces().expect("shared");
         assert_eq!(pieces.0.len(), MAX_PIECES);
         let bytes: usize = pieces.0.iter().map(|piece| piece.bytes.len()).sum();
         assert!(bytes <= MAX_PIECES * 3 * PIECE_BYTES, "{bytes}");
-    }
-
-    #[test]
-    fn only_a_run_that_is_stored_keeps_lines() {
-        let bus = Bus::new();
-        bus.share_lines_with_store();
-        assert!(bus.0.lines.0.get().is_none());
-        let _ = bus.stored_mark();
-        bus.share_lines_with_store();
-        assert!(bus.0.lines.0.get().is_some());
     }
 }

@@ -173,7 +173,7 @@ async fn follow<W: Write>(
 ) -> (World, Option<BrokenOutput>) {
     let mut reader = run.first_reader();
     if output.writes_lines() {
-        run.bus().share_lines_with_store();
+        reader.share_lines_with_store();
     }
     // Without the dashboard nothing else ends a pause in which the run was interrupted.
     tokio::spawn(resume_when_live(run.clone()));

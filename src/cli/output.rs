@@ -72,7 +72,7 @@ impl<W: Write> RunWriter<W> {
         }
     }
 
-    /// Like [`event`](Self::event), for an event of a run that goes on, which this reader has read.
+    /// Like [`event`](Self::event), for an event that this reader of a live run has read.
     ///
     /// # Errors
     /// As [`event`](Self::event).
