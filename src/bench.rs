@@ -56,7 +56,7 @@ pub use crate::store::{
     database::{Database, removal::Retention, rows::RunCourse, said::SaidIndex},
 };
 
-/// What a headless run does that writes its events as lines.
+/// How a headless run writes its events as lines.
 #[cfg(feature = "store")]
 pub mod lines {
     use crate::bus::LogReader;

@@ -9,8 +9,8 @@ use crate::event::{Event, RunId, Seq};
 /// Size of a piece in bytes from which it gets no more lines.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Most pieces that are kept. A reader that is further behind makes its lines itself.
-const MAX_PIECES: usize = 64;
+/// Most bytes that are kept, besides the last piece. A reader that is further behind makes its lines itself.
+const MAX_BYTES: usize = 4 << 20;
 
 /// The lines of the latest events, if two readers share them.
 #[derive(Default)]
@@ -65,14 +65,13 @@ impl LinePieces {
             _ => {}
         }
         if self.0.back().is_none_or(|last| last.bytes.len() >= PIECE_BYTES) {
-            let mut piece = match self.0.len() {
-                MAX_PIECES.. => self.0.pop_front().unwrap_or_default(),
-                _ => LinePiece::default(),
-            };
-            piece.first = seq;
-            piece.ends.clear();
-            piece.bytes.clear();
-            self.0.push_back(piece);
+            let mut kept: usize = self.0.iter().map(|piece| piece.bytes.len()).sum();
+            while kept > MAX_BYTES
+                && let Some(oldest) = self.0.pop_front()
+            {
+                kept -= oldest.bytes.len();
+            }
+            self.0.push_back(LinePiece { first: seq, ..LinePiece::default() });
         }
         if let Some(last) = self.0.back_mut() {
             last.bytes.extend_from_slice(line);
@@ -82,7 +81,7 @@ impl LinePieces {
 }
 
 impl SharedLines {
-    /// Two readers make the lines from now on.
+    /// Keeps the lines for another reader from now on.
     pub(super) fn share(&self) {
         self.0.get_or_init(Mutex::default);
     }
@@ -134,6 +133,14 @@ mod tests {
         }
     }
 
+    /// All that is kept, and a last piece that one long line has made larger.
+    const MOST: usize = MAX_BYTES + 3 * PIECE_BYTES;
+
+    fn kept_bytes(lines: &SharedLines) -> usize {
+        let pieces = lines.pieces().expect("shared");
+        pieces.0.iter().map(|piece| piece.bytes.len()).sum()
+    }
+
     fn line(event: &Event, run: &RunId) -> Vec<u8> {
         let mut line = Vec::new();
         event.append_line(Some(run), &mut line).expect("a line");
@@ -162,8 +169,7 @@ mod tests {
                     let mut out = b"before".to_vec();
                     lines.append(&event, &run, &mut out).expect("a line");
                     prop_assert_eq!(&out[6..], line(&event, &run));
-                    let pieces = lines.pieces().expect("shared").0.len();
-                    prop_assert!(pieces <= MAX_PIECES);
+                    prop_assert!(kept_bytes(&lines) <= MOST);
                 }
             }
         }
@@ -197,9 +203,7 @@ mod tests {
         for seq in 0..6_000 {
             lines.append(&event(seq), &run, &mut Vec::new()).expect("a line");
         }
-        let pieces = lines.pieces().expect("shared");
-        assert_eq!(pieces.0.len(), MAX_PIECES);
-        let bytes: usize = pieces.0.iter().map(|piece| piece.bytes.len()).sum();
-        assert!(bytes <= MAX_PIECES * 3 * PIECE_BYTES, "{bytes}");
+        let kept = kept_bytes(&lines);
+        assert!((MAX_BYTES / 2..=MOST).contains(&kept), "{kept}");
     }
 }

@@ -53,7 +53,7 @@ impl EventGroup {
         self.push_line(event, |lines| event.append_line(Some(run), lines))
     }
 
-    /// Adds an event whose line is written by `append`.
+    /// Adds an event; `append` writes its line.
     ///
     /// # Errors
     /// Those of `append`; then nothing is added.

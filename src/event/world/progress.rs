@@ -149,7 +149,7 @@ impl RunProgress {
         until.since(from).saturating_sub(self.pauses.between(from, until)).saturating_sub(standing)
     }
 
-    /// Most runs, which need no arithmetic for each of their events.
+    /// Whether the run has not paused so far, as most runs: then no pause is subtracted.
     fn has_never_paused(&self) -> bool {
         self.pauses.is_empty() && self.stopped_since().is_none()
     }
