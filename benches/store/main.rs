@@ -208,7 +208,12 @@ fn append_groups(runtime: &Runtime, folder: &Path, said: &[EventGroup]) -> f64 {
     let shown = format!("{:.2} / {:.2} us", with * each, without * each);
     report("CPU time of an event", &shown, "none");
     let bytes: usize = said.iter().map(|group| group.lines().len()).sum();
-    let words: usize = said.iter().flat_map(|it| it.said().iter()).map(|it| it.words.len()).sum();
+    let words: usize = said
+        .iter()
+        .flat_map(|it| it.said())
+        .flat_map(|it| it.iter())
+        .map(|it| it.words.len())
+        .sum();
     let many = append_together(runtime, &open_database(folder, "many"), said);
     let shown = format!("{:.0}k events/s", 8.0 * f64::from(count) / many.as_secs_f64() / 1e3);
     report("the same, 8 runs at once", &shown, "none; 100k/s");

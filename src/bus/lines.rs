@@ -12,13 +12,19 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Most bytes that are kept, besides the last piece. A reader that is further behind makes its lines itself.
 const MAX_BYTES: usize = 4 << 20;
 
+/// Most empty pieces that are kept for further lines: memory that is given back is slow to get again.
+const MAX_EMPTY: usize = 8;
+
 /// The lines of the latest events, if two readers share them.
 #[derive(Default)]
 pub(super) struct SharedLines(OnceLock<Mutex<LinePieces>>);
 
 /// Consecutive lines, in pieces.
 #[derive(Default)]
-struct LinePieces(VecDeque<LinePiece>);
+struct LinePieces {
+    kept: VecDeque<LinePiece>,
+    empty: Vec<LinePiece>,
+}
 
 /// Consecutive lines.
 #[derive(Default)]
@@ -46,34 +52,50 @@ impl LinePieces {
     /// Appends the line of this event to `out`, if it is there. The other reader, which made it, does not
     /// need it again: pieces that were copied to their end are dropped.
     fn copy(&mut self, seq: u64, out: &mut Vec<u8>) -> bool {
-        let after = self.0.partition_point(|piece| piece.first <= seq);
+        let after = self.kept.partition_point(|piece| piece.first <= seq);
         let Some(nth) = after.checked_sub(1) else { return false };
-        let Some(piece) = self.0.get(nth) else { return false };
+        let Some(piece) = self.kept.get(nth) else { return false };
         let Some(line) = piece.line(seq) else { return false };
         out.extend_from_slice(line);
         let is_last = seq + 1 == piece.next() && piece.bytes.len() >= PIECE_BYTES;
-        self.0.drain(..nth + usize::from(is_last));
+        self.drop_first(nth + usize::from(is_last));
         true
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        for mut piece in self.kept.drain(..count) {
+            // A long line has made some of them larger.
+            if self.empty.len() < MAX_EMPTY && piece.bytes.capacity() <= 2 * PIECE_BYTES {
+                piece.bytes.clear();
+                piece.ends.clear();
+                self.empty.push(piece);
+            }
+        }
     }
 
     /// Adds the line of this event, if it comes next. Lines that it does not continue are of no use any
     /// more.
     fn add(&mut self, seq: u64, line: &[u8]) {
-        match self.0.back().map(LinePiece::next) {
+        match self.kept.back().map(LinePiece::next) {
             Some(next) if seq < next => return,
-            Some(next) if seq > next => self.0.clear(),
+            Some(next) if seq > next => self.drop_first(self.kept.len()),
             _ => {}
         }
-        if self.0.back().is_none_or(|last| last.bytes.len() >= PIECE_BYTES) {
-            let mut kept: usize = self.0.iter().map(|piece| piece.bytes.len()).sum();
+        if self.kept.back().is_none_or(|last| last.bytes.len() >= PIECE_BYTES) {
+            let mut kept: usize = self.kept.iter().map(|piece| piece.bytes.len()).sum();
             while kept > MAX_BYTES
-                && let Some(oldest) = self.0.pop_front()
+                && let Some(oldest) = self.kept.front()
             {
                 kept -= oldest.bytes.len();
+                self.drop_first(1);
             }
-            self.0.push_back(LinePiece { first: seq, ..LinePiece::default() });
+            let piece = self.empty.pop().unwrap_or_else(|| LinePiece {
+                bytes: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 16),
+                ..LinePiece::default()
+            });
+            self.kept.push_back(LinePiece { first: seq, ..piece });
         }
-        if let Some(last) = self.0.back_mut() {
+        if let Some(last) = self.kept.back_mut() {
             last.bytes.extend_from_slice(line);
             last.ends.push(last.bytes.len());
         }
@@ -108,6 +130,11 @@ impl SharedLines {
         Ok(())
     }
 
+    /// Whether the other reader of shared lines has not made this one yet.
+    pub(super) fn lacks(&self, Seq(seq): Seq) -> bool {
+        self.pieces().is_some_and(|pieces| pieces.kept.back().is_none_or(|last| last.next() <= seq))
+    }
+
     /// What is shared; `None` if nothing is.
     fn pieces(&self) -> Option<MutexGuard<'_, LinePieces>> {
         Some(self.0.get()?.lock().unwrap_or_else(PoisonError::into_inner))
@@ -138,7 +165,7 @@ mod tests {
 
     fn kept_bytes(lines: &SharedLines) -> usize {
         let pieces = lines.pieces().expect("shared");
-        pieces.0.iter().map(|piece| piece.bytes.len()).sum()
+        pieces.kept.iter().map(|piece| piece.bytes.len()).sum()
     }
 
     fn line(event: &Event, run: &RunId) -> Vec<u8> {
@@ -181,7 +208,7 @@ mod tests {
         lines.share();
         let pieces = || {
             let shared = lines.pieces().expect("shared");
-            shared.0.iter().map(|piece| (piece.first, piece.next())).collect::<Vec<_>>()
+            shared.kept.iter().map(|piece| (piece.first, piece.next())).collect::<Vec<_>>()
         };
         let made = |seq| lines.append(&event(seq), &run, &mut Vec::new()).expect("a line");
         (0..200).for_each(made);

@@ -139,6 +139,11 @@ impl LogReader {
         self.bus.0.lines.append(event, run, out)
     }
 
+    /// Whether the other reader, with which lines are shared, has not made the line of this event yet.
+    pub(crate) fn lacks_line(&self, event: Seq) -> bool {
+        self.bus.0.lines.lacks(event)
+    }
+
     /// Sequence number of the next event.
     pub fn position(&self) -> Seq {
         Seq(self.next)

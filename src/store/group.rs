@@ -19,8 +19,8 @@ pub struct EventGroup {
     first: Seq,
     events: u32,
     lines: Arc<Vec<u8>>,
-    /// What the index gets of it, while it is not stored.
-    said: Arc<Vec<SaidWords>>,
+    /// What the index gets of it, while it is not stored; `None`: the next search reads it from the log.
+    said: Option<Arc<Vec<SaidWords>>>,
     /// Its events, if they were read ahead.
     parsed: Option<Arc<Vec<Arc<Event>>>>,
 }
@@ -37,7 +37,17 @@ impl Eq for EventGroup {}
 impl EventGroup {
     /// An empty group whose first event will have this sequence number.
     pub fn starting_at(first: Seq) -> Self {
-        Self { first, ..Self::default() }
+        Self { first, said: Some(Arc::default()), ..Self::default() }
+    }
+
+    /// Like [`starting_at`](Self::starting_at), in the memory of a group that is stored, if nothing else
+    /// needs that any more.
+    pub(super) fn in_memory_of(stored: Self, first: Seq) -> Self {
+        let mut lines = Arc::into_inner(stored.lines).unwrap_or_default();
+        lines.clear();
+        // A long line has made some of them larger.
+        lines.shrink_to(2 * GROUP_BYTES);
+        Self { lines: Arc::new(lines), ..Self::starting_at(first) }
     }
 
     /// A group as it was stored.
@@ -50,26 +60,38 @@ impl EventGroup {
     /// # Errors
     /// No event of roundtable causes one.
     pub fn push(&mut self, event: &Event, run: &RunId) -> Result<(), serde_json::Error> {
-        self.push_line(event, |lines| event.append_line(Some(run), lines))
+        self.push_line(|lines| event.append_line(Some(run), lines))?;
+        self.push_words(event);
+        Ok(())
     }
 
-    /// Adds an event; `append` writes its line.
+    /// Adds the line of an event, which `append` writes, and not its words.
     ///
     /// # Errors
     /// Those of `append`; then nothing is added.
     pub(super) fn push_line(
         &mut self,
-        event: &Event,
         append: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
     ) -> Result<(), serde_json::Error> {
         let lines = Arc::make_mut(&mut self.lines);
         append(lines)?;
         lines.push(b'\n');
         self.events += 1;
-        if let Some(said) = SaidWords::of(event) {
-            Arc::make_mut(&mut self.said).push(said);
-        }
         Ok(())
+    }
+
+    /// Adds the words of an event, unless they are left out.
+    pub(super) fn push_words(&mut self, event: &Event) {
+        if let Some(said) = &mut self.said
+            && let Some(words) = SaidWords::of(event)
+        {
+            Arc::make_mut(said).push(words);
+        }
+    }
+
+    /// Leaves out the words of all its events: the next search reads them from the log.
+    pub(super) fn leave_out_words(&mut self) {
+        self.said = None;
     }
 
     /// Sequence number of its first event.
@@ -102,9 +124,9 @@ impl EventGroup {
         &self.lines
     }
 
-    /// What was said in its events; empty in a group that was read.
-    pub fn said(&self) -> &Arc<Vec<SaidWords>> {
-        &self.said
+    /// What was said in its events; `None` if that is left out, and in a group that was read.
+    pub fn said(&self) -> Option<&Arc<Vec<SaidWords>>> {
+        self.said.as_ref()
     }
 
     /// What was said in the events of its lines; a line that cannot be read says nothing.

@@ -38,6 +38,11 @@ pub trait RunLog: Send + Sync {
         group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>>;
 
+    /// Whether what is said is indexed: only then groups get the words of their events.
+    fn has_index(&self) -> bool {
+        false
+    }
+
     /// The sequence number that the log of a run continues with.
     ///
     /// # Errors

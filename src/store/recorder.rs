@@ -20,6 +20,10 @@ const BATCH: usize = 256;
 /// waits for it together.
 const IN_FLIGHT: usize = 4;
 
+/// A group of more events has no words, nor has any after it: its run is faster than the store. The next
+/// search reads the words from the log; until then nobody needs them.
+const MOST_INDEXED: u32 = 256;
+
 /// The wait before the first repetition of a write that failed, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -63,17 +67,18 @@ pub async fn record(
     listener: &mut impl RecordListener,
 ) -> Result<(), RecordError> {
     mark.raise(next);
-    let mut source = GroupSource { reader: &mut reader, run, events: Vec::new() };
-    let mut writer = GroupWriter { log, run, mark, appending: VecDeque::new() };
+    let mut source =
+        GroupSource { reader: &mut reader, run, events: Vec::new(), has_words: log.has_index() };
+    let mut writer = GroupWriter { log, run, mark, appending: VecDeque::new(), stored: None };
     let mut group = EventGroup::starting_at(next);
     loop {
         if group.is_empty() && writer.is_idle() && !source.wait().await {
             return Ok(());
         }
         // Groups are made while those before them are written.
-        source.fill(&mut group, listener)?;
+        source.fill(&mut group, !writer.is_idle(), listener)?;
         if writer.takes(&group) {
-            let following = EventGroup::starting_at(group.next());
+            let following = writer.empty_group(group.next());
             writer.append(std::mem::replace(&mut group, following));
         } else {
             writer.settle(listener).await?;
@@ -90,6 +95,8 @@ struct GroupWriter<'a> {
     run: &'a RunId,
     mark: &'a StoredMark,
     appending: VecDeque<Appending<'a>>,
+    /// A group that is stored, whose memory the next one gets.
+    stored: Option<EventGroup>,
 }
 
 impl GroupWriter<'_> {
@@ -102,6 +109,13 @@ impl GroupWriter<'_> {
     fn takes(&self, group: &EventGroup) -> bool {
         let is_next = self.is_idle() || (group.is_full() && self.appending.len() < IN_FLIGHT);
         !group.is_empty() && is_next
+    }
+
+    fn empty_group(&mut self, first: Seq) -> EventGroup {
+        match self.stored.take() {
+            Some(stored) => EventGroup::in_memory_of(stored, first),
+            None => EventGroup::starting_at(first),
+        }
     }
 
     fn append(&mut self, group: EventGroup) {
@@ -126,6 +140,7 @@ impl GroupWriter<'_> {
             Err(lost) => Err(RecordError::Lost(lost)),
             Ok(next) => {
                 self.mark.raise(next);
+                self.stored = Some(group);
                 listener.stored().await;
                 Ok(())
             }
@@ -186,6 +201,8 @@ struct GroupSource<'a> {
     run: &'a RunId,
     /// Events that were read and are in no group yet.
     events: Vec<Arc<Event>>,
+    /// Whether groups get the words of their events.
+    has_words: bool,
 }
 
 impl GroupSource<'_> {
@@ -194,19 +211,24 @@ impl GroupSource<'_> {
         !self.events.is_empty() || self.reader.next_batch(&mut self.events, BATCH).await > 0
     }
 
-    /// Adds what is there to a group, until it is full: the more there is, the larger the group.
+    /// Adds what is there to a group, until it is full: the more there is, the larger the group. While a
+    /// group is `written`, this one has to wait anyway, so it waits for the output too, if that makes the
+    /// same lines.
     fn fill(
         &mut self,
         group: &mut EventGroup,
+        written: bool,
         listener: &mut impl RecordListener,
     ) -> Result<(), RecordError> {
-        while !group.is_full() {
+        let mut has_next = true;
+        while has_next && !group.is_full() {
             if self.events.is_empty() && self.reader.take(&mut self.events, BATCH) == 0 {
                 break;
             }
             let mut used = 0;
             for event in &self.events {
-                if group.is_full() {
+                has_next = !(written && self.reader.lacks_line(event.seq));
+                if group.is_full() || !has_next {
                     break;
                 }
                 used += 1;
@@ -214,8 +236,14 @@ impl GroupSource<'_> {
                     continue;
                 }
                 let append = |lines: &mut Vec<u8>| self.reader.append_line(event, self.run, lines);
-                if let Err(error) = group.push_line(event, append) {
+                if let Err(error) = group.push_line(append) {
                     return Err(RecordError::GaveUp(error.to_string()));
+                }
+                self.has_words &= group.len() <= MOST_INDEXED;
+                if self.has_words {
+                    group.push_words(event);
+                } else {
+                    group.leave_out_words();
                 }
             }
             listener.events(&self.events[..used]);

@@ -21,6 +21,8 @@ pub struct Spans {
     opened: u64,
     open: u64,
     forgotten: u64,
+    /// All chunks before this one have nothing left that can ever be forgotten.
+    first_forgettable: u32,
 }
 
 /// One span.
@@ -54,6 +56,11 @@ impl Span {
     /// How long it took, or has taken until `now`.
     pub fn duration(&self, now: Elapsed) -> std::time::Duration {
         self.closed.unwrap_or(now).since(self.opened)
+    }
+
+    /// Whether it is a call of a kind whose number no plan limits.
+    fn is_endless(&self) -> bool {
+        matches!(self.kind, SpanKind::Call(Purpose::AgentStep { .. } | Purpose::ModelCall { .. }))
     }
 }
 
@@ -123,6 +130,7 @@ impl Spans {
         if self.get(id).is_some() {
             return;
         }
+        self.first_forgettable = self.first_forgettable.min(id.0 / CHUNK);
         let chunk = self.chunks.entry(id.0 / CHUNK);
         let chunk =
             Arc::make_mut(chunk.or_insert_with(|| Arc::new(Vec::with_capacity(FIRST_CAPACITY))));
@@ -177,7 +185,10 @@ impl Spans {
     /// their attempts. Rounds, tasks, sources and the calls of members, hops and tools stay: a
     /// run's outcome needs them.
     pub(super) fn forget_before(&mut self, fact: Seq) {
-        let chunks: Vec<u32> = self.chunks.keys().rev().copied().collect();
+        // Of a long run, most chunks stay as they are: they are not looked at again.
+        let chunks = self.chunks.range(self.first_forgettable..);
+        let chunks: Vec<u32> = chunks.map(|(at, _)| *at).rev().collect();
+        self.first_forgettable = chunks.first().copied().unwrap_or(self.first_forgettable);
         for at in chunks {
             // In reverse order: an attempt has a higher id than its call, and has to go first.
             let (mut slot, mut gone) = (CHUNK as usize, false);
@@ -187,8 +198,31 @@ impl Spans {
             }
             if gone && self.chunks.get(&at).is_some_and(|it| it.iter().all(Option::is_none)) {
                 self.chunks.remove(&at);
+            } else if self.has_forgettable(at) {
+                self.first_forgettable = at;
             }
         }
+    }
+
+    /// Whether a chunk has a span that can be forgotten now or later.
+    fn has_forgettable(&self, chunk: u32) -> bool {
+        let spans = self.chunks.get(&chunk).into_iter().flat_map(|chunk| chunk.iter());
+        spans.flatten().any(|span| match &span.kind {
+            SpanKind::Attempt(_) => self.get(span.parent).is_some_and(Span::is_endless),
+            _ => span.is_endless(),
+        })
+    }
+
+    /// How many chunks the next [`forget_before`](Self::forget_before) looks at.
+    #[cfg(test)]
+    pub(crate) fn chunks_to_look_at(&self) -> usize {
+        self.chunks.range(self.first_forgettable..).count()
+    }
+
+    /// Has the next [`forget_before`](Self::forget_before) look at all chunks.
+    #[cfg(test)]
+    pub(crate) fn look_at_all(&mut self) {
+        self.first_forgettable = 0;
     }
 
     fn last_forgettable(&self, chunk: u32, below: usize, fact: Seq) -> Option<SpanId> {
@@ -203,13 +237,9 @@ impl Spans {
             && match &span.kind {
                 SpanKind::Call(Purpose::AgentStep { .. }) => true,
                 SpanKind::Call(Purpose::ModelCall { .. }) => self.is_superseded(span),
-                SpanKind::Attempt(_) => self.get(span.parent).is_some_and(|call| {
-                    let asks = matches!(
-                        call.kind,
-                        SpanKind::Call(Purpose::AgentStep { .. } | Purpose::ModelCall { .. })
-                    );
-                    asks && before(call)
-                }),
+                SpanKind::Attempt(_) => {
+                    self.get(span.parent).is_some_and(|call| call.is_endless() && before(call))
+                }
                 _ => false,
             }
     }

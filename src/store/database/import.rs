@@ -46,7 +46,7 @@ impl Database {
         let store = |group: &EventGroup| {
             let change = self.append_change(&row.id, group.first(), group);
             let words = GroupWords::of(&row.id, group);
-            self.writer().wait_with(change, Some(words)).map_err(unsure)?.map(Seq)
+            self.writer().wait_with(change, words).map_err(unsure)?.map(Seq)
         };
         let mut group = EventGroup::starting_at(Seq(0));
         for event in events {

@@ -26,6 +26,10 @@ const READ_AHEAD: usize = 4;
 const POLL: Duration = Duration::from_millis(100);
 
 impl RunLog for Database {
+    fn has_index(&self) -> bool {
+        true
+    }
+
     fn append<'a>(
         &'a self,
         run: &'a RunId,
@@ -33,7 +37,7 @@ impl RunLog for Database {
         group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
         let words = GroupWords::of(run, group);
-        let appended = self.writer().send_with(self.append_change(run, expect, group), Some(words));
+        let appended = self.writer().send_with(self.append_change(run, expect, group), words);
         Box::pin(async move {
             match appended.await {
                 Ok(result) => result.map(Seq),

@@ -30,10 +30,10 @@ pub(super) struct GroupWords {
 }
 
 impl GroupWords {
-    /// The words of a group.
-    pub fn of(run: &RunId, group: &EventGroup) -> Self {
-        let said = vec![Arc::clone(group.said())];
-        Self { run: run.clone(), first: group.first(), next: group.next(), said }
+    /// The words of a group, if it has them.
+    pub fn of(run: &RunId, group: &EventGroup) -> Option<Self> {
+        let said = vec![Arc::clone(group.said()?)];
+        Some(Self { run: run.clone(), first: group.first(), next: group.next(), said })
     }
 
     fn bytes(&self) -> usize {

@@ -1,7 +1,7 @@
 //! The recorder, over a log whose writes fail.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -44,14 +44,22 @@ impl RecordListener for Told {
     }
 }
 
-/// A log whose writes fail, some of them after the group was stored.
+/// A log whose writes fail, some of them after the group was stored, or take long.
 struct FlakyLog {
     inner: MemoryLog,
     failures: AtomicU32,
     stores_anyway: bool,
+    /// How long a write takes.
+    write: Duration,
+    /// Of each group, the number of its events, and of those that have words, if it has any.
+    groups: Mutex<Vec<(u32, Option<usize>)>>,
 }
 
 impl RunLog for FlakyLog {
+    fn has_index(&self) -> bool {
+        true
+    }
+
     fn append<'a>(
         &'a self,
         run: &'a RunId,
@@ -59,7 +67,10 @@ impl RunLog for FlakyLog {
         group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
         let group = group.clone();
+        let words = group.said().map(|said| said.len());
+        self.groups.lock().expect("groups").push((group.len(), words));
         Box::pin(async move {
+            tokio::time::sleep(self.write).await;
             let left = self.failures.load(Ordering::SeqCst);
             if left == 0 {
                 return self.inner.append(run, expect, &group).await;
@@ -96,7 +107,9 @@ impl RunLog for FlakyLog {
 fn flaky(failures: u32, stores_anyway: bool) -> (FlakyLog, RunId) {
     let (inner, run) = (MemoryLog::default(), id("r-1"));
     inner.begin(run.clone());
-    (FlakyLog { inner, failures: AtomicU32::new(failures), stores_anyway }, run)
+    let failures = AtomicU32::new(failures);
+    let (write, groups) = (Duration::ZERO, Mutex::default());
+    (FlakyLog { inner, failures, stores_anyway, write, groups }, run)
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,4 +208,72 @@ async fn a_recorder_ends_where_its_listener_gives_up_or_the_log_is_lost() {
     assert!(!waits.is_finished(), "the caller decides what becomes of the run first");
     mark.abandon();
     waits.await.expect("ends");
+}
+
+/// Something that is said.
+fn answer(nth: u32) -> EventKind {
+    EventKind::AnswerComposed { text: format!("answer {nth}").into(), by: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search() {
+    let (mut log, run) = flaky(0, false);
+    log.write = Duration::from_millis(10);
+    let (bus, mut told) = (Bus::new(), Told::default());
+    let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+    let play = async {
+        for burst in [3, 2, 256, 257, 1] {
+            for nth in 0..burst {
+                bus.publish(SpanId::RUN, answer(nth));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        bus.close();
+    };
+    let recording = record(&log, &run, reader, Seq(0), &mark, &mut told);
+    let (recorded, ()) = futures::join!(recording, play);
+    assert_eq!(recorded, Ok(()));
+    let groups = log.groups.lock().expect("groups").clone();
+    assert_eq!(groups, [(3, Some(3)), (2, Some(2)), (256, Some(256)), (257, None), (1, None)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_group_is_written_the_output_makes_the_lines_of_the_next_one() {
+    for makes_lines in [true, false] {
+        let (mut log, run) = flaky(0, false);
+        log.write = Duration::from_millis(10);
+        let (bus, mut told) = (Bus::new(), Told::default());
+        let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+        let mut output = bus.reader(Seq(0));
+        output.share_lines_with_store();
+        // A group is full with three of them.
+        for nth in 0..9 {
+            bus.publish(SpanId::RUN, warning(&format!("{nth} {}", "x".repeat(100_000))));
+        }
+        let sent = || log.groups.lock().expect("groups").len();
+        let play = async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert_eq!(
+                (sent(), output.lacks_line(Seq(2)), output.lacks_line(Seq(3))),
+                (1, false, true)
+            );
+            let mut events = Vec::new();
+            output.take(&mut events, usize::MAX);
+            for event in events.iter().filter(|_| makes_lines) {
+                output.append_line(event, &run, &mut Vec::new()).expect("a line");
+            }
+            // The lines of the third group are there, so it is sent beside the second one. An output that
+            // is not written any more makes none: nothing waits for it longer than a write takes.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            assert_eq!(sent(), if makes_lines { 3 } else { 2 });
+            bus.close();
+        };
+        let (recorded, ()) =
+            futures::join!(record(&log, &run, reader, Seq(0), &mark, &mut told), play);
+        assert_eq!(recorded, Ok(()));
+        assert_eq!(told.events, (0..9).map(Seq).collect::<Vec<_>>());
+        let groups: Vec<EventGroup> =
+            log.read(&run, Seq(0)).map(|it| it.expect("read")).collect().await;
+        assert_eq!(groups.iter().map(EventGroup::len).collect::<Vec<_>>(), [3; 3]);
+    }
 }

@@ -13,6 +13,8 @@ use proptest::prelude::*;
 
 use crate::support::table::paused_runtime;
 
+const LONG_SWARM: &str = include_str!("../../../scenarios/ping-pong.toml");
+
 /// What a headless run holds, with a smaller lead of the run.
 const HEADLESS: LogLimits = LogLimits { window: 0, ahead: 1 << 20 };
 
@@ -140,24 +142,26 @@ fn logs() -> &'static [Named] {
     &LOGS
 }
 
+/// The events of a run.
+fn read(scenario: scenario::Scenario, instant: bool) -> Vec<Arc<Event>> {
+    paused_runtime().block_on(async {
+        let engine = engine(LogLimits::default());
+        let run = engine.start(Launch::scripted(Arc::new(scenario), instant));
+        run.wait_until_finished().await;
+        let mut facts = Vec::new();
+        run.first_reader().take(&mut facts, usize::MAX);
+        facts
+    })
+}
+
 fn make_logs() -> Vec<Named> {
-    let read = |scenario: scenario::Scenario| {
-        paused_runtime().block_on(async {
-            let engine = engine(LogLimits::default());
-            let run = engine.start(Launch::scripted(Arc::new(scenario), false));
-            run.wait_until_finished().await;
-            let mut facts = Vec::new();
-            run.first_reader().take(&mut facts, usize::MAX);
-            facts
-        })
-    };
     let shipped = scenario::shipped().iter().filter_map(|shipped| {
         let scenario = scenario::load(shipped.text, shipped.origin(), &[]).ok()?;
-        Some((shipped.name.to_owned(), read(scenario)))
+        Some((shipped.name.to_owned(), read(scenario, false)))
     });
     let mut logs: Vec<_> = shipped.collect();
     let naive = ["resilience.guarded=false", "resilience.pool=3"];
-    logs.push(("storm".to_owned(), read(scenario_of(8, 6, &naive))));
+    logs.push(("storm".to_owned(), read(scenario_of(8, 6, &naive), false)));
     logs
 }
 
@@ -199,6 +203,30 @@ proptest! {
         }
         prop_assert!(forgot > 100, "only {} spans were forgotten", forgot);
     }
+}
+
+#[test]
+fn spans_that_stay_are_not_looked_at_again() {
+    let swarm = LONG_SWARM.replace("max_handoffs                  = 20", "max_handoffs = 2000");
+    let swarm = swarm.replace("repetitive_handoff_window     = 8", "repetitive_handoff_window = 0");
+    let origin = scenario::ScenarioOrigin::Shipped("scenarios/ping-pong.toml");
+    let log = read(scenario::load(&swarm, origin, &[]).expect("a good scenario"), true);
+    let mut world = World::new();
+    let mut most = 0;
+    for (at, event) in log.iter().enumerate() {
+        world.apply(event);
+        if at % 500 == 0 {
+            world.forget_before(Seq(event.seq.0.saturating_sub(500)));
+            most = most.max(world.spans.chunks_to_look_at());
+            let mut whole = world.clone();
+            whole.spans.look_at_all();
+            whole.forget_before(Seq(event.seq.0.saturating_sub(500)));
+            assert_eq!(whole.spans.forgotten(), world.spans.forgotten(), "event {at}");
+        }
+    }
+    let stay = world.spans.opened() - world.spans.forgotten();
+    assert!(stay > 3_000 && world.spans.forgotten() > 3_000, "{stay} spans stay");
+    assert!(most < 16, "{most} chunks of 64 spans were looked at");
 }
 
 #[test]
