@@ -24,6 +24,10 @@ const IN_FLIGHT: usize = 4;
 /// search reads the words from the log; until then nobody needs them.
 const MOST_INDEXED: u32 = 256;
 
+/// Lines that the recorder makes itself for a group before it leaves them to the output, if that makes the
+/// same ones: a few events, and a call that waits until they are stored, do not wait for the output.
+const OWN_LINES: u32 = 16;
+
 /// The wait before the first repetition of a write that failed, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -67,8 +71,13 @@ pub async fn record(
     listener: &mut impl RecordListener,
 ) -> Result<(), RecordError> {
     mark.raise(next);
-    let mut source =
-        GroupSource { reader: &mut reader, run, events: Vec::new(), has_words: log.has_index() };
+    let mut source = GroupSource {
+        reader: &mut reader,
+        run,
+        events: Vec::new(),
+        has_words: log.has_index(),
+        lacking: None,
+    };
     let mut writer = GroupWriter { log, run, mark, appending: VecDeque::new(), stored: None };
     let mut group = EventGroup::starting_at(next);
     loop {
@@ -203,6 +212,8 @@ struct GroupSource<'a> {
     events: Vec<Arc<Event>>,
     /// Whether groups get the words of their events.
     has_words: bool,
+    /// The event whose line was left to the output last.
+    lacking: Option<Seq>,
 }
 
 impl GroupSource<'_> {
@@ -212,24 +223,31 @@ impl GroupSource<'_> {
     }
 
     /// Adds what is there to a group, until it is full: the more there is, the larger the group. While a
-    /// group is `written`, this one has to wait anyway, so it waits for the output too, if that makes the
-    /// same lines.
+    /// group is `written`, this one has to wait anyway, so it leaves its lines to the output.
     fn fill(
         &mut self,
         group: &mut EventGroup,
         written: bool,
         listener: &mut impl RecordListener,
     ) -> Result<(), RecordError> {
-        let mut has_next = true;
+        let (mut has_next, mut makes_all) = (true, false);
         while has_next && !group.is_full() {
             if self.events.is_empty() && self.reader.take(&mut self.events, BATCH) == 0 {
                 break;
             }
             let mut used = 0;
             for event in &self.events {
-                has_next = !(written && self.reader.lacks_line(event.seq));
-                if group.is_full() || !has_next {
+                if group.is_full() {
                     break;
+                }
+                let leaves_lines = !makes_all && (written || group.len() >= OWN_LINES);
+                if leaves_lines && self.reader.lacks_line(event.seq) {
+                    // An output that has made none since the last time may be stuck.
+                    makes_all = self.lacking.replace(event.seq) == Some(event.seq);
+                    if !makes_all {
+                        has_next = false;
+                        break;
+                    }
                 }
                 used += 1;
                 if event.seq < group.next() {

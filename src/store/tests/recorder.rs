@@ -277,3 +277,31 @@ async fn while_a_group_is_written_the_output_makes_the_lines_of_the_next_one() {
         assert_eq!(groups.iter().map(EventGroup::len).collect::<Vec<_>>(), [3; 3]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_few_events_are_stored_without_the_output_and_many_with_it() {
+    for (makes_lines, count, expected) in
+        [(false, 16, &[16][..]), (false, 40, &[16, 24]), (true, 40, &[40])]
+    {
+        let (mut log, run) = flaky(0, false);
+        log.write = Duration::from_millis(10);
+        let (bus, mut told) = (Bus::new(), Told::default());
+        let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
+        let mut output = bus.reader(Seq(0));
+        output.share_lines_with_store();
+        (0..count).for_each(|nth| {
+            bus.publish(SpanId::RUN, answer(nth));
+        });
+        bus.close();
+        let mut events = Vec::new();
+        output.take(&mut events, usize::MAX);
+        for event in events.iter().filter(|_| makes_lines) {
+            output.append_line(event, &run, &mut Vec::new()).expect("a line");
+        }
+        assert_eq!(record(&log, &run, reader, Seq(0), &mark, &mut told).await, Ok(()));
+        assert_eq!(told.events, (0..u64::from(count)).map(Seq).collect::<Vec<_>>());
+        let sizes: Vec<u32> =
+            log.groups.lock().expect("groups").iter().map(|(events, _)| *events).collect();
+        assert_eq!(sizes, expected, "{makes_lines}");
+    }
+}
