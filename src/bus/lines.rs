@@ -12,7 +12,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Most bytes that are kept, besides the last piece. A reader that is further behind makes its lines itself.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Most empty pieces that are kept for further lines: memory that is given back is slow to get again.
+/// Most empty pieces that are kept for further lines: to free and allocate their memory again is slower.
 const MAX_EMPTY: usize = 8;
 
 /// The lines of the latest events, if two readers share them.

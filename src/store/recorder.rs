@@ -21,7 +21,7 @@ const BATCH: usize = 256;
 const IN_FLIGHT: usize = 4;
 
 /// A group of more events has no words, nor has any after it: its run is faster than the store. The next
-/// search reads the words from the log; until then nobody needs them.
+/// search reads the words from the log; they are not needed before.
 const MOST_INDEXED: u32 = 256;
 
 /// Lines that the recorder makes itself for a group before it leaves them to the output, if that makes the
