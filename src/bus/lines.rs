@@ -130,7 +130,7 @@ impl SharedLines {
         Ok(())
     }
 
-    /// Whether the other reader of shared lines has not made this one yet.
+    /// Whether lines are shared and none of the two readers has made this one yet.
     pub(super) fn lacks(&self, Seq(seq): Seq) -> bool {
         self.pieces().is_some_and(|pieces| pieces.kept.back().is_none_or(|last| last.next() <= seq))
     }

@@ -139,7 +139,7 @@ impl LogReader {
         self.bus.0.lines.append(event, run, out)
     }
 
-    /// Whether the other reader, with which lines are shared, has not made the line of this event yet.
+    /// Whether lines are shared and none of the two readers has made the line of this event yet.
     pub(crate) fn lacks_line(&self, event: Seq) -> bool {
         self.bus.0.lines.lacks(event)
     }

@@ -40,9 +40,9 @@ impl EventGroup {
         Self { first, said: Some(Arc::default()), ..Self::default() }
     }
 
-    /// Like [`starting_at`](Self::starting_at), in the memory of a group that is stored, if nothing else
-    /// needs that any more.
-    pub(super) fn in_memory_of(stored: Self, first: Seq) -> Self {
+    /// Like [`starting_at`](Self::starting_at), but reuses the memory of a stored group, unless a clone of
+    /// that group still needs it.
+    pub(super) fn reusing(stored: Self, first: Seq) -> Self {
         let mut lines = Arc::into_inner(stored.lines).unwrap_or_default();
         lines.clear();
         // A long line has made some of them larger.

@@ -20,12 +20,12 @@ const BATCH: usize = 256;
 /// waits for it together.
 const IN_FLIGHT: usize = 4;
 
-/// A group of more events has no words, nor has any after it: its run is faster than the store. The next
-/// search reads the words from the log; they are not needed before.
+/// A group of more events has no words, and no later group of its run has: the run is faster than the
+/// store. The next search reads the words from the log.
 const MOST_INDEXED: u32 = 256;
 
-/// Lines that the recorder makes itself for a group before it leaves them to the output, if that makes the
-/// same ones: a few events, and a call that waits until they are stored, do not wait for the output.
+/// Lines of a group that the recorder makes itself, before it leaves them to an output that makes the same
+/// ones. So a few events, and a call that waits until they are stored, do not wait for the output.
 const OWN_LINES: u32 = 16;
 
 /// The wait before the first repetition of a write that failed, and the longest one.
@@ -104,7 +104,7 @@ struct GroupWriter<'a> {
     run: &'a RunId,
     mark: &'a StoredMark,
     appending: VecDeque<Appending<'a>>,
-    /// A group that is stored, whose memory the next one gets.
+    /// The last stored group: the next one reuses its memory.
     stored: Option<EventGroup>,
 }
 
@@ -122,7 +122,7 @@ impl GroupWriter<'_> {
 
     fn empty_group(&mut self, first: Seq) -> EventGroup {
         match self.stored.take() {
-            Some(stored) => EventGroup::in_memory_of(stored, first),
+            Some(stored) => EventGroup::reusing(stored, first),
             None => EventGroup::starting_at(first),
         }
     }
@@ -212,7 +212,7 @@ struct GroupSource<'a> {
     events: Vec<Arc<Event>>,
     /// Whether groups get the words of their events.
     has_words: bool,
-    /// The event whose line was left to the output last.
+    /// The last event whose line was left to the output.
     lacking: Option<Seq>,
 }
 
@@ -240,11 +240,11 @@ impl GroupSource<'_> {
                 if group.is_full() {
                     break;
                 }
-                let leaves_lines = !makes_all && (written || group.len() >= OWN_LINES);
-                if leaves_lines && self.reader.lacks_line(event.seq) {
-                    // An output that has made none since the last time may be stuck.
-                    makes_all = self.lacking.replace(event.seq) == Some(event.seq);
-                    if !makes_all {
+                if !makes_all && self.reader.lacks_line(event.seq) {
+                    // An output that has made no line during a whole write is stuck.
+                    makes_all = !written && self.lacking == Some(event.seq);
+                    if !makes_all && (written || group.len() >= OWN_LINES) {
+                        self.lacking = Some(event.seq);
                         has_next = false;
                         break;
                     }

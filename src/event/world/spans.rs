@@ -58,7 +58,8 @@ impl Span {
         self.closed.unwrap_or(now).since(self.opened)
     }
 
-    /// Whether it is a call of a kind whose number no plan limits.
+    /// Whether it is a step of a resilience agent or a model call of a team agent: plans do not limit how
+    /// many there are.
     fn is_endless(&self) -> bool {
         matches!(self.kind, SpanKind::Call(Purpose::AgentStep { .. } | Purpose::ModelCall { .. }))
     }

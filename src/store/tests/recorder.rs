@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 use super::*;
-use crate::bus::Bus;
+use crate::bus::{Bus, LogReader};
+use crate::event::Elapsed;
 use crate::store::memory::MemoryLog;
 use crate::store::recorder::{RecordError, RecordListener, record};
 
@@ -44,14 +45,14 @@ impl RecordListener for Told {
     }
 }
 
-/// A log whose writes fail, some of them after the group was stored, or take long.
+/// A log whose writes take time and can fail, some of them after the group was stored.
 struct FlakyLog {
     inner: MemoryLog,
     failures: AtomicU32,
     stores_anyway: bool,
     /// How long a write takes.
     write: Duration,
-    /// Of each group, the number of its events, and of those that have words, if it has any.
+    /// For each group: the number of its events, and how many of them have words (`None`: left out).
     groups: Mutex<Vec<(u32, Option<usize>)>>,
 }
 
@@ -215,10 +216,31 @@ fn answer(nth: u32) -> EventKind {
     EventKind::AnswerComposed { text: format!("answer {nth}").into(), by: None }
 }
 
+/// A log whose writes take 10 ms, and a run in it.
+fn slow() -> (FlakyLog, RunId) {
+    let (log, run) = flaky(0, false);
+    (FlakyLog { write: Duration::from_millis(10), ..log }, run)
+}
+
+/// The output of a run, which shares its lines with the store.
+fn sharing_output(bus: &Bus) -> LogReader {
+    let output = bus.reader(Seq(0));
+    output.share_lines_with_store();
+    output
+}
+
+/// Writes all lines of the events so far.
+fn write_lines(output: &mut LogReader, run: &RunId) {
+    let mut events = Vec::new();
+    output.take(&mut events, usize::MAX);
+    for event in events {
+        output.append_line(&event, run, &mut Vec::new()).expect("a line");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search() {
-    let (mut log, run) = flaky(0, false);
-    log.write = Duration::from_millis(10);
+    let (log, run) = slow();
     let (bus, mut told) = (Bus::new(), Told::default());
     let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
     let play = async {
@@ -240,12 +262,10 @@ async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search
 #[tokio::test(start_paused = true)]
 async fn while_a_group_is_written_the_output_makes_the_lines_of_the_next_one() {
     for makes_lines in [true, false] {
-        let (mut log, run) = flaky(0, false);
-        log.write = Duration::from_millis(10);
+        let (log, run) = slow();
         let (bus, mut told) = (Bus::new(), Told::default());
         let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
-        let mut output = bus.reader(Seq(0));
-        output.share_lines_with_store();
+        let mut output = sharing_output(&bus);
         // A group is full with three of them.
         for nth in 0..9 {
             bus.publish(SpanId::RUN, warning(&format!("{nth} {}", "x".repeat(100_000))));
@@ -253,23 +273,19 @@ async fn while_a_group_is_written_the_output_makes_the_lines_of_the_next_one() {
         let sent = || log.groups.lock().expect("groups").len();
         let play = async {
             tokio::time::sleep(Duration::from_millis(5)).await;
-            assert_eq!(
-                (sent(), output.lacks_line(Seq(2)), output.lacks_line(Seq(3))),
-                (1, false, true)
-            );
-            let mut events = Vec::new();
-            output.take(&mut events, usize::MAX);
-            for event in events.iter().filter(|_| makes_lines) {
-                output.append_line(event, &run, &mut Vec::new()).expect("a line");
+            assert_eq!(sent(), 1);
+            assert_eq!([2, 3].map(|at| output.lacks_line(Seq(at))), [false, true]);
+            if makes_lines {
+                write_lines(&mut output, &run);
             }
             // The lines of the third group are there, so it is sent beside the second one. An output that
-            // is not written any more makes none: nothing waits for it longer than a write takes.
+            // is stuck makes none: the store waits for it no longer than a write takes.
             tokio::time::sleep(Duration::from_millis(10)).await;
             assert_eq!(sent(), if makes_lines { 3 } else { 2 });
             bus.close();
         };
-        let (recorded, ()) =
-            futures::join!(record(&log, &run, reader, Seq(0), &mark, &mut told), play);
+        let recording = record(&log, &run, reader, Seq(0), &mark, &mut told);
+        let (recorded, ()) = futures::join!(recording, play);
         assert_eq!(recorded, Ok(()));
         assert_eq!(told.events, (0..9).map(Seq).collect::<Vec<_>>());
         let groups: Vec<EventGroup> =
@@ -280,28 +296,54 @@ async fn while_a_group_is_written_the_output_makes_the_lines_of_the_next_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_few_events_are_stored_without_the_output_and_many_with_it() {
-    for (makes_lines, count, expected) in
-        [(false, 16, &[16][..]), (false, 40, &[16, 24]), (true, 40, &[40])]
-    {
-        let (mut log, run) = flaky(0, false);
-        log.write = Duration::from_millis(10);
+    let cases = [
+        (false, 16, &[16][..]),
+        (false, 40, &[16, 24]),
+        (false, 400, &[16, 384]),
+        (true, 40, &[40]),
+    ];
+    for (makes_lines, count, expected) in cases {
+        let (log, run) = slow();
         let (bus, mut told) = (Bus::new(), Told::default());
         let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
-        let mut output = bus.reader(Seq(0));
-        output.share_lines_with_store();
-        (0..count).for_each(|nth| {
+        let mut output = sharing_output(&bus);
+        for nth in 0..count {
             bus.publish(SpanId::RUN, answer(nth));
-        });
-        bus.close();
-        let mut events = Vec::new();
-        output.take(&mut events, usize::MAX);
-        for event in events.iter().filter(|_| makes_lines) {
-            output.append_line(event, &run, &mut Vec::new()).expect("a line");
         }
-        assert_eq!(record(&log, &run, reader, Seq(0), &mark, &mut told).await, Ok(()));
+        bus.close();
+        if makes_lines {
+            write_lines(&mut output, &run);
+        }
+        let watch = async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            // The first group is being written, and the next lines are still left to the output.
+            assert_eq!(output.lacks_line(Seq(16)), !makes_lines);
+        };
+        let recording = record(&log, &run, reader, Seq(0), &mark, &mut told);
+        let (recorded, ()) = futures::join!(recording, watch);
+        assert_eq!(recorded, Ok(()));
         assert_eq!(told.events, (0..u64::from(count)).map(Seq).collect::<Vec<_>>());
-        let sizes: Vec<u32> =
-            log.groups.lock().expect("groups").iter().map(|(events, _)| *events).collect();
+        let groups = log.groups.lock().expect("groups").clone();
+        let sizes: Vec<u32> = groups.iter().map(|(events, _)| *events).collect();
         assert_eq!(sizes, expected, "{makes_lines}");
+    }
+}
+
+#[test]
+fn a_group_in_the_memory_of_another_has_nothing_of_it() {
+    let run = id("r-1");
+    let group = |first: u64, text: &str, mut group: EventGroup| {
+        let kind = EventKind::AnswerComposed { text: text.into(), by: None };
+        let event = Event { seq: Seq(first), at: Elapsed(0), span: SpanId::RUN, kind };
+        group.push(&event, &run).expect("a line");
+        group
+    };
+    let expected = group(7, "new", EventGroup::starting_at(Seq(7)));
+    for is_shared in [false, true] {
+        let stored = group(3, &"old ".repeat(300_000), EventGroup::starting_at(Seq(3)));
+        let kept = is_shared.then(|| stored.clone());
+        let next = group(7, "new", EventGroup::reusing(stored, Seq(7)));
+        assert_eq!((&next, next.said()), (&expected, expected.said()));
+        assert!(kept.is_none_or(|kept| kept.lines().len() > 1_000_000));
     }
 }

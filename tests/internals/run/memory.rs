@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::support::table::paused_runtime;
 
-const LONG_SWARM: &str = include_str!("../../../scenarios/ping-pong.toml");
+const PING_PONG: &str = include_str!("../../../scenarios/ping-pong.toml");
 
 /// What a headless run holds, with a smaller lead of the run.
 const HEADLESS: LogLimits = LogLimits { window: 0, ahead: 1 << 20 };
@@ -207,7 +207,7 @@ proptest! {
 
 #[test]
 fn spans_that_stay_are_not_looked_at_again() {
-    let swarm = LONG_SWARM.replace("max_handoffs                  = 20", "max_handoffs = 2000");
+    let swarm = PING_PONG.replace("max_handoffs                  = 20", "max_handoffs = 2000");
     let swarm = swarm.replace("repetitive_handoff_window     = 8", "repetitive_handoff_window = 0");
     let origin = scenario::ScenarioOrigin::Shipped("scenarios/ping-pong.toml");
     let log = read(scenario::load(&swarm, origin, &[]).expect("a good scenario"), true);
