@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use hyper::body::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, Url};
 
 use super::error::NetError;
@@ -159,7 +159,9 @@ fn build(via: &ProxyMode, reach: Reach, tls: bool) -> Result<reqwest::Client, Ne
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("roundtable/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
+        // With a retry left, the client copies each request before it sends it, although it never
+        // uses the copy.
+        .retry(reqwest::retry::never().max_retries_per_request(0))
         .referer(false)
         .http1_only()
         .tcp_nodelay(true)
@@ -188,8 +190,8 @@ fn build(via: &ProxyMode, reach: Reach, tls: bool) -> Result<reqwest::Client, Ne
     builder.build().map_err(|error| client_error(&error))
 }
 
-/// Headers that the client adds to those of a target: what it accepts, its name, host and length.
-const ADDED_HEADERS: usize = 4;
+/// Headers that the client adds to those of a target: what it accepts, its name and the length.
+const ADDED_HEADERS: usize = 3;
 
 /// Idle connections kept for each host: as many calls as the largest run has in flight.
 const IDLE_PER_HOST: usize = 64;
@@ -211,13 +213,16 @@ pub struct RequestTarget {
 }
 
 impl RequestTarget {
-    /// A target without headers.
+    /// A target with the header `Host` alone: the client would write it again for each request.
     pub fn new(url: Url) -> Self {
-        let host = host_of(&url).into();
-        Self { url, host, headers: HeaderMap::new() }
+        let host = host_of(&url);
+        // A URL without a host is refused when it is sent.
+        let header = HeaderValue::from_str(&host).ok().filter(|value| !value.is_empty());
+        let headers = header.map(|value| (HOST, value)).into_iter().collect();
+        Self { url, host: host.into(), headers }
     }
 
-    /// Adds a header.
+    /// Sets a header.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self

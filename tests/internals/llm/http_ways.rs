@@ -10,9 +10,10 @@ use crate::event::kind::FailureClass;
 use crate::llm::Tuning;
 use crate::llm::endpoint::{self, EndpointRequest, SettingOrigin, WithOrigin};
 use crate::llm::openai::OpenAi;
-use crate::net::{Http, ProxyMode};
+use crate::net::{Http, ProxyMode, RequestTarget};
 use crate::support::wire;
 use crate::support::wire::*;
+use reqwest::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Starts this test again with these variables, and no other of a proxy's.
@@ -139,6 +140,37 @@ async fn a_proxy_that_is_named_is_used() {
     let line = "POST http://nowhere.localhost/v1/chat/completions HTTP/1.1\r\n";
     assert!(asking.head.starts_with(line), "{}", asking.head);
     assert!(asking.head.to_ascii_lowercase().contains("proxy-authorization: basic "));
+}
+
+/// Each request says its host once: with the port, unless it is that of the scheme, and without what a URL
+/// says of a user; also through a proxy.
+#[tokio::test]
+async fn the_host_that_a_request_names() {
+    let proxy = Server::start().await;
+    let via = format!("http://{}", proxy.host()).parse::<ProxyMode>().expect("a proxy");
+    let at_port = format!("http://{}/v1", proxy.host());
+    for (via, url, host) in [
+        (ProxyMode::Direct, &*at_port, &*proxy.host()),
+        (via.clone(), "http://a.localhost/v1", "a.localhost"),
+        (via.clone(), "http://a.localhost:80/v1", "a.localhost"),
+        (via.clone(), "http://a.localhost:8080/v1", "a.localhost:8080"),
+        (via.clone(), "http://me@a.localhost/v1", "a.localhost"),
+        (via, "http://[::1]:8080/v1", "[::1]:8080"),
+    ] {
+        let target = RequestTarget::new(Url::parse(url).expect("a URL"));
+        let http = Http::new(via);
+        let (sent, asking) = both(http.get(&target), async {
+            let mut connection = proxy.accept().await;
+            let asking = connection.request().await;
+            connection.send(json("200 OK", "{}")).await;
+            asking
+        })
+        .await;
+        sent.expect("an answer");
+        let head = asking.head.to_ascii_lowercase();
+        let hosts = head.lines().filter_map(|line| line.strip_prefix("host: "));
+        assert_eq!(hosts.collect::<Vec<_>>(), [host], "{url}: {head}");
+    }
 }
 
 #[tokio::test]
