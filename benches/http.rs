@@ -50,7 +50,7 @@ const SYSTEM: &str = "You judge payment safety: failures, chargebacks, incidents
     JSON object of the keys agent, stance, summary, confidence and actions.";
 const USER: &str = r#"{"goal":"Decide whether the campaign may start.","role":"risk_analyst","shared_context":{"demand_signals":{"projected_orders":15200,"conversion_lift_pct":12.4,"traffic_risk":"medium"},"risk_signals":{"failed_payment_rate":0.028,"chargeback_alerts":4,"critical_incidents":0}},"recent_rounds":[],"open_conflicts":[]}"#;
 
-/// What the server answers to chat completions, always.
+/// What the server answers to chat completions; the agent is the role that was asked.
 const COMPLETION: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini","choices":[{"index":0,"message":{"role":"assistant","content":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":212,"completion_tokens":41,"total_tokens":253},"system_fingerprint":"fp_1"}"#;
 
 /// The same reply as a message of the Messages API.
@@ -173,10 +173,13 @@ fn model(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
     Ok(Contender { name, word, wire, bound: Some(1.3), run: Box::new(run) })
 }
 
+/// The roles of [`TABLE`]; the first is the one of [`COMPLETION`] and [`MESSAGE`].
+const ROLES: [&str; 3] = ["risk_analyst", "demand_analyst", "operations_planner"];
+
 /// Calls of one run of [`TABLE`]: three contributions and the brief.
 const CALLS_A_RUN: usize = 4;
 
-/// One role that speaks three times, one after another, so that as many calls are out as runs.
+/// Three roles that speak one after another, so that as many calls are out as runs.
 const TABLE: &str = r#"
 title = "A table"
 pattern = "collaboration"
@@ -196,11 +199,15 @@ failed_payment_rate = 0.028
 chargeback_alerts = 4
 critical_incidents = 0
 [collaboration]
-sequence = ["risk_analyst", "risk_analyst", "risk_analyst"]
+sequence = ["demand_analyst", "risk_analyst", "operations_planner"]
 concurrency = "sequential"
 finalize_prompt = "Write the brief."
+[roles.demand_analyst]
+prompt = "You judge demand: orders, conversion, the traffic to expect."
 [roles.risk_analyst]
 prompt = "You judge payment safety: failures, chargebacks, incidents."
+[roles.operations_planner]
+prompt = "You judge whether the shop can ship what is ordered."
 [model]
 stream = false
 "#;
@@ -375,9 +382,12 @@ async fn serve() -> Outcome<()> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
     let mut counts = Vec::with_capacity(CONTENDERS.len());
     for (_, wire) in CONTENDERS {
-        let answer = answer_of(wire);
-        let answer = format!("{head}{}\r\n\r\n{answer}", answer.len()).into_bytes();
-        let answer: Arc<[u8]> = answer.into();
+        let answers: Answers = ROLES
+            .map(|role| {
+                let answer = answer_of(wire).replace(ROLES[0], role);
+                format!("{head}{}\r\n\r\n{answer}", answer.len())
+            })
+            .into();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         println!("{}", listener.local_addr()?);
         let count = Arc::new(AtomicUsize::new(0));
@@ -385,7 +395,7 @@ async fn serve() -> Outcome<()> {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(answer_all(stream, Arc::clone(&answer)));
+                tokio::spawn(answer_all(stream, Arc::clone(&answers)));
             }
         });
     }
@@ -396,18 +406,29 @@ async fn serve() -> Outcome<()> {
     Ok(())
 }
 
-async fn answer_all(mut stream: TcpStream, answer: Arc<[u8]>) -> Outcome<()> {
+/// The whole answer for each of [`ROLES`].
+type Answers = Arc<[String]>;
+
+async fn answer_all(mut stream: TcpStream, answers: Answers) -> Outcome<()> {
     stream.set_nodelay(true)?;
     let mut read = Vec::new();
     loop {
         while let Some(length) = request_length(&read) {
+            let role = asked_role(&read[..length]);
             read.drain(..length);
-            stream.write_all(&answer).await?;
+            stream.write_all(answers[role].as_bytes()).await?;
         }
         if stream.read_buf(&mut read).await? == 0 {
             return Ok(());
         }
     }
+}
+
+/// Which of [`ROLES`] a request asks: its prompt is JSON within JSON.
+fn asked_role(request: &[u8]) -> usize {
+    let text = std::str::from_utf8(request).unwrap_or_default();
+    let role = text.split_once(r#"\"role\":\""#).map_or("", |(_, role)| role);
+    ROLES.iter().position(|name| role.starts_with(name)).unwrap_or(0)
 }
 
 /// The length of the request at the start, once all of it is there.
