@@ -246,12 +246,19 @@ impl Bus {
         bus
     }
 
-    /// Sets new limits. Events that no longer fit are dropped when the next segment begins.
+    /// Sets new limits. Events that no longer fit are dropped; readers still get those that they have not
+    /// read.
     pub fn set_limits(&self, bounds: LogLimits) {
-        lock(&self.0.tail).bounds = bounds;
         let LogLimits { window, ahead } = bounds;
         let kept = window.saturating_add(window / STEPS);
         self.0.held.set_limit(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
+        // At once: a run over its limit publishes nothing, so there may be no next segment.
+        let gone = {
+            let mut tail = lock(&self.0.tail);
+            tail.bounds = bounds;
+            tail.trim()
+        };
+        drop(gone);
     }
 
     /// Appends an event and returns its sequence number. While a recording is executed again, an

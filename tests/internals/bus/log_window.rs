@@ -118,8 +118,23 @@ fn the_window_is_measured_in_bytes_however_heavy_a_fact_is() {
     let few = bus.len() - bus.first_seq().0;
     assert!((6..=10).contains(&few), "{few} of a MiB each");
     bus.set_limits(LogLimits { window: 2 * MIB, ahead: u64::MAX });
-    bus.publish(SpanId::RUN, heavy(1 << 20));
-    assert!(bus.weight() <= 4 * MIB, "a smaller window holds from the next facts on");
+    assert!(bus.weight() <= 4 * MIB, "a smaller window holds at once");
+}
+
+/// A resumed run begins with a log that is larger than its limits, and waits before it publishes anything.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_gets_smaller_limits_has_room_once_it_is_read() {
+    let bus = Bus::new();
+    publish(&bus, 50_000);
+    let mut reader = bus.reader(Seq(0));
+    bus.set_limits(LogLimits { window: 0, ahead: 1 << 20 });
+    assert!(!bus.is_within_limits());
+    let room = bus.wait_for_room();
+    tokio::pin!(room);
+    let hour = Duration::from_secs(3600);
+    assert!(tokio::time::timeout(hour, room.as_mut()).await.is_err(), "nobody reads");
+    assert_eq!(take(&mut reader, usize::MAX).len(), 50_000, "the reader misses nothing");
+    assert!(tokio::time::timeout(hour, room).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
