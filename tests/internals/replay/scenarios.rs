@@ -1,10 +1,11 @@
 //! Every shipped scenario, cut after every event.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{faults, resume, scenario, stored};
-use crate::bus::{Recording, RecordingError, ReplayError};
-use crate::engine::{Launch, ResumeError, Resumption};
+use crate::bus::{LogLimits, Recording, RecordingError, ReplayError};
+use crate::engine::{Engine, EngineSettings, Launch, ResumeError, Resumption};
 use crate::event::kind::{ChatMessage, Initiator, MessageRole, Purpose};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::shipped;
@@ -52,6 +53,24 @@ async fn every_shipped_scenario_goes_on_wherever_its_log_ends() {
 #[ignore = "takes minutes"]
 async fn every_shipped_scenario_goes_on_after_each_of_its_events() {
     continue_all(|cut, len| len < 1_000 || cut % (len / 200) == 1).await;
+}
+
+/// Headless, a log keeps no event that was read, and its run waits for a reader that is far behind. A run that
+/// is resumed begins with more than that.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_is_larger_than_the_limits_of_its_run_is_continued() {
+    let launch = || Launch::scripted(scenario("checkout-launch"), true);
+    let full = facts(&engine().start(launch())).await;
+    let cut = full.len() - 1;
+    let log = LogLimits { window: 0, ahead: 1 };
+    let engine = Engine::new(EngineSettings { log, ..EngineSettings::default() });
+    let recording = stored(&full[..cut]);
+    let resumption = Resumption { recording, by: Initiator::You, in_doubt: InDoubt::Retry };
+    let run = engine.resume(launch(), resumption).expect("a run that has not ended");
+    let (mut reader, mut continued) = (run.first_reader(), Vec::new());
+    let read = async { while reader.next_batch(&mut continued, 8).await > 0 {} };
+    tokio::time::timeout(Duration::from_secs(3600), read).await.expect("an end");
+    assert_eq!(faults(&full, cut, &continued), Vec::<String>::new());
 }
 
 /// A run does not go on from a log that it would not have written.
