@@ -252,7 +252,7 @@ impl Bus {
         let LogLimits { window, ahead } = bounds;
         let kept = window.saturating_add(window / STEPS);
         self.0.held.set_limit(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
-        // At once: a run over its limit publishes nothing, so there may be no next segment.
+        // At once: a run over its limits publishes nothing, so it begins no segment that would drop them.
         let gone = {
             let mut tail = lock(&self.0.tail);
             tail.bounds = bounds;
