@@ -50,7 +50,7 @@ const SYSTEM: &str = "You judge payment safety: failures, chargebacks, incidents
     JSON object of the keys agent, stance, summary, confidence and actions.";
 const USER: &str = r#"{"goal":"Decide whether the campaign may start.","role":"risk_analyst","shared_context":{"demand_signals":{"projected_orders":15200,"conversion_lift_pct":12.4,"traffic_risk":"medium"},"risk_signals":{"failed_payment_rate":0.028,"chargeback_alerts":4,"critical_incidents":0}},"recent_rounds":[],"open_conflicts":[]}"#;
 
-/// What the server answers to chat completions; the agent is the role that was asked.
+/// The answer to a chat completion. The server replaces the agent by the role of the request.
 const COMPLETION: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini","choices":[{"index":0,"message":{"role":"assistant","content":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":212,"completion_tokens":41,"total_tokens":253},"system_fingerprint":"fp_1"}"#;
 
 /// The same reply as a message of the Messages API.
@@ -179,7 +179,7 @@ const ROLES: [&str; 3] = ["risk_analyst", "demand_analyst", "operations_planner"
 /// Calls of one run of [`TABLE`]: three contributions and the brief.
 const CALLS_A_RUN: usize = 4;
 
-/// Three roles that speak one after another, so that as many calls are out as runs.
+/// Three roles that speak one after another, so each run has one call in flight.
 const TABLE: &str = r#"
 title = "A table"
 pattern = "collaboration"
@@ -424,7 +424,7 @@ async fn answer_all(mut stream: TcpStream, answers: Answers) -> Outcome<()> {
     }
 }
 
-/// Which of [`ROLES`] a request asks: its prompt is JSON within JSON.
+/// The index in [`ROLES`] of the role of a request. Its prompt is JSON in a JSON string.
 fn asked_role(request: &[u8]) -> usize {
     let text = std::str::from_utf8(request).unwrap_or_default();
     let role = text.split_once(r#"\"role\":\""#).map_or("", |(_, role)| role);

@@ -246,19 +246,13 @@ impl Bus {
         bus
     }
 
-    /// Sets new limits. Events that no longer fit are dropped; readers still get those that they have not
-    /// read.
+    /// Sets new limits. Events that no longer fit are dropped when the next segment begins, or when the run
+    /// waits for its readers.
     pub fn set_limits(&self, bounds: LogLimits) {
+        lock(&self.0.tail).bounds = bounds;
         let LogLimits { window, ahead } = bounds;
         let kept = window.saturating_add(window / STEPS);
         self.0.held.set_limit(kept.saturating_add(ahead), kept.saturating_add(ahead / 2));
-        // At once: a run over its limits publishes nothing, so it begins no segment that would drop them.
-        let gone = {
-            let mut tail = lock(&self.0.tail);
-            tail.bounds = bounds;
-            tail.trim()
-        };
-        drop(gone);
     }
 
     /// Appends an event and returns its sequence number. While a recording is executed again, an
@@ -369,9 +363,16 @@ impl Bus {
         self.0.held.has_room()
     }
 
+    /// Removes the oldest segments that do not fit into the window. They are freed where they are dropped,
+    /// without the lock.
+    fn trim(&self) -> Vec<Arc<Segment>> {
+        lock(&self.0.tail).trim()
+    }
+
     /// Waits until slow readers have caught up, if the log is over its limits. A run awaits this
     /// where it is able to wait.
     pub async fn wait_for_room(&self) {
-        self.0.held.room().await;
+        // A run that waits begins no next segment, which would drop what no longer fits.
+        self.0.held.room(|| drop(self.trim())).await;
     }
 }

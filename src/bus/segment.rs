@@ -111,8 +111,8 @@ impl HeldBytes {
         self.bytes.load(Ordering::Acquire) <= self.resume_at.load(Ordering::Acquire)
     }
 
-    /// Waits until there is room, if there is none.
-    pub async fn room(&self) {
+    /// Waits until there is room, if there is none. Before each wait it calls `trim`, which may make room.
+    pub async fn room(&self, trim: impl Fn()) {
         if self.has_room() {
             return;
         }
@@ -120,6 +120,7 @@ impl HeldBytes {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             freed.as_mut().enable();
+            trim();
             if self.may_resume() {
                 return;
             }

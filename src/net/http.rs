@@ -159,8 +159,8 @@ fn build(via: &ProxyMode, reach: Reach, tls: bool) -> Result<reqwest::Client, Ne
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("roundtable/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
-        // With a retry left, the client copies each request before it sends it, although it never
-        // uses the copy.
+        // With a limit above 0 the client copies each request before it sends it, although it never uses
+        // the copy.
         .retry(reqwest::retry::never().max_retries_per_request(0))
         .referer(false)
         .http1_only()
@@ -213,7 +213,7 @@ pub struct RequestTarget {
 }
 
 impl RequestTarget {
-    /// A target with the header `Host` alone: the client would write it again for each request.
+    /// A target with only the header `Host`. Otherwise the client would make this header for each request.
     pub fn new(url: Url) -> Self {
         let host = host_of(&url);
         // A URL without a host is refused when it is sent.

@@ -212,7 +212,7 @@ struct GroupSource<'a> {
     events: Vec<Arc<Event>>,
     /// Whether groups get the words of their events.
     has_words: bool,
-    /// The last event whose line was left to the output.
+    /// The event for whose line the recorder waited for the output, the last time that it did.
     lacking: Option<Seq>,
 }
 

@@ -58,7 +58,7 @@ impl ReplayState {
     /// Marks an event as matched that the run does not publish.
     pub fn skip(&mut self, place: usize, events: &[Arc<Event>]) {
         let Some(event) = events.get(place) else { return };
-        // A log may have a million events of one key, and skip them from the first on.
+        // Not a scan: a log can have a million events with this key.
         if let Some(places) = self.unmatched.get_mut(&key_of(event))
             && let Ok(at) = places.binary_search(&place)
         {

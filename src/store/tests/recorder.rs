@@ -45,7 +45,7 @@ impl RecordListener for Told {
     }
 }
 
-/// A log whose writes take time and can fail, some of them after the group was stored.
+/// A slow log whose writes can fail, some of them after the group was stored.
 struct FlakyLog {
     inner: MemoryLog,
     failures: AtomicU32,
@@ -216,7 +216,7 @@ fn answer(nth: u32) -> EventKind {
     EventKind::AnswerComposed { text: format!("answer {nth}").into(), by: None }
 }
 
-/// A log whose writes take 10 ms, and a run in it.
+/// A log that needs 10 ms for each write, and its run.
 fn slow() -> (FlakyLog, RunId) {
     let (log, run) = flaky(0, false);
     (FlakyLog { write: Duration::from_millis(10), ..log }, run)

@@ -142,25 +142,25 @@ async fn a_proxy_that_is_named_is_used() {
     assert!(asking.head.to_ascii_lowercase().contains("proxy-authorization: basic "));
 }
 
-/// Each request says its host once: with the port, unless it is that of the scheme, and without what a URL
-/// says of a user; also through a proxy.
+/// Each request has one `Host` header, also through a proxy: with the port, unless it is the default of the
+/// scheme, and without the user name of the URL.
 #[tokio::test]
-async fn the_host_that_a_request_names() {
-    let proxy = Server::start().await;
-    let via = format!("http://{}", proxy.host()).parse::<ProxyMode>().expect("a proxy");
-    let at_port = format!("http://{}/v1", proxy.host());
+async fn each_request_has_one_host_header() {
+    let server = Server::start().await;
+    let proxy = format!("http://{}", server.host()).parse::<ProxyMode>().expect("a proxy");
+    let at_port = format!("http://{}/v1", server.host());
     for (via, url, host) in [
-        (ProxyMode::Direct, &*at_port, &*proxy.host()),
-        (via.clone(), "http://a.localhost/v1", "a.localhost"),
-        (via.clone(), "http://a.localhost:80/v1", "a.localhost"),
-        (via.clone(), "http://a.localhost:8080/v1", "a.localhost:8080"),
-        (via.clone(), "http://me@a.localhost/v1", "a.localhost"),
-        (via, "http://[::1]:8080/v1", "[::1]:8080"),
+        (ProxyMode::Direct, &*at_port, &*server.host()),
+        (proxy.clone(), "http://a.localhost/v1", "a.localhost"),
+        (proxy.clone(), "http://a.localhost:80/v1", "a.localhost"),
+        (proxy.clone(), "http://a.localhost:8080/v1", "a.localhost:8080"),
+        (proxy.clone(), "http://me@a.localhost/v1", "a.localhost"),
+        (proxy, "http://[::1]:8080/v1", "[::1]:8080"),
     ] {
         let target = RequestTarget::new(Url::parse(url).expect("a URL"));
         let http = Http::new(via);
         let (sent, asking) = both(http.get(&target), async {
-            let mut connection = proxy.accept().await;
+            let mut connection = server.accept().await;
             let asking = connection.request().await;
             connection.send(json("200 OK", "{}")).await;
             asking

@@ -55,8 +55,8 @@ async fn every_shipped_scenario_goes_on_after_each_of_its_events() {
     continue_all(|cut, len| len < 1_000 || cut % (len / 200) == 1).await;
 }
 
-/// Headless, a log keeps no event that was read, and its run waits for a reader that is far behind. A run that
-/// is resumed begins with more than that.
+/// A headless run drops the events that were read, and waits for a reader that is too far behind. A resumed
+/// run can begin with more events than that.
 #[tokio::test(start_paused = true)]
 async fn a_log_that_is_larger_than_the_limits_of_its_run_is_continued() {
     let launch = || Launch::scripted(scenario("checkout-launch"), true);
