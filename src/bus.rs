@@ -169,6 +169,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Removes the oldest segments that do not fit into the window. The caller frees them, after the lock is
+/// released.
+fn trimmed(tail: &Mutex<Tail>) -> Vec<Arc<Segment>> {
+    lock(tail).trim()
+}
+
 impl Default for Bus {
     fn default() -> Self {
         Self::new()
@@ -363,16 +369,10 @@ impl Bus {
         self.0.held.has_room()
     }
 
-    /// Removes the oldest segments that do not fit into the window. They are freed where they are dropped,
-    /// without the lock.
-    fn trim(&self) -> Vec<Arc<Segment>> {
-        lock(&self.0.tail).trim()
-    }
-
     /// Waits until slow readers have caught up, if the log is over its limits. A run awaits this
     /// where it is able to wait.
     pub async fn wait_for_room(&self) {
         // A run that waits begins no next segment, which would drop what no longer fits.
-        self.0.held.room(|| drop(self.trim())).await;
+        self.0.held.room(|| drop(trimmed(&self.0.tail))).await;
     }
 }
