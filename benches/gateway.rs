@@ -34,7 +34,7 @@ async fn work(number: u32) -> Result<u32, Box<AttemptFailed>> {
 /// All policies around an attempt that is answered at once; facts aside.
 async fn guarded(guard: &Guard, number: u32) -> u32 {
     let (policy, limit) = guard.policy();
-    let pass = guard.enter(LIMIT, Default::default(), |_| None).await.expect("let through");
+    let pass = guard.enter(|| LIMIT, Default::default(), |_| None).await.expect("let through");
     let faults = guard.faults();
     let answered = run_within(limit, work(number)).await.expect("in time").expect("answered");
     pass.settle(AttemptVerdict::Success);

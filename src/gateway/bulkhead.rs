@@ -97,6 +97,14 @@ impl Bulkhead {
         })))
     }
 
+    /// Takes a permit if one is free and the queue is empty; otherwise nothing is counted.
+    pub fn enter_at_once(&self) -> Option<Permit> {
+        let mut hold = self.lock();
+        let free = hold.admit();
+        hold.counts.asked += u64::from(free);
+        free.then(|| Permit { bulkhead: self.clone() })
+    }
+
     /// Takes a permit if one is free and the queue is empty.
     pub fn try_enter(&self) -> Result<Permit, Full> {
         let mut hold = self.lock();

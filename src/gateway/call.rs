@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::breaker::AttemptVerdict;
 use super::call_scope::{Attempt, CallScope, Callee};
 use super::call_turn::CallTurn;
 use super::failed_attempt::{FailedAttempt, publish_if_stale};
-use super::guard::{Guard, GuardRefusal};
+use super::guard::Guard;
 use super::recorded_attempt::recorded_result;
 use super::retry;
 use super::time_limit::{run_within, run_within_clock, timeout_error};
@@ -96,11 +96,16 @@ impl GatewayCall {
         let bus = scope.bus();
         // The calls that an agent makes are executed again; the agent itself has no recorded reply.
         let leaf = self.started.purpose.asks() != Asks::Agent;
-        let started = EventKind::CallStarted(self.started);
-        CallTurn::start(bus, &started).await;
-        let span = bus.open(started);
+        let span = {
+            let started = EventKind::CallStarted(self.started);
+            CallTurn::start(bus, &started).await;
+            bus.open(started)
+        };
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
-        let _slot = acquire_slot(scope, span).await;
+        let _slot = match scope.call_slots() {
+            None => None,
+            Some(pool) => acquire_slot(pool, scope, span).await,
+        };
         let key = self.safe_key.as_deref();
         let mut before: Option<Box<AttemptFailed>> = None;
         let mut adapted = 0;
@@ -177,15 +182,19 @@ impl GatewayCall {
     }
 }
 
-/// A slot of the run's pool, if it has one; taken before the first attempt.
-async fn acquire_slot(scope: &dyn CallScope, call: SpanId) -> Option<SemaphorePermit<'_>> {
-    let pool = scope.call_slots()?;
+/// A slot of the run's pool; taken before the first attempt.
+async fn acquire_slot<'a>(
+    pool: &'a Semaphore,
+    scope: &'a dyn CallScope,
+    call: SpanId,
+) -> Option<SemaphorePermit<'a>> {
     if let Ok(permit) = pool.try_acquire() {
         return Some(permit);
     }
     let since = scope.bus().clock().now();
     scope.bus().publish(call, EventKind::CallQueued);
-    let permit = pool.acquire().await.ok()?;
+    // Boxed: otherwise the future of every call would be larger.
+    let permit = Box::pin(pool.acquire()).await.ok()?;
     CallTurn::of(scope.bus(), call).wait().await;
     let waited_ms = millis(scope.bus().clock().since(since));
     scope.bus().publish(call, EventKind::CallAdmitted { waited_ms });
@@ -222,17 +231,14 @@ async fn make_attempt<'g>(
         in_line = scope.enter_queue();
         scope.timeout_clock(max_wait)
     };
-    let entered = guard.enter(scope.remaining(), turn, queued).await;
-    drop(in_line);
-    let pass = match entered {
+    let pass = match guard.enter(|| scope.remaining(), turn, queued).await {
         Ok(pass) => pass,
-        Err(GuardRefusal::CircuitOpen { retry_in }) => {
-            return refuse(StopReason::CircuitOpen(guard.name().clone()), retry_in, true);
-        }
-        Err(GuardRefusal::BulkheadFull) => {
-            return refuse(StopReason::BulkheadFull(guard.name().clone()), None, true);
+        Err(refusal) => {
+            drop(in_line);
+            return refuse(refusal.stop_reason(guard.name()), refusal.retry_in(), true);
         }
     };
+    drop(in_line);
     let (_, limit) = guard.policy();
     let span = bus.open(EventKind::AttemptStarted {
         parent: call,
@@ -243,20 +249,21 @@ async fn make_attempt<'g>(
     });
     scope.in_flight(true);
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
-    let recorded = if leaf { recorded_result(scope, guard, span).await } else { None };
-    let ended = match recorded {
-        Some(recorded) => recorded,
-        None => {
-            if scope.has_effects() {
-                bus.wait_until_stored().await;
-            }
-            let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
-            let ended = match scope.timeout_clock(limit) {
-                Some(time_up) => run_within_clock(time_up, attempt).await,
-                None => run_within(limit, attempt).await,
-            };
-            ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())))
+    let ended = if leaf
+        && let Some(replay) = bus.replay()
+        && let Some(recorded) = Box::pin(recorded_result(replay, scope, guard, span)).await
+    {
+        recorded
+    } else {
+        if scope.has_effects() {
+            bus.wait_until_stored().await;
         }
+        let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
+        let ended = match scope.timeout_clock(limit) {
+            Some(time_up) => run_within_clock(time_up, attempt).await,
+            None => run_within(limit, attempt).await,
+        };
+        ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())))
     };
     match ended {
         Ok(reply) => {

@@ -1,5 +1,5 @@
 //! The turn of a call in a run that is executed again (`bus/replay/turn.rs`), and what is recorded of
-//! the call.
+//! the call. What waits for a turn is boxed: otherwise the future of every call would be larger.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl<'a> CallTurn<'a> {
     /// Waits until a call may start with this event.
     pub async fn start(bus: &Bus, event: &EventKind) {
         if let Some(replay) = bus.replay() {
-            replay.turn(CallStep::Start(event)).await;
+            Box::pin(replay.turn(CallStep::Start(event))).await;
         }
     }
 
@@ -31,7 +31,7 @@ impl<'a> CallTurn<'a> {
     /// Waits until the call may continue.
     pub async fn wait(self) {
         if let Some((replay, call)) = self.0 {
-            replay.turn(CallStep::Continue(call)).await;
+            Box::pin(replay.turn(CallStep::Continue(call))).await;
         }
     }
 

@@ -15,6 +15,7 @@ use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
 use super::call_turn::CallTurn;
 use super::change;
 use super::guard_state::{GuardState, initial_stage, limits_of};
+use super::refusal::GuardRefusal;
 use crate::base::name::ToolName;
 use crate::bus::Bus;
 use crate::clock::Clock;
@@ -49,18 +50,6 @@ pub struct GuardSnapshot {
     pub retries: Option<(u64, u64)>,
     /// Faults injected at the moment.
     pub faults: Arc<[InjectedFault]>,
-}
-
-/// Why an attempt was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuardRefusal {
-    /// The breaker is open.
-    CircuitOpen {
-        /// Time until a new attempt makes sense, if time decides that.
-        retry_in: Option<Duration>,
-    },
-    /// The bulkhead is full.
-    BulkheadFull,
 }
 
 /// Permission for one attempt: the breaker's ticket and the bulkhead's permit. Dropping it returns
@@ -220,11 +209,26 @@ impl Guard {
     /// [`GuardRefusal`] if the breaker or the bulkhead refuses.
     pub async fn enter<'t>(
         &self,
-        remaining: Duration,
+        remaining: impl FnOnce() -> Duration,
         turn: CallTurn<'t>,
         queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
     ) -> Result<CallPermit<'_>, GuardRefusal> {
         let leave = self.ask_breaker(turn)?;
+        if let Some(permit) = self.bulkhead.enter_at_once() {
+            return Ok(self.permit(leave, permit, Duration::ZERO));
+        }
+        // Boxed because it is rare: otherwise the future of every attempt would be as large.
+        Box::pin(self.enter_queue(leave, remaining(), turn, queued)).await
+    }
+
+    /// Queues for a permit of the bulkhead.
+    async fn enter_queue<'a, 't>(
+        &'a self,
+        leave: BreakerPermit<'a>,
+        remaining: Duration,
+        turn: CallTurn<'t>,
+        queued: impl FnOnce(Duration) -> Option<BoxFuture<'t, ()>>,
+    ) -> Result<CallPermit<'a>, GuardRefusal> {
         let max_wait = self.lock().policy.bulkhead.map_or(Some(Duration::ZERO), |it| it.max_wait);
         let max_wait = max_wait.unwrap_or(remaining).min(remaining);
         let mut since = None;

@@ -21,6 +21,7 @@ pub mod guard_state;
 pub mod interface;
 pub(crate) mod last_good;
 pub(crate) mod recorded_attempt;
+pub mod refusal;
 pub mod registry;
 pub mod retry;
 pub(crate) mod time_limit;

@@ -3,19 +3,19 @@
 
 use super::call_scope::CallScope;
 use super::guard::Guard;
-use crate::bus::{RecordedAttemptStep, late_answer};
+use crate::bus::{RecordedAttemptStep, Replay, late_answer};
 use crate::event::kind::{AttemptFailed, Reply};
 use crate::event::{EventKind, SpanId};
 use crate::scenario::spec::in_doubt::InDoubt;
 
-/// What an attempt of a model or tool returned, if the run is executed again and its recording has
-/// it. `None`: the attempt is made now.
+/// What an attempt of a model or tool returned, if the recording has it. `None`: the attempt is made
+/// now.
 pub(super) async fn recorded_result(
+    replay: &Replay,
     scope: &dyn CallScope,
     guard: &Guard,
     span: SpanId,
 ) -> Option<Result<Reply, Box<AttemptFailed>>> {
-    let replay = scope.bus().replay()?;
     loop {
         match replay.recorded_step(span).await {
             RecordedAttemptStep::Unknown { in_doubt: false } => return None,

@@ -14,7 +14,10 @@ pub mod resilience;
 pub mod router;
 pub mod team;
 
+use std::future::ready;
 use std::sync::Arc;
+
+use futures::future::BoxFuture;
 
 use self::orchestrator::concurrency::ConcurrencyLimit;
 use self::router::spec::RouterSpec;
@@ -27,32 +30,32 @@ use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 
-/// Plays a run to its end. `live` was made for the same pattern.
+/// Plays a run to its end, which is an error if it is the stop reason of a run without an answer. `live`
+/// was made for the same pattern.
 ///
-/// # Errors
-/// The stop reason, if it ends without an answer.
-pub(crate) async fn play(
-    cx: &RunContext,
-    scenario: &Scenario,
-    live: &PatternLive,
-) -> Result<(), StopReason> {
+/// Each pattern has a future of its own, so that a run takes no more memory than its own pattern needs.
+pub(crate) fn play<'a>(
+    cx: &'a RunContext,
+    scenario: &'a Scenario,
+    live: &'a PatternLive,
+) -> BoxFuture<'a, Result<(), StopReason>> {
     match (&scenario.pattern, live) {
         (PatternSpec::Collaboration(spec), _) => {
-            collaboration::play::play(cx, scenario, spec).await
+            Box::pin(collaboration::play::play(cx, scenario, spec))
         }
         (PatternSpec::Orchestrator(spec), PatternLive::Concurrency(limit)) => {
-            orchestrator::play::play(cx, scenario, spec, limit).await
+            Box::pin(orchestrator::play::play(cx, scenario, spec, limit))
         }
         (PatternSpec::Team(spec), PatternLive::Rosters(rosters)) => {
-            team::play::play(cx, scenario, spec, rosters).await
+            Box::pin(team::play::play(cx, scenario, spec, rosters))
         }
-        (PatternSpec::Resilience(spec), _) => resilience::play::play(cx, spec).await,
-        (PatternSpec::Research(spec), _) => research::play::play(cx, scenario, spec).await,
+        (PatternSpec::Resilience(spec), _) => Box::pin(resilience::play::play(cx, spec)),
+        (PatternSpec::Research(spec), _) => Box::pin(research::play::play(cx, scenario, spec)),
         (PatternSpec::Router(spec), PatternLive::Rosters(rosters)) => {
-            router::play::play(cx, scenario, spec, rosters).await
+            Box::pin(router::play::play(cx, scenario, spec, rosters))
         }
         (PatternSpec::Orchestrator(_) | PatternSpec::Team(_) | PatternSpec::Router(_), _) => {
-            Err(StopReason::InternalError)
+            Box::pin(ready(Err(StopReason::InternalError)))
         }
     }
 }

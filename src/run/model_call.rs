@@ -243,7 +243,11 @@ impl RunContext {
             safe_key: None,
         };
         let asked = ModelCallee { scope: &scope, ask };
-        let reserved = self.reserve(ask).await;
+        // Boxed because it is rare: otherwise the future of every call would be larger.
+        let reserved = match self.spending.is_limited() {
+            true => Some(Box::pin(self.reserve(ask)).await),
+            false => None,
+        };
         let answered = call.make(&scope, &self.llm.guard, &asked).await;
         if let Some(reserved) = reserved {
             let mut used = scope.failed_usage();
@@ -254,17 +258,14 @@ impl RunContext {
         Ok((answered.span, answered.reply))
     }
 
-    /// Reserves what a call is estimated to use, if the run has a limit. If it does not fit, the
+    /// Reserves what a call is estimated to use. If it does not fit into the limit of the run, the
     /// run is stopped and this never returns.
-    async fn reserve(&self, ask: &ModelRequest) -> Option<Reserved<'_>> {
-        if !self.spending.is_limited() {
-            return None;
-        }
+    async fn reserve(&self, ask: &ModelRequest) -> Reserved<'_> {
         let most = self.models.model_for(&ask.purpose).max_tokens();
         let estimate = spending::estimate(&ask.messages, &ask.tools, most);
         let price = self.models.price_for(&ask.purpose);
         match self.spending.reserve(estimate, price).await {
-            Ok(reserved) => Some(reserved),
+            Ok(reserved) => reserved,
             Err((reason, reached)) => {
                 self.publish(ask.parent, EventKind::BudgetReached(reached));
                 self.control.stop(reason);

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 async fn guarded(guard: &Guard) {
     let (_, limit) = guard.policy();
-    let pass = guard.enter(LIMIT, Default::default(), |_| None).await.expect("let through");
+    let pass = guard.enter(|| LIMIT, Default::default(), |_| None).await.expect("let through");
     assert!(guard.faults().is_empty());
     let attempt = async { Ok::<(), Box<AttemptFailed>>(()) };
     run_within(limit, attempt).await.expect("in time").expect("answered");
