@@ -2,27 +2,54 @@
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::base::name::{TaskId, ToolName};
 use crate::event::StopReason;
 use crate::event::kind::FallbackKind;
 
-/// Fields of an outcome in order, each as its JSON text.
+/// Bytes that the values of most outcomes take.
+const ROOM: usize = 2_048;
+/// Fields of most outcomes.
+const FIELDS: usize = 8;
+
+/// Fields of an outcome in order, each as JSON.
 #[derive(Clone, Debug, Default)]
-pub struct OutcomeFields(Vec<(&'static str, Box<RawValue>)>);
+pub struct OutcomeFields {
+    /// The values, one after another.
+    json: Vec<u8>,
+    /// Each field, and the end of its value in `json`.
+    ends: Vec<(&'static str, usize)>,
+}
 
 impl OutcomeFields {
     /// Adds a field. It is `null` if it cannot be written as JSON, which does not happen for our
     /// values.
     pub(crate) fn add(&mut self, name: &'static str, value: &impl Serialize) {
-        self.0.push((name, to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())));
+        if self.ends.is_empty() {
+            self.json.reserve(ROOM);
+            self.ends.reserve(FIELDS);
+        }
+        let begins = self.json.len();
+        if serde_json::to_writer(&mut self.json, value).is_err() {
+            self.json.truncate(begins);
+            self.json.extend_from_slice(b"null");
+        }
+        self.ends.push((name, self.json.len()));
     }
 
     /// Value of a field, parsed from its JSON.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let (_, raw) = self.0.iter().find(|(field, _)| *field == name)?;
-        serde_json::from_str(raw.get()).ok()
+        let (_, json) = self.iter().find(|(field, _)| *field == name)?;
+        serde_json::from_slice(json).ok()
+    }
+
+    /// Each field and its JSON.
+    fn iter(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        self.ends.iter().scan(0, |begins, (name, end)| {
+            let json = self.json.get(std::mem::replace(begins, *end)..*end);
+            Some((*name, json.unwrap_or_default()))
+        })
     }
 }
 
@@ -43,7 +70,8 @@ impl schemars::JsonSchema for OutcomeFields {
 
 impl Serialize for OutcomeFields {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, raw)| (name, raw)))
+        let raw = |json| serde_json::from_slice::<&RawValue>(json).unwrap_or(RawValue::NULL);
+        to.collect_map(self.iter().map(|(name, json)| (name, raw(json))))
     }
 }
 
