@@ -2,24 +2,17 @@
 //! it, and is dropped with its span.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::live_slots::LiveText;
 use super::{Bus, lock};
 use crate::event::{Elapsed, SpanId};
 
 impl Bus {
-    /// Opens the live slot of a span. Dropping the returned handle closes it.
+    /// The live slot of a span, which is there from its first piece of text on, until the returned handle
+    /// is dropped.
     pub fn live(&self, span: SpanId) -> LiveSlot {
-        let mut live = lock(&self.0.live);
-        // A reader may still hold the spare text; then it gets a new one.
-        let mut text = live.spare.take().unwrap_or_default();
-        if Arc::get_mut(&mut text).is_none() {
-            text = Arc::default();
-        }
-        live.insert(span, Arc::clone(&text));
-        drop(live);
-        LiveSlot { bus: self.clone(), span, text }
+        LiveSlot { bus: self.clone(), span, text: OnceLock::new() }
     }
 
     /// Calls `look` with the text received so far in a span; `None` if the span has no live slot.
@@ -64,15 +57,20 @@ impl Bus {
 pub struct LiveSlot {
     bus: Bus,
     span: SpanId,
-    text: Arc<Mutex<LiveText>>,
+    text: OnceLock<Arc<Mutex<LiveText>>>,
 }
 
 impl LiveSlot {
     /// Appends a piece of text.
     pub fn push(&self, piece: &str) {
         let now = self.bus.now();
+        let text = self.text.get_or_init(|| {
+            let text = Arc::default();
+            lock(&self.bus.0.live).insert(self.span, Arc::clone(&text));
+            text
+        });
         {
-            let mut live = lock(&self.text);
+            let mut live = lock(text);
             live.text.push_str(piece);
             live.pieces += 1;
             live.first_at.get_or_insert(now);
@@ -83,21 +81,20 @@ impl LiveSlot {
 
     /// The text received so far.
     pub fn text(&self) -> String {
-        lock(&self.text).text.clone()
+        self.text.get().map_or_else(String::new, |text| lock(text).text.clone())
     }
 
     /// When the first piece arrived.
     pub fn first_at(&self) -> Option<Elapsed> {
-        lock(&self.text).first_at
+        lock(self.text.get()?).first_at
     }
 }
 
 impl Drop for LiveSlot {
     fn drop(&mut self) {
-        let mut live = lock(&self.bus.0.live);
-        // A text that nothing was written to is reused for the next span.
-        live.spare = live.remove(self.span).filter(|text| lock(text).pieces == 0);
-        drop(live);
-        self.bus.touch_live();
+        if self.text.get().is_some() {
+            lock(&self.bus.0.live).remove(self.span);
+            self.bus.touch_live();
+        }
     }
 }

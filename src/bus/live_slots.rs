@@ -9,8 +9,6 @@ use crate::event::{Elapsed, SpanId};
 pub(super) struct LiveSlots {
     /// Sorted by span. There are few at a time, and a new one usually goes last.
     pub(super) slots: Vec<(SpanId, Arc<Mutex<LiveText>>)>,
-    /// An empty text that can be reused.
-    pub(super) spare: Option<Arc<Mutex<LiveText>>>,
 }
 
 impl LiveSlots {
@@ -32,7 +30,6 @@ impl LiveSlots {
 
     /// Frees what is only of use for more slots: finished logs are kept for long.
     pub(super) fn release(&mut self) {
-        self.spare = None;
         self.slots.shrink_to_fit();
     }
 

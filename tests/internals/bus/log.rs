@@ -152,6 +152,19 @@ async fn a_log_that_starts_again_after_its_end_stays_closed() {
     assert!(!world.progress.is_live());
 }
 
+#[test]
+fn a_live_slot_is_there_from_its_first_piece_on() {
+    let bus = Bus::new();
+    let (silent, slot) = (bus.live(SpanId(2)), bus.live(SpanId(3)));
+    assert!(bus.live_spans().is_empty());
+    slot.push("one");
+    assert_eq!((bus.live_spans(), slot.text()), (vec![SpanId(3)], "one".to_owned()));
+    let seen = bus.live_version();
+    assert_eq!((silent.text(), silent.first_at()), (String::new(), None));
+    drop(silent);
+    assert_eq!((bus.live_version(), bus.live_spans()), (seen, vec![SpanId(3)]));
+}
+
 #[tokio::test(start_paused = true)]
 async fn live_text_stands_beside_the_log_and_goes_with_its_slot() {
     let bus = Bus::new();
