@@ -1,9 +1,12 @@
 //! Plays a run to its end, or continues a recorded one.
 
+use std::pin::pin;
+
 use tokio::sync::watch;
 
 use super::handle::{ReplayEnd, RunHandle};
 use crate::base::contained::Contained;
+use crate::base::when_woken::WhenWoken;
 use crate::bus::Recording;
 use crate::event::id::millis;
 use crate::event::kind::{Initiator, ModelPriceHead, RunClosed};
@@ -75,11 +78,12 @@ pub(super) async fn play(
     live: &PatternLive,
 ) -> StopReason {
     let ended = {
-        let played = pattern::play(context, scenario, live);
-        let played = Contained::new(Box::pin(played));
+        let played = Contained::new(pattern::play(context, scenario, live));
+        let over = pin!(context.control().wait_until_over());
         tokio::select! {
             biased;
-            over = context.control().wait_until_over() => Err(over),
+            // Each step of the pattern polls this too.
+            over = WhenWoken::new(over) => Err(over),
             ended = played => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");
                 let text = format!("a bug in roundtable ended the run: {panic}");
