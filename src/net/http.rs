@@ -288,9 +288,9 @@ impl HttpResponse {
 
     /// Whether the body has this media type, by the header.
     pub fn has_media_type(&self, media_type: &str) -> bool {
-        let value = self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let bare = value.and_then(|value| value.split(';').next());
-        bare.is_some_and(|bare| bare.trim().eq_ignore_ascii_case(media_type))
+        let Some(value) = self.response.headers().get(CONTENT_TYPE) else { return false };
+        let bare = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        bare.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes())
     }
 
     /// Length of the body according to the header.

@@ -47,6 +47,6 @@ impl Tuning {
 
     /// Whether [`Tuning::extra`] has this key.
     pub fn has_extra(&self, key: &str) -> bool {
-        !RESERVED.contains(&key) && self.extra.contains_key(key)
+        !self.extra.is_empty() && !RESERVED.contains(&key) && self.extra.contains_key(key)
     }
 }
