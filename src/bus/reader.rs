@@ -1,7 +1,7 @@
 //! A reader's cursor over a log.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use super::segment::Segment;
@@ -90,18 +90,19 @@ impl LogReader {
                 self.seek(&lock(&bus.0.tail));
             }
             let Some(segment) = &self.segment else { break };
-            // Read before the slot: once a next segment exists, this one gets no more events.
+            // Read before the slots: once a next segment exists, this one gets no more events.
             let after = segment.next.get();
-            let slot = usize::try_from(self.next.saturating_sub(segment.first));
-            let fact = slot.ok().and_then(|slot| segment.events.get(slot)?.get());
-            match (fact, after) {
-                (Some(fact), _) => {
-                    out.push(Arc::clone(fact));
-                    came += 1;
-                    self.next += 1;
-                }
-                (None, Some(after)) => self.segment = Some(Arc::clone(after)),
-                (None, None) => break,
+            let slot = usize::try_from(self.next.saturating_sub(segment.first)).ok();
+            let slots = slot.and_then(|slot| segment.events.get(slot..)).unwrap_or_default();
+            let before = out.len();
+            out.reserve(slots.len().min(max - came));
+            out.extend(slots.iter().map_while(OnceLock::get).take(max - came).cloned());
+            let read = out.len() - before;
+            came += read;
+            self.next += read as u64;
+            if read == 0 {
+                let Some(after) = after else { break };
+                self.segment = Some(Arc::clone(after));
             }
         }
         came
