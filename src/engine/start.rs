@@ -51,10 +51,10 @@ impl Engine {
         let (models, llm, default_timeout): (Models, _, _) = match model {
             ModelChoice::Scripted { instant } => {
                 let scripted = Scripted::new(Arc::clone(&scenario), instant);
-                (Arc::new(scripted).into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
+                (Arc::new(scripted).into(), Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT)
             }
             ModelChoice::Recorded(recorded, _) => {
-                (recorded.into(), scenario.llm.clone(), endpoint::DEFAULT_TIMEOUT)
+                (recorded.into(), Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT)
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };

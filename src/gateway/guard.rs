@@ -112,10 +112,11 @@ impl Guard {
     /// sets none.
     pub fn new(
         name: ToolName,
-        policy: CallPolicy,
+        policy: impl Into<Arc<CallPolicy>>,
         timeout: Duration,
         faults: &[InjectedFault],
     ) -> Self {
+        let policy = policy.into();
         let permits = policy.bulkhead.map_or(u32::MAX, |bulkhead| bulkhead.max_in_flight);
         let state = Mutex::new(GuardState::new(policy, timeout, faults));
         Self { name, clock: Clock::real(), bulkhead: Bulkhead::new(permits), state }
@@ -234,9 +235,8 @@ impl Guard {
         let mut since = None;
         let stands = || {
             since = Some(self.clock.now());
-            let time_up = queued(max_wait);
-            let time_up = time_up.unwrap_or_else(|| Box::pin(self.clock.sleep(max_wait)));
-            Some(turn.give_up(time_up))
+            let clock = || Box::pin(self.clock.sleep(max_wait)) as BoxFuture<'_, ()>;
+            Some(turn.give_up(queued(max_wait).unwrap_or_else(clock)))
         };
         let permit = match self.bulkhead.enter_with(Some(max_wait), stands).await {
             Ok(permit) => permit,

@@ -43,7 +43,11 @@ pub(super) struct PublishedState {
 
 impl GuardState {
     /// The state at the start. `timeout` applies to an attempt if the policy sets none.
-    pub(super) fn new(policy: CallPolicy, timeout: Duration, faults: &[InjectedFault]) -> Self {
+    pub(super) fn new(
+        policy: Arc<CallPolicy>,
+        timeout: Duration,
+        faults: &[InjectedFault],
+    ) -> Self {
         let mut breaker = Breaker::new(policy.breaker.unwrap_or_default());
         if policy.breaker.is_none() {
             breaker.disable();
@@ -52,7 +56,7 @@ impl GuardState {
         let published = PublishedState { stage, until, why: BreakerCause::CooldownOver, by: None };
         Self {
             timeout: policy.timeout.unwrap_or(timeout),
-            policy: Arc::new(policy),
+            policy,
             breaker,
             budget: RetryBudget::default(),
             last_good: LastGood::default(),

@@ -39,7 +39,7 @@ pub struct ToolSetup {
     /// Required fields of its result.
     pub contract: ResultContract,
     /// Policy of its guard.
-    pub policy: CallPolicy,
+    pub policy: Arc<CallPolicy>,
     /// Timeout of an attempt if the policy sets none.
     pub timeout: Duration,
     /// Faults injected from the start.

@@ -92,9 +92,8 @@ impl RunContext {
         let control = RunControl::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
-        let llm = llm.unwrap_or_else(|| {
-            model_tool(CallPolicy::default(), Duration::MAX, Vec::new(), bus.clock())
-        });
+        let llm = llm
+            .unwrap_or_else(|| model_tool(Arc::default(), Duration::MAX, Vec::new(), bus.clock()));
         Self {
             id,
             tools: Arc::new(ToolRegistry::new(tools)),
@@ -235,7 +234,7 @@ pub const LLM: &str = "llm";
 
 /// The model behind its guard, by the clock of the run.
 pub fn model_tool(
-    policy: CallPolicy,
+    policy: Arc<CallPolicy>,
     timeout: Duration,
     faults: Vec<InjectedFault>,
     clock: &Clock,

@@ -100,7 +100,7 @@ pub(crate) fn scenario(
         spending: file.budget.as_ref().map(BudgetTable::spending).unwrap_or_default(),
         model: cx.at_key("model", |cx| model(file.model?, llm_unset, cx))?,
         model_assignments: seated,
-        llm,
+        llm: Arc::new(llm),
         llm_faults,
         tools,
         alerts: build_tools::alerts(&file.alerts?),

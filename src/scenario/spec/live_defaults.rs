@@ -1,6 +1,7 @@
 //! Defaults of the gateway's policy for a live model: endpoints fail now and then, and several
 //! seats of a run call one at the same time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::limits::{BreakerCounts, RetryBudgetLimits};
@@ -17,10 +18,14 @@ const RETRIES_PER_CALLER: u32 = 2;
 impl Scenario {
     /// The gateway's policy for calls of a live model: [`Scenario::llm`], with the defaults of a
     /// live model for keys that the file does not set.
-    pub fn llm_live(&self) -> CallPolicy {
+    pub fn llm_live(&self) -> Arc<CallPolicy> {
+        self.prepared.live_policy(|| self.with_live_defaults())
+    }
+
+    fn with_live_defaults(&self) -> CallPolicy {
         let UnsetLlmKeys { max_attempts, backoff, retry_min, breaker_counts } =
             self.model.unset_keys;
-        let mut policy = self.llm.clone();
+        let mut policy = CallPolicy::clone(&self.llm);
         if max_attempts {
             policy.max_attempts = MAX_ATTEMPTS;
         }

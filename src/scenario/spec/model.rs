@@ -54,7 +54,7 @@ pub struct Scenario {
     /// The callers with a model of their own.
     pub model_assignments: Vec<ModelAssignment>,
     /// The gateway's policy for model calls (`[tools.llm]`).
-    pub llm: CallPolicy,
+    pub llm: Arc<CallPolicy>,
     /// Faults that are injected into model calls from the start of a run.
     pub llm_faults: Vec<InjectedFault>,
     /// The tools behind the gateway by name, without `llm`.
@@ -72,7 +72,7 @@ pub struct Scenario {
     pub in_doubt: Option<InDoubt>,
     /// What the reader of the file warned of.
     pub warnings: ScenarioWarnings,
-    /// Data that the pattern computes once for all runs.
+    /// Data that is computed once for all runs.
     pub prepared: Prepared,
 }
 

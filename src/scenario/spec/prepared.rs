@@ -1,19 +1,30 @@
-//! Data that a pattern computes once per scenario, for all of its runs.
+//! Data that is computed once per scenario, for all of its runs.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Data that a pattern computes once per scenario and uses in each run, such as texts that every
-/// call sends. A scenario has one pattern, so one value is enough; the pattern chooses its type.
+use super::policy::CallPolicy;
+
+/// Data that is computed once per scenario and used in each run.
 #[derive(Default)]
-pub struct Prepared(OnceLock<Arc<dyn Any + Send + Sync>>);
+pub struct Prepared {
+    /// Of the pattern, such as texts that every call sends. A scenario has one pattern, so one value
+    /// is enough; the pattern chooses its type.
+    pattern: OnceLock<Arc<dyn Any + Send + Sync>>,
+    live_policy: OnceLock<Arc<CallPolicy>>,
+}
 
 impl Prepared {
+    /// The policy for calls of a live model, which is made if it is not stored yet.
+    pub(super) fn live_policy(&self, make: impl FnOnce() -> CallPolicy) -> Arc<CallPolicy> {
+        Arc::clone(self.live_policy.get_or_init(|| Arc::new(make())))
+    }
+
     /// The stored value, or a new one, which is then stored. A value of another type than the first
     /// is never stored.
     pub fn get<T: Any + Send + Sync>(&self, make: impl Fn() -> T) -> Arc<T> {
-        let kept = Arc::clone(self.0.get_or_init(|| Arc::new(make())));
+        let kept = Arc::clone(self.pattern.get_or_init(|| Arc::new(make())));
         kept.downcast().unwrap_or_else(|_| Arc::new(make()))
     }
 }

@@ -95,7 +95,7 @@ async fn a_model_that_must_not_be_asked_any_more_ends_the_run_whoever_asked() {
     let agents = vec![coordinator("pm", &["a"], |_| {}), agent("a")];
     let more = "";
     let mut scenario = Arc::try_unwrap(scenario(agents, more)).expect("nobody else has it");
-    let breaker = scenario.llm.breaker.as_mut().expect("a breaker");
+    let breaker = Arc::make_mut(&mut scenario.llm).breaker.as_mut().expect("a breaker");
     breaker.fail_threshold = 1;
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("pm", 1) => consults("a", "x"),
