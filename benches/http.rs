@@ -29,6 +29,7 @@ use roundtable::{
     EngineSettings, Http, Launch, Listener, MessageRole, ModelChoice, OpenAi, ProxyMode, Purpose,
     ReplyForm, ScenarioOrigin, Seq, Tuning, World, load,
 };
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -44,11 +45,6 @@ const IN_FLIGHT: usize = 50;
 const ROUNDS: usize = 10;
 /// Calls of a contender in a round.
 const CALLS: usize = 2_000;
-
-/// What a role is shown at a table of four, about.
-const SYSTEM: &str = "You judge payment safety: failures, chargebacks, incidents. Answer with one \
-    JSON object of the keys agent, stance, summary, confidence and actions.";
-const USER: &str = r#"{"goal":"Decide whether the campaign may start.","role":"risk_analyst","shared_context":{"demand_signals":{"projected_orders":15200,"conversion_lift_pct":12.4,"traffic_risk":"medium"},"risk_signals":{"failed_payment_rate":0.028,"chargeback_alerts":4,"critical_incidents":0}},"recent_rounds":[],"open_conflicts":[]}"#;
 
 /// The answer to a chat completion. The server replaces the agent by the role of the request.
 const COMPLETION: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"gpt-4.1-mini","choices":[{"index":0,"message":{"role":"assistant","content":"{\"agent\":\"risk_analyst\",\"stance\":\"go\",\"summary\":\"Within limits.\",\"confidence\":0.8,\"actions\":[\"Watch chargebacks\"]}","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":212,"completion_tokens":41,"total_tokens":253},"system_fingerprint":"fp_1"}"#;
@@ -68,8 +64,11 @@ struct Contender {
     run: Box<dyn Fn(usize) -> BoxFuture<'static, Outcome<()>>>,
 }
 
-/// What makes a contender for the server at an address.
-type Making = fn(SocketAddr, Wire) -> Outcome<Contender>;
+/// What makes a contender for the server at an address, which makes calls with these bodies.
+type Making = fn(SocketAddr, Wire, &Bodies) -> Outcome<Contender>;
+
+/// The bodies that the engine sends in one run of [`TABLE`].
+type Bodies = Arc<[Vec<u8>]>;
 
 /// Whoever is compared, on each wire the one to compare with first. Each calls a port of its own, so
 /// that its connections can be counted.
@@ -89,34 +88,21 @@ fn answer_of(wire: Wire) -> &'static str {
     }
 }
 
-/// The body that the chat model sends for [`SYSTEM`] and [`USER`].
-fn body_of(wire: Wire) -> Outcome<String> {
-    let (system, user) = (serde_json::to_string(SYSTEM)?, serde_json::to_string(USER)?);
-    Ok(match wire {
-        Wire::Chat => format!(
-            r#"{{"model":"gpt-4.1-mini","messages":[{{"role":"system","content":{system}}},{{"role":"user","content":{user}}}],"response_format":{{"type":"json_object"}}}}"#
-        ),
-        Wire::Messages => format!(
-            r#"{{"model":"claude-haiku-4-5","system":[{{"type":"text","text":{system},"cache_control":{{"type":"ephemeral"}}}}],"messages":[{{"role":"user","content":[{{"type":"text","text":{user}}}]}}],"max_tokens":4096}}"#
-        ),
-    })
-}
-
-/// A loop around reqwest that knows nothing of its bodies: the request is there, the answer is read
-/// and thrown away.
-fn bare(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
+/// A loop around reqwest that sends what the engine sends and knows nothing of it: the body is there, the
+/// answer is read and thrown away.
+fn bare(at: SocketAddr, wire: Wire, bodies: &Bodies) -> Outcome<Contender> {
     // An error means that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-    let body: Arc<str> = body_of(wire)?.into();
+    let (bodies, next) = (Arc::clone(bodies), Arc::new(AtomicUsize::new(0)));
     let (path, name, word) = match wire {
         Wire::Chat => ("chat/completions", "a bare reqwest loop", "bare"),
         Wire::Messages => ("messages", "bare, Messages", "messages-bare"),
     };
     let url: Arc<str> = format!("http://{at}/v1/{path}").into();
-    let length = answer_of(wire).len();
     let run = move |calls| {
-        let (client, url, body) = (client.clone(), Arc::clone(&url), Arc::clone(&body));
+        let (client, url) = (client.clone(), Arc::clone(&url));
+        let (bodies, next) = (Arc::clone(&bodies), Arc::clone(&next));
         spread(calls, move || {
             let request = client.post(&*url);
             let request = match wire {
@@ -125,11 +111,11 @@ fn bare(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
                     .header("x-api-key", "sk-bench")
                     .header("anthropic-version", "2023-06-01"),
             };
-            let request =
-                request.header("content-type", "application/json").body(body.as_bytes().to_vec());
+            let body = bodies[next.fetch_add(1, Ordering::Relaxed) % bodies.len()].clone();
+            let request = request.header("content-type", "application/json").body(body);
             async move {
                 let answer = request.send().await?.error_for_status()?.bytes().await?;
-                if answer.len() == length { Ok(()) } else { Err("another answer".into()) }
+                if answer.starts_with(b"{") { Ok(()) } else { Err("another answer".into()) }
             }
             .boxed()
         })
@@ -137,15 +123,21 @@ fn bare(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
     Ok(Contender { name, word, wire, bound: None, run: Box::new(run) })
 }
 
-/// The chat model alone, as the gateway calls it.
-fn model(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
+/// The chat model alone, as the gateway calls it, with the texts of the first body.
+fn model(at: SocketAddr, wire: Wire, bodies: &Bodies) -> Outcome<Contender> {
     let model = open(at, wire)?;
-    let message = |role, content: &str| ChatMessage::new(role, content);
+    let body: Value = serde_json::from_slice(&bodies[0])?;
+    let places = match wire {
+        Wire::Chat => ["/messages/0/content", "/messages/1/content"],
+        Wire::Messages => ["/system/0/text", "/messages/0/content/0/text"],
+    };
+    let [system, user] = places.map(|place| body.pointer(place).and_then(Value::as_str));
+    let message = |role, content: Option<&str>| content.map(|text| ChatMessage::new(role, text));
+    let messages = [message(MessageRole::System, system), message(MessageRole::User, user)];
     let request = Arc::new(ChatRequest {
-        messages: Conversation::from(Arc::from([
-            message(MessageRole::System, SYSTEM),
-            message(MessageRole::User, USER),
-        ])),
+        messages: Conversation::from(
+            messages.into_iter().collect::<Option<Arc<[_]>>>().ok_or("no text")?,
+        ),
         tools: [].into(),
         form: ReplyForm::Object,
         purpose: Purpose::Finalize,
@@ -213,7 +205,7 @@ stream = false
 "#;
 
 /// The whole engine: runs with their log, gate, gateway and policy, each folded to its outcome.
-fn engine(at: SocketAddr, wire: Wire) -> Outcome<Contender> {
+fn engine(at: SocketAddr, wire: Wire, _: &Bodies) -> Outcome<Contender> {
     let origin = ScenarioOrigin::File("table.toml".into());
     let scenario = load(TABLE, origin, &[]).map_err(|problems| problems.pretty(false))?;
     let scenario = Arc::new(scenario);
@@ -305,8 +297,11 @@ fn main() -> Outcome<()> {
         .spawn()?;
     let mut told = BufReader::new(server.stdout.take().ok_or("no pipe")?).lines();
     let mut contenders = Vec::with_capacity(CONTENDERS.len());
+    let chat = runtime.block_on(sent_bodies(Wire::Chat))?;
+    let messages = runtime.block_on(sent_bodies(Wire::Messages))?;
     for (contender, wire) in CONTENDERS {
-        contenders.push(contender(told.next().ok_or("no server")??.parse()?, wire)?);
+        let bodies = if wire == Wire::Chat { &chat } else { &messages };
+        contenders.push(contender(told.next().ok_or("no server")??.parse()?, wire, bodies)?);
     }
     let whole = arguments.iter().any(|argument| argument == "--bench");
     let value = |key| arguments.iter().find_map(|argument| argument.strip_prefix(key));
@@ -379,15 +374,9 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// The other process: answers whatever it is asked, at once, until its input ends.
 async fn serve() -> Outcome<()> {
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
     let mut counts = Vec::with_capacity(CONTENDERS.len());
     for (_, wire) in CONTENDERS {
-        let answers: Answers = ROLES
-            .map(|role| {
-                let answer = answer_of(wire).replace(ROLES[0], role);
-                format!("{head}{}\r\n\r\n{answer}", answer.len())
-            })
-            .into();
+        let answers = answers_of(wire);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         println!("{}", listener.local_addr()?);
         let count = Arc::new(AtomicUsize::new(0));
@@ -395,7 +384,7 @@ async fn serve() -> Outcome<()> {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(answer_all(stream, Arc::clone(&answers)));
+                tokio::spawn(answer_all(stream, Arc::clone(&answers), |_| ()));
             }
         });
     }
@@ -409,11 +398,42 @@ async fn serve() -> Outcome<()> {
 /// The whole answer for each of [`ROLES`].
 type Answers = Arc<[String]>;
 
-async fn answer_all(mut stream: TcpStream, answers: Answers) -> Outcome<()> {
+fn answers_of(wire: Wire) -> Answers {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+    ROLES
+        .map(|role| {
+            let answer = answer_of(wire).replace(ROLES[0], role);
+            format!("{head}{}\r\n\r\n{answer}", answer.len())
+        })
+        .into()
+}
+
+/// The bodies that the engine sends in one run, to a server in this process.
+async fn sent_bodies(wire: Wire) -> Outcome<Bodies> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    let engine = engine(listener.local_addr()?, wire, &Bodies::default())?;
+    let (sender, bodies) = std::sync::mpsc::channel();
+    let serves = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let sender = sender.clone();
+            tokio::spawn(answer_all(stream, answers_of(wire), move |request| {
+                let body = head_end(request).and_then(|end| request.get(end..));
+                let _ = sender.send(body.unwrap_or_default().to_vec());
+            }));
+        }
+    });
+    (engine.run)(CALLS_A_RUN).await?;
+    serves.abort();
+    let bodies: Bodies = bodies.try_iter().collect();
+    if bodies.len() == CALLS_A_RUN { Ok(bodies) } else { Err("another number of calls".into()) }
+}
+
+async fn answer_all(mut stream: TcpStream, answers: Answers, look: impl Fn(&[u8])) -> Outcome<()> {
     stream.set_nodelay(true)?;
     let mut read = Vec::new();
     loop {
         while let Some(length) = request_length(&read) {
+            look(&read[..length]);
             let role = asked_role(&read[..length]);
             read.drain(..length);
             stream.write_all(answers[role].as_bytes()).await?;
@@ -431,9 +451,14 @@ fn asked_role(request: &[u8]) -> usize {
     ROLES.iter().position(|name| role.starts_with(name)).unwrap_or(0)
 }
 
+/// Where the body of the request at the start begins.
+fn head_end(read: &[u8]) -> Option<usize> {
+    Some(read.windows(4).position(|four| four == b"\r\n\r\n")? + 4)
+}
+
 /// The length of the request at the start, once all of it is there.
 fn request_length(read: &[u8]) -> Option<usize> {
-    let head_end = read.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let head_end = head_end(read)?;
     let head = std::str::from_utf8(read.get(..head_end)?).ok()?.to_ascii_lowercase();
     let body = head.lines().find_map(|line| line.strip_prefix("content-length:"));
     let whole = head_end + body.map_or(Some(0), |length| length.trim().parse().ok())?;
