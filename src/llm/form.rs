@@ -29,6 +29,9 @@ pub struct ReplyContract {
     /// The schema without bounds, for an API that does not support them; built when it is first
     /// sent. `None` if the schema has no bounds.
     without_bounds: OnceLock<Option<Box<RawValue>>>,
+    /// What chat completions call the format of the reply, with the schema in it; built when it is first
+    /// sent.
+    chat_format: OnceLock<Box<RawValue>>,
 }
 
 impl fmt::Debug for ReplyContract {
@@ -51,6 +54,11 @@ impl ReplyContract {
     ) -> &RawValue {
         let changed = self.without_bounds.get_or_init(|| change(self.schema()));
         changed.as_deref().unwrap_or_else(|| self.schema())
+    }
+
+    /// The format of the reply for chat completions. `make` is called once.
+    pub(super) fn chat_format(&self, make: impl FnOnce() -> Box<RawValue>) -> &RawValue {
+        self.chat_format.get_or_init(make)
     }
 
     /// The schema of an object with exactly these keys. Providers support a subset of JSON Schema
@@ -84,8 +92,9 @@ impl ReplyForm {
         // Our own schemas serialize without errors.
         let text = || to_raw_value(&schema()).unwrap_or_else(|_| RawValue::NULL.to_owned());
         let schema = LazyLock::new(Box::new(text) as Box<dyn FnOnce() -> Box<RawValue> + Send>);
-        let without_bounds = OnceLock::new();
-        Self::Contract(Arc::new(ReplyContract { name, strict, schema, without_bounds }))
+        let (without_bounds, chat_format) = (OnceLock::new(), OnceLock::new());
+        let contract = ReplyContract { name, strict, schema, without_bounds, chat_format };
+        Self::Contract(Arc::new(contract))
     }
 
     /// Whether the reply must be JSON.

@@ -129,30 +129,36 @@ impl<'a> ResponseFormat<'a> {
     }
 }
 
-/// The format of most requests, written once.
-static OBJECT: LazyLock<Box<RawValue>> = LazyLock::new(|| {
-    let format = serde_json::json!({ "type": "json_object" });
-    to_raw_value(&format).unwrap_or_else(|_| RawValue::NULL.to_owned())
-});
+/// The format of a request for any object, written once.
+static OBJECT: LazyLock<Box<RawValue>> =
+    LazyLock::new(|| written(&serde_json::json!({ "type": "json_object" })));
+
+/// The format of a request for an object of this contract.
+fn format_of(contract: &ReplyContract) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Format<'a> {
+        r#type: &'static str,
+        json_schema: Schema<'a>,
+    }
+    #[derive(Serialize)]
+    struct Schema<'a> {
+        name: &'a str,
+        strict: bool,
+        schema: &'a RawValue,
+    }
+    let (name, strict, schema) = (contract.name, contract.strict, contract.schema());
+    written(&Format { r#type: "json_schema", json_schema: Schema { name, strict, schema } })
+}
+
+fn written(format: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(format).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
 
 impl Serialize for ResponseFormat<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Schema<'a> {
-            name: &'a str,
-            strict: bool,
-            schema: &'a RawValue,
-        }
         match self {
             Self::Object => OBJECT.serialize(to),
-            Self::Schema(contract) => {
-                let mut map = to.serialize_map(None)?;
-                let (name, strict, schema) = (contract.name, contract.strict, contract.schema());
-                map.serialize_entry("type", "json_schema")?;
-                let schema = Schema { name, strict, schema };
-                map.serialize_entry("json_schema", &schema)?;
-                map.end()
-            }
+            Self::Schema(contract) => contract.chat_format(|| format_of(contract)).serialize(to),
         }
     }
 }
