@@ -157,11 +157,7 @@ impl Callee for ModelCallee<'_> {
             message: cx.session.message,
             attempt: attempt.number,
             again: self.ask.again,
-            draw: match cx.is_live() {
-                // Only a script waits as long as it says.
-                true => 0,
-                false => random_u64(cx.seed, self.scope.path, attempt.number, "model"),
-            },
+            draw: random_u64(cx.seed, self.scope.path, attempt.number, "model"),
             shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
         };
         Box::pin(async move {
