@@ -64,7 +64,7 @@ struct Contender {
     run: Box<dyn Fn(usize) -> BoxFuture<'static, Outcome<()>>>,
 }
 
-/// What makes a contender for the server at an address, which makes calls with these bodies.
+/// What makes a contender for the server at an address. The bodies are those of the engine.
 type Making = fn(SocketAddr, Wire, &Bodies) -> Outcome<Contender>;
 
 /// The bodies that the engine sends in one run of [`TABLE`].
@@ -123,15 +123,20 @@ fn bare(at: SocketAddr, wire: Wire, bodies: &Bodies) -> Outcome<Contender> {
     Ok(Contender { name, word, wire, bound: None, run: Box::new(run) })
 }
 
-/// The chat model alone, as the gateway calls it, with the texts of the first body.
+/// The chat model alone, as the gateway calls it, with the texts and the schema of the first body.
 fn model(at: SocketAddr, wire: Wire, bodies: &Bodies) -> Outcome<Contender> {
     let model = open(at, wire)?;
     let body: Value = serde_json::from_slice(&bodies[0])?;
-    let places = match wire {
-        Wire::Chat => ["/messages/0/content", "/messages/1/content"],
-        Wire::Messages => ["/system/0/text", "/messages/0/content/0/text"],
+    let (places, schema) = match wire {
+        Wire::Chat => {
+            (["/messages/0/content", "/messages/1/content"], "/response_format/json_schema/schema")
+        }
+        Wire::Messages => {
+            (["/system/0/text", "/messages/0/content/0/text"], "/output_config/format/schema")
+        }
     };
     let [system, user] = places.map(|place| body.pointer(place).and_then(Value::as_str));
+    let schema = body.pointer(schema).cloned().ok_or("no schema")?;
     let message = |role, content: Option<&str>| content.map(|text| ChatMessage::new(role, text));
     let messages = [message(MessageRole::System, system), message(MessageRole::User, user)];
     let request = Arc::new(ChatRequest {
@@ -139,7 +144,7 @@ fn model(at: SocketAddr, wire: Wire, bodies: &Bodies) -> Outcome<Contender> {
             messages.into_iter().collect::<Option<Arc<[_]>>>().ok_or("no text")?,
         ),
         tools: [].into(),
-        form: ReplyForm::Object,
+        form: ReplyForm::with_contract("contribution", true, move || schema),
         purpose: Purpose::Finalize,
         attempt: 1,
         again: 0,
