@@ -94,10 +94,10 @@ impl LogReader {
             let after = segment.next.get();
             let slot = usize::try_from(self.next.saturating_sub(segment.first)).ok();
             let slots = slot.and_then(|slot| segment.events.get(slot..)).unwrap_or_default();
-            let before = out.len();
-            out.reserve(slots.len().min(max - came));
-            out.extend(slots.iter().map_while(OnceLock::get).take(max - came).cloned());
-            let read = out.len() - before;
+            let there = || slots.iter().map_while(OnceLock::get).take(max - came);
+            let read = there().count();
+            out.reserve(read);
+            out.extend(there().take(read).cloned());
             came += read;
             self.next += read as u64;
             if read == 0 {

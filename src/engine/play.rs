@@ -82,7 +82,7 @@ pub(super) async fn play(
         let over = pin!(context.control().wait_until_over());
         tokio::select! {
             biased;
-            // Each step of the pattern polls this too.
+            // Each step of the pattern polls both, and a run is rarely over.
             over = WhenWoken::new(over) => Err(over),
             ended = played => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");

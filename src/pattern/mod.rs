@@ -30,8 +30,8 @@ use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 
-/// Plays a run to its end, which is an error if it is the stop reason of a run without an answer. `live`
-/// was made for the same pattern.
+/// Plays a run to its end; without an answer, this is an error, the stop reason. `live` was made for the
+/// same pattern.
 ///
 /// Each pattern has a future of its own, so that a run takes no more memory than its own pattern needs.
 pub(crate) fn play<'a>(

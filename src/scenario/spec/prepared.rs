@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::policy::CallPolicy;
 
-/// Data that is computed once per scenario and used in each run.
+/// Data that is computed once per scenario and used in each run. A scenario is not changed once a run was
+/// started with it.
 #[derive(Default)]
 pub struct Prepared {
     /// Of the pattern, such as texts that every call sends. A scenario has one pattern, so one value

@@ -1,5 +1,7 @@
 //! The fields that a pattern adds to an outcome, and the results that were replaced.
 
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,7 +16,7 @@ const ROOM: usize = 2_048;
 const FIELDS: usize = 8;
 
 /// Fields of an outcome in order, each as JSON.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct OutcomeFields {
     /// The values, one after another.
     json: Vec<u8>,
@@ -50,6 +52,13 @@ impl OutcomeFields {
             let json = self.json.get(std::mem::replace(begins, *end)..*end);
             Some((*name, json.unwrap_or_default()))
         })
+    }
+}
+
+impl fmt::Debug for OutcomeFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = self.iter().map(|(name, json)| (name, String::from_utf8_lossy(json)));
+        f.debug_map().entries(fields).finish()
     }
 }
 

@@ -148,7 +148,13 @@ impl Life {
                 };
                 let asker = self.annals.ask(until);
                 let bulkhead = self.bulkhead.clone();
-                let entering = Box::pin(async move { bulkhead.enter(max_wait).await });
+                let at_once = asker.is_multiple_of(2);
+                let entering = Box::pin(async move {
+                    match at_once.then(|| bulkhead.enter_at_once()).flatten() {
+                        Some(permit) => Ok(permit),
+                        None => bulkhead.enter(max_wait).await,
+                    }
+                });
                 self.waiting.push((asker, entering));
                 // Asking begins with the first poll.
                 self.look(self.waiting.len() - 1).await?;
