@@ -1,7 +1,7 @@
 //! What every other module may use and what uses none of them: seeded random numbers, digests,
 //! canonical JSON, days, names, whole numbers of any size, words and their stems, private and
-//! regular files, text made visible, calls that contain a panic, and futures that wait next to a
-//! busy one. Nothing here knows of runs or scenarios.
+//! regular files, text made visible, calls that contain a panic, and futures that are polled
+//! only when they were woken. Nothing here knows of runs or scenarios.
 
 pub mod big_integer;
 pub mod canonical_json;

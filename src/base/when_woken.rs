@@ -1,4 +1,4 @@
-//! A future that waits next to a busy one.
+//! Futures that are polled only when they were woken.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,32 +12,15 @@ use futures::task::AtomicWaker;
 /// future that is rarely ready, next to one that is polled often.
 pub struct WhenWoken<F> {
     inner: F,
-    wakes: Arc<OwnWaker>,
+    flag: Arc<WakeFlag>,
     waker: Waker,
-}
-
-/// Remembers that the future was woken, and wakes its task.
-struct OwnWaker {
-    woken: AtomicBool,
-    task: AtomicWaker,
-}
-
-impl Wake for OwnWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        self.task.wake();
-    }
 }
 
 impl<F: Future + Unpin> WhenWoken<F> {
     /// The first poll reaches `inner`.
     pub fn new(inner: F) -> Self {
-        let wakes = Arc::new(OwnWaker { woken: AtomicBool::new(true), task: AtomicWaker::new() });
-        Self { inner, waker: Arc::clone(&wakes).into(), wakes }
+        let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), ..WakeFlag::default() });
+        Self { inner, waker: Arc::clone(&flag).into(), flag }
     }
 }
 
@@ -45,13 +28,43 @@ impl<F: Future + Unpin> Future for WhenWoken<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // Before the look at the mark: a wake between the two reaches the task.
-        self.wakes.task.register(cx.waker());
-        if !self.wakes.woken.swap(false, Ordering::AcqRel) {
+        // First: a wake after this reaches the task.
+        self.flag.register(cx);
+        if !self.flag.take() {
             return Poll::Pending;
         }
         let this = &mut *self;
         Pin::new(&mut this.inner).poll(&mut Context::from_waker(&this.waker))
+    }
+}
+
+/// A waker for one future of a task: remembers that it was woken, and wakes the task.
+#[derive(Default)]
+pub struct WakeFlag {
+    woken: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl WakeFlag {
+    /// Wakes this task from now on.
+    pub fn register(&self, task: &Context<'_>) {
+        self.task.register(task.waker());
+    }
+
+    /// Whether it was woken since the last call.
+    pub fn take(&self) -> bool {
+        self.woken.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl Wake for WakeFlag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.task.wake();
     }
 }
 
@@ -80,7 +93,7 @@ mod tests {
         for _ in 0..10 {
             tokio::select! {
                 biased;
-                () = &mut quiet => panic!("nothing has woken it"),
+                () = &mut quiet => unreachable!("it is notified later"),
                 () = sleep(Duration::from_millis(1)) => {}
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::live_slots::LiveText;
 use super::{Bus, lock};
-use crate::event::{Elapsed, SpanId};
+use crate::event::SpanId;
 
 impl Bus {
     /// The live slot of a span, which is there from its first piece of text on, until the returned handle
@@ -82,11 +82,6 @@ impl LiveSlot {
     /// The text received so far.
     pub fn text(&self) -> String {
         self.text.get().map_or_else(String::new, |text| lock(text).text.clone())
-    }
-
-    /// When the first piece arrived.
-    pub fn first_at(&self) -> Option<Elapsed> {
-        lock(self.text.get()?).first_at
     }
 }
 

@@ -204,7 +204,7 @@ impl Guard {
 
     /// Asks the breaker, then the bulkhead, for one attempt. If all permits are in use, the attempt
     /// is queued as long as the policy and `remaining` allow; `queued` is called with that time
-    /// first and may return a clock of its own.
+    /// first and may return a clock of its own. A permit that is free needs neither of the two.
     ///
     /// # Errors
     /// [`GuardRefusal`] if the breaker or the bulkhead refuses.

@@ -30,10 +30,11 @@ use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
 
-/// Plays a run to its end; without an answer, this is an error, the stop reason. `live` was made for the
-/// same pattern.
+/// Plays a run to its end. `live` was made for the same pattern. A run has only the future of its pattern;
+/// one future for all patterns would be as large as the largest.
 ///
-/// Each pattern has a future of its own, so that a run takes no more memory than its own pattern needs.
+/// # Errors
+/// The stop reason, if the run ends without an answer.
 pub(crate) fn play<'a>(
     cx: &'a RunContext,
     scenario: &'a Scenario,

@@ -10,13 +10,11 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-
-use futures::task::AtomicWaker;
+use std::task::{Context, Poll, Waker};
 
 use super::control::RunControl;
 use crate::base::name::FlagName;
+use crate::base::when_woken::WakeFlag;
 use crate::bus::{Bus, RecordedInput, Recording, Replay, ReplayError};
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
@@ -40,24 +38,6 @@ pub(crate) struct RunInputs<'a> {
 
 /// The most steps of a run before other tasks have their turn.
 const STEPS_AT_ONCE: u32 = 64;
-
-/// Remembers that the run was woken, and wakes its task.
-#[derive(Default)]
-struct WakeFlag {
-    woken: AtomicBool,
-    task: AtomicWaker,
-}
-
-impl Wake for WakeFlag {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Release);
-        self.task.wake();
-    }
-}
 
 /// What one step of a run led to.
 enum Step<T> {
@@ -92,14 +72,14 @@ pub(crate) async fn execute_again<T>(
         let mut driver = Driver { inputs, replay, delivered: None };
         driver.deliver_first_commands();
         let ended = poll_fn(|cx| {
-            flag.task.register(cx.waker());
+            flag.register(cx);
             for _ in 0..STEPS_AT_ONCE {
-                flag.woken.store(false, Ordering::Release);
+                flag.take();
                 let polled = run.as_mut().poll(&mut Context::from_waker(&waker));
                 let step = match polled {
                     Poll::Pending if driver.replay.is_at_fork() => driver.begin_fork(),
                     Poll::Ready(ended) => driver.end(ended),
-                    Poll::Pending if flag.woken.load(Ordering::Acquire) => Step::Continue,
+                    Poll::Pending if flag.take() => Step::Continue,
                     Poll::Pending => driver.step(),
                 };
                 match step {

@@ -212,7 +212,7 @@ struct GroupSource<'a> {
     events: Vec<Arc<Event>>,
     /// Whether groups get the words of their events.
     has_words: bool,
-    /// The event for whose line the recorder waited for the output, the last time that it did.
+    /// The event at which the last group ended because the output had not made its line yet.
     lacking: Option<Seq>,
 }
 

@@ -137,7 +137,8 @@ static OBJECT: LazyLock<Box<RawValue>> =
 fn format_of(contract: &ReplyContract) -> Box<RawValue> {
     #[derive(Serialize)]
     struct Format<'a> {
-        r#type: &'static str,
+        #[serde(rename = "type")]
+        kind: &'static str,
         json_schema: Schema<'a>,
     }
     #[derive(Serialize)]
@@ -147,7 +148,7 @@ fn format_of(contract: &ReplyContract) -> Box<RawValue> {
         schema: &'a RawValue,
     }
     let (name, strict, schema) = (contract.name, contract.strict, contract.schema());
-    written(&Format { r#type: "json_schema", json_schema: Schema { name, strict, schema } })
+    written(&Format { kind: "json_schema", json_schema: Schema { name, strict, schema } })
 }
 
 fn written(format: &impl Serialize) -> Box<RawValue> {

@@ -45,7 +45,7 @@ impl RecordListener for Told {
     }
 }
 
-/// A slow log whose writes can fail, some of them after the group was stored.
+/// A slow log. Its writes can fail, also after the group was stored.
 struct FlakyLog {
     inner: MemoryLog,
     failures: AtomicU32,

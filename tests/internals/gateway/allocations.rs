@@ -1,4 +1,5 @@
-//! The policies around an attempt that is answered at once allocate nothing.
+//! The policies around an attempt that is answered at once allocate nothing, and the future of a call is
+//! small.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use crate::gateway::Guard;
 use crate::gateway::breaker::AttemptVerdict;
 use crate::gateway::time_limit::run_within;
 use crate::scenario::spec::policy::CallPolicy;
+use crate::support::gateway_call::{Odd, Scope, call};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -41,4 +43,15 @@ fn an_attempt_that_is_answered_at_once_allocates_nothing_in_the_gateway() {
         assert!(done, "nothing in it waits");
         assert_eq!(counted.count_total, 0, "{} bytes", counted.bytes_total);
     });
+}
+
+/// A future is moved when it is awaited, and that of a call is awaited by five others.
+#[tokio::test]
+async fn the_future_of_a_call_is_small() {
+    let (scope, odd) = (Scope::new(), Odd::failing(|_| None));
+    let guard = Guard::new("vendor".into(), CallPolicy::default(), LIMIT, &[]);
+    let call = call(&scope, &guard, &odd);
+    assert!(size_of_val(&call) <= 1_000, "{} bytes", size_of_val(&call));
+    let enter = guard.enter(|| LIMIT, Default::default(), |_| None);
+    assert!(size_of_val(&enter) <= 160, "{} bytes", size_of_val(&enter));
 }

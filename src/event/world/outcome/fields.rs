@@ -113,3 +113,37 @@ pub(crate) fn to_value(of: &impl Serialize) -> Value {
 pub(crate) fn thousandths(number: f64) -> f64 {
     (number * 1_000.0).round() / 1_000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::ser::Error;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Begins a list and fails.
+    struct Broken;
+
+    impl Serialize for Broken {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            to.collect_seq([1, 2]).and(Err(S::Error::custom("broken")))
+        }
+    }
+
+    #[test]
+    fn fields_keep_their_order_and_a_broken_one_is_null() {
+        let mut fields = OutcomeFields::default();
+        assert_eq!(json!(fields), json!({}));
+        fields.add("b", &"text");
+        fields.add("a", &Broken);
+        fields.add("c", &json!({ "d": [] }));
+        let text = serde_json::to_string(&fields).expect("JSON");
+        assert_eq!(text, r#"{"b":"text","a":null,"c":{"d":[]}}"#);
+        assert_eq!(
+            (fields.get("a"), fields.get("c")),
+            (Some(Value::Null), Some(json!({ "d": [] })))
+        );
+        assert_eq!(fields.get("d"), None);
+        assert_eq!(format!("{fields:?}"), r#"{"b": "\"text\"", "a": "null", "c": "{\"d\":[]}"}"#);
+    }
+}
