@@ -35,7 +35,7 @@ pub struct ClusterLog {
     cluster: Cluster,
     /// The owner of the claim, which no other claim has.
     owner: String,
-    /// Where the log ends; `None`: another owner has the run.
+    /// Where the log ends; `None`: another owner has the run, or may have it.
     end: Mutex<Option<LogEnd>>,
     /// What the run leaves to the next message of its session.
     left: Option<LeftBytes>,
@@ -64,6 +64,12 @@ impl ClusterLog {
     /// left it.
     pub fn leaving(self, left: impl Fn() -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         Self { left: Some(Box::new(left)), ..self }
+    }
+
+    /// Sends nothing more, as if another owner had the run. An append that was sent already still ends as
+    /// it would have, so what is stored is known.
+    pub fn give_up(&self) {
+        *self.lock() = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<LogEnd>> {
@@ -135,7 +141,7 @@ impl ClusterLog {
                 Err(AppendError::Unsure("the cluster has refused a place that is free".to_owned()))
             }
             Some(_) => {
-                *self.lock() = None;
+                self.give_up();
                 Err(AppendError::Fenced)
             }
             None => Err(AppendError::Gone),
@@ -190,7 +196,7 @@ impl RunLog for ClusterLog {
                     Ok(next_of(&end))
                 }
                 Some(_) => {
-                    *self.lock() = None;
+                    self.give_up();
                     Err(AppendError::Fenced)
                 }
                 None => Err(AppendError::Gone),

@@ -8,9 +8,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::bus::LogReader;
+use crate::bus::{Bus, LogReader};
 use crate::cluster::Cluster;
-use crate::engine::RunHandle;
 use crate::event::kind::Reply;
 use crate::event::{Event, EventKind, RunId, Seq, SpanId};
 
@@ -24,6 +23,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 struct WatchedState {
     paused: bool,
     ended: bool,
+    /// The event that comes next.
+    next: Seq,
     /// Attempts in flight, with the event that began each and its timeout in milliseconds.
     open: BTreeMap<SpanId, (Seq, u64)>,
     /// Attempts that were answered, with the events of start and answer; those that are stored are
@@ -38,12 +39,12 @@ pub(super) struct RunWatch {
     changed: watch::Receiver<u64>,
 }
 
-/// Follows a run from its start, until its log ends.
-pub(super) fn watch_run(run: &RunHandle, mut reader: LogReader) -> RunWatch {
+/// Follows the log of a run from its start to its end.
+pub(super) fn watch_run(bus: &Bus, mut reader: LogReader) -> RunWatch {
     let (tell, changed) = watch::channel(0);
     let state = Arc::<Mutex<WatchedState>>::default();
     let watched = RunWatch { state: Arc::clone(&state), changed };
-    let mark = run.bus().stored_mark();
+    let mark = bus.stored_mark();
     tokio::spawn(async move {
         let mut events: Vec<Arc<Event>> = Vec::new();
         loop {
@@ -70,6 +71,7 @@ fn lock(state: &Mutex<WatchedState>) -> MutexGuard<'_, WatchedState> {
 
 impl WatchedState {
     fn take(&mut self, event: &Event) {
+        self.next = Seq(event.seq.0 + 1);
         match &event.kind {
             EventKind::Paused { .. } => self.paused = true,
             EventKind::Resumed { .. } | EventKind::Stepped { .. } => self.paused = false,
@@ -105,6 +107,9 @@ impl RunWatch {
     /// the new owner.
     pub async fn leave_answers(&self, cluster: &Cluster, run: &RunId, stored: Seq) {
         let mut changed = self.changed.clone();
+        // Their starts are stored, but may not have been read here yet.
+        let has_read = |state: &WatchedState| state.next >= stored || state.ended;
+        let _ = changed.wait_for(|_| has_read(&lock(&self.state))).await;
         let longest = {
             let state = lock(&self.state);
             let begun = state.open.values().filter(|(started, _)| *started < stored);

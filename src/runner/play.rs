@@ -142,7 +142,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     let of_session = handle.clone();
     let stored = ClusterLog::new(cluster.clone(), owner, epoch, log.next())
         .leaving(move || serde_json::to_vec(&of_session.left_session()?).ok());
-    let watched = watch_run(&handle, started.reader.clone());
+    let watched = watch_run(handle.bus(), started.reader.clone());
     let helpers = Helpers(vec![
         tokio::spawn(speak_live_text(cluster.clone(), handle.clone())),
         tokio::spawn(steer(
@@ -251,7 +251,7 @@ async fn attend(
                 Err(RecordError::Lost(_)) => PlayEnd::Lost,
                 Err(RecordError::GaveUp(why)) => PlayEnd::Unsure(why),
             },
-            () = &mut handed => return PlayEnd::HandedBack,
+            () = &mut handed => break,
             _ = ticks.tick() => {
                 // A process that was stopped for longer may have lost the run.
                 if alive.elapsed() > ack_wait
@@ -263,6 +263,20 @@ async fn attend(
                 item.in_progress().await;
             }
         }
+    }
+    // What was sent to the log is stored or refused before the next owner reads it, and before the attempts
+    // are counted that it knows of.
+    log.give_up();
+    let sent = async {
+        tokio::select! {
+            biased;
+            ended = &mut recorded => ended.is_ok(),
+            () = handle.bus().wait_until_stored() => false,
+        }
+    };
+    match tokio::time::timeout(END, sent).await {
+        Ok(true) => PlayEnd::Ended(String::new()),
+        _ => PlayEnd::HandedBack,
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::hand_over::watch_run;
 use super::{Runner, RunnerNews, RunnerSettings};
+use crate::bus::Bus;
 use crate::cluster::claim::Claimed;
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
@@ -17,9 +19,9 @@ use crate::cluster::request::Claim;
 use crate::cluster::request::RunRequest;
 use crate::cluster::rows::RunRows;
 use crate::cluster::{Cluster, ClusterLog};
-use crate::event::kind::{Initiator, ModelLabel, SCHEMA_VERSION};
+use crate::event::kind::{Initiator, ModelLabel, Reply, SCHEMA_VERSION};
 use crate::event::world::Projection;
-use crate::event::{Command, Event, EventKind, RunId, Seq, World};
+use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, World};
 use crate::store::{EventGroup, RunLog as _};
 use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, models, request, settings};
 use crate::support::table;
@@ -266,6 +268,26 @@ async fn a_runner_that_stops_leaves_the_answer_to_a_call_that_takes_longer() {
     let mut second = OwnRunner::start(&server.url(), "b");
     events_until(&cluster, &run, "run.closed").await;
     second.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+}
+
+#[tokio::test]
+async fn an_answer_is_left_also_if_its_events_were_not_read_yet() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let (bus, run) = (Bus::new(), RunId::new("r-1"));
+    let watched = watch_run(&bus, bus.reader(Seq(0)));
+    let attempt = bus.open(EventKind::AttemptStarted {
+        parent: SpanId::RUN,
+        attempt: 1,
+        timeout_ms: 60_000,
+        waited_ms: 0,
+        probe: false,
+    });
+    let reply = Arc::new(Reply::from_agent_text("paid".into()));
+    bus.publish(attempt, EventKind::AttemptAnswered(Arc::clone(&reply)));
+    // On this runtime nothing has been read before the first wait.
+    watched.leave_answers(&cluster, &run, Seq(1)).await;
+    let left = cluster.late_answer(&run, attempt).await.expect("read");
+    assert_eq!(left.map(|left| left.text), Some(Arc::clone(&reply.text)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,8 @@ pub mod kept;
 pub mod messages;
 pub mod nats;
 #[cfg(feature = "nats")]
+pub mod nats_proxy;
+#[cfg(feature = "nats")]
 pub mod own_runner;
 pub mod plan;
 pub mod relay;

@@ -3,11 +3,12 @@
 mod archive;
 mod queue;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::future::join_all;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::address::ClusterAddress;
@@ -23,6 +24,7 @@ use crate::event::kind::Reply;
 use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog as _};
 use crate::support::nats::NatsServer;
+use crate::support::nats_proxy::{Does, NatsProxy};
 use crate::support::own_runner::{self, PATIENCE, address, cluster};
 
 async fn connect(server: &NatsServer) -> Cluster {
@@ -112,6 +114,37 @@ async fn what_a_former_owner_appends_is_refused() {
     assert_eq!(second.next(&run).await, Ok(Seq(2)));
     assert_eq!(second.append(&run, Seq(2), &group(&run, 2, &["of b"])).await, Ok(Seq(3)));
     assert_eq!(texts(&second, &run).await, ["0", "1", "of b"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_given_up_stores_what_was_sent_and_nothing_more() {
+    let Some((server, _)) = cluster().await else { return };
+    let (arrived, arrives) = oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel();
+    let held = Mutex::new(Some((arrived, released)));
+    let proxy = NatsProxy::to(server.address(), move |_, headers| {
+        if headers.contains("RT-Kind: events")
+            && let Some((arrived, released)) = held.lock().expect("a lock").take()
+        {
+            arrived.send(()).expect("it is waited for");
+            released.recv().expect("it is released");
+        }
+        Does::Passes
+    });
+    let slow = Cluster::connect(&address(&proxy.url()), "test").await.expect("connected");
+    let run = RunId::new("r-1");
+    let log = owned(&slow, &run, "a").await;
+    let (sent, later) = (group(&run, 0, &["sent"]), group(&run, 1, &["later"]));
+    let sent = log.append(&run, Seq(0), &sent);
+    let given_up = async {
+        arrives.await.expect("it is sent");
+        log.give_up();
+        release.send(()).expect("it is held");
+    };
+    let (sent, ()) = tokio::join!(sent, given_up);
+    assert_eq!(sent, Ok(Seq(1)));
+    assert_eq!(log.append(&run, Seq(1), &later).await, Err(AppendError::Fenced));
+    assert_eq!(texts(&log, &run).await, ["sent"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
