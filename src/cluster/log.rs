@@ -27,7 +27,7 @@ pub(super) const BUSY: Duration = Duration::from_millis(20);
 const BUSY_FOR: Duration = Duration::from_secs(15);
 
 /// The log of a run that this process owns, by one claim: it can append to it until another claim is
-/// stored.
+/// stored, or it is given up.
 ///
 /// One group is in flight at a time: [`append`](RunLog::append) begins when it is awaited, and is not sent
 /// unless the group before it is stored.
@@ -35,7 +35,7 @@ pub struct ClusterLog {
     cluster: Cluster,
     /// The owner of the claim, which no other claim has.
     owner: String,
-    /// Where the log ends; `None`: another owner has the run, or may have it.
+    /// Where the log ends; `None`: another owner has the run, or it was given up.
     end: Mutex<Option<LogEnd>>,
     /// What the run leaves to the next message of its session.
     left: Option<LeftBytes>,
@@ -66,8 +66,8 @@ impl ClusterLog {
         Self { left: Some(Box::new(left)), ..self }
     }
 
-    /// Sends nothing more, as if another owner had the run. An append that was sent already still ends as
-    /// it would have, so what is stored is known.
+    /// Sends nothing more, as if another owner had the run. Whether an append that was sent already is
+    /// stored is still found out.
     pub fn give_up(&self) {
         *self.lock() = None;
     }

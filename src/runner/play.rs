@@ -32,6 +32,9 @@ const REFUSED_FOR: Duration = Duration::from_secs(3);
 /// Time before a run whose log cannot be continued is offered again: another version may be able to.
 const BROKEN_FOR: Duration = Duration::from_secs(60);
 
+/// How long it may take to learn whether the last append is stored: longer than a server may take to answer.
+const SETTLE: Duration = Duration::from_secs(20);
+
 /// How long what is left of a run may take to end.
 const END: Duration = Duration::from_secs(10);
 
@@ -241,6 +244,9 @@ async fn attend(
             let stored = handle.bus().wait_until_stored();
             let _ = tokio::time::timeout(runner.settings.drain, stored).await;
         }
+        // The append that was sent may be stored: the next owner would wait for the answers to its calls.
+        log.give_up();
+        let _ = tokio::time::timeout(SETTLE, handle.bus().wait_until_stored()).await;
     });
     loop {
         tokio::select! {
@@ -248,10 +254,14 @@ async fn attend(
             ended = &mut recorded => return match ended {
                 Ok(()) => PlayEnd::Ended(String::new()),
                 Err(RecordError::Lost(AppendError::Gone)) => PlayEnd::Unknown,
-                Err(RecordError::Lost(_)) => PlayEnd::Lost,
+                Err(RecordError::Lost(_)) => match log.next(handle.id()).await {
+                    // It was given up here.
+                    Ok(_) => PlayEnd::HandedBack,
+                    Err(_) => PlayEnd::Lost,
+                },
                 Err(RecordError::GaveUp(why)) => PlayEnd::Unsure(why),
             },
-            () = &mut handed => break,
+            () = &mut handed => return PlayEnd::HandedBack,
             _ = ticks.tick() => {
                 // A process that was stopped for longer may have lost the run.
                 if alive.elapsed() > ack_wait
@@ -263,20 +273,6 @@ async fn attend(
                 item.in_progress().await;
             }
         }
-    }
-    // What was sent to the log is stored or refused before the next owner reads it, and before the attempts
-    // are counted that it knows of.
-    log.give_up();
-    let sent = async {
-        tokio::select! {
-            biased;
-            ended = &mut recorded => ended.is_ok(),
-            () = handle.bus().wait_until_stored() => false,
-        }
-    };
-    match tokio::time::timeout(END, sent).await {
-        Ok(true) => PlayEnd::Ended(String::new()),
-        _ => PlayEnd::HandedBack,
     }
 }
 
