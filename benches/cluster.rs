@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use nats::NatsServer;
-use paired::{held, median, report, timed};
+use paired::{held, median, own_folders, report, timed};
 use roundtable::bench::{
     Cluster, ClusterAddress, ClusterRow, Database, RunRows, StoreKeeper, StoredRuns,
 };
@@ -42,7 +42,7 @@ impl Drop for Process {
 
 fn program(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtable"));
-    command.args(args).env("HOME", home).env("XDG_STATE_HOME", home).env("XDG_CONFIG_HOME", home);
+    command.args(args).envs(own_folders(home));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use futures::Stream;
-use paired::{median, report};
+use paired::{median, own_folders, report};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use ratatui::layout::Size as TerminalSize;
 use roundtable::bench::{
@@ -235,7 +235,10 @@ fn measure_idle() -> Option<(f64, u64, usize)> {
     let pty = native_pty_system()
         .openpty(PtySize { rows: 36, cols: 120, pixel_width: 0, pixel_height: 0 })
         .ok()?;
-    let mut child = pty.slave.spawn_command(CommandBuilder::new(program)).ok()?;
+    let home = tempfile::tempdir().ok()?;
+    let mut command = CommandBuilder::new(program);
+    own_folders(home.path()).into_iter().for_each(|(name, folder)| command.env(name, folder));
+    let mut child = pty.slave.spawn_command(command).ok()?;
     let pid = child.process_id()?;
     let mut reader = pty.master.try_clone_reader().ok()?;
     let (bytes, came) = std_mpsc::channel::<Vec<u8>>();

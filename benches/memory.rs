@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use paired::{held, report};
+use paired::{held, own_folders, report};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 
@@ -104,6 +104,7 @@ fn headless(folder: &Path, format: &str) -> (f64, Duration, Option<Value>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_roundtable"))
         .args(["run", "storm.toml", "--instant", "--format", format])
         .current_dir(folder)
+        .envs(own_folders(folder))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -161,20 +162,29 @@ fn dashboard(folder: &Path) -> Shown {
     command.args(["run", "storm.toml", "--instant"]);
     command.cwd(folder);
     command.env("TERM", "xterm-256color");
-    command.env("HOME", folder);
+    own_folders(folder).into_iter().for_each(|(name, folder)| command.env(name, folder));
     let mut reader = pair.master.try_clone_reader().expect("a reader");
-    let mut keys = pair.master.take_writer().expect("a writer");
+    let keys = Arc::new(Mutex::new(pair.master.take_writer().expect("a writer")));
+    let write = |bytes: &[u8]| keys.lock().expect("a lock").write_all(bytes).expect("a key");
     let started = Instant::now();
     let mut child = pair.slave.spawn_command(command).expect("the program");
     drop(pair.slave);
     let pid = child.process_id().expect("a process");
     let screen: Screen = Arc::new((Mutex::new(vt100::Parser::new(rows, cols, 0)), Condvar::new()));
-    let shared = Arc::clone(&screen);
+    let (shared, answers) = (Arc::clone(&screen), Arc::clone(&keys));
     thread::spawn(move || {
-        let mut chunk = [0; 65536];
+        let (mut chunk, mut is_asked, mut first) = ([0; 65536], false, Vec::new());
         while let Ok(read @ 1..) = reader.read(&mut chunk) {
             shared.0.lock().expect("a lock").process(&chunk[..read]);
             shared.1.notify_all();
+            if !is_asked {
+                first.extend_from_slice(&chunk[..read]);
+                is_asked = first.windows(3).any(|some| some == b"\x1b[c");
+                if is_asked {
+                    // Every terminal says what it is.
+                    let _ = answers.lock().expect("a lock").write_all(b"\x1b[?62;22c");
+                }
+            }
         }
     });
     let patience = Duration::from_secs(60);
@@ -188,21 +198,20 @@ fn dashboard(folder: &Path) -> Shown {
         }
         most = most.max(peak(pid).unwrap_or(most));
         let opens = nth % 2 == 0;
-        keys.write_all(if opens { b"?" } else { b"\x1b" }).expect("a key");
+        write(if opens { b"?" } else { b"\x1b" });
         let is = |text: &str| text.contains("Help") == opens;
         let took = sees(&screen, patience, is).expect("an answer");
         times.push(took.as_secs_f64() * 1e3);
     }
     let took = started.elapsed();
     if sees(&screen, Duration::ZERO, |text| text.contains("Help")).is_some() {
-        keys.write_all(b"\x1b").expect("a key");
+        write(b"\x1b");
         assert!(sees(&screen, patience, |text| !text.contains("Help")).is_some(), "help stays");
     }
-    keys.write_all(b"e").expect("a key");
-    assert!(sees(&screen, patience, |text| text.contains("written to")).is_some(), "no export");
+    write(b"e");
+    assert!(sees(&screen, patience, |text| text.contains("exported")).is_some(), "no export");
     most = most.max(peak(pid).unwrap_or(most));
-    keys.write_all(b"\x03").expect("a key");
-    keys.write_all(b"\x03").expect("a key");
+    write(b"\x03\x03");
     let _ = child.wait();
     let file = fs::read_dir(folder)
         .expect("a folder")

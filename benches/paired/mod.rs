@@ -2,6 +2,7 @@
 //! machine's speed drifts. A ratio is judged ([`held`]), an absolute figure only printed.
 #![allow(dead_code, reason = "each bench uses a part")]
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The times of two things, round by round.
@@ -62,6 +63,12 @@ impl Pairs {
             median(self.times.iter().map(|(_, b)| b.as_secs_f64()).collect()),
         )
     }
+}
+
+/// Variables that keep what the program stores away from the folders of the user.
+pub fn own_folders(folder: &Path) -> [(&'static str, &Path); 5] {
+    ["HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]
+        .map(|name| (name, folder))
 }
 
 /// One line of a report: what was measured, what came out, what it is held to.
