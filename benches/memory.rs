@@ -181,7 +181,7 @@ fn dashboard(folder: &Path) -> Shown {
                 first.extend_from_slice(&chunk[..read]);
                 is_asked = first.windows(3).any(|some| some == b"\x1b[c");
                 if is_asked {
-                    // Every terminal says what it is.
+                    // Every terminal answers this question about its attributes.
                     let _ = answers.lock().expect("a lock").write_all(b"\x1b[?62;22c");
                 }
             }

@@ -66,8 +66,8 @@ impl ClusterLog {
         Self { left: Some(Box::new(left)), ..self }
     }
 
-    /// Sends nothing more, as if another owner had the run. Whether an append that was sent already is
-    /// stored is still found out.
+    /// Sends nothing more, as if another owner had the run. An append in flight still reports whether it was
+    /// stored.
     pub fn give_up(&self) {
         *self.lock() = None;
     }

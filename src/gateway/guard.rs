@@ -204,7 +204,7 @@ impl Guard {
 
     /// Asks the breaker, then the bulkhead, for one attempt. If all permits are in use, the attempt
     /// is queued as long as the policy and `remaining` allow; `queued` is called with that time
-    /// first and may return a clock of its own. A permit that is free needs neither of the two.
+    /// first and may return a clock of its own. If a permit is free, neither closure is called.
     ///
     /// # Errors
     /// [`GuardRefusal`] if the breaker or the bulkhead refuses.

@@ -103,8 +103,8 @@ impl RunWatch {
             .await;
     }
 
-    /// Waits for the attempts of a run that another runner continues, of those that had begun before this
-    /// event, and leaves their answers for it.
+    /// Waits for the attempts in flight that began before the event `stored`, and leaves their answers for
+    /// the next owner of the run.
     pub async fn leave_answers(&self, cluster: &Cluster, run: &RunId, stored: Seq) {
         let mut changed = self.changed.clone();
         // Their starts are stored, but may not have been read here yet.

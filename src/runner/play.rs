@@ -244,7 +244,7 @@ async fn attend(
             let stored = handle.bus().wait_until_stored();
             let _ = tokio::time::timeout(runner.settings.drain, stored).await;
         }
-        // The append that was sent may be stored: the next owner would wait for the answers to its calls.
+        // If the append in flight is stored, the next owner waits for answers to the calls that it starts.
         log.give_up();
         let _ = tokio::time::timeout(SETTLE, handle.bus().wait_until_stored()).await;
     });
@@ -255,7 +255,7 @@ async fn attend(
                 Ok(()) => PlayEnd::Ended(String::new()),
                 Err(RecordError::Lost(AppendError::Gone)) => PlayEnd::Unknown,
                 Err(RecordError::Lost(_)) => match log.next(handle.id()).await {
-                    // It was given up here.
+                    // This runner still owns the run: it gave up the log itself.
                     Ok(_) => PlayEnd::HandedBack,
                     Err(_) => PlayEnd::Lost,
                 },

@@ -242,7 +242,7 @@ async fn a_live_run_that_was_handed_over_as_a_scripted_one_is_refused() {
 async fn a_runner_that_stops_leaves_the_answer_to_a_call_that_takes_longer() {
     let Some((server, cluster)) = cluster().await else { return };
     let quick = RunnerSettings { drain: Duration::from_millis(1), ..settings("a") };
-    // Its appends are stored, and it learns that a moment later than it stops.
+    // Its appends are stored, but the server's answers are lost: it has to look into the log.
     let proxy =
         NatsProxy::to(server.address(), |_, headers| match headers.contains("RT-Kind: events") {
             true => Does::Replaces("?".to_owned()),
