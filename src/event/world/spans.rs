@@ -186,11 +186,12 @@ impl Spans {
     /// their attempts. Rounds, tasks, sources and the calls of members, hops and tools stay: a
     /// run's outcome needs them.
     pub(super) fn forget_before(&mut self, fact: Seq) {
-        // Of a long run, most chunks stay as they are: they are not looked at again.
-        let chunks = self.chunks.range(self.first_forgettable..);
-        let chunks: Vec<u32> = chunks.map(|(at, _)| *at).rev().collect();
-        self.first_forgettable = chunks.first().copied().unwrap_or(self.first_forgettable);
-        for at in chunks {
+        let mut chunks: Vec<u32> = self.chunks_to_look_at(fact).collect();
+        // Later chunks, also a new one, may have something to forget when this is called again.
+        let next = chunks.last().map_or(self.first_forgettable, |last| last + 1);
+        let next = self.chunks.range(next..).next().map(|(at, _)| *at);
+        self.first_forgettable = next.or(chunks.last().copied()).unwrap_or(self.first_forgettable);
+        while let Some(at) = chunks.pop() {
             // In reverse order: an attempt has a higher id than its call, and has to go first.
             let (mut slot, mut gone) = (CHUNK as usize, false);
             while let Some(id) = self.last_forgettable(at, slot, fact) {
@@ -214,10 +215,13 @@ impl Spans {
         })
     }
 
-    /// How many chunks the next [`forget_before`](Self::forget_before) looks at.
-    #[cfg(test)]
-    pub(crate) fn chunks_to_look_at(&self) -> usize {
-        self.chunks.range(self.first_forgettable..).count()
+    /// The chunks that [`forget_before`](Self::forget_before) looks at. Of a long run these are few: most
+    /// chunks have nothing left to forget, and later ones have only spans that were opened after the event.
+    pub(crate) fn chunks_to_look_at(&self, fact: Seq) -> impl Iterator<Item = u32> {
+        let has_older =
+            move |chunk: &[Option<Span>]| chunk.iter().flatten().any(|span| span.opened_by < fact);
+        let chunks = self.chunks.range(self.first_forgettable..);
+        chunks.take_while(move |(_, chunk)| has_older(chunk)).map(|(at, _)| *at)
     }
 
     /// Has the next [`forget_before`](Self::forget_before) look at all chunks.

@@ -216,17 +216,36 @@ fn spans_that_stay_are_not_looked_at_again() {
     for (at, event) in log.iter().enumerate() {
         world.apply(event);
         if at % 500 == 0 {
-            world.forget_before(Seq(event.seq.0.saturating_sub(500)));
-            most = most.max(world.spans.chunks_to_look_at());
+            let before = Seq(event.seq.0.saturating_sub(500));
+            most = most.max(world.spans.chunks_to_look_at(before).count());
+            world.forget_before(before);
             let mut whole = world.clone();
             whole.spans.look_at_all();
-            whole.forget_before(Seq(event.seq.0.saturating_sub(500)));
+            whole.forget_before(before);
             assert_eq!(whole.spans.forgotten(), world.spans.forgotten(), "event {at}");
         }
     }
     let stay = world.spans.opened() - world.spans.forgotten();
     assert!(stay > 3_000 && world.spans.forgotten() > 3_000, "{stay} spans stay");
     assert!(most < 16, "{most} chunks of 64 spans were looked at");
+}
+
+/// The dashboard keeps hundreds of thousands of events: what it forgets is at their start.
+#[test]
+fn spans_that_were_opened_later_are_not_looked_at() {
+    let log = read(scenario_of(20, 500, &[]), true);
+    let (mut world, mut most) = (World::new(), 0);
+    for (at, event) in log.iter().enumerate() {
+        world.apply(event);
+        if at % 100 == 0 {
+            let before = Seq(event.seq.0.saturating_sub(20_000));
+            most = most.max(world.spans.chunks_to_look_at(before).count());
+            world.forget_before(before);
+        }
+    }
+    let held = world.spans.opened() - world.spans.forgotten();
+    assert!(held > 8_000 && world.spans.forgotten() > 8_000, "{held} spans are held");
+    assert!(most < 6, "{most} chunks of 64 spans were looked at");
 }
 
 #[test]
