@@ -217,16 +217,15 @@ impl RunData {
         self.past.go_live();
     }
 
-    /// Drops the events before this one; returns the place of the first event that is left, if any
-    /// event was dropped.
+    /// Drops the events before this one, or nearly all of them; returns the place of the first event that
+    /// is left, if any event was dropped.
     pub(super) fn drop_before(&mut self, before: Seq) -> Option<usize> {
         let place = self.log.place(before).min(self.log.len().saturating_sub(1));
-        if place <= self.log.dropped_count() {
-            return None;
-        }
-        self.past.drop_before(place, &self.log);
+        let place = self.past.drop_before(place, &self.log)?;
         self.log.drop_before(place);
-        self.world.forget_before(before);
+        if let Some(first) = self.log.first() {
+            self.world.forget_before(first.seq);
+        }
         Some(place)
     }
 

@@ -12,6 +12,9 @@ const FIRST_INTERVAL: usize = 512;
 /// Longest part of the log that is folded without a snapshot on the way.
 const SHORT_FOLD: usize = 64;
 
+/// The log may keep this part more than it is asked to keep, for the sake of a snapshot: an eighth.
+const MAX_KEPT_PART: usize = 8;
+
 /// The snapshots along the log, and the world at the playhead.
 #[derive(Debug)]
 pub(super) struct Timeline {
@@ -77,18 +80,29 @@ impl Timeline {
         self.nearby.clear();
     }
 
-    /// Called before the log drops the events up to this place: replaces the snapshots among them
-    /// by one at this place.
-    pub(super) fn drop_before(&mut self, place: usize, log: &EventWindow) {
+    /// Called before the log drops the events up to this place; returns the place up to which it may drop
+    /// them, if that is any event. There the first snapshot is then. The place is a little earlier than asked
+    /// if a snapshot is there already, so the events of a long run need not be folded a second time.
+    pub(super) fn drop_before(&mut self, place: usize, log: &EventWindow) -> Option<usize> {
         let before = self.snapshots.partition_point(|kept| kept.events <= place);
+        let at = before.checked_sub(1).map_or(0, |last| self.snapshots[last].events);
+        let is_near = place - at <= log.len().saturating_sub(place) / MAX_KEPT_PART;
+        let place = if is_near { at } else { place };
+        if place <= log.dropped_count() {
+            return None;
+        }
         let first = self.snapshots.drain(..before).next_back();
         let mut first = first.unwrap_or_else(|| Snapshot { events: 0, world: World::new() });
-        for event in log.between(first.events, place) {
-            first.world.apply(event);
-        }
-        first.events = place;
-        if let Some(event) = log.get(place) {
-            first.world.forget_before(event.seq);
+        if !is_near {
+            for event in log.between(first.events, place) {
+                first.world.apply(event);
+            }
+            first.events = place;
+            if let Some(event) = log.get(place) {
+                first.world.forget_before(event.seq);
+            }
+            // The window has become small: the next time there is to be a snapshot that is near.
+            self.interval = (self.interval / 2).max(FIRST_INTERVAL);
         }
         self.nearby.retain(|near| near.events >= place);
         if self.playhead.as_ref().is_some_and(|here| here.events < place) {
@@ -96,6 +110,7 @@ impl Timeline {
         }
         self.snapshots.insert(0, first);
         self.is_truncated = true;
+        Some(place)
     }
 
     /// Moves the playhead after this many events of the log, or to the first event in memory if
@@ -179,9 +194,13 @@ mod tests {
             }
             if at > 10_000 && at % 777 == 0 {
                 let place = at - 7_000;
-                past.drop_before(place, &held);
-                held.drop_before(place);
-                assert_eq!((held.dropped_count(), held.len()), (place, at + 1));
+                if let Some(first) = past.drop_before(place, &held) {
+                    assert!(first.is_multiple_of(FIRST_INTERVAL), "a snapshot is there already");
+                    held.drop_before(first);
+                    assert_eq!((held.dropped_count(), held.len()), (first, at + 1));
+                }
+                let kept_more = place - held.dropped_count();
+                assert!(kept_more <= 7_000 / MAX_KEPT_PART, "{kept_more} events");
             }
         }
         let first = held.dropped_count();

@@ -55,10 +55,13 @@ fn log(dash: &Dash) -> &EventWindow {
 
 /// So many facts of the storm, of which about 4,000 are held.
 fn dash(cols: u16, rows: u16, facts: usize) -> Dash {
+    dash_that_keeps(4_000, cols, rows, facts)
+}
+
+fn dash_that_keeps(keeps: usize, cols: u16, rows: u16, facts: usize) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.run(RUN, &storm()[..1]);
-    // The window begins in the middle of a call.
-    feed(&mut dash, &storm()[1..facts], 3_998);
+    feed(&mut dash, &storm()[1..facts], keeps);
     dash.now = storm()[facts - 1].at.duration() + shown(&dash).zero();
     dash
 }
@@ -144,7 +147,11 @@ fn the_playhead_goes_no_further_back_than_the_window_and_moves_on_with_it() {
 
 #[test]
 fn what_leads_to_an_event_that_is_gone_says_so() {
-    let mut dash = dash(120, 36, 20_000);
+    let mut dash = dash_that_keeps(1_000, 120, 36, 20_000);
+    // The window begins in the middle of a call.
+    let is_answer = |fact: &&Arc<Event>| matches!(fact.kind, EventKind::AttemptAnswered(_));
+    let before = log(&dash).iter().skip(200).find(is_answer).expect("an answer").seq;
+    dash.send(Msg::EventsDropped { run: RunId::new(RUN), before });
     dash.text("Lg");
     // The first that ends what began before the window.
     for _ in 0..200 {
@@ -170,7 +177,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
     // What is inspected goes while it is looked at; its other tabs say why they are empty.
     dash.press(KeyCode::Enter);
     assert!(shown(&dash).inspector().is_some());
-    feed(&mut dash, &storm()[20_000..], 4_000);
+    feed(&mut dash, &storm()[20_000..], 1_000);
     dash.screen();
     dash.text("3");
     assert!(dash.screen().contains("were dropped to bound memory."), "{}", dash.screen());
