@@ -47,7 +47,7 @@ pub const FRAME: Duration = Duration::from_nanos(33_333_334);
 
 /// Minimum time before a frame that answers a key, which the operator waits for. Never applied
 /// twice in a row, so a key that is held down draws few extra frames.
-pub const KEY_FRAME: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 2);
+pub const KEY_FRAME: Duration = Duration::from_nanos(FRAME.as_nanos() as u64 / 4);
 
 /// The dashboard's time at its start: a run that is continued from its log began before it.
 const CLOCK_AT_START: Duration = Duration::from_secs(10 * 365 * 86_400);

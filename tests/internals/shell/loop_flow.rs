@@ -39,7 +39,7 @@ async fn a_key_on_a_quiet_screen_is_painted_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_half_of_one() {
+async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_a_quarter_of_one() {
     let mut person = Person::at(120, 36);
     person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
     let run = loop {
