@@ -86,6 +86,19 @@ impl Connection {
         true
     }
 
+    /// Reads the first record of a TLS handshake: a connection that is closed with unread bytes is reset.
+    pub async fn read_tls_greeting(&mut self) {
+        let is_whole = |read: &[u8]| match read {
+            [_, _, _, high, low, rest @ ..] => {
+                rest.len() >= usize::from(u16::from_be_bytes([*high, *low]))
+            }
+            _ => false,
+        };
+        while !is_whole(&self.read) {
+            assert!(self.more().await, "the connection closed within a greeting");
+        }
+    }
+
     async fn more(&mut self) -> bool {
         self.stream.read_buf(&mut self.read).await.expect("a connection that can be read") > 0
     }

@@ -47,6 +47,7 @@ async fn tls_that_is_none() {
         let server = Server::start_https().await;
         let failed = both(call(&server.model()), async {
             let mut connection = server.accept().await;
+            connection.read_tls_greeting().await;
             connection.send(bytes).await;
         })
         .await;
