@@ -27,7 +27,7 @@ use super::feed::{Batch, Feed};
 use super::input;
 use super::scenario_files;
 use super::surface::Surface;
-use super::waits::{next_of, sleep_until};
+use super::waits::{due, next_of, sleep_until};
 use super::watch::LiveTextWatcher;
 use crate::app::{AppState, Effect, Msg, update};
 use crate::event::{Event, RunId, Seq, World};
@@ -237,11 +237,12 @@ impl<C: Console> DashboardLoop<C> {
         let Self { input, answers, facts, watch, program, terminal, dirty, .. } = self;
         tokio::select! {
             biased;
-            () = sleep_until(frame) => LoopEvent::Frame,
+            () = due(frame) => LoopEvent::Frame,
             event = next_of(input) => LoopEvent::Input(event),
             answer = answers.recv() => LoopEvent::Answer(answer),
             ended = end_of(program) => LoopEvent::ProgramEnded(ended),
             () = terminal.backend().idle(), if busy => LoopEvent::FrameWritten,
+            // Not `due`: while a filter is behind, a tick always is, and would keep events from being read.
             () = sleep_until(tick) => LoopEvent::Tick,
             () = sleep_until(title) => LoopEvent::Title,
             batch = facts.recv() => LoopEvent::Facts(batch),

@@ -3,11 +3,17 @@
 use futures::{Stream, StreamExt as _};
 use tokio::time::Instant;
 
-/// Waits until a time; forever if there is none. A time that has come is seen at once: a timer of tokio
-/// fires only when its runtime looks at the clock, which it seldom does while events keep arriving.
+/// Like [`sleep_until`], but a time that has come is seen at once: a timer of tokio fires only when its
+/// runtime looks at the clock, which it seldom does while events keep arriving.
+pub(super) async fn due(at: Option<Instant>) {
+    if at.is_none_or(|at| at > Instant::now()) {
+        sleep_until(at).await;
+    }
+}
+
+/// Waits until a time; forever if there is none.
 pub(super) async fn sleep_until(at: Option<Instant>) {
     match at {
-        Some(at) if at <= Instant::now() => {}
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
@@ -30,9 +36,9 @@ mod tests {
     #[tokio::test]
     async fn a_time_that_has_come_is_seen_before_the_runtime_looks_at_the_clock() {
         let now = Instant::now();
-        assert!(sleep_until(Some(now)).now_or_never().is_some());
+        assert!(due(Some(now)).now_or_never().is_some());
         let later = now + std::time::Duration::from_secs(3_600);
-        assert!(sleep_until(Some(later)).now_or_never().is_none());
-        assert!(sleep_until(None).now_or_never().is_none());
+        assert!(due(Some(later)).now_or_never().is_none());
+        assert!(due(None).now_or_never().is_none());
     }
 }

@@ -12,7 +12,7 @@ const FIRST_INTERVAL: usize = 512;
 /// Longest part of the log that is folded without a snapshot on the way.
 const SHORT_FOLD: usize = 64;
 
-/// The log may keep this part more than it is asked to keep, for the sake of a snapshot: an eighth.
+/// The log may keep more events than it is asked to, for the sake of a snapshot: an eighth of their number.
 const MAX_KEPT_PART: usize = 8;
 
 /// The snapshots along the log, and the world at the playhead.
@@ -86,7 +86,8 @@ impl Timeline {
     pub(super) fn drop_before(&mut self, place: usize, log: &EventWindow) -> Option<usize> {
         let before = self.snapshots.partition_point(|kept| kept.events <= place);
         let at = before.checked_sub(1).map_or(0, |last| self.snapshots[last].events);
-        let is_near = place - at <= log.len().saturating_sub(place) / MAX_KEPT_PART;
+        let most = log.len().saturating_sub(place) / MAX_KEPT_PART;
+        let is_near = place - at <= most;
         let place = if is_near { at } else { place };
         if place <= log.dropped_count() {
             return None;
@@ -101,8 +102,10 @@ impl Timeline {
             if let Some(event) = log.get(place) {
                 first.world.forget_before(event.seq);
             }
-            // The window has become small: the next time there is to be a snapshot that is near.
-            self.interval = (self.interval / 2).max(FIRST_INTERVAL);
+            // The window is small: snapshots are taken more often, so that a later drop finds one near.
+            while self.interval > FIRST_INTERVAL && self.interval > most {
+                self.interval /= 2;
+            }
         }
         self.nearby.retain(|near| near.events >= place);
         if self.playhead.as_ref().is_some_and(|here| here.events < place) {
@@ -205,8 +208,39 @@ mod tests {
         }
         let first = held.dropped_count();
         assert_eq!(past.event_count(), Some(first), "the playhead moved with the window");
+        assert_seeks(past, &held);
+    }
+
+    #[test]
+    fn a_window_that_becomes_small_begins_where_it_is_asked_to_and_soon_at_snapshots_again() {
+        let all = log(100_000);
+        let (mut held, mut past, mut world) =
+            (EventWindow::default(), Timeline::default(), World::new());
+        let mut folded = 0;
+        for (at, event) in all.iter().enumerate() {
+            world.apply(event);
+            held.push(event);
+            past.record(at + 1, &world);
+            let keeps = if at < 80_000 { 60_000 } else { 8_000 };
+            if at > keeps && at % 250 == 0 {
+                let place = at - keeps;
+                if let Some(first) = past.drop_before(place, &held) {
+                    folded += usize::from(!first.is_multiple_of(FIRST_INTERVAL));
+                    held.drop_before(first);
+                }
+                assert!(place - held.dropped_count() <= keeps / MAX_KEPT_PART);
+            }
+        }
+        assert!(past.interval <= 1_024, "{}", past.interval);
+        assert!((1..20).contains(&folded), "{folded} drops folded events again");
+        assert_seeks(past, &held);
+    }
+
+    /// Whether every place that is held is reached, and no other.
+    fn assert_seeks(mut past: Timeline, held: &EventWindow) {
+        let first = held.dropped_count();
         for facts in [99_999, 95_000, first, 0, first + 1, 97_000, 300_000] {
-            past.seek(facts, &held);
+            past.seek(facts, held);
             let facts = facts.clamp(first, held.len());
             assert_eq!(past.event_count(), Some(facts));
             assert_eq!(past.world().map(|world| world.tally.events), Some(facts as u64));
