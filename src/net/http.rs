@@ -359,8 +359,8 @@ impl HttpResponse {
     }
 }
 
-/// Yields once, so that other ready tasks prepare their requests before this one is sent. While many runs
-/// go on, the code of each step then stays in the processor's cache, and a server is woken less often; a
+/// Yields once, so that other ready tasks prepare their requests before this one is sent. With many runs at
+/// once, the code of each step then stays in the processor's cache, and a server is woken less often; a
 /// single run loses some microseconds at most.
 async fn send_together() {
     tokio::task::yield_now().await;

@@ -4,7 +4,7 @@ use futures::{Stream, StreamExt as _};
 use tokio::time::Instant;
 
 /// Like [`sleep_until`], but a time that has come is seen at once: a timer of tokio fires only when its
-/// runtime looks at the clock, which it seldom does while events keep arriving.
+/// runtime looks at the clock, which it rarely does while events keep arriving.
 pub(super) async fn due(at: Option<Instant>) {
     if at.is_none_or(|at| at > Instant::now()) {
         sleep_until(at).await;
