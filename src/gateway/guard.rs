@@ -202,9 +202,9 @@ impl Guard {
         }
     }
 
-    /// Asks the breaker, then the bulkhead, for one attempt. If all permits are in use, the attempt
-    /// is queued as long as the policy and `remaining` allow; `queued` is called with that time
-    /// first and may return a clock of its own. If a permit is free, neither closure is called.
+    /// Asks the breaker, then the bulkhead, for one attempt. Without a free permit, it waits in the queue as
+    /// long as the policy and `remaining` allow: `queued` gets that time, and may return a future to use
+    /// instead of the guard's timer. With a free permit, neither `remaining` nor `queued` is called.
     ///
     /// # Errors
     /// [`GuardRefusal`] if the breaker or the bulkhead refuses.

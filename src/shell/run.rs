@@ -242,7 +242,8 @@ impl<C: Console> DashboardLoop<C> {
             answer = answers.recv() => LoopEvent::Answer(answer),
             ended = end_of(program) => LoopEvent::ProgramEnded(ended),
             () = terminal.backend().idle(), if busy => LoopEvent::FrameWritten,
-            // Not `due`: while a filter is behind, a tick always is, and would keep events from being read.
+            // It waits for tokio's timer: while a filter is behind, a tick is always due, and without this
+            // pause no event would be read.
             () = sleep_until(tick) => LoopEvent::Tick,
             () = sleep_until(title) => LoopEvent::Title,
             batch = facts.recv() => LoopEvent::Facts(batch),

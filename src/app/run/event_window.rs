@@ -1,5 +1,5 @@
 //! The part of a run's log that the page keeps in memory: its last events. When the run's own log
-//! drops events, they are dropped here too, soon, and only counted.
+//! drops events, they are dropped here too, or a little later, and only counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -170,8 +170,9 @@ impl RunPage {
         InputOutcome::Handled { redraw: changed && !self.is_scrubbed() }
     }
 
-    /// Drops the events before this one, as the run's own log did, or nearly all of them; the world
-    /// stays. A playhead among them moves to the first event that is left. Returns whether any event was dropped.
+    /// Drops the events before this one, which the run's own log has dropped, or nearly all of them. The
+    /// world stays. A playhead among them moves to the first event that is left. Returns whether any event
+    /// was dropped.
     pub fn drop_before(&mut self, before: Seq) -> bool {
         if self.run.earlier.hold(Some(before)) {
             return false;

@@ -187,7 +187,7 @@ impl Spans {
     /// run's outcome needs them.
     pub(super) fn forget_before(&mut self, fact: Seq) {
         let mut chunks: Vec<u32> = self.chunks_to_look_at(fact).collect();
-        // Later chunks, also a new one, may have something to forget when this is called again.
+        // The next call starts with the first chunk after these, or with one of these that is not done.
         let next = chunks.last().map_or(self.first_forgettable, |last| last + 1);
         let next = self.chunks.range(next..).next().map(|(at, _)| *at);
         self.first_forgettable = next.or(chunks.last().copied()).unwrap_or(self.first_forgettable);
@@ -215,9 +215,9 @@ impl Spans {
         })
     }
 
-    /// The chunks that [`forget_before`](Self::forget_before) looks at. Of a long run these are few: it
-    /// begins behind those that have nothing left to forget, and stops at the first whose spans were all
-    /// opened after the event; those behind that one can wait.
+    /// The chunks that [`forget_before`](Self::forget_before) looks at, which are few, also in a long run.
+    /// Chunks with nothing left to forget are skipped. The first chunk without a span from before the event
+    /// ends the search: later ones are looked at in a later call.
     pub(crate) fn chunks_to_look_at(&self, fact: Seq) -> impl Iterator<Item = u32> {
         let has_older =
             move |chunk: &[Option<Span>]| chunk.iter().flatten().any(|span| span.opened_by < fact);
@@ -225,7 +225,7 @@ impl Spans {
         chunks.take_while(move |(_, chunk)| has_older(chunk)).map(|(at, _)| *at)
     }
 
-    /// How many spans could be forgotten now, in whatever chunk.
+    /// Number of spans in all chunks that could be forgotten now.
     #[cfg(test)]
     pub(crate) fn forgettable(&self, fact: Seq) -> usize {
         let spans = self.chunks.values().flat_map(|chunk| chunk.iter().flatten());
