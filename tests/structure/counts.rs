@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::visit::Visit;
-use syn::{Fields, ImplItem, Item, Visibility};
+use syn::{ImplItem, Item, Visibility};
 
 use super::tree::{File, Tree, attributes};
 
@@ -183,7 +183,7 @@ pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
     found
 }
 
-/// Type names that are used more than once, with the files.
+/// Type names that are used more than once in a folder of the top level, with the files.
 pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     fn add(items: &[Item], path: &str, found: &mut BTreeMap<String, Vec<String>>) {
@@ -201,7 +201,8 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
                 }
                 _ => continue,
             };
-            found.entry(name.to_string()).or_default().push(path.to_owned());
+            let folder = path.split('/').next().unwrap_or_default();
+            found.entry(format!("{folder}/{name}")).or_default().push(path.to_owned());
         }
     }
     for file in &tree.files {
@@ -211,66 +212,6 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     found.values_mut().for_each(Vec::dedup);
     found.retain(|_, files| files.len() > 1);
     found
-}
-
-/// The type with the most fields and the one with the most methods of its own.
-pub fn largest_types(tree: &Tree) -> ((String, usize), (String, usize)) {
-    let (mut fields, mut methods) = (BTreeMap::new(), BTreeMap::new());
-    for item in tree.files.iter().flat_map(|file| &file.items) {
-        match item {
-            Item::Struct(it) => {
-                if let Fields::Named(named) = &it.fields {
-                    fields.insert(it.ident.to_string(), named.named.len());
-                }
-            }
-            Item::Impl(it) if it.trait_.is_none() => {
-                let count = it.items.iter().filter(|it| matches!(it, ImplItem::Fn(_))).count();
-                *methods.entry(it.self_ty.to_token_stream().to_string()).or_default() += count;
-            }
-            _ => {}
-        }
-    }
-    let most = |counts: BTreeMap<String, usize>| {
-        counts.into_iter().max_by_key(|(_, count)| *count).expect("a type")
-    };
-    (most(fields), most(methods))
-}
-
-/// Groups of files inside one room that name one another in a circle, the largest first.
-pub fn file_cycles(tree: &Tree) -> Vec<Vec<String>> {
-    let room = |at: usize| tree.files[at].module.first().cloned().unwrap_or_default();
-    let edges: Vec<Vec<usize>> = (0..tree.files.len())
-        .map(|at| tree.named_by(at).into_iter().filter(|to| room(*to) == room(at)).collect())
-        .collect();
-    let mut reach: Vec<BTreeSet<usize>> = Vec::new();
-    for start in 0..edges.len() {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![start]);
-        while let Some(at) = open.pop() {
-            for next in &edges[at] {
-                if seen.insert(*next) {
-                    open.push(*next);
-                }
-            }
-        }
-        reach.push(seen);
-    }
-    let mut left: BTreeSet<usize> = (0..edges.len()).filter(|at| reach[*at].contains(at)).collect();
-    let mut cycles = Vec::new();
-    while let Some(at) = left.pop_first() {
-        let group: Vec<usize> = std::iter::once(at)
-            .chain(
-                left.iter()
-                    .copied()
-                    .filter(|it| reach[at].contains(it) && reach[*it].contains(&at)),
-            )
-            .collect();
-        for it in &group {
-            left.remove(it);
-        }
-        cycles.push(group.iter().map(|it| tree.files[*it].path.clone()).collect::<Vec<_>>());
-    }
-    cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.len()));
-    cycles
 }
 
 /// The public items that can be reached from the front of the library: types, functions, constants and
