@@ -9,6 +9,7 @@ pub mod anthropic;
 mod client;
 pub mod endpoint;
 mod form;
+mod history;
 mod models;
 pub mod openai;
 pub mod prices;

@@ -196,9 +196,16 @@ fn completion(text: &str, calls: &Value) -> Vec<u8> {
     answer("200 OK", &body.to_string())
 }
 
-/// The text of the messages of a prompt.
+/// The text of the messages of a prompt, whether or not messages in a row are joined on the way to
+/// the server.
 fn prompt_of<'a>(messages: impl Iterator<Item = &'a Value>) -> String {
-    messages.filter_map(|it| it["content"].as_str()).collect::<Vec<_>>().join("\n")
+    plain(messages.filter_map(|it| it["content"].as_str()))
+}
+
+fn plain<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let lines = texts.flat_map(str::lines);
+    let said = lines.filter(|line| !line.trim().is_empty() && *line != "(continued)");
+    said.collect::<Vec<_>>().join("\n")
 }
 
 /// The attempts of model calls that a log announces.
@@ -249,7 +256,7 @@ impl ModelAttempts {
         let whole = match prompt["after"].as_u64() {
             None => new,
             Some(after) => {
-                let reply = self.replies.get(&after).map(|reply| reply.0.clone());
+                let reply = self.replies.get(&after).map(|reply| plain([&*reply.0].into_iter()));
                 let before = [self.prompts.get(&after).cloned(), reply, Some(new)];
                 let parts = before.into_iter().flatten().filter(|part| !part.is_empty());
                 parts.collect::<Vec<_>>().join("\n")

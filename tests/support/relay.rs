@@ -195,7 +195,7 @@ impl ChatModel for Relayed {
                     None => return Err(failed),
                 },
             };
-            let said: String = request.messages.iter().map(|it| &*it.content).collect();
+            let said = plain(request.messages.iter().map(|it| &*it.content));
             {
                 let mut known = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
                 let entry = known.entry((self.seed, said));
@@ -252,7 +252,13 @@ fn seed_of(body: &Value) -> u64 {
 /// All that the messages of a body say.
 fn said_in(body: &Value) -> String {
     let messages = body["messages"].as_array().into_iter().flatten();
-    messages.filter_map(|it| it["content"].as_str()).collect()
+    plain(messages.filter_map(|it| it["content"].as_str()))
+}
+
+/// What is said, whether or not messages in a row are joined on the way to the server.
+fn plain<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let lines = texts.flat_map(str::lines);
+    lines.filter(|line| !line.trim().is_empty() && *line != "(continued)").collect()
 }
 
 fn bytes_of(reply: &Reply, streamed: bool, counted: bool) -> Vec<u8> {

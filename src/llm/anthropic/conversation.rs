@@ -10,18 +10,21 @@ use serde_json::{Value, json};
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::Conversation;
 use crate::llm::client::json::RequestBody;
+use crate::llm::history::{HistoryRules, has_plain_characters, plain_name};
 use crate::scenario::spec::tool::ToolCall;
 
-/// The first turn of a conversation that would not begin with a user's turn, as the API requires.
-const OPENING: &str = "Begin.";
-
-/// The longest tool name that the API accepts.
-const NAME_CHARS: usize = 64;
+/// The history that the API accepts. It takes any number of messages of one role in a row: they are
+/// the blocks of one turn.
+pub(super) const HISTORY: HistoryRules = HistoryRules {
+    alternates: false,
+    accepts_id: has_plain_characters,
+    sends_as_it_came: has_kept_blocks,
+};
 
 /// The system messages, in order.
 pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = &str> {
     let system = conversation.iter().filter(|message| message.role == MessageRole::System);
-    system.map(|message| &*message.content).filter(|text| !is_blank(text))
+    system.map(|message| &*message.content)
 }
 
 /// The role of a turn.
@@ -48,18 +51,18 @@ enum TurnBlock<'a> {
         text: &'a str,
     },
     ToolUse {
-        id: Cow<'a, str>,
-        name: Cow<'a, str>,
+        id: &'a str,
+        name: &'a str,
         input: CallInput<'a>,
     },
     ToolResult {
-        tool_use_id: Cow<'a, str>,
+        tool_use_id: &'a str,
         #[cfg_attr(test, serde(skip_serializing_if = "str::is_empty"))]
         content: &'a str,
     },
-    /// A block as the model sent it.
+    /// A block as the model sent it, but for a tool's name that the API refuses.
     #[cfg_attr(test, serde(untagged))]
-    Kept(&'a Value),
+    Kept(Cow<'a, Value>),
 }
 
 impl MessageTurn<'_> {
@@ -104,7 +107,7 @@ impl TurnBlock<'_> {
                     body.text(content);
                 }
             }
-            Self::Kept(block) => return body.value(block),
+            Self::Kept(block) => return body.value(&**block),
         }
         body.raw("}");
         Ok(())
@@ -132,54 +135,53 @@ impl<'a> CallInput<'a> {
     }
 }
 
-/// The turns of a conversation.
+/// The turns of a conversation that is in the form of [`HISTORY`].
 pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
     let mut turns: Vec<MessageTurn<'_>> = Vec::new();
-    // Whether the previous calls were sent back unchanged, with their own ids.
-    let mut as_they_came = false;
     for message in conversation.iter() {
         let (role, blocks) = match message.role {
             MessageRole::System => continue,
             MessageRole::User => (TurnRole::User, text(&message.content).into_iter().collect()),
-            MessageRole::Tool => (TurnRole::User, vec![result(message, as_they_came)]),
-            MessageRole::Assistant => {
-                let kept = kept_blocks(message);
-                as_they_came = kept.is_some();
-                (TurnRole::Assistant, kept.unwrap_or_else(|| reply_blocks(message)))
+            MessageRole::Tool => (TurnRole::User, vec![result(message)]),
+            MessageRole::Assistant if has_kept_blocks(message) => {
+                (TurnRole::Assistant, kept_blocks(message).collect())
             }
+            MessageRole::Assistant => (TurnRole::Assistant, reply_blocks(message)),
         };
-        if blocks.is_empty() {
-            continue;
-        }
         match turns.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
             _ => turns.push(MessageTurn { role, content: blocks }),
         }
     }
-    if turns.first().is_none_or(|first| first.role != TurnRole::User) {
-        turns.insert(
-            0,
-            MessageTurn { role: TurnRole::User, content: text(OPENING).into_iter().collect() },
-        );
-    }
-    // Results must come first in a user's turn after a call.
-    for turn in turns.iter_mut().filter(|turn| turn.role == TurnRole::User) {
-        turn.content.sort_by_key(|block| !matches!(block, TurnBlock::ToolResult { .. }));
-    }
     turns
 }
 
-/// The blocks as the model sent them, if they are from this API. Blank texts are omitted: the API
-/// rejects them, even its own.
-fn kept_blocks(message: &ChatMessage) -> Option<Vec<TurnBlock<'_>>> {
-    let blocks = message.blocks.as_deref()?.as_array()?;
+/// Whether a message has its blocks as the model sent them, in the format of this API.
+fn has_kept_blocks(message: &ChatMessage) -> bool {
+    let blocks = message.blocks.as_deref().and_then(Value::as_array);
     let is_ours = |block: &Value| block.get("type").is_some_and(Value::is_string);
-    let is_silent = |block: &Value| {
-        block["type"] == "text" && block.get("text").and_then(Value::as_str).is_none_or(is_blank)
-    };
-    let kept: Vec<TurnBlock<'_>> =
-        blocks.iter().filter(|block| !is_silent(block)).map(TurnBlock::Kept).collect();
-    (blocks.iter().all(is_ours) && !kept.is_empty()).then_some(kept)
+    blocks.is_some_and(|blocks| blocks.iter().all(is_ours) && !blocks.iter().all(is_silent))
+}
+
+/// Whether a block is a blank text: the API rejects them, even its own.
+fn is_silent(block: &Value) -> bool {
+    block["type"] == "text" && block.get("text").and_then(Value::as_str).is_none_or(is_blank)
+}
+
+/// The blocks as the model sent them.
+fn kept_blocks(message: &ChatMessage) -> impl Iterator<Item = TurnBlock<'_>> {
+    let blocks = message.blocks.as_deref().and_then(Value::as_array).into_iter().flatten();
+    blocks.filter(|block| !is_silent(block)).map(|block| {
+        let made_up = block.get("name").and_then(Value::as_str).map(plain_name);
+        TurnBlock::Kept(match made_up {
+            Some(Cow::Owned(name)) if block["type"] == "tool_use" => {
+                let mut block = block.clone();
+                block["name"] = Value::from(name);
+                Cow::Owned(block)
+            }
+            _ => Cow::Borrowed(block),
+        })
+    })
 }
 
 /// The text and the tool calls of a reply.
@@ -189,42 +191,22 @@ fn reply_blocks(message: &ChatMessage) -> Vec<TurnBlock<'_>> {
     said.into_iter().chain(message.tool_calls.iter().map(call)).collect()
 }
 
+/// The API rejects texts of white space only.
 fn text(text: &str) -> Option<TurnBlock<'_>> {
     (!is_blank(text)).then_some(TurnBlock::Text { text })
 }
 
-/// The API rejects texts of white space only.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
 fn call(call: &ToolCall) -> TurnBlock<'_> {
-    let name = match call.name.char_indices().nth(NAME_CHARS) {
-        Some((end, _)) => call.name.get(..end).unwrap_or_default(),
-        None => &call.name,
-    };
-    TurnBlock::ToolUse {
-        id: api_safe(&call.id),
-        name: api_safe(name),
-        input: CallInput::of(&call.arguments),
-    }
+    TurnBlock::ToolUse { id: &call.id, name: &call.name, input: CallInput::of(&call.arguments) }
 }
 
-fn result(message: &ChatMessage, as_it_came: bool) -> TurnBlock<'_> {
-    let id = message.tool_call_id.as_deref().unwrap_or_default();
+fn result(message: &ChatMessage) -> TurnBlock<'_> {
     TurnBlock::ToolResult {
-        tool_use_id: if as_it_came { Cow::Borrowed(id) } else { api_safe(id) },
+        tool_use_id: message.tool_call_id.as_deref().unwrap_or_default(),
         content: &message.content,
     }
-}
-
-/// A name or an id with only the characters that the API accepts; other models and servers use
-/// more.
-fn api_safe(name: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return Cow::Borrowed(name);
-    }
-    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    Cow::Owned(if plain.is_empty() { "_".to_owned() } else { plain })
 }

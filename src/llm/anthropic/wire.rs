@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::conversation::{instructions, turns};
+use super::conversation::{HISTORY, instructions, turns};
 use super::parameters::MessageParameters;
 use crate::event::kind::Usage;
 use crate::llm::ChatRequest;
 use crate::llm::client::Client;
 use crate::llm::client::json::{JsonText, RequestBody};
+use crate::llm::history::normalized;
 
 /// Marks the end of a prefix that the next request repeats: the provider caches everything up to
 /// here.
@@ -31,7 +32,8 @@ pub(super) fn body(
     let mut body = RequestBody::with_room_for(room);
     body.raw(r#"{"model":"#);
     body.text(model);
-    let mut system = instructions(&request.messages).peekable();
+    let history = normalized(&request.messages, &HISTORY);
+    let mut system = instructions(&history).peekable();
     let mut begin = r#","system":["#;
     while let Some(text) = system.next() {
         body.raw(std::mem::replace(&mut begin, ","));
@@ -42,7 +44,7 @@ pub(super) fn body(
         body.raw(if system.peek().is_none() { "}]" } else { "}" });
     }
     body.raw(r#","messages":["#);
-    for (nth, turn) in turns(&request.messages).iter().enumerate() {
+    for (nth, turn) in turns(&history).iter().enumerate() {
         body.raw(if nth == 0 { "" } else { "," });
         turn.write(&mut body)?;
     }
@@ -244,7 +246,8 @@ mod tests {
 
     fn tree(model: &str, request: &ChatRequest, parameters: &MessageParameters<'_>) -> String {
         let text = |text: &str| json!({ "type": "text", "text": text });
-        let mut system: Vec<Value> = instructions(&request.messages).map(text).collect();
+        let history = normalized(&request.messages, &HISTORY);
+        let mut system: Vec<Value> = instructions(&history).map(text).collect();
         let tools = request.tools.iter().map(|tool| {
             let mut offered = json!({ "name": *tool.name });
             if !tool.description.is_empty() {
@@ -257,7 +260,7 @@ mod tests {
         for last in [system.last_mut(), tools.last_mut()].into_iter().flatten() {
             last["cache_control"] = json!({ "type": "ephemeral" });
         }
-        let messages = turns(&request.messages);
+        let messages = turns(&history);
         let tree = MessageTree { model, system, messages, tools, parameters };
         serde_json::to_string(&tree).expect("JSON")
     }

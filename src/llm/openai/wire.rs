@@ -12,6 +12,15 @@ use super::parameters::ChatParameters;
 use crate::event::kind::{ChatMessage, Usage};
 use crate::llm::ChatRequest;
 use crate::llm::client::json::{JsonText, RequestBody};
+use crate::llm::history::{HistoryRules, normalized};
+
+/// The history that servers with this API accept. The API limits ids to 40 characters, and chat
+/// templates (Gemma, Mistral) want the roles to alternate.
+const HISTORY: HistoryRules = HistoryRules {
+    alternates: true,
+    accepts_id: |id| (1..=40).contains(&id.len()),
+    sends_as_it_came: |_| false,
+};
 
 /// The arguments of an earlier call. llama.cpp, vLLM and Ollama reject a whole conversation if some
 /// arguments are not a JSON object, so invalid ones are wrapped in an object.
@@ -43,7 +52,8 @@ pub(super) fn body(
     body.raw(r#"{"model":"#);
     body.text(model);
     body.raw(r#","messages":["#);
-    for (nth, message) in request.messages.iter().enumerate() {
+    let history = normalized(&request.messages, &HISTORY);
+    for (nth, message) in history.iter().enumerate() {
         if nth > 0 {
             body.raw(",");
         }
@@ -277,7 +287,8 @@ mod tests {
             }
             said
         };
-        let messages: Vec<Value> = request.messages.iter().map(message).collect();
+        let history = normalized(&request.messages, &HISTORY);
+        let messages: Vec<Value> = history.iter().map(message).collect();
         let mut body = json!({ "model": model, "messages": messages });
         if !request.tools.is_empty() {
             let tool = |tool| json!({ "type": "function", "function": tool });

@@ -161,11 +161,11 @@ async fn a_conversation_alternates_and_has_no_empty_texts() {
             { "role": "assistant", "content": [
                 text("I ask."),
                 call("toolu_1", "research", json!({ "q": "é", "n": 1.50 })),
-                call("x___2", "rm_-rf", json!({})),
+                call("b47a8faa8", "rm_-rf", json!({})),
             ] },
             { "role": "user", "content": [
                 result("toolu_1", "found"),
-                { "type": "tool_result", "tool_use_id": "x___2" },
+                { "type": "tool_result", "tool_use_id": "b47a8faa8" },
                 text("Well?"),
             ] },
             { "role": "assistant", "content": [

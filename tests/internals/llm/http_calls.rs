@@ -119,7 +119,7 @@ async fn tools_and_calls_are_asked_as_the_api_has_them() {
                 { "role": "user", "content": "Go." },
                 { "role": "assistant", "content": null, "tool_calls": [
                     function("x\u{1b}1", "research", r#"{"request": "é"}"#),
-                    function("x2", "rm -rf", "{}"),
+                    function("x2", "rm_-rf", "{}"),
                 ] },
                 { "role": "tool", "content": "found", "tool_call_id": "x\u{1b}1" },
                 { "role": "tool", "content": "no such tool", "tool_call_id": "x2" },
@@ -128,7 +128,7 @@ async fn tools_and_calls_are_asked_as_the_api_has_them() {
                     function("x4", "research", r#"{"unreadable":"[1]"}"#),
                 ] },
                 { "role": "tool", "content": "", "tool_call_id": "x3" },
-                { "role": "assistant", "content": "" },
+                { "role": "tool", "content": "error: this call has no result", "tool_call_id": "x4" },
             ],
             "tools": [{ "type": "function", "function": {
                 "name": "research",
