@@ -70,8 +70,8 @@ pub use pattern::router::facts::RouterFact;
 pub use base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
 // A model: over HTTP, or one's own.
 pub use event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ToolCall,
-    ToolOffer, Usage,
+    AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ReplyEnd,
+    ToolCall, ToolOffer, Usage,
 };
 pub use llm::anthropic::Anthropic;
 pub use llm::endpoint::{Endpoint, EndpointError, EndpointRequest, find_here};

@@ -56,7 +56,7 @@ impl AgentRunner<'_> {
             let (said, reply) =
                 self.cx.call_model(ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
             talk.team_history.record_reply(talk.name, said, &reply);
-            let calls = &reply.tool_calls;
+            let calls = reply.calls_to_make();
             if calls.is_empty() {
                 if reply.text.trim().is_empty() {
                     return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));

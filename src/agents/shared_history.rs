@@ -148,9 +148,9 @@ impl SharedHistory {
         if !reply.text.trim().is_empty() {
             state.best = Some((Arc::clone(&reply.text), agent.clone()));
         }
-        let (by, text, calls) =
-            (agent.clone(), Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
-        let blocks = reply.blocks.clone();
+        let ChatMessage { content: text, tool_calls: calls, blocks, .. } =
+            ChatMessage::from_reply(reply);
+        let by = agent.clone();
         state.entries.push(HistoryEntry::Reply { by, text, calls, blocks });
     }
 

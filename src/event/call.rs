@@ -104,7 +104,12 @@ impl ChatMessage {
 
     /// A reply, as the message that the same model gets in its next prompt.
     pub fn from_reply(reply: &Reply) -> Self {
-        let (text, calls) = (Arc::clone(&reply.text), Arc::clone(&reply.tool_calls));
+        let text = Arc::clone(&reply.text);
+        if reply.calls_to_make().len() < reply.tool_calls.len() {
+            // Models refuse calls without results.
+            return Self::assistant(text, Arc::default());
+        }
+        let calls = Arc::clone(&reply.tool_calls);
         Self { blocks: reply.blocks.clone(), ..Self::assistant(text, calls) }
     }
 
@@ -171,6 +176,9 @@ pub struct Reply {
     /// Why the reply ended, in the endpoint's words (`stop`, `length`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish: Option<Arc<str>>,
+    /// How the reply ended; absent: it is whole.
+    #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
+    pub end: ReplyEnd,
     /// The parts of the reply in the provider's own format, if some have to be sent back unchanged
     /// (signed thinking). Only the same provider understands them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,9 +205,55 @@ impl Reply {
             first_token_ms: None,
             model: None,
             finish: None,
+            end: ReplyEnd::Stop,
             blocks: None,
             adopted: false,
         }
+    }
+
+    /// The tool calls to carry out: none of a reply that is not whole, because its last call may be
+    /// cut, and the model may have wanted to say something else about the others.
+    pub fn calls_to_make(&self) -> &[ToolCall] {
+        if self.end.is_whole() { &self.tool_calls } else { &[] }
+    }
+}
+
+/// How a reply of a model ended, whatever its provider calls it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum ReplyEnd {
+    /// The model had said everything, or calls tools.
+    #[default]
+    Stop,
+    /// A limit cut it: of its tokens, or of the model's context window.
+    Length,
+    /// A filter of the provider cut it.
+    Filtered,
+    /// The model refused to go on.
+    Refused,
+    /// It has not ended: the model paused, and goes on when it is asked to.
+    Paused,
+    /// The provider failed. Such a reply is a failed attempt and never an answer.
+    Failed,
+}
+
+impl ReplyEnd {
+    /// The word in JSON, in scenarios and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::Filtered => "filtered",
+            Self::Refused => "refused",
+            Self::Paused => "paused",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether nothing of the reply is missing.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::Stop
     }
 }
 

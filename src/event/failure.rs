@@ -27,13 +27,15 @@ pub struct AttemptFailed {
     /// Milliseconds that `Retry-After` requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// Whether the endpoint itself recommends a retry (`x-should-retry`).
+    /// Whether to retry, if the endpoint itself says so (`x-should-retry`) or the failure is sure to
+    /// pass or not; otherwise class and status decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub should_retry: Option<bool>,
     /// The part of the reply that was received before the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Arc<str>>,
-    /// Tokens it is estimated to have used, at 4 bytes each, if part of a reply was received.
+    /// Tokens it has used, if part of a reply was received: as the endpoint counted them, or
+    /// estimated at 4 bytes each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Parameters that the endpoint refused. Requests leave them out from now on, so the next

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use super::call::{
-    BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyRefused, ToolCall,
-    ToolOffer, Usage,
+    BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyEnd, ReplyRefused,
+    ToolCall, ToolOffer, Usage,
 };
 pub use super::failure::AttemptFailed;
 pub use super::failure_class::FailureClass;

@@ -13,7 +13,7 @@ use super::{ChatModel, ChatRequest, Failure, Listener, count_reply_words, failur
 use crate::base::seeded_random::random_duration;
 use crate::decide::{ConditionDecision, decide};
 use crate::event::id::millis;
-use crate::event::kind::{FailureClass, ModelLabel, Reply, ScriptedCall, Usage};
+use crate::event::kind::{FailureClass, ModelLabel, Reply, ReplyEnd, ScriptedCall, Usage};
 use crate::scenario::Scenario;
 use crate::scenario::condition::{CelBindings, EvalBudget};
 use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
@@ -94,6 +94,7 @@ impl Scripted {
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
             finish: Some(finish.into()),
+            end: ReplyEnd::Stop,
             blocks: None,
             adopted: false,
         })

@@ -9,7 +9,9 @@ use futures::future::BoxFuture;
 use crate::base::name::ToolName;
 use crate::base::seeded_random::random_u64;
 use crate::bus::{Bus, LiveSlot};
-use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, ModelLabel, Reply, Usage};
+use crate::event::kind::{
+    AttemptFailed, CallStarted, FailureClass, ModelLabel, Reply, ReplyEnd, Usage,
+};
 use crate::event::stop::LlmError;
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::gateway::{Attempt, CallFailed, CallScope, Callee, GatewayCall, faults};
@@ -65,8 +67,9 @@ impl CallScope for ModelCallScope<'_> {
     fn estimate_usage(&self, failed: &mut AttemptFailed) {
         // A script costs nothing.
         let Some(partial) = failed.partial.as_ref().filter(|_| self.cx.is_live()) else { return };
-        let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, partial.len());
-        failed.usage = Some(usage);
+        let (messages, tools) = (&self.ask.messages, &self.ask.tools);
+        let estimate = || spending::estimate_usage(messages, tools, partial.len());
+        let usage = *failed.usage.get_or_insert_with(estimate);
         self.failed_usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
     }
 
@@ -137,6 +140,26 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
     StopReason::LlmError(error)
 }
 
+/// The failure of an attempt whose reply says at its end that the provider failed. Trying again
+/// helps, unlike with other invalid answers.
+fn failed_by_provider(reply: &Reply, host: Option<String>) -> Box<AttemptFailed> {
+    let by = host.as_deref().unwrap_or("the script");
+    let word = reply.finish.as_deref().unwrap_or(reply.end.word());
+    let came = reply.text.chars().count();
+    let what = format!("{by} ended the reply with \"{word}\", after {came} characters");
+    let failed = AttemptFailed::with_advice(
+        FailureClass::BadResponse,
+        &what,
+        "Try again, or use another model.",
+    );
+    Box::new(AttemptFailed {
+        should_retry: Some(true),
+        partial: Some(Arc::clone(&reply.text)),
+        usage: reply.usage,
+        ..*failed
+    })
+}
+
 /// The model behind the gateway, with the request.
 struct ModelCallee<'a> {
     scope: &'a ModelCallScope<'a>,
@@ -165,6 +188,9 @@ impl Callee for ModelCallee<'_> {
             let model = cx.models.model_for(&self.ask.purpose);
             let said = async {
                 let mut reply = model.chat(&request, &listener).await?;
+                if reply.end == ReplyEnd::Failed {
+                    return Err(failed_by_provider(&reply, self.scope.callee_host()));
+                }
                 if reply.usage.is_none() {
                     let (messages, tools) = (&request.messages, &request.tools);
                     let came = spending::reply_bytes(&reply);

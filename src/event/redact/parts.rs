@@ -47,6 +47,7 @@ impl Reply {
             first_token_ms: _,
             model: _,
             finish,
+            end: _,
             blocks,
             adopted: _,
         } = self;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::wire::Delta;
-use crate::event::kind::ToolCall;
+use crate::event::kind::{ReplyEnd, ToolCall};
 use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::TEXT_CAP;
@@ -207,19 +207,25 @@ impl ReplyBlocks {
         (said + self.other > BLOCKS_CAP).then_some(BLOCKS_CAP)
     }
 
-    /// The reply's text, its tool calls with unique ids, and the blocks to send back.
+    /// The reply's text, its tool calls with unique ids, and the blocks to send back. `end`: how the
+    /// reply ended; calls of a reply that is not whole may be cut, and invalid ones are left out.
     pub(super) fn done(
         self,
         client: &Client,
         before: &Conversation,
+        end: ReplyEnd,
     ) -> Result<ReplyContent, ToolCallFault> {
         let mut made = self.made;
         made.sort_by_key(|block| block.index);
         let thought = |block: &ReplyBlock| {
             matches!(block.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
         };
-        let keeps = made.iter().any(thought);
-        let calls = calls_of(&made, client, before)?;
+        // A model that paused goes on from what it had, whatever that is.
+        let keeps = end == ReplyEnd::Paused || made.iter().any(thought);
+        let calls = match calls_of(&made, client, before) {
+            Err(why) if end.is_whole() => return Err(why),
+            calls => calls.unwrap_or_default(),
+        };
         let kept = keeps.then(|| {
             let mut ids = calls.iter().map(|call| &call.id);
             let blocks = made.into_iter().map(|block| {

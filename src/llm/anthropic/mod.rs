@@ -106,7 +106,8 @@ fn whole<B: WholeBlock>(
     if let Some(cap) = blocks.beyond() {
         return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
     }
-    let said = blocks.done(client, &request.messages);
+    let (end, finish) = wire::finish(client, message.stop_reason, message.stop_details);
+    let said = blocks.done(client, &request.messages, end);
     let said = said.map_err(|why| client.bad_tool_calls(why, None))?;
     Ok(Reply {
         text: client.without_the_key(&said.text),
@@ -116,7 +117,8 @@ fn whole<B: WholeBlock>(
         estimated: false,
         first_token_ms: None,
         model: message.model.map(|model| client.model_name(&model.0)),
-        finish: wire::finish(client, message.stop_reason, message.stop_details),
+        finish,
+        end,
         blocks: said.kept,
         adopted: false,
     })

@@ -10,7 +10,7 @@ use super::blocks::ReplyBlocks;
 use super::wire::{
     BlockDelta, BlockStart, MessageDelta, MessageStart, MessageUsage, StreamEventKind, finish,
 };
-use crate::event::kind::Reply;
+use crate::event::kind::{Reply, ReplyEnd};
 use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
 use crate::llm::client::json::JsonText;
@@ -45,6 +45,7 @@ pub(in crate::llm) struct PartialMessage<'a> {
     counted: Option<MessageUsage>,
     model: Option<Arc<str>>,
     finish: Option<Arc<str>>,
+    end: ReplyEnd,
 }
 
 impl<'a> PartialMessage<'a> {
@@ -62,6 +63,7 @@ impl<'a> PartialMessage<'a> {
             counted: None,
             model: None,
             finish: None,
+            end: ReplyEnd::Stop,
         }
     }
 
@@ -106,8 +108,10 @@ impl<'a> PartialMessage<'a> {
                 self.begun = true;
                 self.count(usage);
                 if let Some(ending) = delta {
-                    let why = finish(self.client, ending.stop_reason, ending.stop_details);
-                    self.finish = why.or_else(|| self.finish.take());
+                    let (end, why) = finish(self.client, ending.stop_reason, ending.stop_details);
+                    if why.is_some() {
+                        (self.end, self.finish) = (end, why);
+                    }
                 }
             }
             "message_stop" => return Ok(StreamStep::Done),
@@ -194,7 +198,7 @@ impl ReplyAssembler for PartialMessage<'_> {
             self.blocks.text.push(char::REPLACEMENT_CHARACTER);
         }
         let partial = self.partial();
-        let said = self.blocks.done(self.client, &self.request.messages);
+        let said = self.blocks.done(self.client, &self.request.messages, self.end);
         let said = said.map_err(|why| self.client.bad_tool_calls(why, partial))?;
         Ok(Reply {
             text: self.client.without_the_key(&said.text),
@@ -205,6 +209,7 @@ impl ReplyAssembler for PartialMessage<'_> {
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.finish,
+            end: self.end,
             blocks: said.kept,
             adopted: false,
         })

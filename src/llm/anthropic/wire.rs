@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 
 use super::conversation::{HISTORY, instructions, turns};
 use super::parameters::MessageParameters;
-use crate::event::kind::Usage;
+use crate::event::kind::{ReplyEnd, Usage};
 use crate::llm::ChatRequest;
 use crate::llm::client::Client;
 use crate::llm::client::json::{JsonText, RequestBody};
+use crate::llm::client::reply_end::end_of_message;
 use crate::llm::history::normalized;
 
 /// Marks the end of a prefix that the next request repeats: the provider caches everything up to
@@ -92,14 +93,16 @@ pub(super) struct StopDetails<'a> {
     explanation: Option<JsonText<'a>>,
 }
 
-/// The finish reason: the API's word, or the text of the model's refusal.
+/// How the message ended; and the finish reason: the API's word, or the text of the model's
+/// refusal.
 pub(super) fn finish(
     client: &Client,
     reason: Option<JsonText<'_>>,
     details: Option<StopDetails<'_>>,
-) -> Option<Arc<str>> {
+) -> (ReplyEnd, Option<Arc<str>>) {
     let explanation = details.and_then(|details| details.explanation);
-    client.finish(JsonText::as_optional_str(&reason), JsonText::as_optional_str(&explanation))
+    let reason = JsonText::as_optional_str(&reason);
+    (end_of_message(reason), client.finish(reason, JsonText::as_optional_str(&explanation)))
 }
 
 /// The type of a stream event; some servers give it only as the event's name.

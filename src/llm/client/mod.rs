@@ -20,6 +20,7 @@ mod failures;
 pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;
+pub(super) mod reply_end;
 pub(super) mod reported;
 pub(super) mod stream;
 pub(super) mod surrogates;

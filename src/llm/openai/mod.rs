@@ -11,6 +11,7 @@ use self::parameters::ChatParameters;
 use self::stream::PartialCompletion;
 use super::adaptation::ParameterSet;
 use super::client::adapter::{ApiRequest, ModelApi};
+use super::client::reply_end::end_of_completion;
 use super::client::reported::bare_error;
 use super::client::surrogates::read_body;
 use super::client::{ApiWords, Client};
@@ -93,27 +94,34 @@ impl ModelApi for ChatCompletions {
         let Some(message) = choice.message else {
             return Err(client.unreadable(status, body, "its first choice has no `message`"));
         };
+        let reason = choice.finish_reason.as_ref().map(|text| &*text.0);
+        let refusal = message.refusal.as_ref().map(|text| &*text.0);
+        let end = end_of_completion(reason, refusal);
         let text = message.content.map(|text| text.0).unwrap_or_default();
         let mut calls = PartialCalls::default();
         for called in message.tool_calls.into_iter().flatten() {
-            calls.whole(called).map_err(|why| client.bad_tool_calls(why, None))?;
+            match calls.whole(called) {
+                Err(why) if end.is_whole() => return Err(client.bad_tool_calls(why, None)),
+                _ => {}
+            }
         }
         if text.len() + calls.bytes() > TEXT_CAP {
             return Err(client.incomplete_answer(&NetError::TooLarge { cap: TEXT_CAP }, None));
         }
-        let calls = calls.done(client, &request.messages);
+        let tool_calls = match calls.done(client, &request.messages) {
+            Err(why) if end.is_whole() => return Err(client.bad_tool_calls(why, None)),
+            calls => calls.unwrap_or_default(),
+        };
         Ok(Reply {
-            tool_calls: calls.map_err(|why| client.bad_tool_calls(why, None))?,
+            tool_calls,
             result: None,
             text: client.without_the_key(&text),
             usage: completion.usage.and_then(wire::CompletionUsage::usage),
             estimated: false,
             first_token_ms: None,
             model: completion.model.map(|model| client.model_name(&model.0)),
-            finish: client.finish(
-                choice.finish_reason.as_ref().map(|text| &*text.0),
-                message.refusal.as_ref().map(|text| &*text.0),
-            ),
+            finish: client.finish(reason, refusal),
+            end,
             blocks: None,
             adopted: false,
         })

@@ -10,6 +10,7 @@ use super::wire::{Completion, CompletionUsage};
 use crate::event::kind::{Reply, Usage};
 use crate::llm::adaptation::ParameterSet;
 use crate::llm::client::Client;
+use crate::llm::client::reply_end::end_of_completion;
 use crate::llm::client::reported::bare_error;
 use crate::llm::client::stream::{BadEvent, ReplyAssembler, StreamStep, event_place};
 use crate::llm::client::surrogates::Surrogates;
@@ -213,9 +214,13 @@ impl ReplyAssembler for PartialCompletion<'_> {
             }
         }
         let partial = self.partial();
-        let calls = self.calls.done(self.by, &self.request.messages);
+        let end = end_of_completion(self.finish.as_deref(), Some(&self.refusal));
+        let tool_calls = match self.calls.done(self.by, &self.request.messages) {
+            Err(why) if end.is_whole() => return Err(self.by.bad_tool_calls(why, partial)),
+            calls => calls.unwrap_or_default(),
+        };
         Ok(Reply {
-            tool_calls: calls.map_err(|why| self.by.bad_tool_calls(why, partial))?,
+            tool_calls,
             result: None,
             text: self.by.without_the_key(&self.text),
             usage: self.usage,
@@ -223,6 +228,7 @@ impl ReplyAssembler for PartialCompletion<'_> {
             first_token_ms: self.first_token_ms,
             model: self.model,
             finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
+            end,
             blocks: None,
             adopted: false,
         })
