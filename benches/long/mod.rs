@@ -173,6 +173,7 @@ fn one_round(
             summary: "Failed payments stay under the line, but the margin is thin.".into(),
             confidence: 0.55,
             actions: vec!["Rehearse the fail-over".into()],
+            end: Default::default(),
         };
         log.add(
             call,

@@ -15,6 +15,7 @@ use super::turn::{AgentReply, AgentRole, AgentRun, ModelReply};
 use crate::agents::facts::AgentFact;
 use crate::base::name::AgentName;
 use crate::event::kind::{Purpose, ToolCall, ToolOffer};
+use crate::event::result_text::marked_text;
 use crate::event::{Boundary, StopReason};
 use crate::llm::ReplyForm;
 use crate::pattern::{prompting, reply};
@@ -61,7 +62,8 @@ impl AgentRunner<'_> {
                 if reply.text.trim().is_empty() {
                     return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));
                 }
-                return Ok(AgentReply::Answered { text: Arc::clone(&reply.text), by: None });
+                let (text, end) = (Arc::clone(&reply.text), reply.end);
+                return Ok(AgentReply::Answered { text, by: None, end });
             }
             if round > talk.model.max_tool_rounds {
                 return Err(Halt::by_limit(StopReason::MaxToolRounds));
@@ -85,13 +87,20 @@ impl AgentRunner<'_> {
                     let missing = missing.into();
                     self.cx.publish(talk.team.span, AgentFact::AnswerIncomplete { missing });
                 }
-                let texts: Vec<&str> = replies.iter().map(|(_, reply)| &**reply).collect();
-                let text = texts.join("\n\n").into();
-                let by = match &replies[..] {
-                    [(one, _)] => Some(one.clone()),
-                    _ => None,
-                };
-                return Ok(AgentReply::Answered { text, by });
+                return Ok(match &replies[..] {
+                    [(one, text, end)] => AgentReply::Answered {
+                        text: Arc::clone(text),
+                        by: Some(one.clone()),
+                        end: *end,
+                    },
+                    replies => {
+                        let marked = replies.iter().map(|(_, text, end)| marked_text(text, *end));
+                        let text = marked.collect::<Vec<_>>().join("\n\n").into();
+                        let mut ends = replies.iter().map(|(.., end)| *end);
+                        let end = ends.find(|end| !end.is_whole()).unwrap_or_default();
+                        AgentReply::Answered { text, by: None, end }
+                    }
+                });
             }
         }
     }
@@ -159,6 +168,7 @@ impl AgentRunner<'_> {
             form: ReplyForm::Text,
             shown: self.turn_conditions(talk, round, members, results).map(Arc::new),
             again: 0,
+            pauses: 0,
         }
     }
 

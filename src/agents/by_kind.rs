@@ -72,8 +72,8 @@ impl AgentRunner<'_> {
             begun,
         };
         match self.run_agent_turn(&talk).await? {
-            AgentReply::Answered { text, by } => {
-                Ok(AgentAnswer { text, by: by.unwrap_or_else(|| agent.name.clone()) })
+            AgentReply::Answered { text, by, end } => {
+                Ok(AgentAnswer { text, by: by.unwrap_or_else(|| agent.name.clone()), end })
             }
             AgentReply::HandedOver { .. } => Err(Halt::by_limit(StopReason::InternalError)),
         }

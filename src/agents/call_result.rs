@@ -10,7 +10,7 @@ use crate::agents::runner::AgentRunner;
 use crate::agents::turn::{AgentRole, AgentRun, ModelReply};
 use crate::base::name::ToolName;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::event::kind::ToolCall;
+use crate::event::kind::{ReplyEnd, ToolCall};
 use crate::event::result_text;
 use crate::gateway::CallFailed;
 
@@ -20,6 +20,8 @@ pub(super) struct ToolCallResult {
     pub ok: bool,
     /// The text is the reply of a member.
     pub member: bool,
+    /// How that reply ended.
+    pub end: ReplyEnd,
 }
 
 impl ToolCallResult {
@@ -29,7 +31,17 @@ impl ToolCallResult {
 
     /// A call without a result; `text` says why.
     fn without_result(text: Arc<str>) -> Self {
-        Self { text, ok: false, member: false }
+        Self { ok: false, ..Self::of_tool(text) }
+    }
+
+    /// The result of a tool or of a handoff.
+    pub fn of_tool(text: Arc<str>) -> Self {
+        Self { text, ok: true, member: false, end: ReplyEnd::Stop }
+    }
+
+    /// The text that the calling agent reads: it says when the reply of a member is not whole.
+    pub fn shown(&self) -> Arc<str> {
+        result_text::marked_text(&self.text, self.end)
     }
 }
 

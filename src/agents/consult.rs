@@ -58,10 +58,10 @@ impl AgentRunner<'_> {
             let run = async move {
                 let place = AgentPosition { span: it.span, path, seed_path: &draws, outer: false };
                 let by = Some(asked.by);
-                let AgentAnswer { text, by } =
+                let AgentAnswer { text, by, end } =
                     self.run_consulted(agent, place, request, by, turn, inherited).await?;
                 *written_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
-                Ok(Reply::from_agent_text(text))
+                Ok(Reply { end, ..Reply::from_agent_text(text) })
             };
             Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
@@ -118,6 +118,7 @@ impl AgentRunner<'_> {
                 text: result_text::reply_text(&answered.reply),
                 ok: true,
                 member: true,
+                end: answered.reply.end,
             }),
             Err((_, halt)) if halt.fatal => Err(halt),
             Err((failed, _)) => {

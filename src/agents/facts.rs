@@ -13,7 +13,7 @@ use serde_json::Value;
 use self::roster::{RosterChange, RosterCommand};
 use crate::base::name::AgentName;
 use crate::event::Command;
-use crate::event::call::ToolCall;
+use crate::event::call::{ReplyEnd, ToolCall};
 use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
@@ -290,6 +290,9 @@ pub enum HistoryEntry {
         /// The provider's own parts of the reply, if there are any.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocks: Option<Arc<Value>>,
+        /// How the reply ended; absent: it is whole.
+        #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
+        end: ReplyEnd,
     },
     /// The result of a tool call.
     Result {

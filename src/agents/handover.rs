@@ -57,7 +57,7 @@ impl AgentRunner<'_> {
                         Ok(transfer) => {
                             let text = format!("handed over to {}", transfer.to).into();
                             handed = Some(AcceptedHandoff { transfer, guard });
-                            ToolCallResult { text, ok: true, member: false }
+                            ToolCallResult::of_tool(text)
                         }
                         Err((why, text)) => self.refuse(talk, said, index, call, why, &text),
                     }

@@ -8,7 +8,7 @@ use crate::agents::projection::{AgentsFold, HopKind, HopRow, HopState, LineKind,
 use crate::base::name::AgentName;
 use crate::event::StopReason;
 use crate::event::id::millis;
-use crate::event::kind::ToolCall;
+use crate::event::kind::{ReplyEnd, ToolCall};
 use crate::event::world::RunFold;
 
 impl AgentsFold {
@@ -119,11 +119,26 @@ struct TranscriptEntry<'a> {
 enum EntryKind<'a> {
     Message(&'a str),
     Text(&'a str),
+    /// The text before is not whole.
+    Cut(ReplyEnd),
     Call(&'a ToolCall),
-    Result { of: &'a str, text: &'a str, ok: bool },
-    Handoff { to: &'a AgentName, message: Option<&'a str> },
-    Refused { to: &'a AgentName, why: String },
-    RefusedCall { tool: &'a str, text: &'a str },
+    Result {
+        of: &'a str,
+        text: &'a str,
+        ok: bool,
+    },
+    Handoff {
+        to: &'a AgentName,
+        message: Option<&'a str>,
+    },
+    Refused {
+        to: &'a AgentName,
+        why: String,
+    },
+    RefusedCall {
+        tool: &'a str,
+        text: &'a str,
+    },
 }
 
 impl<'a> TranscriptEntry<'a> {
@@ -131,6 +146,7 @@ impl<'a> TranscriptEntry<'a> {
         let what = match &line.what {
             LineKind::Message(text) => EntryKind::Message(text),
             LineKind::Said(text) => EntryKind::Text(text),
+            LineKind::Cut { end, .. } => EntryKind::Cut(*end),
             LineKind::Called(call) => EntryKind::Call(call),
             LineKind::Result { of, text, ok } => EntryKind::Result { of, text, ok: *ok },
             LineKind::HandedOver { to, message } => {

@@ -7,6 +7,7 @@ use super::rosters::Rosters;
 use super::spec::AgentsSpec;
 use crate::base::name::AgentName;
 use crate::event::Boundary;
+use crate::event::kind::ReplyEnd;
 use crate::run::RunContext;
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
@@ -27,6 +28,8 @@ pub(crate) struct AgentAnswer {
     pub text: Arc<str>,
     /// The agent that wrote the text.
     pub by: AgentName,
+    /// How the reply ended that the text is from.
+    pub end: ReplyEnd,
 }
 
 impl AgentRunner<'_> {

@@ -9,7 +9,8 @@ use crate::agents::facts::HistoryEntry;
 use crate::agents::spec::SwarmLimits;
 use crate::base::name::AgentName;
 use crate::event::SpanId;
-use crate::event::kind::{ChatMessage, MessageRole, Prompt, Reply, ToolCall, ToolOffer};
+use crate::event::kind::{ChatMessage, MessageRole, Prompt, Reply, ReplyEnd, ToolCall, ToolOffer};
+use crate::event::result_text::marked_text;
 use crate::llm::{Bookmark, Conversation};
 
 /// The history of one run of a team: what was said, and by which agent.
@@ -107,8 +108,8 @@ impl SharedHistory {
             seen: 0,
             offered: None,
         });
-        let entries = &state.entries[thread.seen..];
-        thread.seen = state.entries.len();
+        let seen = std::mem::replace(&mut thread.seen, state.entries.len());
+        let entries = &state.entries[seen..];
         // The log keeps an agent's own reply with the call that produced it.
         let own = match (thread.after, entries.first()) {
             (Some(_), Some(HistoryEntry::Reply { by, .. })) if by == agent => 1,
@@ -120,8 +121,11 @@ impl SharedHistory {
         };
         let shown = |entry: &HistoryEntry| message_for(entry, agent, alone);
         let replied: Arc<[ChatMessage]> = entries[..own].iter().filter_map(shown).collect();
-        let new = opening.iter().cloned().chain(entries[own..].iter().filter_map(shown));
-        let new: Arc<[ChatMessage]> = new.collect();
+        let added = (seen + own..state.entries.len()).filter_map(|at| {
+            let message = shown(&state.entries[at])?;
+            Some(after_cut_reply(&state.entries[..at], &state.entries[at], agent, message))
+        });
+        let new: Arc<[ChatMessage]> = opening.iter().cloned().chain(added).collect();
         thread.conversation.push(replied);
         thread.conversation.push(Arc::clone(&new));
         let same = thread.offered.as_ref().is_some_and(|offered| Arc::ptr_eq(offered, offers));
@@ -150,14 +154,15 @@ impl SharedHistory {
         }
         let ChatMessage { content: text, tool_calls: calls, blocks, .. } =
             ChatMessage::from_reply(reply);
-        let by = agent.clone();
-        state.entries.push(HistoryEntry::Reply { by, text, calls, blocks });
+        let (by, end) = (agent.clone(), reply.end);
+        state.entries.push(HistoryEntry::Reply { by, text, calls, blocks, end });
     }
 
     /// Records a fallback text as the answer of an agent.
     pub fn record_fallback(&self, agent: &AgentName, text: &Arc<str>) {
         let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());
-        self.lock().entries.push(HistoryEntry::Reply { by, text, calls, blocks: None });
+        let (blocks, end) = (None, ReplyEnd::Stop);
+        self.lock().entries.push(HistoryEntry::Reply { by, text, calls, blocks, end });
     }
 
     /// Records the result of a call.
@@ -255,7 +260,7 @@ fn message_for(entry: &HistoryEntry, agent: &AgentName, alone: bool) -> Option<C
         HistoryEntry::Input { to, text, .. } if to == agent => {
             Some(ChatMessage::new(MessageRole::User, Arc::clone(text)))
         }
-        HistoryEntry::Reply { by, text, calls, blocks } if by == agent => {
+        HistoryEntry::Reply { by, text, calls, blocks, .. } if by == agent => {
             let said = ChatMessage::assistant(Arc::clone(text), Arc::clone(calls));
             Some(ChatMessage { blocks: blocks.clone(), ..said })
         }
@@ -267,6 +272,30 @@ fn message_for(entry: &HistoryEntry, agent: &AgentName, alone: bool) -> Option<C
     }
 }
 
+/// An agent's next input says when the agent's own last reply was cut: that reply itself goes back
+/// to its model as the model wrote it.
+fn after_cut_reply(
+    before: &[HistoryEntry],
+    entry: &HistoryEntry,
+    agent: &AgentName,
+    message: ChatMessage,
+) -> ChatMessage {
+    if !matches!(entry, HistoryEntry::Input { to, .. } if to == agent) {
+        return message;
+    }
+    let last = before.iter().rev().find_map(|entry| match entry {
+        HistoryEntry::Reply { by, end, .. } if by == agent => Some(*end),
+        _ => None,
+    });
+    match last.and_then(ReplyEnd::mark) {
+        None => message,
+        Some(mark) => {
+            let content = format!("[Your last reply was {mark}.]\n\n{}", message.content).into();
+            ChatMessage { content, ..message }
+        }
+    }
+}
+
 /// An entry as every agent but its author sees it.
 fn message_for_others(entry: &HistoryEntry) -> Option<ChatMessage> {
     let text: Arc<str> = match entry {
@@ -274,8 +303,8 @@ fn message_for_others(entry: &HistoryEntry) -> Option<ChatMessage> {
         HistoryEntry::Input { from: Some(from), to, text } => {
             format!("[{from}] handed over to {to}: {text}").into()
         }
-        HistoryEntry::Reply { by, text, .. } if !text.trim().is_empty() => {
-            format!("[{by}] {text}").into()
+        HistoryEntry::Reply { by, text, end, .. } if !text.trim().is_empty() => {
+            format!("[{by}] {}", marked_text(text, *end)).into()
         }
         // A handoff is already shown by the input of its target.
         HistoryEntry::Result { call, .. } if &*call.name == TRANSFER => return None,

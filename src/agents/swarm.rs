@@ -14,7 +14,7 @@ use super::spec::Swarm;
 use super::turn::{AgentPosition, AgentReply, AgentRole, AgentRun, TeamPosition};
 use crate::agents::facts::AgentFact;
 use crate::base::name::{AgentName, ToolName};
-use crate::event::kind::{CallStarted, Prompt, Purpose, Reply};
+use crate::event::kind::{CallStarted, Prompt, Purpose, Reply, ReplyEnd};
 use crate::event::{SpanId, StopReason, result_text};
 use crate::run::RunContext;
 
@@ -83,9 +83,9 @@ impl AgentRunner<'_> {
             let turned = self.run_hop(running, &hop).await;
             let (handed, said) = match turned {
                 Ok(AgentReply::HandedOver { handed, said }) => (handed, said),
-                Ok(AgentReply::Answered { text, .. }) => {
+                Ok(AgentReply::Answered { text, end, .. }) => {
                     open.open = false;
-                    return Ok(AgentAnswer { text, by: holder });
+                    return Ok(AgentAnswer { text, by: holder, end });
                 }
                 Err(mut halt) => {
                     halt.partial = open.close();
@@ -164,7 +164,9 @@ impl AgentRunner<'_> {
                 };
                 let ended = self.run_agent_turn(&talk).await?;
                 let reply = match &ended {
-                    AgentReply::Answered { text, .. } => Reply::from_agent_text(Arc::clone(text)),
+                    AgentReply::Answered { text, end, .. } => {
+                        Reply { end: *end, ..Reply::from_agent_text(Arc::clone(text)) }
+                    }
                     AgentReply::HandedOver { .. } => Reply {
                         finish: Some(HANDED_OVER.into()),
                         ..Reply::from_agent_text(Arc::default())
@@ -201,7 +203,7 @@ impl AgentRunner<'_> {
                         let text = result_text::reply_text(&answered.reply);
                         floor.restore_mark(holder, &back);
                         floor.record_fallback(holder, &text);
-                        Ok(AgentReply::Answered { text, by: None })
+                        Ok(AgentReply::Answered { text, by: None, end: ReplyEnd::Stop })
                     }
                 }
             }

@@ -15,7 +15,7 @@ use super::turn::{AcceptedHandoff, AgentRole, AgentRun, ModelReply};
 use crate::agents::facts::{CallFault, MissingResult};
 use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::visible_within;
-use crate::event::kind::{Purpose, ToolCall};
+use crate::event::kind::{Purpose, ReplyEnd, ToolCall};
 use crate::event::result_text;
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 
@@ -25,8 +25,8 @@ pub(super) struct ToolCallResults {
     pub condition_results: Vec<Value>,
     /// The handoff, if control changes.
     pub handed_over: Option<AcceptedHandoff>,
-    /// The replies of the consulted members, each with the member's name.
-    pub replies: Vec<(AgentName, Arc<str>)>,
+    /// The replies of the consulted members, each with the member's name and how it ended.
+    pub replies: Vec<(AgentName, Arc<str>, ReplyEnd)>,
     /// The calls that failed or were refused.
     pub missing: Vec<MissingResult>,
 }
@@ -85,11 +85,7 @@ impl AgentRunner<'_> {
                     results[index] = Some(self.run_call(talk, said, index, work).await?);
                 }
                 if let Some(result) = results[index].as_ref().filter(|_| in_turn) {
-                    talk.team_history.record_result(
-                        talk.name,
-                        &calls[index],
-                        Arc::clone(&result.text),
-                    );
+                    talk.team_history.record_result(talk.name, &calls[index], result.shown());
                 }
             }
         }
@@ -104,11 +100,13 @@ impl AgentRunner<'_> {
             ToolCallResults { condition_results, handed_over: None, replies, missing };
         for (call, result) in calls.iter().zip(results) {
             let Some(result) = result else { continue };
+            let shown = result.shown();
             carried
                 .condition_results
-                .push(json!({ "tool": &*call.name, "ok": result.ok, "text": &*result.text }));
+                .push(json!({ "tool": &*call.name, "ok": result.ok, "text": &*shown }));
             if result.member && result.ok {
-                carried.replies.push((AgentName::from(&*call.name), Arc::clone(&result.text)));
+                let (member, text) = (AgentName::from(&*call.name), Arc::clone(&result.text));
+                carried.replies.push((member, text, result.end));
             }
             if !result.ok {
                 let (of, text) =
@@ -116,7 +114,7 @@ impl AgentRunner<'_> {
                 carried.missing.push(MissingResult { name: of, text });
             }
             if !in_turn {
-                talk.team_history.record_result(talk.name, call, result.text);
+                talk.team_history.record_result(talk.name, call, shown);
             }
         }
         carried.handed_over = handed_over?;
@@ -257,7 +255,7 @@ impl AgentRunner<'_> {
         match self.cx.call_tool(ask).await {
             Ok(answered) => {
                 let text = result_text::reply_text(&answered.reply);
-                Ok(ToolCallResult { text, ok: true, member: false })
+                Ok(ToolCallResult::of_tool(text))
             }
             Err(failed) => self.failed_call_result(tool, &failed),
         }

@@ -9,6 +9,7 @@ use crate::agents::shared_history::SharedHistory;
 use crate::agents::spec::{CoordinatorTeam, ModelAgent, Swarm};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
+use crate::event::kind::ReplyEnd;
 
 /// The position of a running agent in the run.
 pub(crate) struct AgentPosition<'p> {
@@ -64,7 +65,7 @@ pub(crate) enum AgentRole<'t> {
 /// How an agent's run ended without an error.
 pub(crate) enum AgentReply {
     /// The agent answered. `by`: the member whose reply became the answer, if it was one.
-    Answered { text: Arc<str>, by: Option<AgentName> },
+    Answered { text: Arc<str>, by: Option<AgentName>, end: ReplyEnd },
     /// The agent handed over.
     HandedOver { handed: AcceptedHandoff, said: SpanId },
 }

@@ -159,6 +159,9 @@ fn run_items(page: &RunPage) -> StyledText {
     }
     add_tools(world, &mut items);
     if let Some(answer) = &world.progress.answer {
+        if let Some(mark) = world.progress.answer_end.mark() {
+            items.item("answer", StyleRole::Retry, mark);
+        }
         items.paragraph("answer", answer);
     } else if let Some(said) = words.and_then(|words| last_said(page.log(), words)) {
         items.item("said", StyleRole::Text, said);

@@ -198,7 +198,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
     pub pause_at: Vec<PauseArg>,
     /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (collaboration);
-    /// or when a fallback was used or a result left out: degraded (every pattern). Headless
+    /// or when a fallback was used, a result left out or a reply cut: degraded (every pattern).
+    /// Headless
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = FailOn::parse)]
     pub fail_on: Vec<FailOn>,
     /// The message that a team or swarm answers; replaces the scenario's goal and follow-ups. Give
@@ -269,7 +270,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub enum FailOn {
     /// The run made this decision.
     Decision(Decision),
-    /// A fallback replaced a result, or a result was left out.
+    /// A fallback replaced a result, a result was left out, or a reply that was used is not whole.
     Degraded,
 }
 

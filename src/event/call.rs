@@ -9,6 +9,7 @@ use super::id::SpanId;
 use super::purpose::Purpose;
 use super::stop::StopReason;
 use crate::base::name::ToolName;
+pub use crate::scenario::spec::script::ReplyEnd;
 pub use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 /// A call to a tool or model, as it starts.
@@ -215,45 +216,6 @@ impl Reply {
     /// cut, and the model may have wanted to say something else about the others.
     pub fn calls_to_make(&self) -> &[ToolCall] {
         if self.end.is_whole() { &self.tool_calls } else { &[] }
-    }
-}
-
-/// How a reply of a model ended, whatever its provider calls it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum ReplyEnd {
-    /// The model had said everything, or calls tools.
-    #[default]
-    Stop,
-    /// A limit cut it: of its tokens, or of the model's context window.
-    Length,
-    /// A filter of the provider cut it.
-    Filtered,
-    /// The model refused to go on.
-    Refused,
-    /// It has not ended: the model paused, and goes on when it is asked to.
-    Paused,
-    /// The provider failed. Such a reply is a failed attempt and never an answer.
-    Failed,
-}
-
-impl ReplyEnd {
-    /// The word in JSON, in scenarios and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::Filtered => "filtered",
-            Self::Refused => "refused",
-            Self::Paused => "paused",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Whether nothing of the reply is missing.
-    pub fn is_whole(&self) -> bool {
-        *self == Self::Stop
     }
 }
 

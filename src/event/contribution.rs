@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::name::RoleName;
+use crate::scenario::spec::script::ReplyEnd;
 
 /// The vote of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,6 +49,9 @@ pub struct Contribution {
     pub confidence: f64,
     /// Actions that the role requests, one to three.
     pub actions: Vec<Arc<str>>,
+    /// How the reply ended that it is from; absent: it is whole. The writer of the brief reads it too.
+    #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
+    pub end: ReplyEnd,
 }
 
 /// A disagreement within a round.

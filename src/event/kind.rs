@@ -145,6 +145,9 @@ kinds! {
             /// The agent whose reply it is, in a team.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             by: Option<AgentName>,
+            /// How the reply ended that the text is from; absent: it is whole.
+            #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
+            end: ReplyEnd,
         },
         /// Opens a call's span: a tool or model is called through the gateway.
         "call.started" CallStarted(Box<CallStarted>),

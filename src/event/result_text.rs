@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::Reply;
+use super::call::{Reply, ReplyEnd};
 use super::stop::StopReason;
 
 /// A value as text: a string as it is, anything else as JSON.
@@ -20,6 +20,14 @@ pub fn value_text(value: &Value) -> Arc<str> {
 /// The result of a tool or its fallback value, or the text of an agent's reply.
 pub fn reply_text(reply: &Reply) -> Arc<str> {
     reply.result.as_deref().map_or_else(|| Arc::clone(&reply.text), value_text)
+}
+
+/// The text of a reply for a model that reads it: if the reply is not whole, it says so at its end.
+pub fn marked_text(text: &Arc<str>, end: ReplyEnd) -> Arc<str> {
+    match end.mark() {
+        None => Arc::clone(text),
+        Some(mark) => format!("{}\n\n[This reply was {mark}.]", text.trim_end()).into(),
+    }
 }
 
 /// An error.

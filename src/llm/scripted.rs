@@ -84,7 +84,10 @@ impl Scripted {
         }
         let first_token = self.stream_text(&answer, started, takes, listener).await;
         let calls = with_ids(&row.calls, request);
-        let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
+        let finish = match row.end {
+            ReplyEnd::Stop if !calls.is_empty() => "tool_calls",
+            end => end.word(),
+        };
         Ok(Reply {
             usage: Some(Usage::new(request.messages.words(), count_reply_words(&answer, &calls))),
             text: answer,
@@ -94,7 +97,7 @@ impl Scripted {
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
             model: None,
             finish: Some(finish.into()),
-            end: ReplyEnd::Stop,
+            end: row.end,
             blocks: None,
             adopted: false,
         })

@@ -13,7 +13,7 @@ use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::World;
 use crate::event::kind::{FallbackKind, Usage};
 use crate::event::world::latency::MIN_SAMPLES;
-use crate::event::world::{Outcome, SessionOutcome};
+use crate::event::world::{CutReply, Outcome, SessionOutcome};
 
 /// The text below the last line: the answer, or what to do about a stop.
 pub fn closing(outcome: &Outcome, world: &World) -> String {
@@ -65,10 +65,42 @@ pub fn session(outcome: &SessionOutcome) -> StyledLine {
     line
 }
 
+/// What is said of replies that were used though they are not whole: of the answer first, then of
+/// those that others have read.
+pub fn cut_replies(world: &World) -> Vec<String> {
+    let mut lines: Vec<String> = answer_mark(world).into_iter().collect();
+    let mut cut = world.cut_replies();
+    if let (1, Some((_, before))) = (lines.len(), cut.split_last()) {
+        // The answer is from the last one.
+        cut = before;
+    }
+    for (nth, it) in cut.iter().enumerate() {
+        let same = |other: &&CutReply| (&other.who, other.end) == (&it.who, it.end);
+        if cut[..nth].iter().any(|other| same(&other)) {
+            continue;
+        }
+        let (who, mark) = (visible(&it.who), it.end.mark().unwrap_or_default());
+        lines.push(match cut.iter().filter(same).count() {
+            1 => format!("{who}: a reply was {mark}"),
+            times => format!("{who}: {times} replies were {mark}"),
+        });
+    }
+    lines
+}
+
+/// The sentence for an answer that is not whole.
+pub fn answer_mark(world: &World) -> Option<String> {
+    let mark = world.progress.answer_end.mark()?;
+    Some(format!("The answer was {mark}."))
+}
+
 /// The text below the last line: the fallbacks used, the pattern's own table, and the load on each
 /// tool.
 fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String {
     let mut out = String::new();
+    for line in cut_replies(world) {
+        let _ = write!(out, "\n{line}");
+    }
     for it in &outcome.replaced {
         let whose = match &it.task_id {
             Some(task) => format!("{} of {}", it.tool, visible_within(task.as_str(), REASON_CHARS)),

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::event::contribution::Stance;
-use crate::event::kind::{FailureClass, Initiator, ModelLabel};
+use crate::event::kind::{FailureClass, Initiator, ModelLabel, ReplyEnd};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 
@@ -81,4 +81,15 @@ pub fn model_text(label: &ModelLabel) -> String {
 /// A duration in milliseconds as it is shown: `1.5s`.
 pub fn took_ms(millis: u64) -> String {
     format::duration_text(std::time::Duration::from_millis(millis))
+}
+
+/// What happened to a reply that is not whole, and to its calls: `cut at its token limit, its 2 calls
+/// are not made`. Empty for a whole one.
+pub fn cut_reply(end: ReplyEnd, calls: usize) -> String {
+    let Some(mark) = end.mark() else { return String::new() };
+    match calls {
+        0 => mark.to_owned(),
+        1 => format!("{mark}, its call is not made"),
+        calls => format!("{mark}, its {calls} calls are not made"),
+    }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::attribution::{round_and_purpose, subject_name};
 use super::command_words::command_words;
-use super::event_line::{EventLine, actor, failure_name, model_text, took_ms};
+use super::event_line::{EventLine, actor, cut_reply, failure_name, model_text, took_ms};
 use super::event_line_tool::fill_line;
 use super::format;
 use super::pattern_words::Narrate;
@@ -152,6 +152,11 @@ pub fn line_of<'a>(
             if let Some(first) = reply.first_token_ms {
                 what.push_str(&format!(", first token {}", took_ms(first)));
             }
+            if !reply.end.is_whole() {
+                let made = cut_reply(reply.end, reply.tool_calls.len());
+                what = format!("{made}; {what}");
+                line.tone = StyleRole::Retry;
+            }
             line.text = what.into();
         }
         EventKind::AttemptFailed(failed) => {
@@ -220,10 +225,13 @@ pub fn line_of<'a>(
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
         | EventKind::FaultRemoved { .. } => fill_line(&event.kind, &mut line),
-        EventKind::AnswerComposed { text, by } => {
+        EventKind::AnswerComposed { text, by, end } => {
             line.subject = by.as_ref().map_or("finalize", |by| by.as_str()).into();
-            line.text = text.as_ref().into();
-            line.tone = StyleRole::Done;
+            line.text = match end.mark() {
+                None => text.as_ref().into(),
+                Some(mark) => format!("{mark}: {text}").into(),
+            };
+            line.tone = if end.is_whole() { StyleRole::Done } else { StyleRole::Retry };
         }
         EventKind::Unknown { fields, .. } => {
             line.text = serde_json::to_string(&**fields).unwrap_or_default().into();

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use super::badges;
 use super::glyph::Glyph;
+use super::patterns::words;
 use super::style_role::StyleRole;
 use super::styled::Badge;
+use crate::event::World;
 use crate::event::kind::RunClosed;
 
 /// How a run ended, and the figures behind it.
@@ -32,6 +34,24 @@ impl RunVerdict {
             false => closed.reason.phrase().into_owned().into(),
         };
         Self { glyph, word, role, facts: Vec::new(), cause: None }
+    }
+
+    /// The verdict of a run: that of its pattern, and which of its replies are cut.
+    pub fn of_run(world: &World, closed: &RunClosed) -> Self {
+        let mut verdict = match words(world) {
+            Some(words) => words.verdict(world, closed),
+            None => Self::of(closed),
+        };
+        let answer = world.progress.answer_end.mark().map(|mark| format!("answer {mark}"));
+        let cut = match world.cut_replies().len() {
+            0 => None,
+            1 => Some("1 reply cut".to_owned()),
+            several => Some(format!("{several} replies cut")),
+        };
+        if let Some(fact) = answer.or(cut) {
+            verdict.facts.insert(0, fact);
+        }
+        verdict
     }
 
     /// The verdict in one line: the result and its figures, or why the run was stopped.

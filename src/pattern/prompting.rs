@@ -71,6 +71,7 @@ pub(super) async fn request_final_answer(
     if text.is_empty() {
         return Err(super::reply::report_empty_reply(cx, call, &reply));
     }
-    cx.publish(call, EventKind::AnswerComposed { text: text.into(), by: None });
+    let (text, end) = (text.into(), reply.end);
+    cx.publish(call, EventKind::AnswerComposed { text, by: None, end });
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use serde_json::Value;
 
 use crate::base::name::ToolName;
 use crate::base::seeded_random::random_u64;
@@ -20,6 +21,9 @@ use crate::run::context::RunContext;
 use crate::run::model_request::ModelRequest;
 use crate::run::spending::{self, Reserved};
 use crate::scenario::spec::in_doubt::InDoubt;
+
+/// The most times that a model which pauses is asked to go on with one reply.
+const MAX_PAUSES: u32 = 8;
 
 /// One model call of a run, as the gateway sees it.
 struct ModelCallScope<'a> {
@@ -251,6 +255,44 @@ impl RunContext {
     /// # Errors
     /// As [`RunContext::call_model`].
     pub(crate) async fn call_model_on_branch(
+        &self,
+        ask: &ModelRequest,
+    ) -> Result<(SpanId, Arc<Reply>), Box<CallFailed>> {
+        let (call, reply) = self.call_model_once(ask).await?;
+        if reply.end != ReplyEnd::Paused {
+            return Ok((call, reply));
+        }
+        // Boxed because it is rare: otherwise the future of every call would be larger.
+        Box::pin(self.continue_paused(ask.clone(), call, reply)).await
+    }
+
+    /// Asks a model that paused to go on, until its reply ends or it has paused too often. What the
+    /// replies say is one reply, which ends as the last one does.
+    async fn continue_paused(
+        &self,
+        mut ask: ModelRequest,
+        mut call: SpanId,
+        reply: Arc<Reply>,
+    ) -> Result<(SpanId, Arc<Reply>), Box<CallFailed>> {
+        let mut whole = Arc::unwrap_or_clone(reply);
+        let mut part = whole.clone();
+        while part.end == ReplyEnd::Paused && ask.pauses < MAX_PAUSES {
+            ask = ask.continue_after_pause(call, &part);
+            let (next, reply) = self.call_model_once(&ask).await?;
+            (call, part) = (next, Arc::unwrap_or_clone(reply));
+            let blocks = match (whole.blocks.as_deref(), part.blocks.as_deref()) {
+                (Some(Value::Array(before)), Some(Value::Array(more))) => {
+                    Some(Arc::new(before.iter().chain(more).cloned().collect()))
+                }
+                _ => None,
+            };
+            let text = format!("{}{}", whole.text, part.text).into();
+            whole = Reply { text, blocks, ..part.clone() };
+        }
+        Ok((call, Arc::new(whole)))
+    }
+
+    async fn call_model_once(
         &self,
         ask: &ModelRequest,
     ) -> Result<(SpanId, Arc<Reply>), Box<CallFailed>> {

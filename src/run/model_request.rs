@@ -29,6 +29,8 @@ pub struct ModelRequest {
     pub shown: Option<Arc<CelBindings>>,
     /// How many replies to this request were refused before: the model is asked again.
     pub again: u32,
+    /// How often the model has paused before this call, and is asked to go on.
+    pub pauses: u32,
 }
 
 impl ModelRequest {
@@ -51,6 +53,7 @@ impl ModelRequest {
             form,
             shown: shown.map(Arc::new),
             again: 0,
+            pauses: 0,
         }
     }
 
@@ -68,11 +71,21 @@ impl ModelRequest {
         self
     }
 
+    /// The request with which a model goes on after it paused: the conversation ends with what it
+    /// had said so far.
+    pub fn continue_after_pause(mut self, call: SpanId, reply: &Reply) -> Self {
+        self.messages.push([ChatMessage::from_reply(reply)].into());
+        self.prompt = Prompt { after: Some(call), messages: Arc::default(), tools: None };
+        self.pauses += 1;
+        self
+    }
+
     /// The path that random numbers are derived from: each request to repeat gets its own.
     pub(super) fn random_path(&self) -> Cow<'_, str> {
-        match self.again {
-            0 => Cow::Borrowed(&self.path),
-            again => Cow::Owned(format!("{}+{again}", self.path)),
+        match (self.again, self.pauses) {
+            (0, 0) => Cow::Borrowed(&self.path),
+            (again, 0) => Cow::Owned(format!("{}+{again}", self.path)),
+            (again, pauses) => Cow::Owned(format!("{}+{again}-{pauses}", self.path)),
         }
     }
 }

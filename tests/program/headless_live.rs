@@ -323,3 +323,63 @@ async fn the_doctor_names_what_is_to_be_mended() {
         assert!(ended.flat().contains(said), "no {said} in\n{}", ended.out);
     }
 }
+
+/// A team of one, whose endpoint ends each reply with this reason.
+async fn ending_with(finish: &'static str) -> Scene {
+    let scene = Scene::with(move |_: &Asking| {
+        let message = json!({ "role": "assistant", "content": "We have sev" });
+        let body = json!({ "choices": [{ "message": message, "finish_reason": finish }] });
+        answer(
+            "200 OK",
+            &["content-type: application/json", "connection: close"],
+            &body.to_string(),
+        )
+    });
+    let scene = scene.await;
+    scene.home.write(
+        "team.toml",
+        r#"
+title = "A team of one"
+pattern = "team"
+goal = "How many?"
+[team]
+root = "clerk"
+[agents.clerk]
+description = "Counts"
+instruction = "Count."
+[tools.llm]
+retries = { max_attempts = 2, backoff_ms = [0], jitter = false }
+"#,
+    );
+    scene
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_marked_in_every_format() {
+    let scene = ending_with("length").await;
+    let args = ["run", "team.toml", "--live", "--trust", "--format"];
+    for format in ["text", "github", "json", "jsonl"] {
+        let ended = scene.run(&[&args[..], &[format]].concat()).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let mark = match format {
+            "text" | "github" => "The answer was cut at its token limit.",
+            "json" => "\"degraded\": true",
+            _ => "\"cut\":[{\"who\":\"clerk\",\"end\":\"length\"}]",
+        };
+        assert!(ended.out.contains(mark), "{format}: {}", ended.out);
+    }
+    let ended = scene.run(&[&args[..], &["json", "--fail-on", "degraded"]].concat()).await;
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let shown = scene.run(&["show", "last", "--format", "text"]).await;
+    assert!(shown.out.contains("The answer was cut at its token limit."), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_failed_end_is_no_answer() {
+    let scene = ending_with("network_error").await;
+    let args = ["run", "team.toml", "--live", "--trust", "--format", "json"];
+    let outcome = scene.run(&args).await.json();
+    assert_eq!(outcome["stop_reason"], "llm_error:bad_response");
+    assert!(outcome["error"].as_str().expect("a cause").contains("\"network_error\""), "{outcome}");
+    assert_eq!(scene.asked().len(), 2, "it is tried again");
+}

@@ -18,7 +18,7 @@ impl HistoryEntry {
     fn redact(&mut self, by: &TextRedactor) {
         match self {
             Self::Input { to: _, from: _, text } => by.text(text),
-            Self::Reply { by: _, text, calls, blocks } => {
+            Self::Reply { by: _, text, calls, blocks, end: _ } => {
                 by.text(text);
                 by.calls(calls);
                 by.some_value(blocks);

@@ -7,7 +7,7 @@ use super::state::{AgentsFold, HANDED_OVER};
 use crate::agents::facts::MemberOutput;
 use crate::agents::spec::TRANSFER;
 use crate::base::name::AgentName;
-use crate::event::kind::{Purpose, Reply};
+use crate::event::kind::{Purpose, Reply, ReplyEnd};
 use crate::event::world::spans::{SpanKind, Spans};
 use crate::event::{Event, SpanId, StopReason, result_text};
 
@@ -46,8 +46,15 @@ impl AgentsFold {
                     let what = LineKind::Said(Arc::clone(&reply.text));
                     self.add_line(event, call, agent, what, spans);
                 }
+                let (end, calls) = (reply.end, reply.tool_calls.len());
+                // A paused reply goes on; one without a text is refused.
+                if !matches!(end, ReplyEnd::Stop | ReplyEnd::Paused)
+                    && !reply.text.trim().is_empty()
+                {
+                    self.add_line(event, call, agent, LineKind::Cut { end, calls }, spans);
+                }
                 // A handoff has its own line, whether made or refused.
-                for made in reply.tool_calls.iter().filter(|made| *made.name != *TRANSFER) {
+                for made in reply.calls_to_make().iter().filter(|made| *made.name != *TRANSFER) {
                     self.add_line(event, call, agent, LineKind::Called(made.clone()), spans);
                 }
             }
@@ -58,7 +65,10 @@ impl AgentsFold {
                     event,
                     call,
                     purpose,
-                    CallResult::Text(result_text::reply_text(reply)),
+                    CallResult::Text(result_text::marked_text(
+                        &result_text::reply_text(reply),
+                        reply.end,
+                    )),
                     spans,
                 );
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::agents::facts::{HandoffRefusal, LoopGuard};
 use crate::base::name::AgentName;
-use crate::event::kind::{FallbackKind, ToolCall};
+use crate::event::kind::{FallbackKind, ReplyEnd, ToolCall};
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
 
 /// An agent.
@@ -193,6 +193,13 @@ pub enum LineKind {
     Message(Arc<str>),
     /// The text of an agent's reply.
     Said(Arc<str>),
+    /// The reply before was not whole.
+    Cut {
+        /// How it ended.
+        end: ReplyEnd,
+        /// The number of its calls, which are not made.
+        calls: usize,
+    },
     /// A call of a tool or member that an agent makes.
     Called(ToolCall),
     /// The result of a call of a member or tool.

@@ -10,6 +10,7 @@ use crate::base::visible::{visible, visible_within};
 use crate::event::kind::{Purpose, ToolCall};
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
+use crate::narrate::event_line::cut_reply;
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{signed, with_model};
@@ -127,6 +128,7 @@ fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
     let (sign, what) = match &line.what {
         LineKind::Message(text) => (TeamLineKind::Message, shorten(text)),
         LineKind::Said(text) => (TeamLineKind::Said, shorten(text)),
+        LineKind::Cut { end, calls } => (TeamLineKind::Note, cut_reply(*end, *calls)),
         // The handoff itself has a line.
         LineKind::Called(call) if *call.name == *TRANSFER => return None,
         LineKind::Called(call) => (TeamLineKind::Asks, call_text(call)),

@@ -15,6 +15,7 @@ use super::{InputOutcome, RunPage};
 use crate::app::action::Action;
 use crate::app::effect::{Contents, Effect, Export};
 use crate::event::safe_json;
+use crate::narrate::closing::answer_mark;
 use crate::narrate::event_line::{model_text, took_ms};
 use crate::narrate::export::escape::reason_markdown;
 use crate::narrate::format;
@@ -122,6 +123,9 @@ fn run_markdown(run: &RunData) -> String {
     tools_markdown(&mut out, world);
     if let Some(answer) = &world.progress.answer {
         let _ = writeln!(out, "\n## Answer\n\n{answer}");
+        if let Some(mark) = answer_mark(world) {
+            let _ = writeln!(out, "\n*{mark}*");
+        }
     }
     out
 }

@@ -39,7 +39,8 @@ pub(super) fn patterns() -> Vec<Candidate> {
 /// What `--fail-on` takes.
 pub(super) fn fail_on() -> Vec<Candidate> {
     let decisions = Decision::ALL.into_iter().map(|it| Candidate::new(it.word(), "the decision"));
-    let degraded = Candidate::new("degraded", "a fallback was used, or a result left out");
+    let degraded =
+        Candidate::new("degraded", "a fallback was used, a result left out or a reply cut");
     decisions.chain([degraded]).collect()
 }
 

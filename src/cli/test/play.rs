@@ -19,7 +19,7 @@ use crate::engine::{Engine, RunHandle, RunKeeper};
 use crate::event::{Event, EventKind, World};
 use crate::expectations::{ExpectationResult, RunObserver, Verdict};
 use crate::host::journal;
-use crate::narrate::format;
+use crate::narrate::{closing, format};
 use crate::scenario::Scenario;
 
 /// Number of events that are read at a time.
@@ -245,8 +245,8 @@ fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
     }
 }
 
-/// The tools of a run that failed, whether or not a fallback replaced their results, and what to do
-/// about its stop.
+/// The tools of a run that failed, whether or not a fallback replaced their results, the replies that
+/// were used though they are not whole, and what to do about its stop.
 fn notes_on(world: &World) -> Vec<String> {
     let tools = world.tools.rows().iter().filter(|row| !row.head.is_agent());
     let failed = tools.filter_map(|row| {
@@ -256,5 +256,8 @@ fn notes_on(world: &World) -> Vec<String> {
         let why = row.last_failure.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         (failed > 0).then(|| format!("{} failed {failed} of {calls}{why}", row.name()))
     });
-    failed.chain(world.stop_advice().map(str::to_owned)).collect()
+    failed
+        .chain(closing::cut_replies(world))
+        .chain(world.stop_advice().map(str::to_owned))
+        .collect()
 }

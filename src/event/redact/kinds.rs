@@ -59,7 +59,7 @@ impl EventKind {
                 by.value(Arc::make_mut(raw));
                 by.some_value(details);
             }
-            Self::AnswerComposed { text, by: _ } => by.text(text),
+            Self::AnswerComposed { text, by: _, end: _ } => by.text(text),
             Self::CallStarted(call) => call.redact(by),
             Self::CallFailed { attempts: _, reason }
             | Self::AttemptRefused { attempt: _, reason, retry_in_ms: _ }

@@ -61,7 +61,10 @@ impl RunFold {
                 };
                 self.progress.resume(event.at, *paused_ms, stage);
             }
-            EventKind::AnswerComposed { text, .. } => self.progress.answer = Some(Arc::clone(text)),
+            EventKind::AnswerComposed { text, end, .. } => {
+                self.progress.answer = Some(Arc::clone(text));
+                self.progress.answer_end = *end;
+            }
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
                 self.models.spending.call_started(event.span, call.model.as_deref());

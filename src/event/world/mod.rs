@@ -34,6 +34,7 @@ pub mod tool_row;
 pub mod tool_timeline;
 pub mod tools;
 
+pub use failures::CutReply;
 pub use fold::RunFold;
 pub use marks::MarkKind;
 pub use operator_settings::FlagNow;

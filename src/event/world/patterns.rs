@@ -80,9 +80,11 @@ impl World {
         self.run.forget_before(fact);
     }
 
-    /// Whether a result was replaced by a fallback or omitted.
+    /// Whether a result was replaced by a fallback or omitted, or a reply that was used is not whole.
     pub fn is_degraded(&self) -> bool {
-        self.tally.degraded > 0 || self.projection().is_some_and(Projection::is_degraded)
+        self.tally.degraded > 0
+            || !self.cut_replies().is_empty()
+            || self.projection().is_some_and(Projection::is_degraded)
     }
 
     /// The projection of the run's pattern; `None` before the head.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pauses::Pauses;
-use crate::event::kind::{Initiator, RunClosed};
+use crate::event::kind::{Initiator, ReplyEnd, RunClosed};
 use crate::event::{BoundaryId, Elapsed, Event, Seq};
 
 /// Whether a run is running, paused or closed.
@@ -45,6 +45,8 @@ pub struct RunProgress {
     pub next: Seq,
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
+    /// How the reply ended that the answer is from.
+    pub answer_end: ReplyEnd,
     /// How the run ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
     /// Total length of the pauses so far.

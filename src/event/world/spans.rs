@@ -99,6 +99,12 @@ impl Spans {
         })
     }
 
+    /// Whether a span is inside another one. A file may have spans that enclose each other.
+    pub(super) fn is_within(&self, span: SpanId, outer: SpanId) -> bool {
+        let parents = std::iter::successors(self.get(span), |span| self.get(span.parent));
+        parents.take(256).any(|span| span.parent == outer)
+    }
+
     /// The child of a span that was opened last.
     pub fn last_child(&self, id: SpanId) -> Option<&Span> {
         self.get(self.get(id)?.last_child?)

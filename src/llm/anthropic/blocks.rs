@@ -221,7 +221,8 @@ impl ReplyBlocks {
             matches!(block.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
         };
         // A model that paused goes on from what it had, whatever that is.
-        let keeps = end == ReplyEnd::Paused || made.iter().any(thought);
+        let goes_on = end == ReplyEnd::Paused && !made.is_empty();
+        let keeps = goes_on || made.iter().any(thought);
         let calls = match calls_of(&made, client, before) {
             Err(why) if end.is_whole() => return Err(why),
             calls => calls.unwrap_or_default(),

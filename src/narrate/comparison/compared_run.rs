@@ -57,12 +57,11 @@ impl ComparedRun {
         let elapsed = world.progress.active(at);
         let closed = world.progress.closed.as_deref();
         let result = match (words(world), closed) {
-            (Some(words), Some(closed)) => words.verdict(world, closed).text(),
+            (_, Some(closed)) => RunVerdict::of_run(world, closed).text(),
             (Some(words), None) => {
                 let progress = words.progress(world);
                 progress.text.unwrap_or(progress.short)
             }
-            (None, Some(closed)) => RunVerdict::of(closed).text(),
             (None, None) => String::new(),
         };
         let tools = world.tools.rows().iter().map(|row| row.tally);

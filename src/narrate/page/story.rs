@@ -11,6 +11,7 @@ use crate::event::result_text::value_text;
 use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, World};
 use crate::narrate::attribution::subject_name;
+use crate::narrate::event_line::cut_reply;
 use crate::narrate::patterns::words;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
@@ -146,6 +147,10 @@ fn reply(event: &Event, reply: &Reply, world: &World) -> String {
         }
     }
     reply.tool_calls.iter().for_each(|call| out.push_str(&tool_call(call)));
+    if !reply.end.is_whole() {
+        let mark = cut_reply(reply.end, reply.tool_calls.len());
+        let _ = writeln!(out, "<p class=\"note warn\">{}</p>", html::line(&mark));
+    }
     match &reply.result {
         Some(result) => out.push_str(&folded("Result", &pretty(result), "")),
         None => {

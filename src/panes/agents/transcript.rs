@@ -11,7 +11,7 @@ use crate::app::run::next_message::NextMessage;
 use crate::app::run::scroll::WrappingLines;
 use crate::base::name::AgentName;
 use crate::event::{Elapsed, Seq, SpanId, StopReason};
-use crate::narrate::event_line::took_ms;
+use crate::narrate::event_line::{cut_reply, took_ms};
 use crate::narrate::measure::{columns, wrap_within};
 use crate::narrate::readable::{call_text, readable_result};
 
@@ -56,6 +56,8 @@ pub enum TranscriptKind {
     Said,
     /// A partial reply.
     Streaming,
+    /// The text before is not whole.
+    Cut,
     /// A call of a tool or an agent.
     Call,
     /// The result of a call.
@@ -92,7 +94,7 @@ impl TranscriptKind {
     fn max_rows(self) -> usize {
         match self {
             Self::Message | Self::Said | Self::Streaming | Self::Next => MOST[0],
-            Self::Call | Self::Handoff | Self::Refused => MOST[1],
+            Self::Cut | Self::Call | Self::Handoff | Self::Refused => MOST[1],
             Self::Result | Self::Failed | Self::Cancelled => MOST[2],
         }
     }
@@ -216,9 +218,10 @@ impl<'a> Transcript<'a> {
         if at < self.lines {
             let line = world.agents()?.lines.get(at)?;
             let call = match line.what {
-                LineKind::Said(_) | LineKind::Called(_) | LineKind::Result { .. } => {
-                    Some(line.span)
-                }
+                LineKind::Said(_)
+                | LineKind::Cut { .. }
+                | LineKind::Called(_)
+                | LineKind::Result { .. } => Some(line.span),
                 _ => None,
             };
             return Some((line.seq, call));
@@ -281,6 +284,7 @@ fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
     let (how, text): (TranscriptKind, Cow<'_, str>) = match &line.what {
         LineKind::Message(text) => (TranscriptKind::Message, (&**text).into()),
         LineKind::Said(text) => (TranscriptKind::Said, (&**text).into()),
+        LineKind::Cut { end, calls } => (TranscriptKind::Cut, cut_reply(*end, *calls).into()),
         LineKind::Called(call) => (TranscriptKind::Call, call_text(call).into()),
         LineKind::Result { of, text, ok: true } => (TranscriptKind::Result, result_text(of, text)),
         LineKind::Result { of, text, ok: false }
@@ -326,8 +330,12 @@ fn history_line(entry: &HistoryEntry) -> SpokenLine<'_> {
             let texts: Vec<String> = calls.iter().map(call_text).collect();
             of(by.as_str(), TranscriptKind::Call, texts.join(", ").into())
         }
-        HistoryEntry::Reply { by, text, .. } => {
-            of(by.as_str(), TranscriptKind::Said, (&**text).into())
+        HistoryEntry::Reply { by, text, end, .. } => {
+            let text = match end.mark() {
+                None => (&**text).into(),
+                Some(mark) => format!("{} ({mark})", text.trim_end()).into(),
+            };
+            of(by.as_str(), TranscriptKind::Said, text)
         }
         HistoryEntry::Result { by, call, text } => {
             of(by.as_str(), TranscriptKind::Result, result_text(&call.name, text))

@@ -109,7 +109,7 @@ impl Fact for CollaborationFact {
                 extra_actions: _,
                 messages: _,
             } => {
-                let Contribution { agent: _, stance: _, summary, confidence: _, actions } =
+                let Contribution { agent: _, stance: _, summary, confidence: _, actions, end: _ } =
                     Arc::make_mut(contribution);
                 by.text(summary);
                 actions.iter_mut().for_each(|action| by.text(action));

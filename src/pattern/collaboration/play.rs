@@ -264,7 +264,7 @@ impl<'a> CollaborationRun<'a> {
             );
             Err(reason)
         };
-        let JudgedReply { call, text, raw, judged } = match (seat.asked, said) {
+        let JudgedReply { call, text, raw, end, judged } = match (seat.asked, said) {
             (SeatStatus::Skipped, _) => return Ok(None),
             (_, Some(Ok(said))) => said,
             (_, Some(Err(failed))) => return Err(failed.reason),
@@ -277,7 +277,7 @@ impl<'a> CollaborationRun<'a> {
         };
         match self.gateway.use_message(seat.role, allow).and(judged) {
             Ok(AcceptedContribution { contribution, extra_keys, extra_actions }) => {
-                let contribution = Arc::new(contribution);
+                let contribution = Arc::new(Contribution { end, ..contribution });
                 self.cx.publish(
                     call,
                     CollaborationFact::ContributionAccepted {

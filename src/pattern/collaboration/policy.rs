@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::base::name::RoleName;
 use crate::event::StopReason;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
+use crate::event::kind::ReplyEnd;
 use crate::pattern::collaboration::faults::ContributionFault;
 
 /// The roles that may act (the execution allowlist).
@@ -108,6 +109,7 @@ pub(super) fn accept_parts<'a>(
             summary: summary.into(),
             confidence: round_to_thousandths(confidence),
             actions: actions.take(MAX_ACTIONS).map(Arc::from).collect(),
+            end: ReplyEnd::Stop,
         },
         extra_keys: 0,
         extra_actions,

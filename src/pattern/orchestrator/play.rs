@@ -86,7 +86,8 @@ async fn plan(
             reason: StopReason::InvalidPlan(fault),
         })
     });
-    let JudgedReply { call, text, raw, judged } = asking.await.map_err(|failed| failed.reason)?;
+    let JudgedReply { call, text, raw, judged, .. } =
+        asking.await.map_err(|failed| failed.reason)?;
     match judged {
         Ok(tasks) => {
             cx.publish(call, OrchestratorFact::PlanAccepted { tasks: tasks.as_slice().into() });

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::detail::{self, Detail};
 use super::repair::{self, ParsedReply, Repaired};
 use crate::base::visible::visible_within;
-use crate::event::kind::{Reply, ReplyRefused};
+use crate::event::kind::{Reply, ReplyEnd, ReplyRefused};
 use crate::event::{EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
 use crate::llm::ReplyForm;
@@ -36,6 +36,8 @@ pub(crate) struct JudgedReply<T> {
     pub text: Arc<str>,
     /// The reply as data.
     pub raw: RawReply,
+    /// How the reply ended.
+    pub end: ReplyEnd,
     /// The accepted value, or the stop reason.
     pub judged: Result<T, StopReason>,
 }
@@ -104,14 +106,15 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
             if settings.repair.is_empty()
                 && let Some(taken) = plain(&reply.text)
             {
-                let text = Arc::clone(&reply.text);
-                return Ok(JudgedReply { call, text, raw: RawReply::Text, judged: Ok(taken) });
+                let (text, end) = (Arc::clone(&reply.text), reply.end);
+                return Ok(JudgedReply { call, text, raw: RawReply::Text, end, judged: Ok(taken) });
             }
             let raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
             let refusal = match judge(&raw, &reply.text) {
                 Ok(taken) => {
                     let (raw, text) = (RawReply::Read(raw), Arc::clone(&reply.text));
-                    return Ok(JudgedReply { call, text, raw, judged: Ok(taken) });
+                    let (end, judged) = (reply.end, Ok(taken));
+                    return Ok(JudgedReply { call, text, raw, end, judged });
                 }
                 Err(refusal) => refusal,
             };
@@ -135,7 +138,8 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
             );
             if again.is_none() {
                 let (raw, judged) = (RawReply::Read(raw), Err(refusal.reason));
-                return Ok(JudgedReply { call, text: Arc::clone(&reply.text), raw, judged });
+                let (text, end) = (Arc::clone(&reply.text), reply.end);
+                return Ok(JudgedReply { call, text, raw, end, judged });
             }
             ask = ask.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
         }

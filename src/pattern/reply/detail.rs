@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::repair;
 use crate::base::visible::visible_within;
-use crate::event::kind::Reply;
+use crate::event::kind::{Reply, ReplyEnd};
 use crate::scenario::spec::repair::Repair;
 
 /// The most characters of a model's word in a detail.
@@ -47,23 +47,25 @@ impl fmt::Display for Detail {
     }
 }
 
-/// Why a reply is incomplete, if the endpoint says so: token limit, content filter, refusal.
+/// Why a reply is incomplete: token limit, content filter, refusal. `None` if it is whole.
 pub fn describe_ending(reply: &Reply) -> Option<String> {
-    let finish = reply.finish.as_deref()?;
-    if let Some(words) = finish.strip_prefix("refusal:") {
-        return Some(format!(
-            "the model refused: {}",
-            visible_within(words.trim(), WORD_CHARS * 2)
-        ));
-    }
-    Some(match finish {
-        "length" | "max_tokens" => "the reply ended at its token limit".to_owned(),
-        "model_context_window_exceeded" => {
+    let finish = reply.finish.as_deref().unwrap_or_default();
+    Some(match reply.end {
+        ReplyEnd::Stop => return None,
+        ReplyEnd::Length if finish.to_ascii_lowercase().contains("context") => {
             "the reply ended at the end of the model's context window".to_owned()
         }
-        "content_filter" => "the provider's content filter ended the reply".to_owned(),
-        "refusal" => "the model refused to answer".to_owned(),
-        _ => return None,
+        ReplyEnd::Length => "the reply ended at its token limit".to_owned(),
+        ReplyEnd::Filtered => "the provider's content filter ended the reply".to_owned(),
+        ReplyEnd::Refused => match finish.strip_prefix("refusal:") {
+            Some(words) => {
+                let words = visible_within(words.trim(), WORD_CHARS * 2);
+                format!("the model refused: {words}")
+            }
+            None => "the model refused to answer".to_owned(),
+        },
+        ReplyEnd::Paused => "the model paused too often to end the reply".to_owned(),
+        ReplyEnd::Failed => "the provider failed to end the reply".to_owned(),
     })
 }
 

@@ -17,7 +17,7 @@ use super::spec::{ResearchSpec, ResearchStep, SEARCH, StepExecutor};
 use super::tool_data::{parse_source, unwrap_tool_data};
 use super::{by_rule, detail, payload};
 use crate::base::name::ToolName;
-use crate::event::kind::Purpose;
+use crate::event::kind::{Purpose, ReplyEnd};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::pattern::prompting;
 use crate::pattern::reply::{JudgedReply, Refusal};
@@ -215,7 +215,7 @@ impl ResearchRun<'_> {
     ) -> Result<(), StopReason> {
         let max = self.spec.budget.max_answer_chars;
         let notes: Vec<&Note> = taken.iter().map(|it| &*it.note).collect();
-        let (span, judged) = match self.executor(self.spec.answer.by) {
+        let (span, end, judged) = match self.executor(self.spec.answer.by) {
             StepExecutor::Rule => {
                 let claims: Vec<_> = notes.iter().map(|note| (&note.id, &*note.claim)).collect();
                 let (preface, closing) = (&self.spec.preface, &self.spec.closing);
@@ -226,7 +226,7 @@ impl ResearchRun<'_> {
                 });
                 let refused =
                     |fault| (StopReason::InvalidAnswer(fault), json!({ "notes": notes.len() }));
-                (SpanId::RUN, judged.map_err(refused))
+                (SpanId::RUN, ReplyEnd::Stop, judged.map_err(refused))
             }
             StepExecutor::Model => {
                 let notes_json = payload::notes_json(notes.iter().copied());
@@ -248,13 +248,13 @@ impl ResearchRun<'_> {
                         detail: detail::describe_answer_fault(fault, raw, &ids, max).into(),
                     })
                 });
-                let JudgedReply { call, text, raw, judged } = asked.await?;
-                (call, judged.map_err(|reason| (reason, raw.into_value(&text))))
+                let JudgedReply { call, text, raw, end, judged } = asked.await?;
+                (call, end, judged.map_err(|reason| (reason, raw.into_value(&text))))
             }
         };
         match judged {
             Ok(answer) => {
-                self.publish_answer(span, answer, &notes, compared);
+                self.publish_answer((span, end), answer, &notes, compared);
                 Ok(())
             }
             Err((reason, raw)) => Err(self.refuse_answer(span, reason, raw)),
@@ -275,7 +275,7 @@ impl ResearchRun<'_> {
 
     fn publish_answer(
         &self,
-        span: SpanId,
+        (span, end): (SpanId, ReplyEnd),
         answer: answer::CitedAnswer,
         notes: &[&Note],
         among: &NotesCompared,
@@ -296,7 +296,7 @@ impl ResearchRun<'_> {
         );
         self.cx.publish(
             span,
-            EventKind::AnswerComposed { text: answer.text.as_str().into(), by: None },
+            EventKind::AnswerComposed { text: answer.text.as_str().into(), by: None, end },
         );
     }
 

@@ -125,6 +125,7 @@ async fn answer(
     let (answered, by) = runner.call_agent(agent, asked).await.map_err(|(_, halt)| halt.reason)?;
     let text = result_text::reply_text(&answered.reply);
     let by = Some(by.unwrap_or_else(|| route.clone()));
-    cx.publish(SpanId::RUN, EventKind::AnswerComposed { text: text.trim().into(), by });
+    let (text, end) = (text.trim().into(), answered.reply.end);
+    cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by, end });
     Ok(())
 }

@@ -41,10 +41,10 @@ pub async fn play(
     let path = spec.root.as_str();
     let place = AgentPosition { span: SpanId::RUN, path, seed_path: path, outer: true };
     let ended = runner.run_agent_on(&floor, root, place, &session.text, None, 1, &start).await;
-    let AgentAnswer { text, by } = ended.map_err(|halt| halt.reason)?;
+    let AgentAnswer { text, by, end } = ended.map_err(|halt| halt.reason)?;
     let text = text.trim().into();
     let _ = leaves.owner.set(by.clone());
-    cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by: Some(by) });
+    cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by: Some(by), end });
     Ok(())
 }
 

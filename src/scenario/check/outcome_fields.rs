@@ -6,7 +6,7 @@ use crate::scenario::file::shape::NonBlankString;
 use crate::scenario::pattern_row::PatternRow;
 
 /// The fields that outcomes of every pattern have.
-pub(crate) const OF_ALL: [&str; 14] = [
+pub(crate) const OF_ALL: [&str; 15] = [
     "status",
     "stop_reason",
     "phase",
@@ -18,6 +18,7 @@ pub(crate) const OF_ALL: [&str; 14] = [
     "elapsed_ms",
     "paused_ms",
     "degraded",
+    "cut",
     "replaced",
     "tools",
     "alerts",

@@ -83,6 +83,7 @@ fn row(
         message: table.message.as_ref().map(|message| message.value.0),
         turn: table.turn.as_ref().map(|turn| turn.value.0),
         calls: calls.unwrap_or_default(),
+        end: table.end,
         step,
         round: table.round.as_ref().map(|round| round.value.0),
         attempt: table.attempt.as_ref().map(|attempt| attempt.value.0),

@@ -24,7 +24,7 @@ use crate::pattern::router::file::table::RouterTable;
 use crate::scenario::file::domain::DomainName;
 use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::repair::{Repair, Repairs};
-use crate::scenario::spec::script::ScriptStep;
+use crate::scenario::spec::script::{ReplyEnd, ScriptStep};
 use crate::scenario::spec::tuning::JsonMode;
 
 record! {
@@ -341,9 +341,20 @@ record! {
         raw: StringField = optional,
         /// The reply as text. `{{input}}` and `{{facts.NAME}}` are filled in.
         text: StringField = optional,
+        /// How the reply ends. Text of a reply that does not end with stop is marked wherever it is
+        /// read, and its calls are not made; failed is a failed attempt, which is tried again.
+        end: ReplyEnd = default(ReplyEnd::Stop),
         /// The tools that an agent calls in this reply.
         calls: Positioned<BoundedList<Positioned<CallTable>, 1, 64>> = optional,
     }
+}
+
+words! { ReplyEnd:
+    "stop" => ReplyEnd::Stop, "The reply is whole.";
+    "length" => ReplyEnd::Length, "Cut at the limit of its tokens or of the context window.";
+    "filtered" => ReplyEnd::Filtered, "Cut by a content filter of the provider.";
+    "refused" => ReplyEnd::Refused, "Cut because the model refused to go on.";
+    "failed" => ReplyEnd::Failed, "The provider failed.";
 }
 
 words! { ScriptStep:

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::fault::ScriptFault;
@@ -47,6 +48,8 @@ pub struct ScriptRow {
     pub reply_text: Arc<str>,
     /// The tools that the model calls in this reply.
     pub calls: Arc<[ToolCall]>,
+    /// How the reply ends.
+    pub end: ReplyEnd,
     /// The row is for any role, and its `reply` has no `agent`.
     pub lacks_agent: bool,
 }
@@ -96,5 +99,56 @@ impl ScriptStep {
     /// Whether every run of a pattern that has this step begins with it.
     pub fn begins_runs(self) -> bool {
         matches!(self, Self::Plan | Self::Classify)
+    }
+}
+
+/// How a reply of a model ended, whatever its provider calls it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum ReplyEnd {
+    /// The model had said everything, or calls tools.
+    #[default]
+    Stop,
+    /// A limit cut it: of its tokens, or of the model's context window.
+    Length,
+    /// A filter of the provider cut it.
+    Filtered,
+    /// The model refused to go on.
+    Refused,
+    /// It has not ended: the model paused, and goes on when it is asked to.
+    Paused,
+    /// The provider failed. Such a reply is a failed attempt and never an answer.
+    Failed,
+}
+
+impl ReplyEnd {
+    /// The word in JSON and in scenarios.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::Filtered => "filtered",
+            Self::Refused => "refused",
+            Self::Paused => "paused",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether nothing of the reply is missing.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::Stop
+    }
+
+    /// What happened to a reply that is not whole, for everyone who reads it; `None` if it is.
+    pub fn mark(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Stop => return None,
+            Self::Length => "cut at its token limit",
+            Self::Filtered => "cut by a content filter",
+            Self::Refused => "cut by a refusal of the model",
+            Self::Paused => "cut by a pause of the model",
+            Self::Failed => "cut by a failure of the provider",
+        })
     }
 }

@@ -213,7 +213,11 @@ async fn a_recorder_ends_where_its_listener_gives_up_or_the_log_is_lost() {
 
 /// Something that is said.
 fn answer(nth: u32) -> EventKind {
-    EventKind::AnswerComposed { text: format!("answer {nth}").into(), by: None }
+    EventKind::AnswerComposed {
+        text: format!("answer {nth}").into(),
+        by: None,
+        end: Default::default(),
+    }
 }
 
 /// A log that needs 10 ms for each write, and its run.
@@ -333,7 +337,8 @@ async fn a_few_events_are_stored_without_the_output_and_many_with_it() {
 fn a_group_in_the_memory_of_another_has_nothing_of_it() {
     let run = id("r-1");
     let group = |first: u64, text: &str, mut group: EventGroup| {
-        let kind = EventKind::AnswerComposed { text: text.into(), by: None };
+        let kind =
+            EventKind::AnswerComposed { text: text.into(), by: None, end: Default::default() };
         let event = Event { seq: Seq(first), at: Elapsed(0), span: SpanId::RUN, kind };
         group.push(&event, &run).expect("a line");
         group

@@ -17,6 +17,7 @@ use crate::event::world::{Projection, RunState};
 use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
 use crate::narrate::preview::end_line;
+use crate::narrate::styled::StyledPart;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::empty;
@@ -184,10 +185,13 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
 /// The result of a run, or how far it is.
 fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
-    let line = match (words(world), &world.progress.closed) {
+    let mut line = match (words(world), &world.progress.closed) {
         (Some(words), _) => words.result(world),
         (None, Some(closed)) => end_line(closed),
         (None, None) => return,
     };
+    if !world.progress.answer_end.is_whole() {
+        line = line.with(StyledPart::new(StyleRole::Retry, ", cut"));
+    }
     pen.line(&line, cx.theme);
 }

@@ -16,7 +16,6 @@ use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::kept::{age, run_state};
-use crate::narrate::patterns::words;
 use crate::narrate::verdict::RunVerdict;
 use crate::panes::draw::draw_view;
 use crate::ui::cx::DrawContext;
@@ -255,10 +254,7 @@ fn closed_now(page: &RunPage) -> Option<&RunClosed> {
 /// time and the cost.
 fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let RunVerdict { glyph, word, role, mut facts, cause } = match words(world) {
-        Some(words) => words.verdict(world, closed),
-        None => RunVerdict::of(closed),
-    };
+    let RunVerdict { glyph, word, role, mut facts, cause } = RunVerdict::of_run(world, closed);
     if !closed.reason.is_success()
         && let Some(phase) = &closed.phase
     {

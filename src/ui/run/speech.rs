@@ -70,7 +70,9 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             let style = theme.style(level.role.unwrap_or(StyleRole::Strong));
             pen.space(3).put(name, dim).space(1).put(&level.text, style);
         }
-        if world.is_degraded() {
+        if let Some(mark) = world.progress.answer_end.mark() {
+            pen.space(3).put(&format!("answer {mark}"), theme.style(StyleRole::Retry));
+        } else if world.is_degraded() {
             pen.space(3).put("degraded", theme.style(StyleRole::Retry));
         }
         // Without rounds the header already shows the progress.
@@ -241,15 +243,20 @@ fn tokens(spoken: &Spoken<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen) 
         pair(pen, "out", format::count(tally.usage.completion_tokens));
     } else if let Some(last) = call.and_then(|call| world.spans.last_child(call)) {
         match last.closed_by.and_then(|seq| data.event(seq)).map(|event| &event.kind) {
-            Some(EventKind::AttemptAnswered(reply)) => match reply.usage {
-                Some(usage) => {
-                    pair(pen, "in", format::count(usage.prompt_tokens));
-                    pair(pen, "out", format::count(usage.completion_tokens));
+            Some(EventKind::AttemptAnswered(reply)) => {
+                if let Some(mark) = reply.end.mark() {
+                    pen.put(mark, cx.theme.style(StyleRole::Retry)).space(3);
                 }
-                None => {
-                    pen.put("tokens not counted", dim).space(3);
+                match reply.usage {
+                    Some(usage) => {
+                        pair(pen, "in", format::count(usage.prompt_tokens));
+                        pair(pen, "out", format::count(usage.completion_tokens));
+                    }
+                    None => {
+                        pen.put("tokens not counted", dim).space(3);
+                    }
                 }
-            },
+            }
             _ => {
                 if let Some(live) = data.live(last.id) {
                     pair(pen, "received", format::bytes(live.text.len() as u64));

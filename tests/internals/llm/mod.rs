@@ -12,5 +12,6 @@ mod http_streams;
 mod http_ways;
 mod live_model;
 mod refusing_endpoint;
+mod reply_ends;
 mod scripted_calls;
 mod stream_errors;

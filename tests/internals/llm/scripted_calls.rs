@@ -35,6 +35,7 @@ fn row(text: &str) -> ScriptRow {
         fault: None,
         reply_text: text.into(),
         calls: [].into(),
+        end: Default::default(),
         lacks_agent: false,
     }
 }

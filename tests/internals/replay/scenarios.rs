@@ -3,14 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::json;
+
 use super::{faults, resume, scenario, stored};
 use crate::bus::{LogLimits, Recording, RecordingError, ReplayError};
-use crate::engine::{Engine, EngineSettings, Launch, ResumeError, Resumption};
-use crate::event::kind::{ChatMessage, Initiator, MessageRole, Purpose};
+use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption};
+use crate::event::kind::{
+    ChatMessage, Initiator, MessageRole, ModelLabel, Purpose, Reply, ReplyEnd,
+};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::llm::{ChatModel, ChatRequest, Failure, Listener};
 use crate::scenario::shipped;
 use crate::scenario::spec::in_doubt::InDoubt;
-use crate::support::table::{engine, facts};
+use crate::support::table::{engine, facts, read};
 
 /// Continues a scenario after each of its first events that `cuts` picks; what is wrong then.
 async fn continue_after(
@@ -136,4 +143,93 @@ async fn what_is_no_log_of_a_run_is_no_recording() {
     assert_eq!(of(vec![event(0, 0, head()), event(2, 0, queued())]), gap);
     let foreign = Some(RecordingError::Span(Seq(1)));
     assert_eq!(of(vec![event(0, 0, head()), event(1, 7, queued())]), foreign);
+}
+
+/// A member's reply that is cut, one that fails once, and an answer that is cut.
+const CUT: &str = r#"
+title = "A team"
+pattern = "team"
+goal = "How many?"
+[team]
+root = "lead"
+[agents.lead]
+description = "Leads"
+instruction = "You lead."
+members = ["writer"]
+[agents.writer]
+description = "Writes"
+instruction = "You write."
+[tools.llm]
+retries = { max_attempts = 2, backoff_ms = [1], jitter = false }
+[[script]]
+agent = "lead"
+round = 1
+calls = [{ tool = "writer", args = { request = "Write." } }]
+[[script]]
+agent = "writer"
+attempt = 1
+text = "We h"
+end = "failed"
+[[script]]
+agent = "writer"
+text = "We have"
+end = "length"
+[[script]]
+agent = "lead"
+text = "Seven, I th"
+end = "filtered"
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_run_keeps_the_ends() {
+    let launch = || Launch::scripted(read(CUT, &[]), true);
+    let full = facts(&engine().start(launch())).await;
+    let ended = super::outcome(&full);
+    assert_eq!(
+        ended["cut"],
+        json!([
+            { "who": "lead", "end": "filtered" },
+            { "who": "writer", "end": "length" },
+        ])
+    );
+    for cut in 1..full.len() {
+        let continued = resume(launch(), stored(&full[..cut])).await.expect("the same run");
+        assert_eq!(faults(&full, cut, &continued), Vec::<String>::new(), "after {cut}");
+    }
+}
+
+/// A model that pauses three times before it has said everything.
+struct Pausing;
+
+impl ChatModel for Pausing {
+    fn label(&self) -> ModelLabel {
+        ModelLabel::Live { name: "pausing".to_owned(), host: "nowhere".to_owned() }
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a ChatRequest,
+        _: &'a dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, Box<Failure>>> {
+        let said = request.messages.iter().filter(|it| it.role == MessageRole::Assistant).count();
+        let end = if said < 3 { ReplyEnd::Paused } else { ReplyEnd::Stop };
+        let text = format!("{said} ").into();
+        async move { Ok(Reply { end, ..Reply::from_agent_text(text) }) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_run_goes_on_after_pauses() {
+    let launch = || {
+        let model: Arc<dyn ChatModel> = Arc::new(Pausing);
+        let model = ModelChoice::Live(model.into(), Duration::from_secs(20));
+        Launch { model, ..Launch::scripted(read(CUT, &[]), true) }
+    };
+    let full = facts(&engine().start(launch())).await;
+    let ended = super::outcome(&full);
+    assert_eq!((&ended["answer"], &ended["degraded"]), (&json!("0 1 2 3"), &json!(false)));
+    for cut in 1..full.len() {
+        let continued = resume(launch(), stored(&full[..cut])).await.expect("the same run");
+        assert_eq!(faults(&full, cut, &continued), Vec::<String>::new(), "after {cut}");
+    }
 }

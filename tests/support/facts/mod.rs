@@ -319,6 +319,7 @@ impl Facts {
             summary: summary.into(),
             confidence,
             actions: actions.iter().map(|action| (*action).into()).collect(),
+            end: Default::default(),
         };
         self.accepted(seat, said, 0)
     }
@@ -351,7 +352,10 @@ impl Facts {
     pub fn answer(&mut self, text: &str) -> &mut Self {
         self.replies(99, text);
         let call = self.calls[&99].0;
-        self.add(call, EventKind::AnswerComposed { text: text.into(), by: None })
+        self.add(
+            call,
+            EventKind::AnswerComposed { text: text.into(), by: None, end: Default::default() },
+        )
     }
 
     /// The span of a seat's call.
@@ -434,6 +438,7 @@ pub fn second_round(facts: &mut Facts) {
         summary: "Consent texts are in order for the US; the EU texts are not final.".into(),
         confidence: 0.55,
         actions: vec!["freeze the EU texts".into(), "log consent".into()],
+        end: Default::default(),
     };
     facts.after(400).replies(3, "{}").accepted(3, said, 1);
     facts.after(1500);

@@ -468,7 +468,10 @@ impl ResearchFacts {
             SpanId::RUN,
             EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(Box::new(cited)))),
         );
-        self.add(SpanId::RUN, EventKind::AnswerComposed { text: text.into(), by: None })
+        self.add(
+            SpanId::RUN,
+            EventKind::AnswerComposed { text: text.into(), by: None, end: Default::default() },
+        )
     }
 
     /// The answer is refused.

@@ -420,7 +420,11 @@ impl TeamFacts {
 
     /// The answer is there and the run ends.
     pub fn answered(&mut self, by: &str, text: &str) -> &mut Self {
-        let kind = EventKind::AnswerComposed { text: text.into(), by: Some(by.into()) };
+        let kind = EventKind::AnswerComposed {
+            text: text.into(),
+            by: Some(by.into()),
+            end: Default::default(),
+        };
         self.add(SpanId::RUN, kind).ends("success", None)
     }
 
@@ -543,6 +547,7 @@ pub fn follow_up() -> TeamFacts {
             text: "".into(),
             calls: [call("charges")].into(),
             blocks: None,
+            end: Default::default(),
         },
         HistoryEntry::Result {
             by: "billing".into(),
@@ -554,6 +559,7 @@ pub fn follow_up() -> TeamFacts {
             text: REFUNDED.into(),
             calls: [].into(),
             blocks: None,
+            end: Default::default(),
         },
     ];
     let text = "And when is the next bill due?";

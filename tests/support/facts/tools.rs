@@ -325,7 +325,10 @@ impl ToolFacts {
         self.asks("report", "llm", SpanId::RUN, Purpose::Finalize, None).attempt("report");
         self.after(800).says("report", text);
         let call = self.calls["report"].0;
-        self.add(call, EventKind::AnswerComposed { text: text.into(), by: None });
+        self.add(
+            call,
+            EventKind::AnswerComposed { text: text.into(), by: None, end: Default::default() },
+        );
         self.ends("success", None)
     }
 

@@ -11,7 +11,7 @@ use crate::app::run::subject_text::NO_PARTIAL_TEXT;
 use crate::app::run::text_window::tail_start;
 use crate::event::world::{Span, SpanKind};
 use crate::event::{EventKind, SpanId};
-use crate::narrate::event_line::failure_name;
+use crate::narrate::event_line::{cut_reply, failure_name};
 use crate::narrate::format;
 use crate::narrate::patterns::words;
 use crate::narrate::style_role::StyleRole;
@@ -66,6 +66,10 @@ fn add_attempt_reply(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
                     document.text(StyleRole::Text, &pretty_json(&reply.text).0);
                 }
                 tool_calls::add_tool_calls(document, &reply.tool_calls);
+                if !reply.end.is_whole() {
+                    let mark = cut_reply(reply.end, reply.tool_calls.len());
+                    document.add(StyleRole::Retry, format!("It was {mark}."));
+                }
                 if reply.finish.as_deref() == Some(HANDED_OVER) {
                     document.add(StyleRole::Dim, "It handed over: the next hop continues.");
                 }

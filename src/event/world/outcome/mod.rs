@@ -14,6 +14,7 @@ pub use session::SessionOutcome;
 pub use tools::{AlertOutcome, ToolOutcome};
 
 use super::World;
+use super::failures::CutReply;
 use crate::event::kind::Usage;
 use crate::event::{RunId, StopReason};
 
@@ -49,8 +50,11 @@ pub struct Outcome {
     pub elapsed_ms: u64,
     /// Milliseconds of pauses.
     pub paused_ms: u64,
-    /// Whether a result was replaced by a fallback or omitted.
+    /// Whether a result was replaced by a fallback or omitted, or a reply that was used is not whole.
     pub degraded: bool,
+    /// The replies that were used though they are not whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<CutReply>,
     /// The replaced and omitted results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
@@ -114,6 +118,7 @@ impl World {
             elapsed_ms: closed.elapsed_ms,
             paused_ms: closed.paused_ms,
             degraded: self.is_degraded(),
+            cut: self.cut_replies().to_vec(),
             replaced: self.replaced(),
             tools: self.tools_outcome(),
             alerts: self.alerts_outcome(),

@@ -115,6 +115,7 @@ fn head(
     pen.space(STEP * spoken.depth.min(6));
     let (glyph, role) = match spoken.kind {
         TranscriptKind::Message | TranscriptKind::Said | TranscriptKind::Streaming => return,
+        TranscriptKind::Cut => (Glyph::Alert, StyleRole::Retry),
         TranscriptKind::Call => (Glyph::Within, StyleRole::Dim),
         TranscriptKind::Result => (Glyph::Done, StyleRole::Done),
         TranscriptKind::Failed => (Glyph::Failed, StyleRole::Failed),
@@ -135,6 +136,7 @@ fn style(cx: &DrawContext, spoken: &SpokenLine<'_>) -> Style {
             StyleRole::Text
         }
         (_, TranscriptKind::Call | TranscriptKind::Result) => StyleRole::Dim,
+        (_, TranscriptKind::Cut) => StyleRole::Retry,
         (_, TranscriptKind::Failed) => StyleRole::Failed,
         (_, TranscriptKind::Cancelled) => StyleRole::Off,
         (_, TranscriptKind::Refused) => StyleRole::Refused,

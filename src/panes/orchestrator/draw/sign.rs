@@ -43,6 +43,9 @@ pub(crate) fn row_sign(
             None => waiting(live),
         },
         WaterfallRow::Report => match (&world.progress.answer, orchestrator.finalize) {
+            (Some(_), _) if !world.progress.answer_end.is_whole() => {
+                of(Glyph::Alert, "cut", StyleRole::Retry)
+            }
             (Some(_), _) => of(Glyph::Done, "composed", StyleRole::Done),
             (None, Some(_)) => going(live, "writing"),
             (None, None) => waiting(live),

@@ -60,6 +60,9 @@ fn answer(out: &mut String, run: &RunFold, research: &Research) {
         (None, true) => "No answer yet.".to_owned(),
     };
     let _ = writeln!(out, "{why}");
+    if let Some(mark) = run.progress.answer_end.mark() {
+        let _ = writeln!(out, "\n*The answer was {mark}.*");
+    }
 }
 
 /// A sentence with its citations.
