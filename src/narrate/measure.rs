@@ -16,7 +16,8 @@ const CELL_CHARS: usize = 16;
 /// Symbol for a cluster that does not fit into a cell.
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// The text of one cell and its width in columns: 1 or 2.
+/// The text of one cluster and its width in columns: 1 or 2, and up to [`CELL_CHARS`] in scripts
+/// that join consonants, such as Devanagari.
 pub type GraphemeCluster<'a> = (Cow<'a, str>, u16);
 
 /// The clusters of a text, each safe to draw.
@@ -41,10 +42,10 @@ pub fn cluster(grapheme: &str) -> GraphemeCluster<'_> {
     if grapheme.chars().nth(CELL_CHARS).is_some() {
         return (Cow::Borrowed(REPLACEMENT), 1);
     }
-    // Terminals disagree on the width of joined emoji, flags and variation selectors: a joined
-    // cluster is shown by its first character, one without a sure width by the replacement
-    // character.
-    if grapheme.chars().any(has_ambiguous_width) {
+    // Terminals disagree on the width of joined emoji and variation selectors: a joined cluster is
+    // shown by its first character, one without a sure width by the replacement character. They
+    // agree on flags, which are pairs of regional indicators.
+    if grapheme.chars().any(has_ambiguous_width) && !is_flag(grapheme) {
         let first = grapheme.chars().next().filter(|c| !has_ambiguous_width(*c));
         let shown = first.map(String::from).filter(|shown| matches!(shown.width(), 1 | 2));
         return match shown {
@@ -57,11 +58,16 @@ pub fn cluster(grapheme: &str) -> GraphemeCluster<'_> {
     }
     // Terminals give these two marks a column of their own.
     let marks = grapheme.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count();
-    match grapheme.width() + marks {
-        1 => (Cow::Borrowed(grapheme), 1),
-        2 => (Cow::Borrowed(grapheme), 2),
+    match u16::try_from(grapheme.width() + marks) {
+        Ok(width @ 1..) => (Cow::Borrowed(grapheme), width),
         _ => (Cow::Borrowed(REPLACEMENT), 1),
     }
+}
+
+fn is_flag(grapheme: &str) -> bool {
+    let mut chars = grapheme.chars();
+    let indicator = |c: Option<char>| matches!(c, Some('\u{1f1e6}'..='\u{1f1ff}'));
+    indicator(chars.next()) && indicator(chars.next()) && chars.next().is_none()
 }
 
 /// Whether terminals disagree on the width of a cluster with this character: joiners, variation
@@ -275,7 +281,8 @@ mod tests {
         for (text, shown, width) in [
             ("👩\u{200d}👩\u{200d}👧", "👩", 2),
             ("👍🏽", "👍", 2),
-            ("🇬🇧", REPLACEMENT, 1),
+            ("🇬🇧", "🇬🇧", 2),
+            ("🇬", REPLACEMENT, 1),
             ("❤\u{fe0f}", "❤", 1),
             ("1\u{fe0f}\u{20e3}", "1", 1),
             ("🚀", "🚀", 2),
@@ -283,6 +290,27 @@ mod tests {
             let all: Vec<_> = clusters(text).collect();
             assert_eq!(all, [(Cow::Borrowed(shown), width)], "{text:?}");
             assert_eq!(columns(text), usize::from(width));
+        }
+    }
+
+    /// Terminals advance by the width of each character, so a cluster is as wide as their sum.
+    #[test]
+    fn joined_consonants_are_drawn_whole() {
+        for (text, width) in [
+            ("क्षि", 3),
+            ("স্ত্র", 3),
+            ("न्त्र्य", 4),
+            ("நி", 2),
+            ("ຳ", 1),
+        ] {
+            let all: Vec<_> = clusters(text).collect();
+            assert_eq!(all, [(Cow::Borrowed(text), width)], "{text:?}");
+        }
+        for text in ["क्षेत्रीय स्वास्थ्य", "রাষ্ট্রীয় স্বাস্থ্য", "🇬🇧🇮🇳 ok"] {
+            let drawn: String = clusters(text).map(|(cluster, _)| cluster).collect();
+            assert_eq!(drawn, text);
+            let chars = text.chars().filter_map(unicode_width::UnicodeWidthChar::width);
+            assert_eq!(columns(text), chars.sum::<usize>(), "{text:?}");
         }
     }
 
