@@ -9,7 +9,8 @@ use super::reader::{ReadContext, closest_name, suggest_declared_name};
 use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
-/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string.
+/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where the file
+/// has a string, a number, a date or a truth value is kept as the string that was typed: `1.10`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     text: String,
@@ -33,7 +34,8 @@ pub enum OverrideError {
 }
 
 impl Override {
-    /// Sets a field to a value that is TOML or, if it is not valid TOML, the text itself.
+    /// Sets a field to a value that is TOML or, if it is not valid TOML or replaces a string, the text
+    /// itself.
     ///
     /// # Errors
     /// The path is not valid.
@@ -62,10 +64,8 @@ impl Override {
     /// Its value; `number` is the position of the override, from 1.
     fn node(&self, number: usize) -> TomlNode {
         let given = &self.text[self.value..];
-        let whole = TextSpan::new(number, self.value..self.text.len());
-        let text = || TomlNode { at: whole, value: TomlValue::Text(given.to_owned()) };
         if self.literal {
-            return text();
+            return self.typed(number);
         }
         match DeValue::parse(given) {
             Ok(value) => {
@@ -77,8 +77,34 @@ impl Override {
                 node.at = at;
                 node
             }
-            Err(_) => text(),
+            Err(_) => self.typed(number),
         }
+    }
+
+    /// Its value as the string that was typed.
+    fn typed(&self, number: usize) -> TomlNode {
+        let at = TextSpan::new(number, self.value..self.text.len());
+        TomlNode { at, value: TomlValue::Text(self.text[self.value..].to_owned()) }
+    }
+
+    /// Puts its value into the place of another. The value that stands there decides the type: a
+    /// string stays a string, and data of a run (`inputs`, `facts`) keeps its type.
+    fn replace(&self, slot: &mut TomlNode, new: TomlNode, data: bool, cx: &mut ReadContext) {
+        use TomlValue::{Boolean, Date, Integer, List, Number, Text};
+        let kept = match (&slot.value, &new.value) {
+            (Text(_), Integer(_) | Number(_) | Boolean(_) | Date(_)) => self.typed(new.at.text),
+            (Text(_), List(_)) if data => self.typed(new.at.text),
+            (Integer(_) | Number(_), Text(text)) if data => {
+                let help = "write a number, or change the file";
+                return cx.error(new.at, format!("{text:?} replaces a number"), help);
+            }
+            (Boolean(_), Text(text)) if data => {
+                let help = "write true or false";
+                return cx.error(new.at, format!("{text:?} replaces true or false"), help);
+            }
+            _ => new,
+        };
+        *slot = kept;
     }
 
     /// Applies it to the file.
@@ -107,7 +133,9 @@ impl Override {
         }
         let Some(((last, last_at), steps)) = path.split_last() else { return };
         let mut table = root;
-        let in_facts = steps.first().is_some_and(|(name, _)| *name == "facts");
+        let root_name = steps.first().map(|(name, _)| *name);
+        let in_facts = root_name == Some("facts");
+        let data = in_facts || root_name == Some("inputs");
         for (name, at) in steps {
             if in_facts {
                 warn_of_new_fact(table, name, *at, cx);
@@ -120,7 +148,7 @@ impl Override {
             warn_of_new_fact(table, last, *last_at, cx);
         }
         if let Some(slot) = slot_mut(table, last, *last_at, cx) {
-            *slot = node;
+            self.replace(slot, node, data, cx);
         }
     }
 }

@@ -269,6 +269,37 @@ fn overrides_set_any_field_before_the_file_is_judged() {
 }
 
 #[test]
+fn an_override_of_a_text_stays_as_typed() {
+    let text = r#"
+title = "T"
+pattern = "collaboration"
+goal = "{{v}}"
+[inputs]
+v = { value = "1.0" }
+count = { value = 5 }
+[facts]
+phone = "+49 30"
+limit = 0.5
+[collaboration]
+sequence = ["ann"]
+finalize_prompt = "Sum up."
+[roles.ann]
+prompt = "{{v}}"
+"#;
+    for typed in ["1.10", "+4930", "0x10", "1e5", "1_000", "2026-02-26", "true", "[1]", "49"] {
+        let set = [format!("inputs.v={typed}"), format!("facts.phone={typed}")];
+        let scenario = read(text, &[&set[0], &set[1]]);
+        assert_eq!(scenario.inputs[0].value, typed);
+        assert_eq!(&*scenario.goal, typed);
+        assert_eq!(scenario.facts["phone"], typed);
+    }
+    let scenario = read(text, &["inputs.v=\"a b\"", "facts.limit=1e-1", "inputs.count=7"]);
+    assert_eq!(scenario.inputs[0].value, "a b");
+    assert_eq!(scenario.facts["limit"], 0.1);
+    assert_eq!(scenario.inputs[1].value, 7);
+}
+
+#[test]
 fn a_literal_override_is_a_text_whatever_it_looks_like() {
     let set = Override::literal("inputs.what", "\"quoted\"\n= 7").expect("an override");
     let scenario =
