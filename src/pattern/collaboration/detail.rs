@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::policy::{KEYS, RoleSet};
+use super::policy::KEYS;
 use crate::base::name::RoleName;
 use crate::event::contribution::Stance;
 use crate::pattern::collaboration::faults::ContributionFault;
@@ -17,7 +17,6 @@ pub fn describe_contribution_fault(
     fault: &ContributionFault,
     raw: &Value,
     expected: &RoleName,
-    allowed: &RoleSet,
 ) -> Detail {
     let field = |key: &str| raw.get(key).unwrap_or(&Value::Null);
     let agent = || field("agent").as_str().unwrap_or_default();
@@ -29,15 +28,9 @@ pub fn describe_contribution_fault(
         ContributionFault::Agent => {
             wrong_value("agent", field("agent"), "the name of a role").into()
         }
-        ContributionFault::AgentNotAllowed(_) => {
-            let known: Vec<&str> = std::iter::once(expected)
-                .chain(allowed.iter().filter(|role| *role != expected))
-                .map(RoleName::as_str)
-                .collect();
-            wrong_name("agent", agent(), &format!("expected {expected}"), &known)
-        }
-        ContributionFault::AgentMismatch(_) => {
-            wrong_name("agent", agent(), &format!("expected {expected}"), &[])
+        // Another role's name stays wrong in whatever spelling.
+        ContributionFault::AgentNotAllowed(_) | ContributionFault::AgentMismatch(_) => {
+            wrong_name("agent", agent(), &format!("expected {expected}"), &[expected.as_str()])
         }
         ContributionFault::Stance => {
             let stances = Stance::ALL.map(Stance::word);
@@ -84,7 +77,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::pattern::collaboration::policy::judge;
+    use crate::pattern::collaboration::policy::{RoleSet, judge};
 
     #[test]
     fn each_fault_says_what_it_is() {
@@ -110,6 +103,7 @@ mod tests {
                 "agent is \"Risk Analyst\", expected risk_analyst; repair = [\"case\"] would accept it",
             ),
             (with("agent", json!("critic")), "agent is \"critic\", expected risk_analyst"),
+            (with("agent", json!("Critic")), "agent is \"Critic\", expected risk_analyst"),
             (with("stance", json!("maybe")), "stance is \"maybe\", not go, caution or block"),
             (with("stance", json!(null)), "stance is null, not go, caution or block"),
             (with("summary", json!("")), "summary is empty, not text"),
@@ -127,10 +121,7 @@ mod tests {
         let allowed: RoleSet = [role.clone(), RoleName::from("critic")].into();
         for (raw, expected) in table {
             let fault = judge(&raw, &role, &allowed).expect_err(expected);
-            assert_eq!(
-                describe_contribution_fault(&fault, &raw, &role, &allowed).to_string(),
-                expected
-            );
+            assert_eq!(describe_contribution_fault(&fault, &raw, &role).to_string(), expected);
         }
     }
 }

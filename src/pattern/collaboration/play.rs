@@ -323,7 +323,7 @@ fn request_contribution<'a>(
     let plain = move |text: &str| plain::judge(text, role, allow);
     request_json_fast(cx, &scenario.model, ask, wrap, plain, move |raw, _| {
         policy::judge(raw, role, allow).map_err(|fault| Refusal {
-            detail: detail::describe_contribution_fault(&fault, raw, role, allow),
+            detail: detail::describe_contribution_fault(&fault, raw, role),
             reason: StopReason::InvalidContribution(fault),
         })
     })

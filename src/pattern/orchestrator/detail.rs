@@ -132,6 +132,10 @@ mod tests {
                  [\"case\"] would accept it",
             ),
             (
+                with("worker", json!(" stock")),
+                "tasks[1].worker is \" stock\", workers are sales_fetch, stock",
+            ),
+            (
                 with("worker", json!("other")),
                 "tasks[1].worker is \"other\", workers are sales_fetch, stock",
             ),

@@ -82,7 +82,7 @@ pub fn describe_non_json(reply: &Reply) -> Option<Detail> {
     if let Some(ended) = describe_ending(reply) {
         return Some(ended.into());
     }
-    let first = text.lines().next().unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default().trim_end();
     let begins = if first.starts_with("```") {
         visible_within(first, BEGINNING_CHARS)
     } else {
@@ -98,9 +98,10 @@ pub fn describe_non_json(reply: &Reply) -> Option<Detail> {
     })
 }
 
-/// A text in quotes, shortened and with control characters made visible.
+/// A text in quotes, shortened and with control characters made visible. Blanks at its ends stay:
+/// they may be what is wrong with it.
 pub fn quoted(text: &str, chars: usize) -> String {
-    format!("\"{}\"", visible_within(text.trim(), chars))
+    format!("\"{}\"", visible_within(text, chars))
 }
 
 /// A value as part of a sentence: numbers and short texts as they are, others by their type.
