@@ -1,14 +1,14 @@
 //! The words of the filter of the list of runs, and whether a run has them.
 
 use super::run::RunPage;
-use crate::event::run_row::{RunRow, RunStatus};
+use crate::event::run_row::{RunRow, RunStatus, StatusFilter};
 use crate::narrate::kept::{run_result, run_state};
 
 /// Whether a row has this term, in lower case; `text` is what is searched.
 pub(super) fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
     if let Some(status) = term.strip_prefix("status:") {
         return status.is_empty()
-            || row.has_status(status)
+            || StatusFilter::new(status).has(&row.status)
             || run_state(&row.status).word.to_lowercase().starts_with(status);
     }
     if let Some(name) = term.strip_prefix("scenario:") {
@@ -40,11 +40,9 @@ pub(super) fn page_has(page: &RunPage, terms: &[String]) -> bool {
     let text = format!("{id} {scenario} {title} {pattern} {state} {reason} {result}");
     let text = text.to_lowercase();
     terms.iter().all(|term| match (term.strip_prefix("status:"), term.strip_prefix("scenario:")) {
-        (Some("failed"), _) => {
-            matches!(&status, RunStatus::Ended(it) if it != "success" && it != "cancelled")
+        (Some(wanted), _) => {
+            StatusFilter::new(wanted).has(&status) || state.to_lowercase().starts_with(wanted)
         }
-        (Some("ended"), _) => matches!(status, RunStatus::Ended(_)),
-        (Some(wanted), _) => reason == wanted || state.to_lowercase().starts_with(wanted),
         (_, Some(name)) => scenario.as_str().to_lowercase().contains(name),
         _ => text.contains(term.as_str()),
     })

@@ -1,8 +1,10 @@
 //! A kept run without its log: a row of the list of runs.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use super::id::RunId;
+use super::stop::StopReason;
 
 /// What is known of a run without its log.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,15 +83,57 @@ pub enum RunStatus {
     Ended(String),
 }
 
-impl RunRow {
-    /// Whether a status that somebody asks for is that of this run: `running`, `interrupted`, `ended`,
-    /// `failed` (ended, but neither with success nor cancelled), or a stop reason.
-    pub fn has_status(&self, wanted: &str) -> bool {
-        match (&self.status, wanted) {
-            (RunStatus::Ended(reason), "failed") => reason != "success" && reason != "cancelled",
+/// A status by which runs are listed: a word of [`StatusFilter::WORDS`], or a stop reason with or
+/// without the part after its colon. Case does not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusFilter(String);
+
+impl StatusFilter {
+    /// The words that are no stop reasons. Lists show most of them.
+    pub const WORDS: [&str; 9] = [
+        "waiting",
+        "running",
+        "elsewhere",
+        "interrupted",
+        "ended",
+        "done",
+        "stopped",
+        "failed",
+        "cancelled",
+    ];
+
+    /// The filter of any word; [`FromStr`] refuses unknown ones.
+    pub fn new(word: &str) -> Self {
+        Self(word.trim().to_lowercase())
+    }
+
+    /// Whether a run with this status is listed.
+    pub fn has(&self, status: &RunStatus) -> bool {
+        match (status, self.0.as_str()) {
             (RunStatus::Ended(_), "ended") => true,
-            (status, wanted) => status.word() == wanted,
+            (RunStatus::Ended(reason), "done") => reason == "success",
+            (RunStatus::Ended(reason), "stopped" | "failed") => {
+                reason != "success" && reason != "cancelled"
+            }
+            (RunStatus::Running, "elsewhere") => true,
+            (status, wanted) => {
+                let rest = status.word().to_lowercase();
+                rest.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            }
         }
+    }
+}
+
+impl FromStr for StatusFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let filter = Self::new(text);
+        let word = filter.0.split(':').next().unwrap_or_default();
+        if Self::WORDS.contains(&&*filter.0) || StopReason::words().any(|known| known == word) {
+            return Ok(filter);
+        }
+        Err(format!("it is one of {}, or a stop reason", Self::WORDS.join(", ")))
     }
 }
 
@@ -101,6 +145,42 @@ impl RunStatus {
             Self::Running => "running",
             Self::Interrupted => "interrupted",
             Self::Ended(reason) => reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_has_the_words_of_lists() {
+        let ended = |reason: &str| RunStatus::Ended(reason.to_owned());
+        let table = [
+            ("DONE", ended("success"), true),
+            ("done", ended("max_rounds_reached"), false),
+            ("STOPPED", ended("max_rounds_reached"), true),
+            ("failed", ended("llm_timeout"), true),
+            ("stopped", ended("cancelled"), false),
+            ("Cancelled", ended("cancelled"), true),
+            ("ended", ended("success"), true),
+            ("ended", RunStatus::Running, false),
+            ("running", RunStatus::Running, true),
+            ("ELSEWHERE", RunStatus::Running, true),
+            ("waiting", RunStatus::Waiting, true),
+            ("interrupted", RunStatus::Interrupted, true),
+            ("success", ended("success"), true),
+            ("llm_error", ended("llm_error:http_500"), true),
+            ("llm_error:http_500", ended("llm_error:http_500"), true),
+            ("llm_error:http_503", ended("llm_error:http_500"), false),
+            ("worker_denied:sales_worker", ended("worker_denied:sales_worker"), true),
+        ];
+        for (word, status, expected) in table {
+            let filter: StatusFilter = word.parse().unwrap_or_else(|_| panic!("{word}"));
+            assert_eq!(filter.has(&status), expected, "{word} {status:?}");
+        }
+        for unknown in ["nonsense", "", "don", "max_rounds"] {
+            assert!(unknown.parse::<StatusFilter>().is_err(), "{unknown}");
         }
     }
 }

@@ -52,6 +52,12 @@ macro_rules! stop_reasons {
         ];
 
         impl StopReason {
+            /// The words of all reasons, without the part after a colon.
+            pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+                let of_table = [$($plain_word,)+ $($word,)+ "tool_error"];
+                of_table.into_iter().chain(WorkerFault::ALL.map(WorkerFault::word))
+            }
+
             /// The class of the row.
             fn row_class(&self) -> StopClass {
                 match self {

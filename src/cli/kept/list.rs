@@ -88,7 +88,7 @@ fn each(
 }
 
 fn is_wanted(args: &RunsArgs, row: &RunRow) -> bool {
-    args.status.as_ref().is_none_or(|status| row.has_status(status))
+    args.status.as_ref().is_none_or(|status| status.has(&row.status))
         && args.scenario.as_ref().is_none_or(|name| *row.scenario == **name)
 }
 

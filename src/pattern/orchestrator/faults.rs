@@ -18,6 +18,9 @@ pub enum WorkerFault {
 }
 
 impl WorkerFault {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error];
+
     /// The word that stop reasons begin with.
     pub fn word(self) -> &'static str {
         match self {
@@ -30,9 +33,7 @@ impl WorkerFault {
     }
 
     pub(crate) fn from_word(word: &str) -> Option<Self> {
-        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error]
-            .into_iter()
-            .find(|trouble| trouble.word() == word)
+        Self::ALL.into_iter().find(|fault| fault.word() == word)
     }
 
     /// The fault in words, with the worker's name.
