@@ -58,7 +58,8 @@ fn a_run_becomes_a_page() {
     assert!(page.out.starts_with("<!doctype html>") && page.out.ends_with("</html>\n"));
     assert!(page.out.contains("default-src 'none'") && page.out.contains("Round 1"));
     let file = home.path().join("run.html").display().to_string();
-    assert_eq!(home.run(&["export", "last", "--html", "-o", &file]).code, Some(0));
+    // The ending of the name says that a page is meant.
+    assert_eq!(home.run(&["export", "last", "-o", &file]).code, Some(0));
     assert_eq!(std::fs::read_to_string(&file).expect("reads"), page.out);
     let again = home.run(&["export", "last", "--html", "-o", &file]);
     assert!(again.code == Some(1) && again.err.contains("exists"), "{again:?}");
@@ -154,7 +155,9 @@ fn runs_are_found_by_what_was_said_in_them() {
         ("MARGIN", &[], 1),
         ("margin", &["--scenario", "front-desk"], 0),
         ("invoice", &["--status", "success"], 2),
+        ("invoice", &["--status", "DONE"], 2),
         ("invoice", &["--status", "failed"], 0),
+        ("invoice", &["--status", "STOPPED"], 0),
         ("\" OR * NOT", &[], 0),
     ];
     for (words, more, runs) in table {
@@ -167,6 +170,9 @@ fn runs_are_found_by_what_was_said_in_them() {
     assert_eq!(hit["words"][0], "15200");
     assert!(hit["text"].as_str().expect("a text").contains("15200 orders"), "{hit}");
     assert!(found[0]["hit_count"].as_u64() >= Some(2), "{found}");
+    let unknown = home.run(&["runs", "--status", "nonsense"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert!(unknown.err.contains("waiting, running") && unknown.err.contains("done"), "{unknown:?}");
     let none = home.run(&["runs", "--grep", "zebra"]);
     assert_eq!((none.code, none.out.as_str()), (Some(0), "no kept run has these words\n"));
     let bad = home.run(&["runs", "--grep", "***"]);
@@ -243,6 +249,8 @@ fn a_run_is_forked_at_a_boundary_with_other_settings() {
     assert_eq!(reused, parent[1..cut].iter().map(same).collect::<Vec<_>>());
     let row = &home.run(&["runs", "--json"]).json()[0];
     assert_eq!((&row["parent"], &row["forked_at"]), (&id, &"round:2".into()));
+    let page = home.run(&["export", "last", "--html"]).out;
+    assert!(page.contains("<dt>Flags</dt><dd class=\"\">legal_analyst on from round:2, off before"), "{page}");
     assert_eq!(home.run(&["diff", "last~1", "last"]).code, Some(1));
     // What is wrong is said, and leaves no run.
     for (args, code, text) in [
@@ -251,6 +259,9 @@ fn a_run_is_forked_at_a_boundary_with_other_settings() {
         (&["fork", "last@round:2", "--flag", "nobody=on"], 2, "no such flag"),
         (&["fork", "last@round:2", "--set", "nonsense=1"], 2, "unknown key"),
         (&["fork", "last~9@round:2"], 2, "no kept run is called last~9"),
+        (&["fork", "last", "--flag", "nobody=on"], 2, "`roundtable fork last@BOUNDARY"),
+        (&["fork", "last", "--set", "budget.max_rounds=2"], 2, "`roundtable fork last` lists"),
+        (&["fork", "last", "--instant"], 2, "a change needs the boundary"),
     ] {
         let refused = home.run(args);
         assert_eq!(refused.code, Some(code), "{args:?}: {refused:?}");

@@ -1,11 +1,12 @@
 //! The arguments of the commands about kept runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::flag_arg::FlagArg;
 use super::run_format::RunFormat;
+use crate::event::run_row::StatusFilter;
 
 /// Arguments of `roundtable runs`.
 #[derive(Debug, Clone, Default, Args)]
@@ -18,9 +19,10 @@ pub struct RunsArgs {
     #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL", num_args = 0..=1, conflicts_with = "grep")]
     pub on: Option<Option<String>>,
-    /// Only runs with this status: waiting, running, interrupted, ended, failed, or a stop reason
+    /// Only runs with this status: waiting, running, interrupted, ended, done, stopped, cancelled, or a
+    /// stop reason
     #[arg(long)]
-    pub status: Option<String>,
+    pub status: Option<StatusFilter>,
     /// Only runs of this scenario
     #[arg(long, value_name = "NAME")]
     pub scenario: Option<String>,
@@ -123,6 +125,14 @@ pub struct ForkArgs {
     pub play: PlayArgs,
 }
 
+impl ForkArgs {
+    /// Whether the fork is to differ from its parent.
+    pub fn changes_something(&self) -> bool {
+        let model = self.live || self.model.is_some() || self.scripted || self.instant;
+        model || !self.set.is_empty() || !self.flags.is_empty()
+    }
+}
+
 /// How a recorded run is continued.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
@@ -173,7 +183,8 @@ pub struct ExportArgs {
     /// A kept run: an id, the beginning of one, last, or last~2
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// Write to this file, compressed if its name ends in .gz; default: standard output
+    /// Write to this file: a page if its name ends in .html, compressed if it ends in .gz; default:
+    /// standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace every text by its length and digest; names, numbers and times stay
@@ -182,6 +193,16 @@ pub struct ExportArgs {
     /// Write one page of HTML: the run as a story, readable without a network
     #[arg(long)]
     pub html: bool,
+}
+
+impl ExportArgs {
+    /// Whether a page is written: the option says so, or the ending of the file's name.
+    pub fn writes_page(&self) -> bool {
+        let name = self.output.as_deref().and_then(Path::file_name).unwrap_or_default();
+        let name = name.to_string_lossy().to_lowercase();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        self.html || name.ends_with(".html") || name.ends_with(".htm")
+    }
 }
 
 /// Arguments of `roundtable import`.

@@ -39,6 +39,14 @@ pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
     };
     match at {
         Some(at) => start(args, database, &row, recorded, at, (theme, ascii)).await,
+        None if args.changes_something() => {
+            print_message(&format!(
+                "a change needs the boundary from which it holds: `roundtable fork {0}` lists them, then \
+                 `roundtable fork {0}@BOUNDARY …`",
+                visible(name)
+            ));
+            Exit::Usage
+        }
         None => list(&recorded).await,
     }
 }

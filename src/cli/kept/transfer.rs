@@ -30,12 +30,13 @@ pub fn export(args: &ExportArgs) -> Exit {
         }
     };
     let log = StoredLog { database, run: row.id, key };
+    let html = args.writes_page();
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(io::stdout().lock());
-        let written = write(&log, args.html, &mut out).and_then(|()| out.flush());
+        let written = write(&log, html, &mut out).and_then(|()| out.flush());
         return stdout::exit_after_write(written, Exit::Ok);
     };
-    match write_file(&log, args.html, path) {
+    match write_file(&log, html, path) {
         Ok(()) => Exit::Ok,
         Err(error) => {
             let path = path.display().to_string();

@@ -66,10 +66,14 @@ fn facts(head: &RunStarted, world: &World) -> String {
     if let Some(cost) = world.cost_usd() {
         row("Cost", &format!("≈ {}", format::usd(cost)), "");
     }
-    if !head.flags.is_empty() {
-        let flags = head.flags.iter().map(|flag| match flag.on {
-            true => format!("{} on", flag.name),
-            false => format!("{} off", flag.name),
+    if !world.settings.flags.is_empty() {
+        let word = |on: bool| if on { "on" } else { "off" };
+        let flags = world.settings.flags.iter().map(|flag| match &flag.changed {
+            Some((_, at, _)) => {
+                let (now, before) = (word(flag.on), word(!flag.on));
+                format!("{} {now} from {}, {before} before", flag.name, at.as_str())
+            }
+            None => format!("{} {}", flag.name, word(flag.on)),
         });
         row("Flags", &flags.collect::<Vec<_>>().join(", "), "");
     }
