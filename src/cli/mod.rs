@@ -51,6 +51,7 @@ use crate::app::form::quoted;
 use crate::app::keys_in_use::{Keymap, use_keys};
 use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_in_force};
+use crate::scenario::config::UserConfig;
 use crate::host::dirs::Dirs;
 use crate::host::log::{self, LogGuard, Sink};
 use crate::host::models::{self, LiveModels};
@@ -70,6 +71,9 @@ pub fn main() -> ExitCode {
     let mut file = ConfigFile::find();
     let configured = themes::from_config(&mut file);
     let keys = read_keys(&mut file);
+    if file.failed() {
+        file.config = UserConfig::default();
+    }
     match resolve_theme(&cli, &file, configured) {
         Ok(theme) => {
             set_in_force(file.config.clone());
@@ -90,7 +94,7 @@ fn read_keys(file: &mut ConfigFile) -> Keymap {
     match Keymap::configured(&file.config.keys) {
         Ok(keys) => keys,
         Err(errors) => {
-            errors.into_iter().for_each(|error| file.reject(error));
+            file.errors.extend(errors);
             Keymap::default()
         }
     }

@@ -10,7 +10,7 @@ use crate::base::visible::visible;
 use crate::host::dirs::Dirs;
 use crate::llm::endpoint::EndpointRequest;
 use crate::scenario::config::{
-    CheckedConfig, ConfiguredTheme, MAX_CONFIG_BYTES, UserConfig, check_config,
+    CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config,
 };
 use crate::scenario::{Problem, Severity};
 
@@ -44,14 +44,12 @@ pub struct ConfigFile {
     pub path: Option<PathBuf>,
     /// Whether the file exists.
     pub exists: bool,
-    /// Its settings; the defaults if it is missing or invalid.
+    /// Its settings, as far as they are valid; those of a file with errors are not used.
     pub config: UserConfig,
     /// Its warnings, each a line with its position.
     pub warnings: Vec<String>,
     /// Its errors, each a line with its position.
     pub errors: Vec<String>,
-    /// The theme that it names, even if the file has errors.
-    pub theme: Option<ConfiguredTheme>,
 }
 
 impl ConfigFile {
@@ -68,7 +66,6 @@ impl ConfigFile {
             config: UserConfig::default(),
             warnings: Vec::new(),
             errors: Vec::new(),
-            theme: None,
         };
         let Some(path) = &file.path else { return file };
         let name = visible(&path.display().to_string()).into_owned();
@@ -93,17 +90,8 @@ impl ConfigFile {
             let lines = if file.failed() { &mut file.errors } else { &mut file.warnings };
             lines.push(format!("{name}: … and {} more", problems.more()));
         }
-        file.theme = config.ui.theme.clone();
-        if !file.failed() {
-            file.config = config;
-        }
+        file.config = config;
         file
-    }
-
-    /// Adds an error that another module found in it; its settings are not used then.
-    pub fn reject(&mut self, error: String) {
-        self.errors.push(error);
-        self.config = UserConfig::default();
     }
 
     /// Whether it has errors, so that it cannot be used.

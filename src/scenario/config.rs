@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::display::UiTable;
-pub use self::display::{ConfiguredTheme, NotifyBy, UiDefaults};
+pub use self::display::{NotifyBy, UiDefaults};
 use self::keys::{ActionName, KeyList};
 pub use self::keys::{ConfiguredKey, ConfiguredKeys};
 use super::check::build_models::{Requests, tuning};
@@ -273,8 +273,8 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
     let root =
         TomlNode { at, value: TomlValue::Table(TomlTable::from_toml(document.get_ref(), 0)) };
     let file = ConfigTable::read(&root, cx)?;
-    let model = file.model?;
-    let model = cx.at_key("model", |cx| defaults(model, cx));
+    // A table with an error does not hide those of the others.
+    let model = file.model.map(|model| cx.at_key("model", |cx| defaults(model, cx)));
     let prices = file.prices.entries.into_iter().filter_map(|entry| {
         let table = entry.value?;
         let price = Price {
@@ -286,14 +286,14 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         Some(ConfiguredPrice { model: entry.name.trim().to_owned(), price })
     });
     let prices = prices.collect();
-    let ui = file.ui?.defaults(cx);
-    let (store, usual) = (file.store?, StoreDefaults::default());
-    let store = StoreDefaults {
+    let ui = file.ui.map(|ui| ui.defaults(cx)).unwrap_or_default();
+    let usual = StoreDefaults::default();
+    let store = file.store.map_or(usual, |store| StoreDefaults {
         keep: store.keep.unwrap_or(usual.keep),
         keep_runs: store.keep_runs.map_or(usual.keep_runs, |it| it.0),
         keep_days: store.keep_days.map_or(usual.keep_days, |it| it.0),
         keep_bytes: store.keep_bytes.map_or(usual.keep_bytes, |it| u64::from(it.0)),
-    };
+    });
     let place = |at| {
         let (line, column) = cx.position(at);
         (line, format!("{line}:{column}"))
@@ -305,10 +305,9 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         Some(ConfiguredKeys { action: entry.name, place: at, line, keys })
     });
     let keys = keys.collect();
-    let cluster = file.cluster?;
     let text = |field: Option<NonBlankString>| field.map(|field| field.text.trim().to_owned());
     let path = |field: Option<NonBlankString>| text(field).map(PathBuf::from);
-    let cluster = ClusterDefaults {
+    let cluster = file.cluster.map(|cluster| ClusterDefaults {
         url: text(cluster.url),
         namespace: text(cluster.namespace),
         credentials: path(cluster.credentials),
@@ -316,7 +315,8 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         tls_cert: path(cluster.tls_cert),
         tls_key: path(cluster.tls_key),
         monitor: text(cluster.monitor),
-    };
+    });
+    let (model, cluster) = (model.unwrap_or_default(), cluster.unwrap_or_default());
     Some(UserConfig { model, prices, ui, store, keys, cluster })
 }
 

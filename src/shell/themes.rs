@@ -49,13 +49,13 @@ pub fn find(origin: &str, wanted: &str) -> Result<ThemeChoice, String> {
 /// The theme that the configuration file names; a theme file is relative to its folder. One that
 /// cannot be used is an error of the configuration file.
 pub fn from_config(file: &mut ConfigFile) -> Option<ThemeChoice> {
-    let wanted = file.theme.clone()?;
+    let wanted = file.config.ui.theme.clone()?;
     let folder = file.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     match shipped_or_file(&wanted.name, &folder.join(&wanted.name)) {
         Ok(theme) => Some(theme),
         Err(why) => {
             let name = visible(&wanted.name);
-            file.reject(format!("{}: error: ui.theme: {name}{why}", wanted.place));
+            file.errors.push(format!("{}: error: ui.theme: {name}{why}", wanted.place));
             None
         }
     }

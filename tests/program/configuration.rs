@@ -180,6 +180,20 @@ fn a_file_that_is_wrong_is_refused_with_everything_that_is_wrong() {
 }
 
 #[test]
+fn one_error_hides_no_other() {
+    let home = Home::new();
+    home.write(
+        FILE,
+        "model = 5\n[ui]\ntheme = \"nightshade\"\n[store]\nkeep_runs = 0\n[keys]\npause = \"bad key\"\n",
+    );
+    let refused = home.run(&["runs"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for text in ["model: expected a table", "store.keep_runs", "no such theme", "keys.pause"] {
+        assert!(refused.err.contains(text), "{text}: {}", refused.err);
+    }
+}
+
+#[test]
 fn what_is_no_file_or_no_text_is_refused_too() {
     let path = |home: &Home| home.path().join(FILE);
     let home = Home::new();

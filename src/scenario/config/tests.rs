@@ -1,3 +1,4 @@
+use super::display::ConfiguredTheme;
 use super::*;
 
 fn lines(text: &str) -> Vec<String> {

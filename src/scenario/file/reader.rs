@@ -219,10 +219,16 @@ impl ReadContext {
         self.texts.get(at.text).and_then(|text| text.get(at.start..at.end)).unwrap_or_default()
     }
 
-    /// The table of a node; reports its unknown keys.
-    pub fn table<'n>(&mut self, node: &'n TomlNode, known: &[&str]) -> Option<&'n TomlTable> {
+    /// The table of a node; reports its unknown keys. `needed` are those that it must have.
+    pub fn table<'n>(
+        &mut self,
+        node: &'n TomlNode,
+        known: &[&str],
+        needed: &[&str],
+    ) -> Option<&'n TomlTable> {
         let TomlValue::Table(table) = &node.value else {
-            let help = self.place_of_top_key().unwrap_or_default();
+            let help = self.place_of_top_key().or_else(|| self.table_form(node, needed));
+            let help = help.unwrap_or_default();
             self.error(node.at, format!("expected a table, found {}", node.describe()), help);
             return None;
         };
@@ -245,6 +251,19 @@ impl ReadContext {
             }
         }
         Some(table)
+    }
+
+    /// How to write a value that stands where a table is expected, if the table needs just one key:
+    /// `write region = { value = "EU" }`.
+    fn table_form(&self, node: &TomlNode, needed: &[&str]) -> Option<String> {
+        const MAX_CHARS: usize = 40;
+        let [key] = needed else { return None };
+        let fits = matches!(node.value, TomlValue::Text(_)) || *key == "value";
+        let (_, name) = self.path.rsplit_once('.')?;
+        let raw = self.raw(node.at);
+        let short = raw.chars().count() <= MAX_CHARS && !raw.contains('\n');
+        let value = if short { raw } else { "…" };
+        fits.then(|| format!("write {name} = {{ {key} = {value} }}"))
     }
 
     /// What to do if the current key is one of the top of the file, and not the name of a table.

@@ -71,7 +71,8 @@ macro_rules! record {
             }
             fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
                 let known: &[&[&str]] = &[$(record!(@keys $how $field)),+];
-                let table = cx.table(node, &known.concat())?;
+                let needed: &[&[&str]] = &[$(record!(@needed $how $field)),+];
+                let table = cx.table(node, &known.concat(), &needed.concat())?;
                 Some(Self {
                     $($field: cx.at_key(stringify!($field), |cx| {
                         record!(@field $how $field $ty, table, node, cx, join_doc_lines(&[$($doc),+]) $(, $default)?)
@@ -104,6 +105,9 @@ macro_rules! record {
         &[stringify!($field), concat!(stringify!($field), "_file")]
     };
     (@keys $how:ident $field:ident) => { &[stringify!($field)] };
+    (@needed needed $field:ident) => { &[stringify!($field)] };
+    (@needed needed_or_file $field:ident) => { &[stringify!($field)] };
+    (@needed $how:ident $field:ident) => { &[] };
     (@field needed_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
         $crate::scenario::file::text_or_file::read_text_or_file(
             $node, stringify!($field), Some($about), $cx,
