@@ -121,7 +121,7 @@ pub async fn run<W: Write>(
             print_message("the run has no outcome; this is a bug in roundtable");
             return Exit::Stopped;
         };
-        if let Some(error) = &outcome.error {
+        if let Some(error) = outcome.error.as_ref().filter(|_| !output.says_errors()) {
             print_message(&visible_within(error, ERROR_CHARS));
         }
         let last = place + 1 == messages;

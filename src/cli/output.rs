@@ -45,6 +45,11 @@ impl<W: Write> RunWriter<W> {
         Self { format, paint, to: io::BufWriter::new(to), line: Vec::new() }
     }
 
+    /// Whether the format has the error of a run in words.
+    pub fn says_errors(&self) -> bool {
+        matches!(self.format, RunFormat::Text | RunFormat::Github)
+    }
+
     /// Writes an event; `world` already includes it.
     ///
     /// # Errors

@@ -76,6 +76,8 @@ async fn an_endpoint_that_is_down_is_named_with_its_host_and_how_often_it_was_as
             assert!(ended.out.contains(said), "no {said} in {}", ended.out);
         }
         assert!(!ended.out.contains("probe"), "nobody waits for it: {}", ended.out);
+        let said_by = [&ended.out, &ended.err].map(|it| it.contains("no connection to"));
+        assert_eq!(said_by, [true, format == "json"], "once for people: {ended:?}");
     }
 }
 
