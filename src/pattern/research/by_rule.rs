@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::policy::sentences::{is_heading, sentences};
+use super::policy::sentences::{is_heading, prose_sentences};
 use super::policy::{Draft, MIN_QUOTE_CHARS};
 use crate::base::stems::stems;
 
@@ -25,12 +25,12 @@ pub fn plan(question: &str) -> serde_json::Value {
 
 /// The sentences that match a question best, at most `most`, best first. Each is both claim and
 /// quote. A word counts more if fewer sentences contain it. Sentences that share no word with the
-/// question, or score less than half of the best, are left out, and so are headings: `title` is that
-/// of the page. Linear time.
+/// question, or score less than half of the best, are left out, and so are code blocks and headings:
+/// `title` is that of the page. Linear time.
 pub fn notes(question: &str, title: &str, page: &str, most: u32) -> Vec<Draft> {
     let asked: BTreeSet<String> = stems(question).into_iter().collect();
     let mut seen = BTreeSet::new();
-    let all: Vec<(String, BTreeSet<String>)> = sentences(page)
+    let all: Vec<(String, BTreeSet<String>)> = prose_sentences(page)
         .filter(|sentence| {
             let chars = sentence.chars().count();
             (MIN_QUOTE_CHARS..=SENTENCE_CHARS).contains(&chars)

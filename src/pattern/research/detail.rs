@@ -41,6 +41,10 @@ pub fn describe_refused_plan(reason: &StopReason, raw: &Value, max_steps: u32) -
             }
         }
         StopReason::InvalidStep(fault) => describe_step_fault(*fault, list).into(),
+        StopReason::InvalidSearchQuery => match raw.pointer("/steps/0/args/query") {
+            None => "steps[0].args: keys missing: query".into(),
+            Some(query) => wrong_value("steps[0].args.query", query, "text").into(),
+        },
         _ => reason.to_string().into(),
     }
 }
@@ -112,7 +116,7 @@ pub fn describe_answer_fault(
     match fault {
         AnswerFault::Empty => match (raw.get("sentences"), raw.get("answer")) {
             (None | Some(Value::Null), None) if raw.is_object() => {
-                "keys missing: sentences".to_owned()
+                "keys missing: sentences, or answer with citations".to_owned()
             }
             (None | Some(Value::Null), None) => {
                 format!("the reply is {}, not an object", show_value(raw))
@@ -196,6 +200,15 @@ mod tests {
             let bad = policy::validate_plan(steps, 8).expect_err(expected);
             assert_eq!(describe_refused_plan(&bad.reason, &raw, 8).to_string(), expected);
         }
+        for (args, expected) in [
+            (json!({}), "steps[0].args: keys missing: query"),
+            (json!({ "query": " " }), "steps[0].args.query is empty, not text"),
+            (json!({ "query": ["a"] }), "steps[0].args.query is a list, not text"),
+        ] {
+            let raw = with(0, "args", args);
+            let said = describe_refused_plan(&StopReason::InvalidSearchQuery, &raw, 8);
+            assert_eq!(said.to_string(), expected);
+        }
     }
 
     #[test]
@@ -228,7 +241,8 @@ mod tests {
         let sentence =
             |text: &str, ids: Value| json!({ "sentences": [{ "text": text, "citations": ids }] });
         let table = [
-            (json!({ "text": "It is so." }), "keys missing: sentences"),
+            (json!({ "text": "It is so." }), "keys missing: sentences, or answer with citations"),
+            (json!({ "answer": "" }), "answer is empty, not text"),
             (json!("It is so."), "the reply is \"It is so.\", not an object"),
             (
                 json!({ "sentences": "It is so." }),

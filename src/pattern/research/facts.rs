@@ -125,7 +125,8 @@ impl Fact for ResearchFact {
                     .sentences
                     .iter()
                     .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
-                each.sum::<usize>() + size_of_val(&*it.citations)
+                let unanswered = it.unanswered.iter().map(|it| size_of_val(it) + it.len());
+                each.sum::<usize>() + size_of_val(&*it.citations) + unanswered.sum::<usize>()
             }
             Self::AnswerRefused(it) => json_weight(&it.raw) + it.reason.weight(),
             Self::SourceStarted { .. } | Self::NotesTruncated(_) | Self::ReadingClosed { .. } => 0,
@@ -166,7 +167,8 @@ impl Fact for ResearchFact {
             Self::SourceClosed(outcome) => outcome.redact(by),
             Self::NotesCompared(compared) => compared.redact(by),
             Self::AnswerCited(answer) => {
-                let AnswerCited { sentences, citations: _ } = &mut **answer;
+                let AnswerCited { sentences, citations: _, unanswered } = &mut **answer;
+                Arc::make_mut(unanswered).iter_mut().for_each(|part| by.text(part));
                 for Sentence { text, citations: _, unconfirmed: _ } in Arc::make_mut(sentences) {
                     by.text(text);
                 }

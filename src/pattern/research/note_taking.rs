@@ -17,6 +17,7 @@ use crate::pattern::research::faults::NoteIssue;
 use crate::pattern::research::fetched_page::{FetchedPage, SourceResult, skipped};
 use crate::pattern::research::ids::NoteId;
 use crate::pattern::research::policy::quote::FoldedText;
+use crate::pattern::research::policy::unanswered::PageWords;
 use crate::pattern::research::policy::{self, Draft, address};
 use crate::pattern::research::research_run::ResearchRun;
 use crate::pattern::research::spec::{MisquotePolicy, StepExecutor};
@@ -34,6 +35,8 @@ pub(super) struct NoteTaker<'a> {
     research: &'a ResearchRun<'a>,
     /// The notes so far.
     pub taken: Vec<AcceptedNote>,
+    /// Which words of the question the pages so far have.
+    pub words: PageWords,
 }
 
 /// The notes that a model proposed for a page.
@@ -46,7 +49,8 @@ struct ProposedNotes {
 
 impl<'a> NoteTaker<'a> {
     pub fn new(research: &'a ResearchRun<'a>) -> Self {
-        Self { research, taken: Vec::new() }
+        let words = PageWords::of(&research.spec.question);
+        Self { research, taken: Vec::new(), words }
     }
 
     /// Whether the run has all the notes that it may have.
@@ -68,6 +72,7 @@ impl<'a> NoteTaker<'a> {
         let most = room.min(spec.notes_per_page);
         let drafts = match self.research.executor(spec.notes.by) {
             StepExecutor::Rule => {
+                self.words.add(&page.body);
                 let most = room.min(spec.notes_by_rule);
                 by_rule::notes(&spec.question, &page.title, &page.body, most)
             }

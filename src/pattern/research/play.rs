@@ -10,6 +10,7 @@ use super::facts::{
     NotesVerified, PlannedStep, ResearchFact, SourcesDeduped, SourcesFound,
 };
 use super::note_taking::AcceptedNote;
+use super::policy::unanswered::{PageWords, unanswered_by_rule};
 use super::policy::{self, BadPlan, address, answer, compare};
 use super::reading::SourceReader;
 use super::research_run::{ResearchCaller, ResearchRun};
@@ -47,11 +48,11 @@ pub async fn play(
     research.begin(ResearchStep::Dedupe).await?;
     let kept = research.dedupe(&found)?;
     research.begin(ResearchStep::ReadExtract).await?;
-    let taken = SourceReader::new(&research, &found).read_all_sources(&kept).await?;
+    let (taken, words) = SourceReader::new(&research, &found).read_all_sources(&kept).await?;
     research.begin(ResearchStep::Verify).await?;
     let compared = research.verify(&taken)?;
     research.begin(ResearchStep::Synthesize).await?;
-    research.synthesize(&taken, &compared).await
+    research.synthesize(&taken, &compared, &words).await
 }
 
 impl ResearchRun<'_> {
@@ -105,16 +106,13 @@ impl ResearchRun<'_> {
         }
     }
 
-    /// Judges a plan as the model wrote it. With retries enabled (`model.ask_again`) a plan without
-    /// a query is refused here; otherwise the search fails with `invalid_search_query`.
+    /// Judges a plan as the model wrote it. A plan without a query is accepted, as in the source
+    /// document, and its search then fails with this reason; refused here, the model is told why.
     fn judge_plan(&self, raw: &Value) -> Result<(), BadPlan> {
         let steps = policy::validate_plan(plan_steps(raw), self.spec.budget.max_steps)?;
         let query = steps.first().and_then(|step| step.args.get("query"));
         let says = query.and_then(Value::as_str).is_some_and(|query| !query.trim().is_empty());
-        if says || self.scenario.model.ask_again == 0 {
-            return Ok(());
-        }
-        Err(StopReason::InvalidSearchQuery.into())
+        if says { Ok(()) } else { Err(StopReason::InvalidSearchQuery.into()) }
     }
 
     async fn search(&self, query: Value) -> Result<Vec<FoundSource>, StopReason> {
@@ -212,6 +210,7 @@ impl ResearchRun<'_> {
         &self,
         taken: &[AcceptedNote],
         compared: &NotesCompared,
+        words: &PageWords,
     ) -> Result<(), StopReason> {
         let max = self.spec.budget.max_answer_chars;
         let notes: Vec<&Note> = taken.iter().map(|it| &*it.note).collect();
@@ -254,7 +253,14 @@ impl ResearchRun<'_> {
         };
         match judged {
             Ok(answer) => {
-                self.publish_answer((span, end), answer, &notes, compared);
+                let by_rule = [self.spec.notes.by, self.spec.answer.by]
+                    .into_iter()
+                    .all(|by| self.executor(by) == StepExecutor::Rule);
+                let unanswered = by_rule.then(|| {
+                    let quotes = notes.iter().map(|note| &*note.quote);
+                    unanswered_by_rule(&self.spec.question, quotes, words).into()
+                });
+                self.publish_answer((span, end), answer, unanswered.unwrap_or_default(), &notes, compared);
                 Ok(())
             }
             Err((reason, raw)) => Err(self.refuse_answer(span, reason, raw)),
@@ -277,6 +283,7 @@ impl ResearchRun<'_> {
         &self,
         (span, end): (SpanId, ReplyEnd),
         answer: answer::CitedAnswer,
+        unanswered: Arc<[String]>,
         notes: &[&Note],
         among: &NotesCompared,
     ) {
@@ -292,6 +299,7 @@ impl ResearchRun<'_> {
             ResearchFact::AnswerCited(Box::new(AnswerCited {
                 sentences: sentences.collect(),
                 citations: answer.citations.into(),
+                unanswered,
             })),
         );
         self.cx.publish(

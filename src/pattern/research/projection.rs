@@ -277,7 +277,10 @@ impl Research {
                 self.sentences = Arc::clone(&cited.sentences);
                 self.citations = Arc::clone(&cited.citations);
                 let quotes = self.notes.iter().map(|row| &*row.note.quote);
-                self.unanswered = unanswered(&self.plan.question, quotes).into();
+                self.unanswered = match cited.unanswered.is_empty() {
+                    true => unanswered(&self.plan.question, quotes).into(),
+                    false => Arc::clone(&cited.unanswered),
+                };
                 self.answered = Some(event.at);
             }
             ResearchFact::AnswerRefused(refused) => {

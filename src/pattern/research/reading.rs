@@ -12,6 +12,7 @@ use super::facts::{
 use super::fetched_page::{FetchedPage, SourceResult, skipped};
 use super::note_taking::{AcceptedNote, NoteTaker};
 use super::payload;
+use super::policy::unanswered::PageWords;
 use super::policy::{self, address};
 use super::research_run::{ResearchCaller, ResearchRun};
 use super::spec::READ;
@@ -47,7 +48,7 @@ impl<'a> SourceReader<'a> {
     pub async fn read_all_sources(
         mut self,
         kept: &[KeptSource],
-    ) -> Result<Vec<AcceptedNote>, StopReason> {
+    ) -> Result<(Vec<AcceptedNote>, PageWords), StopReason> {
         let (cx, budget) = (self.research.cx, self.research.spec.budget);
         let mut why = ReadingEnd::NoMoreSources;
         for (place, source) in kept.iter().enumerate() {
@@ -80,7 +81,7 @@ impl<'a> SourceReader<'a> {
         }
         let notes = payload::notes_json(self.notes.taken.iter().map(|it| &*it.note));
         policy::validate_notes(&notes, budget.max_notes).map_err(StopReason::InvalidNotes)?;
-        Ok(self.notes.taken)
+        Ok((self.notes.taken, self.notes.words))
     }
 
     /// The domains that both allowlists allow now.

@@ -361,6 +361,13 @@ pub struct AnswerCited {
     pub sentences: Arc<[Sentence]>,
     /// Ids of the notes that the answer cites, in its order.
     pub citations: Arc<[NoteId]>,
+    /// Of notes and an answer by rule: the parts of the question whose rarest word is in no quote.
+    #[serde(default, skip_serializing_if = "no_parts")]
+    pub unanswered: Arc<[String]>,
+}
+
+fn no_parts(parts: &[String]) -> bool {
+    parts.is_empty()
 }
 
 /// A sentence of the answer.

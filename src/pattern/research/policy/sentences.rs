@@ -49,6 +49,31 @@ pub fn sentences(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// The sentences of a text without those of code blocks.
+pub fn prose_sentences(text: &str) -> impl Iterator<Item = String> + '_ {
+    paragraphs(text).filter(|paragraph| !is_code(paragraph)).flat_map(|paragraph| {
+        sentences(&paragraph).collect::<Vec<String>>()
+    })
+}
+
+/// Whether a paragraph is code rather than prose: at least a quarter of its words have the signs of
+/// code. The text of a page no longer has the marks of code blocks.
+fn is_code(paragraph: &str) -> bool {
+    let has_signs = |word: &&str| {
+        let is_operator = matches!(*word, "+" | "|" | "&&" | "||" | "->" | "=>" | "$" | ">>>");
+        let has_letter = word.contains(char::is_alphabetic);
+        let is_table = has_letter && word.starts_with('[') && word.ends_with(']');
+        is_operator
+            || is_table
+            || word.contains(['{', '}', '=', '<', '>', ';', '`', '\\'])
+            || ["::", "();", "):", "()"].iter().any(|sign| word.contains(sign))
+            || word.starts_with("--")
+    };
+    let words = paragraph.split_whitespace();
+    let (count, signs) = (words.clone().count(), words.filter(has_signs).count());
+    signs > 0 && signs * 4 >= count
+}
+
 /// The parts of one paragraph that are sentences, each with its offset in bytes; together they are
 /// the paragraph. They end as Unicode says, but not at an abbreviation, an initial, or the number of
 /// a list item.
@@ -180,6 +205,28 @@ mod tests {
             assert_eq!(all, expected, "{text}");
             let parts: String = sentence_parts(text).into_iter().map(|(_, part)| part).collect();
             assert_eq!(parts, text, "nothing is lost");
+        }
+    }
+
+    #[test]
+    fn code_is_not_prose() {
+        for code in [
+            "[tools.http]\ntimeout_s = 5\nretries = { max_attempts = 3 }",
+            "{ \"code\": 503, \"retry\": true }",
+            "$ roundtable run checkout-launch --live",
+            "def wait(n): return n + 1",
+            "let x = call::<T>();",
+            "<td>503</td>",
+        ] {
+            assert_eq!(prose_sentences(code).count(), 0, "{code}");
+        }
+        for prose in [
+            "A tool that answers 503 is retried (at most 3 times) [1].",
+            "Set `retries = 2` where a call is idempotent, as the page on calls says in detail.",
+            "It costs < 5 EUR a month for most of the teams that we asked.",
+            "See [2] and [3] for it.",
+        ] {
+            assert_eq!(prose_sentences(prose).count(), 1, "{prose}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The parts of a question that no note says anything about. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::stems::stems;
 use crate::pattern::research::policy::sentences::sentences;
@@ -43,12 +43,58 @@ pub fn unanswered<'q>(question: &str, quotes: impl IntoIterator<Item = &'q str>)
     parts.into_iter().filter(is_open).collect()
 }
 
-/// The stems of a part. `it` and `us` are a department and a country in capitals only.
+/// How many of the pages that were read have each content word of a question.
+#[derive(Clone, Debug, Default)]
+pub struct PageWords {
+    pages: BTreeMap<String, u32>,
+}
+
+impl PageWords {
+    /// No page yet.
+    pub fn of(question: &str) -> Self {
+        Self { pages: content_words(question).into_iter().map(|word| (word, 0)).collect() }
+    }
+
+    /// Counts a page. Linear time.
+    pub fn add(&mut self, page: &str) {
+        let words: BTreeSet<String> = stems(page).into_iter().collect();
+        for (word, pages) in &mut self.pages {
+            *pages += u32::from(words.contains(word));
+        }
+    }
+}
+
+/// The parts of a question whose rarest word is in no quote, in the order of the question: for answers
+/// by rule, whose quotes may share only common words with the question. The rarest word is the one that
+/// the fewest pages have; of several, one in a quote is enough. A question of one part counts too.
+pub fn unanswered_by_rule<'q>(
+    question: &str,
+    quotes: impl IntoIterator<Item = &'q str>,
+    words: &PageWords,
+) -> Vec<String> {
+    let said: BTreeSet<String> = quotes.into_iter().flat_map(stems).collect();
+    let pages = |word: &String| words.pages.get(word).copied().unwrap_or_default();
+    let is_open = |part: &String| {
+        let words = content_words(part);
+        let fewest = words.iter().map(pages).min();
+        let mut rarest = words.iter().filter(|word| Some(pages(word)) == fewest);
+        !words.is_empty() && !rarest.any(|word| said.contains(word))
+    };
+    question_parts(question).into_iter().filter(is_open).collect()
+}
+
+/// The stems of a part, without those of `how often`, `how long` and so on: they are asked for, and
+/// answers do not repeat them. `it` and `us` are a department and a country in capitals only.
 fn content_words(part: &str) -> Vec<String> {
     let trimmed = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    let words = part.split_whitespace();
-    let words: Vec<&str> = words.filter(|it| !matches!(&*trimmed(it), "it" | "us")).collect();
-    stems(&words.join(" "))
+    let mut after_how = false;
+    let words = part.split_whitespace().filter(|word| {
+        let word = trimmed(word);
+        let is_asked = std::mem::replace(&mut after_how, word.eq_ignore_ascii_case("how"));
+        let measures = ["far", "fast", "high", "large", "long", "many", "much", "often", "old", "soon"];
+        !matches!(&*word, "it" | "us") && !(is_asked && measures.contains(&&*word))
+    });
+    stems(&words.collect::<Vec<&str>>().join(" "))
 }
 
 /// The parts of a question: its sentences, divided where a second question begins after `and` or a
@@ -120,5 +166,31 @@ mod tests {
             assert_eq!(unanswered(question, quotes), expected, "{question}");
         }
         assert_eq!(unanswered("What is the yacht? Who is Ann?", []).len(), 2);
+    }
+
+    #[test]
+    fn the_rarest_word_decides_by_rule() {
+        let pages = [
+            "A call is retried by the tool gateway. Tools answer in time.",
+            "A tool that fails is called again. Its answer may be 429.",
+        ];
+        let quotes = ["A call is retried by the tool gateway."];
+        for (question, expected) in [
+            // Every word but one is common, and that one is in no page.
+            (
+                "Is a call retried when a tool answers 503?",
+                &["Is a call retried when a tool answers 503?"][..],
+            ),
+            ("Is a call retried by the gateway?", &[]),
+            // `retri` and `gateway` are equally rare.
+            ("Is it retried? Does a tool answer 429?", &["Does a tool answer 429?"]),
+            ("How often is a call retried?", &[]),
+            ("How is it?", &[]),
+            ("", &[]),
+        ] {
+            let mut words = PageWords::of(question);
+            pages.iter().for_each(|page| words.add(page));
+            assert_eq!(unanswered_by_rule(question, quotes, &words), expected, "{question}");
+        }
     }
 }

@@ -19,6 +19,7 @@ use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
 use crate::narrate::verdict::RunVerdict;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::projection::Research;
+use crate::pattern::research::spec::StepExecutor;
 
 impl Narrate for Research {
     fn terms(&self) -> PatternTerms {
@@ -95,12 +96,23 @@ impl Narrate for Research {
         let funnel = self.funnel();
         if closed.reason.is_success() && !self.sentences.is_empty() {
             verdict.word = "answered".into();
+            match (self.plan.notes_by, self.plan.answer_by) {
+                (StepExecutor::Rule, StepExecutor::Rule) => {
+                    verdict.facts.push("extract by rule, no model".into());
+                }
+                (_, StepExecutor::Rule) => verdict.facts.push("answer by rule".into()),
+                (_, StepExecutor::Model) => {}
+            }
             let sources = format::count_noun(funnel.read as u64, "page");
             verdict.facts.push(format!("{} of {} notes cited", funnel.cited, funnel.notes));
             verdict.facts.push(format!("{sources} read"));
             let conflicts = self.compared.conflicts.len() as u64;
             if conflicts > 0 {
                 verdict.facts.push(format::count_noun(conflicts, "conflict"));
+            }
+            if !self.unanswered.is_empty() {
+                let parts = format::count_noun(self.unanswered.len() as u64, "part");
+                verdict.facts.push(format!("{parts} unanswered"));
             }
         }
         verdict
