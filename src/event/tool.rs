@@ -207,6 +207,9 @@ pub enum RetryLimit {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         requested: bool,
     },
+    /// A worker without a `[tools.…]` table: only timeouts are retried, as in the orchestrator source
+    /// document, and this was another failure that the tool gateway would retry.
+    OnlyTimeouts,
 }
 
 impl RetryLimit {
@@ -215,6 +218,7 @@ impl RetryLimit {
         match self {
             Self::RetryBudget { .. } => "retry_budget",
             Self::Deadline { .. } => "deadline",
+            Self::OnlyTimeouts => "only_timeouts",
         }
     }
 
@@ -229,6 +233,9 @@ impl RetryLimit {
                 let (wait_for, left) = (format_millis(wait_ms), format_millis(left_ms));
                 format!("{wait} {wait_for}, but only {left} of the run were left")
             }
+            Self::OnlyTimeouts => {
+                "a worker without a [tools] table is retried only after timeouts".to_owned()
+            }
         }
     }
 
@@ -240,6 +247,7 @@ impl RetryLimit {
                 format!("Not retried: {words} (tools.{tool}.retry_budget).")
             }
             Self::Deadline { .. } => format!("Not retried: {words} (max_seconds)."),
+            Self::OnlyTimeouts => format!("Not retried: {words} (tools.{tool}.retries)."),
         }
     }
 }

@@ -63,6 +63,7 @@ impl FailedAttempt<'_> {
                 left_ms: millis(left),
                 requested: retry::honoured_retry_after(policy, &failed) == Some(wait),
             })),
+            RetryDecision::OnlyTimeouts => Err(Some(RetryLimit::OnlyTimeouts)),
             RetryDecision::GiveUp => Err(None),
         };
         if let Some(leave) = undecided {

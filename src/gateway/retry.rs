@@ -14,6 +14,8 @@ pub enum RetryDecision {
     Retry(Duration),
     /// No retry: the wait is longer than the time left for the run.
     TooLate(Duration),
+    /// No retry: the policy retries timeouts only, and this failure could be retried otherwise.
+    OnlyTimeouts,
     /// No retry: the call has failed.
     GiveUp,
 }
@@ -70,8 +72,12 @@ pub fn decide_retry(
         RetryOn::Transient => is_retryable(failure),
         RetryOn::Timeout => failure.class == FailureClass::Timeout,
     };
-    if attempt >= policy.max_attempts || !policy.idempotent || !may {
+    if attempt >= policy.max_attempts || !policy.idempotent {
         return RetryDecision::GiveUp;
+    }
+    if !may {
+        let otherwise = policy.retry_on == RetryOn::Timeout && is_retryable(failure);
+        return if otherwise { RetryDecision::OnlyTimeouts } else { RetryDecision::GiveUp };
     }
     let wait = backoff(policy, attempt, draw).max(asked);
     if wait >= remaining { RetryDecision::TooLate(wait) } else { RetryDecision::Retry(wait) }
@@ -213,10 +219,14 @@ mod tests {
             decide_retry(&timeouts_only, 1, &failure, LONG, || 0),
             RetryDecision::Retry(Duration::from_millis(250))
         );
-        assert_eq!(decide_retry(&timeouts_only, 1, &reset, LONG, || 0), RetryDecision::GiveUp);
-        assert_eq!(
-            decide_retry(&timeouts_only, 1, &failed(status, Some(503), None), LONG, || 0),
-            RetryDecision::GiveUp
-        );
+        let unavailable = failed(status, Some(503), None);
+        for (failure, attempt, expected) in [
+            (&reset, 1, RetryDecision::OnlyTimeouts),
+            (&unavailable, 1, RetryDecision::OnlyTimeouts),
+            (&unavailable, 4, RetryDecision::GiveUp),
+            (&failed(status, Some(404), None), 1, RetryDecision::GiveUp),
+        ] {
+            assert_eq!(decide_retry(&timeouts_only, attempt, failure, LONG, || 0), expected);
+        }
     }
 }

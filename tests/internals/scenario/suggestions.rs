@@ -440,8 +440,9 @@ fn a_private_host_that_is_not_allowed_is_reported() {
     let text = include_str!("../../../assets/templates/orchestrator.toml");
     let (before, rest) = text.split_once("[[workers.traffic_worker.fixture.rows]]").expect("rows");
     let (_, after) = rest.split_once("\n\n").expect("another worker");
+    let retried = "[tools.traffic_worker]\nretries = { max_attempts = 2 }";
     let with = |table: &str| {
-        problems(&format!("{before}[workers.traffic_worker.http]\n{table}\n\n{after}"))
+        problems(&format!("{before}[workers.traffic_worker.http]\n{table}\n\n{retried}\n\n{after}"))
     };
     let url = "url = \"http://127.0.0.1:9000/traffic/{day}\"";
     let found = with(url);
@@ -451,4 +452,11 @@ fn a_private_host_that_is_not_allowed_is_reported() {
     assert!(found.len() == 1 && found[0].ends_with(said), "{found:#?}");
     assert_eq!(with(&format!("{url}\nallow_private = true")), Vec::<String>::new());
     assert_eq!(with("url = \"https://api.example.com/{day}\""), Vec::<String>::new());
+    let bare = format!(
+        "{before}[workers.traffic_worker.http]\nurl = \"https://api.example.com/{{day}}\"\n\n{after}"
+    );
+    let found = problems(&bare);
+    let said = "only timeouts of this worker are retried, as in the source document (add \
+                [tools.traffic_worker] with retries = { max_attempts = 2 })";
+    assert!(found.len() == 1 && found[0].ends_with(said), "{found:#?}");
 }

@@ -75,6 +75,15 @@ fn worker(
             cx.warn(entry.at, what, "add one of fixture, http and command");
         });
     }
+    if limits.is_none()
+        && let (Some(http), Some(_)) = (&table.http, &kind)
+    {
+        cx.at_key(&format!("workers.{}.http", entry.name), |cx| {
+            let what = "only timeouts of this worker are retried, as in the source document";
+            let help = format!("add [tools.{}] with retries = {{ max_attempts = 2 }}", entry.name);
+            cx.warn(http.at, what, help);
+        });
+    }
     Some(ToolSpec {
         name,
         kind,
