@@ -188,6 +188,8 @@ impl AgentRunner<'_> {
         shown.bind("turn", &talk.turn.into());
         shown.bind("round", &round.into());
         shown.bind("results", &Value::from(results));
+        let transfer = results.iter().rev().find(|result| result["tool"] == TRANSFER);
+        shown.bind("refused", &transfer.is_some_and(|result| result["ok"] == false).into());
         shown.bind("handoffs", &talk.team_history.handoffs().into());
         shown.bind("from", &talk.from.map_or("", AgentName::as_str).into());
         shown.bind("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));

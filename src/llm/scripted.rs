@@ -33,7 +33,8 @@ pub struct Scripted {
 impl Scripted {
     /// The script of this scenario; `instant` skips its latencies.
     pub fn new(scenario: Arc<Scenario>, instant: bool) -> Self {
-        let conditions = scenario.script.rows.iter().any(|row| row.when.is_some());
+        let reads = |row: &ScriptRow| row.when.is_some() || !row.fills.is_empty();
+        let conditions = scenario.script.rows.iter().any(reads);
         Self { scenario, instant, conditions }
     }
 
@@ -75,7 +76,18 @@ impl Scripted {
         let Some(row) = self.matching_row(request, listener).await else {
             return Err(failure(FailureClass::ScriptMissing, missing_reply_text(request)));
         };
-        let answer = row.reply_for(request.purpose.role());
+        let answer = match row.fills.is_empty() {
+            true => row.reply_for(request.purpose.role()),
+            false => {
+                let mut shown = CelBindings::clone(&request.shown);
+                shown.bind("attempt", &request.attempt.into());
+                let (text, missing) = row.filled(&shown);
+                for path in missing {
+                    listener.condition_failed("script", &format!("`{path}` has no value"));
+                }
+                text
+            }
+        };
         let started = Instant::now();
         let takes =
             if self.instant { Duration::ZERO } else { random_duration(row.latency, request.draw) };

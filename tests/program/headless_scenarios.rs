@@ -282,3 +282,55 @@ fn a_run_without_any_domain_finds_no_reliable_source() {
         assert!(ended.err.contains("every source will be denied"), "{}", ended.err);
     }
 }
+
+#[test]
+fn scripted_texts_have_results_of_workers() {
+    let text = r#"
+title = "T"
+pattern = "orchestrator"
+goal = "g"
+[orchestrator]
+plan_prompt = "p"
+finalize_prompt = "f"
+[orchestrator.sections]
+stock = "stock_worker"
+[orchestrator.level]
+name = "health"
+otherwise = "green"
+[workers.stock_worker]
+description = "Items"
+args = { item = "which" }
+[[workers.stock_worker.fixture.rows]]
+result = { items = 7, of = [{ name = "lamp" }] }
+[[script]]
+step = "plan"
+reply = { kind = "plan", tasks = [{ id = "t1", worker = "stock_worker", args = { item = "a" }, critical = true }] }
+[[script]]
+step = "finalize"
+text = "{{results.t1.items}} of {{results.t1.of.0.name}}, {{aggregate.stock.items}}; \\{{x}}; {{results.t2.items}}."
+"#;
+    let ended = home("t.toml", text).run(&["run", "t.toml", "--instant", "--format", "jsonl"]);
+    let lines = ended.lines();
+    let last = lines.last().expect("an outcome");
+    assert_eq!(last["answer"], "7 of lamp, 7; {{x}}; .", "{ended:?}");
+    let failed = lines.iter().find(|line| line["kind"] == "condition.failed").expect("an event");
+    assert_eq!(failed["text"], "`results.t2.items` has no value", "{failed}");
+}
+
+#[test]
+fn a_script_sees_a_refused_handoff() {
+    let transfer = |to: &str| {
+        format!("calls = [{{ tool = \"transfer_to_agent\", args = {{ agent_name = \"{to}\" }} }}]")
+    };
+    let text = format!(
+        "title = \"T\"\npattern = \"swarm\"\ngoal = \"g\"\nswarm.root = \"s\"\n\
+         [agents.s]\ndescription = \"S\"\nmembers = [\"a\", \"b\"]\nentry = \"a\"\nmax_handoffs = 1\n\
+         [agents.a]\ndescription = \"A\"\n[agents.b]\ndescription = \"B\"\n\
+         [[script]]\nwhen = \"refused\"\ntext = \"{{{{agent}}}} answers alone.\"\n\
+         [[script]]\nagent = \"a\"\n{}\n[[script]]\nagent = \"b\"\n{}\n",
+        transfer("b"),
+        transfer("a")
+    );
+    let ended = home("t.toml", &text).run(&["run", "t.toml", "--instant"]);
+    assert_eq!(ended.json()["answer"], "b answers alone.", "{ended:?}");
+}

@@ -21,6 +21,8 @@ pub(crate) fn handoff_input(
                 template.push_template(own);
             }
             TemplatePart::Filled(value) => template.push_literal(&value),
+            // Only texts of a script have such parts.
+            TemplatePart::Later(_) => {}
         }
     }
     (!cx.has_error_here()).then_some(template)

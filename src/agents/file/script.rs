@@ -19,7 +19,7 @@ use crate::scenario::spec::tool::ToolCall;
 /// Names bound in a condition on a reply of an agent in a team.
 pub(crate) const AGENT_NAMES: &[&str] = &[
     "facts", "inputs", "goal", "attempt", "flags", "agent", "input", "message", "turn", "round",
-    "results", "handoffs", "from", "members",
+    "results", "handoffs", "refused", "from", "members",
 ];
 
 /// Reports keys of agents' rows in a file of another pattern.

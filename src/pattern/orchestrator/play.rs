@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::concurrency::ConcurrencyLimit;
 use super::dispatch::{TaskResult, dispatch};
@@ -46,7 +46,10 @@ pub async fn play(
     let aggregate = build_aggregate(cx, scenario, spec, &tasks, &came).await;
     cx.set_phase("finalize".to_owned());
     cx.boundary(Boundary::Finalize).await?;
-    report(cx, scenario, spec, base, &aggregate).await
+    let results = tasks.iter().zip(&came).filter_map(|(task, came)| {
+        Some((task.id.to_string(), Value::clone(came.as_ref().ok()?)))
+    });
+    report(cx, scenario, spec, base, &aggregate, results).await
 }
 
 /// Why a task has no result; `None` if it has one.
@@ -169,9 +172,11 @@ async fn report(
     spec: &OrchestratorSpec,
     base: Option<CelBindings>,
     aggregate: &Value,
+    results: impl Iterator<Item = (String, Value)>,
 ) -> Result<(), StopReason> {
     let shown = base.map(|mut shown| {
         shown.bind("aggregate", aggregate);
+        shown.bind("results", &results.collect::<Map<String, Value>>().into());
         shown.bind("flags", &prompting::to_json(&cx.control().flags()));
         shown
     });

@@ -1,7 +1,5 @@
 //! The rows of a scenario's script: builds them, and reports rows that are never used.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::condition_check;
@@ -17,7 +15,7 @@ use crate::scenario::file::shape::Positioned;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::pattern_row::{PatternRow, Speakers};
 use crate::scenario::patterns;
-use crate::scenario::spec::script::{Script, ScriptRow};
+use crate::scenario::spec::script::{Script, ScriptRow, TextFill};
 
 /// Builds the script of a file. Problems are reported to `cx`.
 pub(crate) fn build(
@@ -75,8 +73,10 @@ fn row(
             cx.at_key("when", |cx| condition_check::compile_condition(when, &shown, cx))
         });
     let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| fault(table, cx)));
-    let answer = answer(row, own, file, filling, cx);
+    let later: Vec<&str> = names.iter().copied().filter(|it| !is_fixed_name(it)).collect();
+    let answer = answer(row, own, file, filling, &later, cx);
     let calls = table.calls.as_ref().map(|calls| script::calls(table, calls, file, filling, cx));
+    let (reply_text, fills) = answer?;
     Some(ScriptRow {
         role: table.role.as_ref().map(|role| RoleName::from(role.text.as_str())),
         agent: table.agent.as_ref().map(|agent| AgentName::from(agent.text.as_str())),
@@ -91,7 +91,8 @@ fn row(
         when: when.map_or(Some(None), |when| when.map(Some))?,
         latency: table.latency,
         fault: fault.map_or(Some(None), |fault| fault.map(Some))?,
-        reply_text: answer?,
+        reply_text: reply_text.into(),
+        fills,
         lacks_agent: table.step.is_none()
             && table.role.is_none()
             && table.reply.as_ref().is_some_and(|reply| reply.value.table.get("agent").is_none()),
@@ -145,13 +146,20 @@ fn check_row_without_agent(
     }
 }
 
+/// Whether a name has the same value in every call: it is filled in when the file is read.
+fn is_fixed_name(name: &str) -> bool {
+    matches!(name, "facts" | "inputs")
+}
+
+/// The text of the reply, and what is filled into it later.
 fn answer(
     row: &Positioned<ScriptTable>,
     own: &PatternRow,
     file: &ScenarioFile,
     filling: &TemplateScope<'_>,
+    later: &[&str],
     cx: &mut ReadContext,
-) -> Option<Arc<str>> {
+) -> Option<(String, Vec<TextFill>)> {
     let table = &row.value;
     match (&table.reply, &table.raw, &table.text) {
         (Some(reply), None, None) => {
@@ -172,15 +180,15 @@ fn answer(
                 whole.insert("agent".to_owned(), Value::String(role.text.clone()));
             }
             whole.extend(fields);
-            Some(Value::Object(whole).to_string().into())
+            Some((Value::Object(whole).to_string(), Vec::new()))
         }
         (None, Some(raw), None) => {
-            Some(cx.at_key("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
+            Some(cx.at_key("raw", |cx| filling.scripted_text(&raw.text, raw.at, later, cx)))
         }
         (None, None, Some(text)) => {
-            Some(cx.at_key("text", |cx| filling.text(&text.text, text.at, cx)).into())
+            Some(cx.at_key("text", |cx| filling.scripted_text(&text.text, text.at, later, cx)))
         }
-        (None, None, None) if table.calls.is_some() => Some(Arc::from("")),
+        (None, None, None) if table.calls.is_some() => Some((String::new(), Vec::new())),
         (None, None, None) if cx.has_error_here() => None,
         (None, None, None) => {
             let help = match own.has_agents() {

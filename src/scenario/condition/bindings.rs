@@ -40,6 +40,16 @@ impl CelBindings {
         self.run.as_deref()
     }
 
+    /// The value of a name, or of a field of it: `results.t1.rate`. A number is the place in a list.
+    pub fn value_at(&self, path: &str) -> Option<&Value> {
+        let mut steps = path.split('.');
+        let first = self.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| match value {
+            Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+            value => value.get(step),
+        })
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.names.iter().find(|(shown, _)| *shown == name).map(|(_, value)| &**value)
     }

@@ -9,6 +9,7 @@ use super::reader::{ReadContext, suggest_declared_name, suggest_name};
 use super::switch::BoolOrInput;
 use super::tree::TextSpan;
 use crate::agents::spec::HandoffPiece;
+use crate::scenario::spec::script::TextFill;
 
 /// The names that a text may contain, with their values.
 pub(crate) struct TemplateScope<'i> {
@@ -25,6 +26,8 @@ pub(crate) enum TemplatePart<'t> {
     FileText(usize, &'t str),
     /// The value of an input, or two literal braces.
     Filled(String),
+    /// A value that is known only when the text is said.
+    Later(&'t str),
 }
 
 impl TemplatePart<'_> {
@@ -32,6 +35,7 @@ impl TemplatePart<'_> {
         match self {
             Self::FileText(_, text) => text,
             Self::Filled(text) => text,
+            Self::Later(_) => "",
         }
     }
 }
@@ -43,11 +47,39 @@ impl TemplateScope<'_> {
         parts.iter().map(TemplatePart::as_str).collect()
     }
 
+    /// The text of a script's row; `later` are the names whose values are filled in when it is said.
+    pub fn scripted_text(
+        &self,
+        text: &str,
+        at: TextSpan,
+        later: &[&str],
+        cx: &mut ReadContext,
+    ) -> (String, Vec<TextFill>) {
+        let (mut whole, mut fills) = (String::new(), Vec::new());
+        for part in self.parts_with(text, at, later, cx) {
+            if let TemplatePart::Later(path) = part {
+                fills.push(TextFill { at: whole.len(), path: path.to_owned() });
+            }
+            whole.push_str(part.as_str());
+        }
+        (whole, fills)
+    }
+
     /// The same, as parts.
     pub fn parts<'t>(
         &self,
         text: &'t str,
         at: TextSpan,
+        cx: &mut ReadContext,
+    ) -> Vec<TemplatePart<'t>> {
+        self.parts_with(text, at, &[], cx)
+    }
+
+    fn parts_with<'t>(
+        &self,
+        text: &'t str,
+        at: TextSpan,
+        later: &[&str],
         cx: &mut ReadContext,
     ) -> Vec<TemplatePart<'t>> {
         let mut parts = Vec::new();
@@ -81,7 +113,8 @@ impl TemplateScope<'_> {
             let close = open + length;
             let name = text[open + 2..close].trim();
             match self.value(name) {
-                Some(value) => parts.push(TemplatePart::Filled(plain(value).into_owned())),
+                Some(value) => parts.push(TemplatePart::Filled(plain_text(value).into_owned())),
+                None if later.contains(&root_of(name)) => parts.push(TemplatePart::Later(name)),
                 None => self.unknown(name, cx.inner_span(at, open, close + 2), cx),
             }
             rest = close + 2;
@@ -190,17 +223,22 @@ impl TemplateScope<'_> {
             false if cx.is_at("handoff_input") && HandoffPiece::NAMES.contains(&name) => {
                 format!("write `{{{name}}}`")
             }
-            false if self.when_names.contains(&name.split('.').next().unwrap_or(name)) => format!(
-                "`{name}` can be used only in `when`: write a row with a `when` for each value"
-            ),
+            false if self.when_names.contains(&root_of(name)) => {
+                format!("`{name}` has a value only in `when`, `text` and `raw` of rows for its calls")
+            }
             false => suggest_declared_name("inputs", name, inputs),
         };
         cx.error(at, format!("`{{{{{name}}}}}` is not an input"), help);
     }
 }
 
+/// The name before the first dot.
+fn root_of(path: &str) -> &str {
+    path.split('.').next().unwrap_or(path)
+}
+
 /// A value as plain text; an integral float has no `.0`.
-fn plain(value: &Value) -> Cow<'_, str> {
+pub(crate) fn plain_text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Number(number) => {

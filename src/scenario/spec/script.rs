@@ -9,7 +9,8 @@ use super::fault::ScriptFault;
 use super::tool::ToolCall;
 use crate::base::name::{AgentName, RoleName};
 use crate::base::seeded_random::Latency;
-use crate::scenario::condition::Condition;
+use crate::scenario::condition::{CelBindings, Condition};
+use crate::scenario::file::template::plain_text;
 
 /// The model's replies in an offline run: the first row whose conditions hold is used.
 #[derive(Debug, Default)]
@@ -46,6 +47,8 @@ pub struct ScriptRow {
     pub fault: Option<ScriptFault>,
     /// The reply: `reply` as JSON, `raw` and `text` unchanged. Use [`ScriptRow::reply_for`].
     pub reply_text: Arc<str>,
+    /// Values that are filled into the text when the row replies, in order.
+    pub fills: Vec<TextFill>,
     /// The tools that the model calls in this reply.
     pub calls: Arc<[ToolCall]>,
     /// How the reply ends.
@@ -54,7 +57,31 @@ pub struct ScriptRow {
     pub lacks_agent: bool,
 }
 
+/// A value that is filled into a scripted text when it is said: `{{results.t1.rate}}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFill {
+    /// Byte offset in the text without the values.
+    pub at: usize,
+    /// A name of the conditions of the row, with fields: `results.t1.rate`.
+    pub path: String,
+}
+
 impl ScriptRow {
+    /// The text with its values filled in; and the paths that have no value, which stay empty.
+    pub fn filled(&self, shown: &CelBindings) -> (Arc<str>, Vec<&str>) {
+        let (mut text, mut missing, mut from) = (String::new(), Vec::new(), 0);
+        for TextFill { at, path } in &self.fills {
+            text.push_str(&self.reply_text[from..*at]);
+            from = *at;
+            match shown.value_at(path) {
+                Some(value) => text.push_str(&plain_text(value)),
+                None => missing.push(path.as_str()),
+            }
+        }
+        text.push_str(&self.reply_text[from..]);
+        (text.into(), missing)
+    }
+
     /// The reply for a role: if a `reply` has no `agent`, the role's name is added.
     pub fn reply_for(&self, role: Option<&RoleName>) -> Arc<str> {
         let Some(role) = role.filter(|_| self.lacks_agent) else {

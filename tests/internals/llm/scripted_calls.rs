@@ -34,6 +34,7 @@ fn row(text: &str) -> ScriptRow {
         latency: Latency::default(),
         fault: None,
         reply_text: text.into(),
+        fills: Vec::new(),
         calls: [].into(),
         end: Default::default(),
         lacks_agent: false,

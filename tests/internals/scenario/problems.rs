@@ -247,9 +247,9 @@ fn a_template_names_an_input() {
         ),
         (
             "Done: {{what}}.",
-            "Done: {{final_decision}}.",
+            "Done: {{recent_rounds}}.",
             &[
-                "31:15: error: script[2].text: `{{final_decision}}` is not an input (`final_decision` can be used only in `when`: write a row with a `when` for each value)",
+                "31:15: error: script[2].text: `{{recent_rounds}}` is not an input (`recent_rounds` has a value only in `when`, `text` and `raw` of rows for its calls)",
             ],
         ),
     ]);
@@ -273,7 +273,7 @@ fn inputs_are_what_they_say_they_are() {
         (
             r#"what = { value = "it" }"#,
             r#"what = "it""#,
-            &[r#"5:8: error: inputs.what: expected a table, found the string "it""#],
+            &[r#"5:8: error: inputs.what: expected a table, found the string "it" (write what = { value = "it" })"#],
         ),
         (
             r#"what = { value = "it" }"#,
@@ -807,6 +807,13 @@ fn overrides_are_named_where_they_are_wrong() {
             ],
         ),
         ("inputs.day=2026-02-28", &[]),
+        ("facts.rate=0.5", &[]),
+        (
+            "facts.rate=low",
+            &[
+                r#"--set facts.rate=low: error: "low" replaces a number (write a number, or change the file)"#,
+            ],
+        ),
         (
             "roles.ann.prompt=Hi {{who}}",
             &[

@@ -11,7 +11,7 @@ pub(crate) const PLAN_NAMES: &[&str] =
 
 /// Names bound in a condition on an orchestrator's report.
 pub(crate) const REPORT_NAMES: &[&str] =
-    &["facts", "inputs", "goal", "attempt", "flags", "aggregate"];
+    &["facts", "inputs", "goal", "attempt", "flags", "aggregate", "results"];
 
 /// Reports a plan and a report without a scripted reply.
 pub(super) fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
