@@ -46,7 +46,7 @@ impl Group {
             Self::Move => "Move",
             Self::Look => "Look (never changes a run)",
             Self::Watch => "Start, pause, step, switch",
-            Self::Change => "Change (UPPERCASE: asks first, or can be undone)",
+            Self::Change => "Change: ends a run, spends money, overrides a breaker",
             Self::App => "Program",
         }
     }

@@ -107,7 +107,7 @@ pub enum Group {
     Look,
     /// Start, pause, step, flags: can be undone.
     Watch,
-    /// Ends a run, spends money or overrides a breaker: UPPERCASE, asks first or can be undone.
+    /// Ends a run, spends money or overrides a breaker: UPPERCASE, so that it is not hit by accident.
     Change,
     /// The program itself.
     App,

@@ -31,7 +31,7 @@ impl RunPage {
             Action::PauseResume if self.is_scrubbed() => self.back_to_live(),
             Action::PauseResume => controls::pause_or_resume(&self.run),
             Action::Step => controls::send(&self.run, Command::Step),
-            Action::StepRound => controls::send(&self.run, Command::StepRound),
+            Action::StepRound => controls::step_round(&self.run),
             Action::Breakpoint => controls::toggle_breakpoint(&self.run),
             Action::ScrubBack => self.scrub(-1, size),
             Action::ScrubForward => self.scrub(1, size),

@@ -17,6 +17,14 @@ pub(super) fn send(run: &RunData, command: Command) -> InputOutcome {
     InputOutcome::Emit(vec![Effect::Command { run: run.id().clone(), command }])
 }
 
+/// Runs to the next round; a run that is pausing already stays so.
+pub(super) fn step_round(run: &RunData) -> InputOutcome {
+    match run.world().progress.stage {
+        RunState::Pausing { .. } => InputOutcome::Say("The run is pausing already.".to_owned()),
+        _ => send(run, Command::StepRound),
+    }
+}
+
 /// Pauses the run, or resumes it.
 pub(super) fn pause_or_resume(run: &RunData) -> InputOutcome {
     let command = match run.world().progress.stage {

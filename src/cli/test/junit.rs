@@ -51,8 +51,6 @@ fn suite(results: &TestResults, case: &CaseResult) -> TestSuite {
         let failure = failures.iter().find(|it| it.index == index).filter(|_| failing);
         let mut test = TestCase::new(title(result), status(case, failure));
         test.set_classname(clean(&case.name));
-        // A run is one for all of its expectations.
-        test.set_time(time / u32::try_from(expected.len()).unwrap_or(u32::MAX).max(1));
         suite.add_test_case(test);
     }
     if let Some(trial) = case.trials.first().filter(|trial| !trial.warnings.is_empty()) {

@@ -72,14 +72,11 @@ impl RunControl {
                     let step = StepSize::Round;
                     self.publish(EventKind::Stepped { step, boundary, paused_ms });
                 }
+                // It pauses already: at the next boundary, or at the next round.
+                _ if state.hold == PauseState::Pausing || state.pause_at_round => {}
                 _ => {
-                    if state.hold == PauseState::Pausing {
-                        state.hold = PauseState::Running;
-                    }
-                    if !state.pause_at_round {
-                        state.pause_at_round = true;
-                        self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
-                    }
+                    state.pause_at_round = true;
+                    self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
                 }
             },
             Command::SetFlag { flag, on, by } => {
