@@ -66,3 +66,23 @@ fn put_text(text: &str, out: &mut String) {
     }
     out.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Python's `json.dumps` writes these numbers with the texts on the right.
+    #[test]
+    fn most_numbers_have_pythons_text() {
+        for (number, python) in [
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e+16"),
+            (1e22, "1e+22"),
+            (0.0001, "0.0001"),
+            (0.1, "0.1"),
+        ] {
+            assert_eq!(to_canonical_json(&number.into()), python);
+        }
+        assert_ne!(to_canonical_json(&0.00001.into()), "1e-05", "the difference that is documented");
+    }
+}
