@@ -83,6 +83,10 @@ mod tests {
         ] {
             assert_eq!(to_canonical_json(&number.into()), python);
         }
-        assert_ne!(to_canonical_json(&0.00001.into()), "1e-05", "the difference that is documented");
+        assert_ne!(
+            to_canonical_json(&0.00001.into()),
+            "1e-05",
+            "the difference that is documented"
+        );
     }
 }

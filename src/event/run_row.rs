@@ -118,7 +118,8 @@ impl StatusFilter {
             (RunStatus::Running, "elsewhere") => true,
             (status, wanted) => {
                 let rest = status.word().to_lowercase();
-                rest.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+                rest.strip_prefix(wanted)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
             }
         }
     }

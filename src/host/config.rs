@@ -9,9 +9,7 @@ use crate::base::regular;
 use crate::base::visible::visible;
 use crate::host::dirs::Dirs;
 use crate::llm::endpoint::EndpointRequest;
-use crate::scenario::config::{
-    CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config,
-};
+use crate::scenario::config::{CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config};
 use crate::scenario::{Problem, Severity};
 
 static IN_FORCE: OnceLock<UserConfig> = OnceLock::new();

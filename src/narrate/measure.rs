@@ -296,17 +296,13 @@ mod tests {
     /// Terminals advance by the width of each character, so a cluster is as wide as their sum.
     #[test]
     fn joined_consonants_are_drawn_whole() {
-        for (text, width) in [
-            ("क्षि", 3),
-            ("স্ত্র", 3),
-            ("न्त्र्य", 4),
-            ("நி", 2),
-            ("ຳ", 1),
-        ] {
+        for (text, width) in [("क्षि", 3), ("স্ত্র", 3), ("न्त्र्य", 4), ("நி", 2), ("ຳ", 1)]
+        {
             let all: Vec<_> = clusters(text).collect();
             assert_eq!(all, [(Cow::Borrowed(text), width)], "{text:?}");
         }
-        for text in ["क्षेत्रीय स्वास्थ्य", "রাষ্ট্রীয় স্বাস্থ্য", "🇬🇧🇮🇳 ok"] {
+        for text in ["क्षेत्रीय स्वास्थ्य", "রাষ্ট্রীয় স্বাস্থ্য", "🇬🇧🇮🇳 ok"]
+        {
             let drawn: String = clusters(text).map(|(cluster, _)| cluster).collect();
             assert_eq!(drawn, text);
             let chars = text.chars().filter_map(unicode_width::UnicodeWidthChar::width);

@@ -172,7 +172,10 @@ fn runs_are_found_by_what_was_said_in_them() {
     assert!(found[0]["hit_count"].as_u64() >= Some(2), "{found}");
     let unknown = home.run(&["runs", "--status", "nonsense"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
-    assert!(unknown.err.contains("waiting, running") && unknown.err.contains("done"), "{unknown:?}");
+    assert!(
+        unknown.err.contains("waiting, running") && unknown.err.contains("done"),
+        "{unknown:?}"
+    );
     let none = home.run(&["runs", "--grep", "zebra"]);
     assert_eq!((none.code, none.out.as_str()), (Some(0), "no kept run has these words\n"));
     let bad = home.run(&["runs", "--grep", "***"]);
@@ -250,7 +253,10 @@ fn a_run_is_forked_at_a_boundary_with_other_settings() {
     let row = &home.run(&["runs", "--json"]).json()[0];
     assert_eq!((&row["parent"], &row["forked_at"]), (&id, &"round:2".into()));
     let page = home.run(&["export", "last", "--html"]).out;
-    assert!(page.contains("<dt>Flags</dt><dd class=\"\">legal_analyst on from round:2, off before"), "{page}");
+    assert!(
+        page.contains("<dt>Flags</dt><dd class=\"\">legal_analyst on from round:2, off before"),
+        "{page}"
+    );
     assert_eq!(home.run(&["diff", "last~1", "last"]).code, Some(1));
     // What is wrong is said, and leaves no run.
     for (args, code, text) in [

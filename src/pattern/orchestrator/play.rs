@@ -46,9 +46,10 @@ pub async fn play(
     let aggregate = build_aggregate(cx, scenario, spec, &tasks, &came).await;
     cx.set_phase("finalize".to_owned());
     cx.boundary(Boundary::Finalize).await?;
-    let results = tasks.iter().zip(&came).filter_map(|(task, came)| {
-        Some((task.id.to_string(), Value::clone(came.as_ref().ok()?)))
-    });
+    let results = tasks
+        .iter()
+        .zip(&came)
+        .filter_map(|(task, came)| Some((task.id.to_string(), Value::clone(came.as_ref().ok()?))));
     report(cx, scenario, spec, base, &aggregate, results).await
 }
 

@@ -260,7 +260,13 @@ impl ResearchRun<'_> {
                     let quotes = notes.iter().map(|note| &*note.quote);
                     unanswered_by_rule(&self.spec.question, quotes, words).into()
                 });
-                self.publish_answer((span, end), answer, unanswered.unwrap_or_default(), &notes, compared);
+                self.publish_answer(
+                    (span, end),
+                    answer,
+                    unanswered.unwrap_or_default(),
+                    &notes,
+                    compared,
+                );
                 Ok(())
             }
             Err((reason, raw)) => Err(self.refuse_answer(span, reason, raw)),

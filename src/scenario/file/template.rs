@@ -224,7 +224,9 @@ impl TemplateScope<'_> {
                 format!("write `{{{name}}}`")
             }
             false if self.when_names.contains(&root_of(name)) => {
-                format!("`{name}` has a value only in `when`, `text` and `raw` of rows for its calls")
+                format!(
+                    "`{name}` has a value only in `when`, `text` and `raw` of rows for its calls"
+                )
             }
             false => suggest_declared_name("inputs", name, inputs),
         };

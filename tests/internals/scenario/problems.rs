@@ -273,7 +273,9 @@ fn inputs_are_what_they_say_they_are() {
         (
             r#"what = { value = "it" }"#,
             r#"what = "it""#,
-            &[r#"5:8: error: inputs.what: expected a table, found the string "it" (write what = { value = "it" })"#],
+            &[
+                r#"5:8: error: inputs.what: expected a table, found the string "it" (write what = { value = "it" })"#,
+            ],
         ),
         (
             r#"what = { value = "it" }"#,

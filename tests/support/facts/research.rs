@@ -463,7 +463,8 @@ impl ResearchFacts {
         }
         let texts: Vec<&str> = sentences.iter().map(|it| &*it.text).collect();
         let text = texts.join(" ");
-        let cited = AnswerCited { sentences, citations: citations.into(), unanswered: Arc::default() };
+        let cited =
+            AnswerCited { sentences, citations: citations.into(), unanswered: Arc::default() };
         self.add(
             SpanId::RUN,
             EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(Box::new(cited)))),

@@ -38,7 +38,11 @@ pub(crate) const FIELDS: &[OutcomeField] = &[
         "Sources that were not read, each with its reason.",
     ),
     OutcomeField::new("refused_notes", "array", "Notes that were refused, each with its reason."),
-    OutcomeField::new("cut_notes", "array", "Pages of which notes were cut, by `notes_per_page` or by `max_notes`."),
+    OutcomeField::new(
+        "cut_notes",
+        "array",
+        "Pages of which notes were cut, by `notes_per_page` or by `max_notes`.",
+    ),
     OutcomeField::new("unsearched", "any", "What the search left out."),
     OutcomeField::new(
         "unanswered",

@@ -51,9 +51,9 @@ pub fn sentences(text: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The sentences of a text without those of code blocks.
 pub fn prose_sentences(text: &str) -> impl Iterator<Item = String> + '_ {
-    paragraphs(text).filter(|paragraph| !is_code(paragraph)).flat_map(|paragraph| {
-        sentences(&paragraph).collect::<Vec<String>>()
-    })
+    paragraphs(text)
+        .filter(|paragraph| !is_code(paragraph))
+        .flat_map(|paragraph| sentences(&paragraph).collect::<Vec<String>>())
 }
 
 /// Whether a paragraph is code rather than prose: at least a quarter of its words have the signs of

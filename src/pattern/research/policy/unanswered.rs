@@ -91,7 +91,8 @@ fn content_words(part: &str) -> Vec<String> {
     let words = part.split_whitespace().filter(|word| {
         let word = trimmed(word);
         let is_asked = std::mem::replace(&mut after_how, word.eq_ignore_ascii_case("how"));
-        let measures = ["far", "fast", "high", "large", "long", "many", "much", "often", "old", "soon"];
+        let measures =
+            ["far", "fast", "high", "large", "long", "many", "much", "often", "old", "soon"];
         !matches!(&*word, "it" | "us") && !(is_asked && measures.contains(&&*word))
     });
     stems(&words.collect::<Vec<&str>>().join(" "))
