@@ -47,6 +47,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         max_ms: u64::MAX / 2,
         min_go_votes: 2,
         summary_inputs: Vec::new(),
+        ..CollaborationPlan::default()
     };
     let head = RunStarted {
         run: RunId::new("r-long"),
@@ -61,6 +62,8 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         prices: None,
         model_prices: Vec::new(),
         tools: Vec::new(),
+        ask_again: 0,
+        shows_flags: false,
         alerts: Default::default(),
         spending: Default::default(),
         launch: None,
@@ -196,6 +199,7 @@ fn one_round(
             round,
             conflicts,
             decision: None,
+            decided_by: None,
         })),
     );
 }

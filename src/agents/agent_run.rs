@@ -59,11 +59,11 @@ impl AgentRunner<'_> {
             talk.team_history.record_reply(talk.name, said, &reply);
             let calls = reply.calls_to_make();
             if calls.is_empty() {
-                if reply.text.trim().is_empty() {
+                let text = reply::final_text(self.cx, &self.scenario.model, said, &reply.text);
+                if text.trim().is_empty() {
                     return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));
                 }
-                let (text, end) = (Arc::clone(&reply.text), reply.end);
-                return Ok(AgentReply::Answered { text, by: None, end });
+                return Ok(AgentReply::Answered { text, by: None, end: reply.end });
             }
             if round > talk.model.max_tool_rounds {
                 return Err(Halt::by_limit(StopReason::MaxToolRounds));
@@ -156,8 +156,10 @@ impl AgentRunner<'_> {
             AgentRole::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
             AgentRole::Alone | AgentRole::Coordinator(_) => false,
         };
+        // The log has the beginning of a conversation once: a flag that changes later is not in it.
+        let instruction = talk.model.instruction.filled(&self.cx.control().flags());
         let (messages, prompt) =
-            talk.team_history.next_prompt(talk.name, &talk.model.instruction, alone, offers);
+            talk.team_history.next_prompt(talk.name, &instruction, alone, offers);
         ModelRequest {
             parent: talk.place.span,
             purpose: Purpose::ModelCall { agent: talk.name.clone(), turn: talk.turn, round },

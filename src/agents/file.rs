@@ -168,14 +168,14 @@ fn build_model_agent(
     let instruction = table
         .instruction
         .as_ref()
-        .map(|text| cx.at_key("instruction", |cx| filling.text(&text.text, text.at, cx)));
+        .map(|text| cx.at_key("instruction", |cx| filling.prompt(&text.text, text.at, cx)));
     let tools = &table.tools.value.0;
     for (index, tool) in tools.iter().enumerate() {
         let before = &tools[..index];
         cx.at_key("tools", |cx| cx.at_index(index, |cx| check_agent_tool(tool, before, file, cx)));
     }
     Some(ModelAgent {
-        instruction: instruction.unwrap_or_default().into(),
+        instruction: instruction.unwrap_or_default(),
         tools: tools.iter().map(|tool| ToolName::from(tool.text.as_str())).collect(),
         max_tool_rounds: table.max_tool_rounds.value.0,
     })

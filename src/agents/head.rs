@@ -39,7 +39,7 @@ fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
         description: agent.description.to_string(),
         kind: agent.kind.word().to_owned(),
         members: left.map_or(agent.kind.members(), |it| it).to_vec(),
-        instruction: model.map(|model| Arc::clone(&model.instruction)).unwrap_or_default(),
+        instruction: model.map(|model| model.instruction.written()).unwrap_or_default(),
         tools: model.map(|model| model.tools.clone()).unwrap_or_default(),
         max_tool_rounds: model.map(|model| model.max_tool_rounds),
         parallel_tools: team.is_some_and(|team| team.parallel_tools),

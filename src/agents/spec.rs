@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 
 pub use handoff_template::{HandoffPiece, HandoffTemplate};
 
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, FlagName, ToolName};
 use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::prompt::PromptTemplate;
 
 /// The agents of a scenario by name. An agent in no `members` list may join a swarm.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,15 @@ impl AgentsSpec {
     pub fn model_callers(&self) -> Vec<ModelCaller> {
         let agents = self.values().filter(|agent| !matches!(agent.kind, AgentKind::Swarm(_)));
         agents.map(|agent| ModelCaller::Agent(agent.name.clone())).collect()
+    }
+
+    /// Whether an instruction says the position of this flag.
+    pub fn say_flag(&self, flag: &FlagName) -> bool {
+        self.values().any(|agent| match &agent.kind {
+            AgentKind::Model(model) => model.instruction.says(flag),
+            AgentKind::Team(team) => team.coordinator.instruction.says(flag),
+            AgentKind::Swarm(_) => false,
+        })
     }
 }
 
@@ -89,7 +99,7 @@ impl AgentKind {
 #[derive(Debug, Clone)]
 pub struct ModelAgent {
     /// Its system prompt; empty if it has none.
-    pub instruction: Arc<str>,
+    pub instruction: PromptTemplate,
     /// The tools that it may call, by their names at the gateway.
     pub tools: Vec<ToolName>,
     /// Maximum number of replies with tool calls; one more stops its loop.

@@ -16,7 +16,9 @@ use crate::agents::facts::AgentFact;
 use crate::base::name::{AgentName, ToolName};
 use crate::event::kind::{CallStarted, Prompt, Purpose, Reply, ReplyEnd};
 use crate::event::{SpanId, StopReason, result_text};
+use crate::pattern::reply;
 use crate::run::RunContext;
+use crate::scenario::spec::model::ModelSettings;
 
 /// A running swarm.
 pub(crate) struct RunningSwarm<'s> {
@@ -30,6 +32,7 @@ pub(crate) struct RunningSwarm<'s> {
 /// (timeout, cancellation), it reports the best partial text.
 struct OpenSwarm<'s> {
     cx: &'s RunContext,
+    settings: &'s ModelSettings,
     floor: &'s SharedHistory,
     span: SpanId,
     open: bool,
@@ -40,6 +43,7 @@ impl OpenSwarm<'_> {
     fn close(&mut self) -> Option<(Arc<str>, AgentName)> {
         self.open = false;
         let (text, by) = self.floor.best_partial()?;
+        let text = reply::final_text(self.cx, self.settings, self.span, &text);
         let text: Arc<str> = text.trim().into();
         let partial = AgentFact::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
         self.cx.publish(self.span, partial);
@@ -75,7 +79,8 @@ impl AgentRunner<'_> {
         let (mut holder, mut from) = (start.clone(), None::<AgentName>);
         let mut input = Arc::clone(root_input);
         floor.record_input(&holder, None, &input);
-        let mut open = OpenSwarm { cx: self.cx, floor, span: place.span, open: true };
+        let settings = &self.scenario.model;
+        let mut open = OpenSwarm { cx: self.cx, settings, floor, span: place.span, open: true };
         let mut number = 0;
         loop {
             number += 1;

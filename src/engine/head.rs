@@ -3,8 +3,8 @@
 use crate::event::RunId;
 use crate::event::kind::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunStarted, ToolHead};
 use crate::event::launch::LaunchRecord;
-use crate::pattern;
-use crate::run::Session;
+use crate::event::patterns::PatternPlan;
+use crate::run::AskingRules;
 use crate::scenario::Scenario;
 
 /// What the scenario does not know about the start of a run.
@@ -16,15 +16,15 @@ pub(super) struct RunSetup<'a> {
     pub tools: Vec<ToolHead>,
     pub seed: u64,
     pub launch: LaunchRecord,
-    pub session: &'a Session,
     /// Unix time in milliseconds.
     pub wall_ms: u64,
+    pub plan: PatternPlan,
+    pub asking: AskingRules,
 }
 
 pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
-    let RunSetup { run, model, model_prices, flags, tools, seed, launch, session, wall_ms } = begun;
-    let live = matches!(model, ModelLabel::Live { .. });
-    let plan = pattern::plan(&scenario.pattern, session, live, wall_ms);
+    let RunSetup { run, model, model_prices, flags, tools, seed, launch, wall_ms, plan, asking } =
+        begun;
     RunStarted {
         run: run.clone(),
         wall_ms,
@@ -45,6 +45,8 @@ pub(super) fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted
         }),
         model_prices,
         tools,
+        ask_again: asking.ask_again,
+        shows_flags: asking.shows_flags,
         alerts: scenario.alerts,
         spending: scenario.spending,
         launch: Some(launch),

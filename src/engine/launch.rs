@@ -7,7 +7,7 @@ use super::RunHandle;
 use crate::Toolbox;
 use crate::base::name::FlagName;
 use crate::bus::Recording;
-use crate::event::kind::Initiator;
+use crate::event::kind::{Initiator, RunStarted};
 use crate::event::launch::ForkOrigin;
 use crate::event::{BoundaryId, RunId};
 use crate::llm::Models;
@@ -130,8 +130,8 @@ pub enum ModelChoice {
     },
     /// Models, and the timeout of one attempt if the scenario sets none.
     Live(Models, Duration),
-    /// The replies of a recorded run.
-    Recorded(Arc<RecordedModel>, RunId),
+    /// The replies of a recorded run, whose log has this head.
+    Recorded(Arc<RecordedModel>, Arc<RunStarted>),
 }
 
 /// What the command line schedules at boundaries.

@@ -20,8 +20,8 @@ use crate::event::{Command, EventKind, RunId, Seq, SpanId};
 use crate::llm::prices::Price;
 use crate::llm::scripted::Scripted;
 use crate::llm::{Models, endpoint};
-use crate::pattern::PatternLive;
-use crate::run::{RunContext, RunSettings, Session, model_tool};
+use crate::pattern::{self, PatternLive};
+use crate::run::{AskingRules, RunContext, RunSettings, Session, model_tool};
 use crate::scenario::Scenario;
 use crate::scenario::check::instant_warning;
 use crate::scenario::spec::in_doubt::InDoubt;
@@ -45,7 +45,7 @@ impl Engine {
         let seed = recorded.as_ref().map(|it| it.seed).or(seed).unwrap_or(scenario.seed);
         let instant = matches!(model, ModelChoice::Scripted { instant: true });
         let answered_by = match &model {
-            ModelChoice::Recorded(_, run) => Some(run.clone()),
+            ModelChoice::Recorded(_, head) => Some(Arc::clone(head)),
             _ => None,
         };
         let (models, llm, default_timeout): (Models, _, _) = match model {
@@ -58,6 +58,8 @@ impl Engine {
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
+        let label = models.label();
+        let live = matches!(label, ModelLabel::Live { .. });
         let one_price = scenario.model.prices.map(|prices| {
             Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
         });
@@ -70,6 +72,9 @@ impl Engine {
             }
             None => flag_positions(&scenario, flags),
         };
+        // A fork plays by the rules of its parent, and a replay by those of the run that answers it.
+        let before = recorded.as_ref().or(answered_by.as_deref());
+        let asking = AskingRules::new(&scenario, live, before);
         let bounds = self.shared.settings.log;
         // What a resumed run begins with is stored already.
         let mut stored = Seq(0);
@@ -87,6 +92,7 @@ impl Engine {
         bus.set_limits(bounds);
         let now_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let wall_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
+        let plan = pattern::plan(&scenario.pattern, &session, live, wall_ms, before);
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let faults = scenario.llm_faults.clone();
         let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];
@@ -117,6 +123,8 @@ impl Engine {
                 today: Day::from_unix_ms(wall_ms),
                 spending: scenario.spending,
                 in_doubt: scenario.in_doubt.unwrap_or(in_doubt),
+                plan: plan.clone(),
+                asking,
             });
             let handle = RunHandle {
                 id: id.clone(),
@@ -137,8 +145,6 @@ impl Engine {
             keeper.keep(&handle, reader, stored);
         }
         let tools = context.tools().iter().map(|tool| tool.head()).collect();
-        let label = models.label();
-        let live = matches!(label, ModelLabel::Live { .. });
         let begun = head::RunSetup {
             run: &handle.id,
             model: label,
@@ -153,10 +159,11 @@ impl Engine {
                 flags: schedule.flags.clone(),
                 pauses: schedule.breaks.clone(),
                 forked: fork.clone(),
-                answered_by,
+                answered_by: answered_by.as_ref().map(|head| head.run.clone()),
             },
-            session: &session,
             wall_ms,
+            plan,
+            asking,
         };
         let head = head::build_head(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));

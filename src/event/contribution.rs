@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::name::RoleName;
+pub use crate::pattern::collaboration::spec::Decision;
 use crate::scenario::spec::script::ReplyEnd;
 
 /// The vote of a role.
@@ -81,33 +82,6 @@ impl Conflict {
     }
 }
 
-/// The decision of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum Decision {
-    /// Start.
-    Go,
-    /// Start with care.
-    GoWithCaution,
-    /// Do not start.
-    NoGo,
-}
-
-impl Decision {
-    /// Every decision.
-    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
-
-    /// The word in results, prompts and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::GoWithCaution => "go_with_caution",
-            Self::NoGo => "no_go",
-        }
-    }
-}
-
 impl fmt::Display for Stance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
@@ -115,12 +89,6 @@ impl fmt::Display for Stance {
 }
 
 impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
-impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.word())
     }

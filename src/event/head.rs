@@ -45,6 +45,13 @@ pub struct RunStarted {
     /// The tools behind the gateway, the model first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolHead>,
+    /// How often a model is asked again after a refused JSON reply; 0 in logs of earlier versions,
+    /// whose scenario may say more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ask_again: u32,
+    /// Whether requests have the positions of the flags.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_flags: bool,
     /// Thresholds at which the operator is alerted.
     #[serde(default)]
     pub alerts: AlertLimits,
@@ -60,6 +67,10 @@ pub struct RunStarted {
     pub redacted: bool,
     /// The setup of the pattern.
     pub plan: PatternPlan,
+}
+
+fn is_zero(times: &u32) -> bool {
+    *times == 0
 }
 
 impl RunStarted {

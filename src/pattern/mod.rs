@@ -25,6 +25,7 @@ use self::team::spec::TeamSpec;
 use crate::agents::rosters::Rosters;
 use crate::bus::Bus;
 use crate::event::StopReason;
+use crate::event::head::RunStarted;
 use crate::event::patterns::PatternPlan;
 use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
@@ -62,11 +63,19 @@ pub(crate) fn play<'a>(
 }
 
 /// The setup of a run, for the head of its log: of a live or a scripted model, which begins at this
-/// time of the wall, in milliseconds.
-pub(crate) fn plan(spec: &PatternSpec, session: &Session, live: bool, wall_ms: u64) -> PatternPlan {
+/// time of the wall, in milliseconds. `recorded`: the head of the run that it continues, or that
+/// answers it.
+pub(crate) fn plan(
+    spec: &PatternSpec,
+    session: &Session,
+    live: bool,
+    wall_ms: u64,
+    recorded: Option<&RunStarted>,
+) -> PatternPlan {
     match spec {
         PatternSpec::Collaboration(spec) => {
-            PatternPlan::Collaboration(Arc::new(collaboration::head::setup(spec)))
+            let recorded = recorded.map(|head| &head.plan);
+            PatternPlan::Collaboration(Arc::new(collaboration::head::setup(spec, live, recorded)))
         }
         PatternSpec::Orchestrator(spec) => {
             PatternPlan::Orchestrator(Arc::new(orchestrator::head::setup(spec)))

@@ -1,18 +1,20 @@
 //! Helpers that all patterns share when they call the model: the values that conditions can read,
 //! the conversation, the final text. Turning a reply into data is in `reply`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::base::name::InputName;
+use crate::base::name::{FlagName, InputName};
 use crate::event::kind::{ChatMessage, MessageRole, Purpose};
 use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
+use crate::scenario::spec::model::ModelSettings;
 
 /// One of our own values as JSON. The conversion cannot fail for these types; `null` if it did.
 pub(crate) fn to_json(of: &impl Serialize) -> Value {
@@ -42,18 +44,35 @@ pub(super) fn echoed_inputs(scenario: &Scenario, names: &[InputName]) -> Map<Str
     names.iter().map(|name| (name.to_string(), value(name))).collect()
 }
 
-/// A conversation of a system message and one JSON object as the user message.
-pub(super) fn conversation(system: &str, payload: &Value) -> Arc<[ChatMessage]> {
+/// A conversation of a system message and one JSON object as the user message: its keys, and the
+/// positions of the flags, if the scenario has some.
+pub(super) fn conversation(
+    system: &str,
+    mut payload: Map<String, Value>,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
+    if !flags.is_empty() {
+        payload.entry("flags").or_insert_with(|| to_json(flags));
+    }
     [
         ChatMessage::new(MessageRole::System, system),
-        ChatMessage::new(MessageRole::User, payload.to_string()),
+        ChatMessage::new(MessageRole::User, Value::Object(payload).to_string()),
     ]
     .into()
+}
+
+/// The fields of an object that a pattern writes.
+pub(super) fn fields(object: Value) -> Map<String, Value> {
+    match object {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
 }
 
 /// The final call of a run: the text of its reply is the answer.
 pub(super) async fn request_final_answer(
     cx: &RunContext,
+    settings: &ModelSettings,
     messages: Arc<[ChatMessage]>,
     shown: Option<CelBindings>,
 ) -> Result<(), StopReason> {
@@ -67,7 +86,8 @@ pub(super) async fn request_final_answer(
         shown,
     );
     let (call, reply) = cx.call_model(ask).await.map_err(|failed| failed.reason)?;
-    let text = reply.text.trim();
+    let text = super::reply::final_text(cx, settings, call, &reply.text);
+    let text = text.trim();
     if text.is_empty() {
         return Err(super::reply::report_empty_reply(cx, call, &reply));
     }

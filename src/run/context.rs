@@ -14,9 +14,12 @@ use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::bus::Bus;
 use crate::clock::Clock;
+use crate::event::head::RunStarted;
+use crate::event::patterns::PatternPlan;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
 use crate::llm::Models;
+use crate::scenario::Scenario;
 use crate::scenario::condition::CelBindings;
 use crate::scenario::spec::in_doubt::InDoubt;
 use crate::scenario::spec::policy::CallPolicy;
@@ -49,6 +52,31 @@ pub struct RunSettings {
     pub spending: SpendingLimits,
     /// What a resumed run does with a call in doubt, if its tool is not idempotent.
     pub in_doubt: InDoubt,
+    /// The setup of the pattern, as the head of the log has it.
+    pub plan: PatternPlan,
+    /// How requests are written, and how often a model is asked again.
+    pub asking: AskingRules,
+}
+
+/// How a run asks its models, as the head of its log has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskingRules {
+    /// How often a model is asked again after a refused JSON reply.
+    pub ask_again: u32,
+    /// Whether requests have the positions of the flags.
+    pub shows_flags: bool,
+}
+
+impl AskingRules {
+    /// The rules of a run. One that is executed again, or answered by a recorded run, goes by what
+    /// that run did, where its scenario says nothing else.
+    pub fn new(scenario: &Scenario, live: bool, recorded: Option<&RunStarted>) -> Self {
+        let usual = recorded.map_or(u32::from(live), |head| head.ask_again);
+        Self {
+            ask_again: scenario.model.ask_again.unwrap_or(usual),
+            shows_flags: !scenario.flags.is_empty() && recorded.is_none_or(|it| it.shows_flags),
+        }
+    }
 }
 
 /// Everything that a pattern may use while it runs.
@@ -65,6 +93,8 @@ pub struct RunContext {
     today: Day,
     pub(super) spending: Spending,
     pub(super) in_doubt: InDoubt,
+    plan: PatternPlan,
+    asking: AskingRules,
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     pub(super) adapted: Mutex<BTreeSet<(String, String)>>,
@@ -88,6 +118,8 @@ impl RunContext {
             today,
             spending,
             in_doubt,
+            plan,
+            asking,
         } = settings;
         let control = RunControl::new(bus.clone(), max, flags);
         let name = ToolName::from(LLM);
@@ -107,6 +139,8 @@ impl RunContext {
             today,
             spending: Spending::new(spending),
             in_doubt,
+            plan,
+            asking,
             phase: Mutex::new(None),
             adapted: Mutex::default(),
             empty_bindings: Arc::default(),
@@ -160,6 +194,25 @@ impl RunContext {
     /// Whether a flag is on. Read it right after a boundary.
     pub fn flag(&self, flag: &FlagName) -> bool {
         self.control.flag(flag)
+    }
+
+    /// The positions of the flags, as a request has them: none if the scenario has no flags, or if
+    /// the run continues one of an earlier version.
+    pub fn shown_flags(&self) -> BTreeMap<FlagName, bool> {
+        match self.asking.shows_flags {
+            true => self.control.flags(),
+            false => BTreeMap::new(),
+        }
+    }
+
+    /// How often a model is asked again after a refused JSON reply.
+    pub fn ask_again(&self) -> u32 {
+        self.asking.ask_again
+    }
+
+    /// The setup of the pattern.
+    pub fn plan(&self) -> &PatternPlan {
+        &self.plan
     }
 
     /// Waits for the scenario's latency, drawn from the seed. Does not wait in an instant run.

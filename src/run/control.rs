@@ -217,8 +217,27 @@ impl RunControl {
 
     /// Ends the run for this reason, wherever its branches are. The first reason counts.
     pub fn stop(&self, reason: StopReason) {
-        self.lock().stopped.get_or_insert(reason);
+        let mut state = self.lock();
+        let reason = state.settled.clone().unwrap_or(reason);
+        state.stopped.get_or_insert(reason);
+        drop(state);
         self.changed.notify_waiters();
+    }
+
+    /// The run ends for this reason, whatever else would stop it from now on; a cancel still does.
+    /// The pattern only finishes what it has begun.
+    pub fn settle(&self, reason: StopReason) {
+        self.lock().settled.get_or_insert(reason);
+    }
+
+    /// From now on the run waits for attempts that are in flight, and begins no other.
+    pub fn finish_only(&self) {
+        self.lock().only_finishes = true;
+    }
+
+    /// Whether the run begins no further attempt of a call.
+    pub fn only_finishes(&self) -> bool {
+        self.lock().only_finishes
     }
 
     fn stop_reason(&self, state: &RunControlState) -> Option<StopReason> {
@@ -227,7 +246,7 @@ impl RunControl {
         } else if state.stopped.is_some() {
             state.stopped.clone()
         } else if state.active() >= self.max {
-            Some(StopReason::MaxSeconds)
+            Some(state.settled.clone().unwrap_or(StopReason::MaxSeconds))
         } else {
             None
         }

@@ -3,8 +3,9 @@
 //! the set cancels all of them, so nothing outlives the run.
 
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::task::Poll;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -49,6 +50,19 @@ impl<'a, T: Send + 'a> OrderedJoinSet<'a, T> {
     /// The result of the future with this number, if it has finished.
     pub fn try_take(&mut self, place: usize) -> Option<T> {
         self.done.remove(&place)
+    }
+
+    /// Waits for the result of any future, with its number, as long as they are `wanted`; `None`: they
+    /// no longer are, or there are none.
+    pub async fn take_any(&mut self, wanted: impl Fn() -> bool) -> Option<(usize, T)> {
+        if let Some(done) = self.done.pop_first() {
+            return Some(done);
+        }
+        poll_fn(|cx| match self.running.poll_next_unpin(cx) {
+            Poll::Pending if !wanted() => Poll::Ready(None),
+            polled => polled,
+        })
+        .await
     }
 
     /// Waits for the result of the future with this number; `None` if no such future was started.

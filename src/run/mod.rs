@@ -15,7 +15,7 @@ mod session;
 mod spending;
 mod tools;
 
-pub use context::{LLM, RunContext, RunSettings, model_tool};
+pub use context::{AskingRules, LLM, RunContext, RunSettings, model_tool};
 pub use control::RunControl;
 pub use join_set::OrderedJoinSet;
 pub use live_control::LiveControl;

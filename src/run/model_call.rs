@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -112,6 +113,12 @@ impl CallScope for ModelCallScope<'_> {
 
     fn has_effects(&self) -> bool {
         self.cx.is_live()
+    }
+
+    fn admit(&self, _: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+        // The run only waits for the attempts that were in flight when its end was decided.
+        let late = self.cx.control.only_finishes();
+        late.then(|| std::future::ready(Err(StopReason::Cancelled)).boxed())
     }
 
     fn callee_host(&self) -> Option<String> {

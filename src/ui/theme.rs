@@ -288,8 +288,10 @@ mod tests {
     fn states_differ_in_glyph_and_word_before_they_differ_in_colour() {
         use SeatState::*;
         let theme = Theme::shipped("mono").expect("shipped");
-        let states =
-            [Waiting, Off, Speaking, Retrying, Answered, Accepted, Refused, Failed, Cancelled];
+        let states = [
+            Waiting, Off, Speaking, Retrying, Answered, Accepted, Refused, Failed, Cancelled,
+            Unused,
+        ];
         for (at, one) in states.iter().enumerate() {
             for other in &states[at + 1..] {
                 assert_ne!(state_sign(&theme, *one).word, state_sign(&theme, *other).word);

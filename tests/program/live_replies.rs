@@ -1,10 +1,10 @@
-//! Replies that are not what was asked for: what a live run does with each by default, with `repair`,
-//! and with `ask_again`. The table of the documents is what these runs print.
+//! Replies that are not what was asked for: what a live run does with each by default, without asking
+//! again, and with `repair`. The table of the documents is what these runs print.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::scene::{Scene, agreeing, payload};
+use crate::support::scene::{Scene, agreeing, completion, payload};
 use crate::support::server::{Asking, answer};
 use serde_json::{Value, json};
 
@@ -79,6 +79,14 @@ fn shapes() -> Vec<Shape> {
         said("stance `\"GO\"`", with(json!({ "stance": "GO" }))),
         said("confidence `80`", with(json!({ "confidence": 80 }))),
         said("confidence `\"0.8\"`", with(json!({ "confidence": "0.8" }))),
+        said(
+            "a comma after the last value",
+            good.replace("0.8", "0.8,").replace("\"Start\"", "\"Start\","),
+        ),
+        said("in a list with one entry", format!("[{good}]")),
+        said("inside `{\"response\": …}`", json!({ "response": self::good() }).to_string()),
+        said("as a text inside JSON", json!(good).to_string()),
+        said("no `agent`", without("agent")),
         said("no `actions`", without("actions")),
         ended("cut off at the token limit", &good[..40], "length"),
         ended("ended by a content filter", "", "content_filter"),
@@ -109,7 +117,7 @@ async fn saying(shape: Shape, times: usize) -> Scene {
     scene
 }
 
-const REPAIR: &str = r#"model.repair=["fences", "preface", "think", "case", "numbers"]"#;
+const REPAIR: &str = r#"model.repair=["fences", "preface", "think", "case", "numbers", "commas", "list", "wrapper", "encoded"]"#;
 
 async fn outcome_of(scene: &Scene, sets: &[&str]) -> Value {
     let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "json"];
@@ -127,7 +135,7 @@ fn cell(outcome: &Value) -> String {
 #[tokio::test]
 async fn the_table_of_the_documents_is_what_happens() {
     let mut rows = vec![
-        "| reply | by default | what is said of it | `repair` | `repair`, `ask_again = 1` |"
+        "| reply | `ask_again = 0` | what is said of it | `repair`, `ask_again = 0` | by default |"
             .to_owned(),
         "| --- | --- | --- | --- | --- |".to_owned(),
     ];
@@ -135,31 +143,31 @@ async fn the_table_of_the_documents_is_what_happens() {
     for nth in 0..shapes().len() {
         let shape = || shapes().remove(nth);
         let always = saying(shape(), usize::MAX).await;
-        let by_default = outcome_of(&always, &[]).await;
-        let with_repair = outcome_of(&always, &[REPAIR]).await;
+        let at_once = outcome_of(&always, &["model.ask_again=0"]).await;
+        let with_repair = outcome_of(&always, &[REPAIR, "model.ask_again=0"]).await;
         let once = saying(shape(), 1).await;
-        let with_both = outcome_of(&once, &[REPAIR, "model.ask_again=1"]).await;
-        let detail = by_default["detail"].as_str();
-        assert_eq!(detail.is_some(), by_default["status"] == "stopped", "{by_default}");
+        let by_default = outcome_of(&once, &[]).await;
+        let detail = at_once["detail"].as_str();
+        let asked_again = at_once["status"] == "stopped";
+        assert_eq!(detail.is_some(), asked_again, "{at_once}");
         for (count, outcome) in
-            [(&mut plain, &by_default), (&mut repaired, &with_repair), (&mut obeyed, &with_both)]
+            [(&mut plain, &at_once), (&mut repaired, &with_repair), (&mut obeyed, &by_default)]
         {
             *count += usize::from(outcome["status"] == "ok");
         }
         // What was asked again is a call, and no message of the table.
-        let asked_again = with_repair["status"] == "stopped";
         let calls = if asked_again { 3 } else { 2 };
-        assert_eq!(with_both["usage"]["calls"], calls, "{with_both}");
+        assert_eq!(by_default["usage"]["calls"], calls, "{by_default}");
         rows.push(format!(
             "| {} | {} | {} | {} | {} |",
             shape().name,
-            cell(&by_default),
+            cell(&at_once),
             detail.unwrap_or(""),
             cell(&with_repair),
             if asked_again {
-                "asked again, ".to_owned() + &cell(&with_both)
+                "asked again, ".to_owned() + &cell(&by_default)
             } else {
-                cell(&with_both)
+                cell(&by_default)
             },
         ));
     }
@@ -167,8 +175,7 @@ async fn the_table_of_the_documents_is_what_happens() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/replies.md");
     let document = fs::read_to_string(path).unwrap_or_default();
     assert!(document.contains(&table), "docs/replies.md should have this table:\n{table}\n");
-    assert_eq!((plain, obeyed), (4, 15));
-    assert!(repaired >= 11, "{repaired}");
+    assert_eq!((plain, repaired, obeyed), (5, 16, 20));
 }
 
 #[tokio::test]
@@ -223,4 +230,48 @@ async fn a_number_that_no_float_holds_is_named() {
     let outcome = outcome_of(&scene, &[]).await;
     let detail = outcome["detail"].as_str().expect("a detail");
     assert!(detail.contains("number out of range"), "{detail}");
+}
+
+/// A coordinator that consults nobody.
+const ALONE: &str = r#"
+title = "One agent"
+pattern = "team"
+goal = "How many?"
+[team]
+root = "lead"
+[agents.lead]
+description = "Counts."
+instruction = "Count."
+members = ["clerk"]
+[agents.clerk]
+description = "Writes letters."
+instruction = "Write."
+"#;
+
+#[tokio::test]
+async fn thinking_is_taken_off_briefs_and_answers() {
+    let scene = Scene::with(|asking: &Asking| {
+        let is_seat = || payload(asking)["role"].is_string();
+        match asking.body["messages"][1]["content"].as_str() {
+            Some(user) if user.starts_with('{') && is_seat() => agreeing(asking),
+            _ => completion("<think>\nIt is so.\n</think>\n\nSeven."),
+        }
+    });
+    let scene = scene.await;
+    scene.home.write("table.toml", TABLE);
+    scene.home.write("alone.toml", ALONE);
+    for file in ["table.toml", "alone.toml"] {
+        let args = ["run", file, "--headless", "--live", "--trust", "--format", "jsonl"];
+        let ended = scene.run(&[&args[..], &["--set", "model.repair=think"]].concat()).await;
+        let answer = |line: &&Value| line["kind"] == "answer.composed";
+        let lines = ended.lines();
+        assert_eq!(lines.iter().find(answer).expect("an answer")["text"], "Seven.", "{file}");
+        let repaired: Vec<_> = lines.iter().filter(|it| it["kind"] == "reply.repaired").collect();
+        assert_eq!(repaired.len(), 1, "{file}");
+        assert_eq!(repaired[0]["repair"], "think", "{file}");
+        // Without the repair a text stays as it came.
+        let plain = scene.run(&args).await.lines();
+        let text = plain.iter().find(answer).expect("an answer")["text"].clone();
+        assert!(text.as_str().is_some_and(|text| text.starts_with("<think>")), "{file}: {text}");
+    }
 }

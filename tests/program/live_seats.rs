@@ -280,3 +280,41 @@ async fn lines_of_a_team_name_the_model_of_who_speaks() {
         assert_eq!(told(&ended, line).len(), 1, "{line}: {}", ended.out);
     }
 }
+
+/// The risk analyst blocks in the first round; who agrees, agrees.
+fn blocking_once(asking: &Asking) -> Vec<u8> {
+    let payload = scene::payload(asking);
+    if payload["role"] != "risk_analyst" || payload["recent_rounds"] != json!([]) {
+        return agreeing(asking);
+    }
+    let said = json!({
+        "stance": "block",
+        "summary": "Nobody has rehearsed the fail-over.",
+        "confidence": 0.7,
+        "actions": ["Rehearse it"],
+    });
+    scene::completion(&said.to_string())
+}
+
+#[tokio::test]
+async fn a_seat_reads_what_the_others_argued() {
+    let scene = Scene::with(blocking_once).await;
+    let args = ["run", "checkout-launch", "--headless", "--live", "--format", "json"];
+    let ended = scene.run(&args).await;
+    assert_eq!(ended.json()["rounds_used"], 2, "{ended:?}");
+    let asked = scene.asked();
+    let second = asked.iter().map(scene::payload).find(|payload| {
+        payload["role"] == "demand_analyst" && payload["recent_rounds"] != json!([])
+    });
+    let second = second.expect("demand is asked in round 2");
+    let argued = &second["recent_rounds"][0]["stances"][2];
+    assert_eq!(argued["summary"], "Nobody has rehearsed the fail-over.");
+    assert_eq!(argued["actions"], json!(["Rehearse it"]));
+    assert_eq!(second["flags"], json!({ "legal_analyst": false }));
+    let set = ["--set", "collaboration.share=stances"];
+    scene.run(&[&args[..], &set].concat()).await;
+    let asked = scene.asked();
+    let stances = asked.iter().map(scene::payload).find(|it| it["recent_rounds"] != json!([]));
+    let stances = stances.expect("a second round")["recent_rounds"][0]["stances"][2].clone();
+    assert_eq!(stances, json!({ "agent": "risk_analyst", "stance": "block", "confidence": 0.7 }));
+}

@@ -41,6 +41,8 @@ agents = 1
 turns = 1
 steps = ["search_sources", "read_source"]
 pool = 1
+[model]
+ask_again = 0
 [tools.llm]
 retries = { max_attempts = 1 }
 [tools.search_sources.fixture]
@@ -313,6 +315,8 @@ pub fn scenario(spec: ResearchSpec) -> Arc<Scenario> {
     let read = table::read(HEAD, &[]);
     let mut scenario = Arc::try_unwrap(read).expect("nobody else has it");
     scenario.pattern = PatternSpec::Research(spec);
+    // They are about the pattern of the file.
+    scenario.warnings = Default::default();
     Arc::new(scenario)
 }
 

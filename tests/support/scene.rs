@@ -73,7 +73,9 @@ pub async fn ended(mut command: Command) -> Ended {
 /// What was said to the model as the user: the payload of the source.
 pub fn payload(asking: &Asking) -> Value {
     let content = asking.body["messages"][1]["content"].as_str().expect("a user message");
-    serde_json::from_str(content).expect("JSON")
+    // What the model is told about a refused reply may follow in the same message.
+    let mut objects = serde_json::Deserializer::from_str(content).into_iter();
+    objects.next().expect("an object").expect("JSON")
 }
 
 pub fn completion(text: &str) -> Vec<u8> {

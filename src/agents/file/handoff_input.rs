@@ -22,7 +22,7 @@ pub(crate) fn handoff_input(
             }
             TemplatePart::Filled(value) => template.push_literal(&value),
             // Only texts of a script have such parts.
-            TemplatePart::Later(_) => {}
+            TemplatePart::Later(_) | TemplatePart::Flag(_) => {}
         }
     }
     (!cx.has_error_here()).then_some(template)

@@ -7,8 +7,9 @@ use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
 use crate::engine::ModelChoice;
+use crate::event::World;
+use crate::event::kind::RunStarted;
 use crate::event::world::Projection;
-use crate::event::{RunId, World};
 use crate::host::{kept, recorded};
 use crate::llm::recorded::RecordedModel;
 use crate::run::Session;
@@ -16,7 +17,7 @@ use crate::store::file::LogFile;
 
 /// A recorded run that answers the model calls of a new one.
 pub struct ReplayedRun {
-    run: RunId,
+    head: Arc<RunStarted>,
     model: Arc<RecordedModel>,
     session: Option<Session>,
 }
@@ -24,7 +25,7 @@ pub struct ReplayedRun {
 impl ReplayedRun {
     /// What answers the model calls.
     pub fn model_choice(&self) -> ModelChoice {
-        ModelChoice::Recorded(Arc::clone(&self.model), self.run.clone())
+        ModelChoice::Recorded(Arc::clone(&self.model), Arc::clone(&self.head))
     }
 
     /// The message of a session that it answered, with the history before it.
@@ -50,8 +51,8 @@ pub fn replayed(name: &str) -> Result<ReplayedRun, Exit> {
     if head.redacted {
         return Err(failed("the texts of the log are redacted".to_owned()));
     }
-    let run = head.run.clone();
+    let head = Arc::clone(head);
     let session = world.projection().and_then(Projection::session).map(Session::of_head);
-    let model = Arc::new(RecordedModel::new(run.clone(), &events));
-    Ok(ReplayedRun { run, model, session })
+    let model = Arc::new(RecordedModel::new(head.run.clone(), &events));
+    Ok(ReplayedRun { head, model, session })
 }

@@ -23,6 +23,8 @@ impl RunStarted {
             prices: _,
             model_prices: _,
             tools,
+            ask_again: _,
+            shows_flags: _,
             alerts: _,
             spending: _,
             launch,

@@ -52,9 +52,9 @@ impl World {
             (_, Some(RetryLimit::RetryBudget { .. })) => {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
             }
-            _ if self.stop_refusal().is_some_and(|refused| refused.repeats > 0) => {
-                Some("Asking the model again did not help: fix the prompt, or use another model.")
-            }
+            _ if self.stop_refusal().is_some_and(|refused| refused.repeats > 0) => Some(
+                "Asking the model again did not help: fix the prompt, set model.repair, or use another model.",
+            ),
             _ => reason.advice(),
         }
     }

@@ -69,7 +69,7 @@ fn seat_text<'a>(
     table: &'a Collaboration,
     seat: &'a RoundSeat,
 ) -> SubjectText<'a> {
-    if let Some(taken) = &seat.contribution {
+    if let Some(taken) = seat.contribution.as_ref().or(seat.unused.as_ref()) {
         let actions = taken.actions.iter().map(|said| said.as_ref().into());
         return SubjectText::new(taken.summary.as_ref(), TextState::Complete, actions.collect());
     }

@@ -36,6 +36,9 @@ facts! {
             conflicts: Vec<Conflict>,
             /// Result of `decide_round_outcome`; `None`: no decision.
             decision: Option<Decision>,
+            /// What decided, where it was not the rule of the source document.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            decided_by: Option<DecidedBy>,
         },
         /// A contribution was accepted.
         "contribution.accepted" ContributionAccepted {
@@ -65,6 +68,15 @@ facts! {
             /// The refused reply; `None` if the model was not called.
             raw: Option<Arc<Value>>,
         },
+        /// A valid contribution that came after another seat had stopped the run: it does not count.
+        "contribution.unused" ContributionUnused {
+            /// Number of the round, from 1.
+            round: u32,
+            /// Index of the seat in the sequence, from 0.
+            seat: u16,
+            /// The contribution.
+            contribution: Arc<Contribution>,
+        },
     }
 }
 
@@ -77,7 +89,8 @@ impl Fact for CollaborationFact {
         match self {
             Self::RoundStarted { seats, .. } => seats.len() * 32,
             Self::RoundClosed { .. } => 0,
-            Self::ContributionAccepted { contribution, .. } => {
+            Self::ContributionAccepted { contribution, .. }
+            | Self::ContributionUnused { contribution, .. } => {
                 contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
             }
             Self::ContributionRefused { raw, reason: why, .. } => {
@@ -100,8 +113,9 @@ impl Fact for CollaborationFact {
     fn redact(&mut self, by: &mut TextRedactor) {
         match self {
             Self::RoundStarted { parent: _, round: _, seats: _ }
-            | Self::RoundClosed { round: _, conflicts: _, decision: _ } => {}
-            Self::ContributionAccepted {
+            | Self::RoundClosed { round: _, conflicts: _, decision: _, decided_by: _ } => {}
+            Self::ContributionUnused { round: _, seat: _, contribution }
+            | Self::ContributionAccepted {
                 round: _,
                 seat: _,
                 contribution,
@@ -123,7 +137,8 @@ impl Fact for CollaborationFact {
 
     fn about(&self) -> FactAbout<'_> {
         match self {
-            Self::ContributionAccepted { contribution, .. } => {
+            Self::ContributionAccepted { contribution, .. }
+            | Self::ContributionUnused { contribution, .. } => {
                 FactAbout { role: Some(contribution.agent.as_str()), ..FactAbout::default() }
             }
             Self::ContributionRefused { role, reason, .. } => FactAbout {
@@ -139,7 +154,8 @@ impl Fact for CollaborationFact {
         match (self, call) {
             (
                 Self::ContributionAccepted { round, seat, .. }
-                | Self::ContributionRefused { round, seat, .. },
+                | Self::ContributionRefused { round, seat, .. }
+                | Self::ContributionUnused { round, seat, .. },
                 Purpose::Contribution { round: of, seat: at, .. },
             ) => round == of && seat == at,
             _ => false,
@@ -147,8 +163,24 @@ impl Fact for CollaborationFact {
     }
 
     fn shows_reply(&self) -> bool {
-        matches!(self, Self::ContributionAccepted { .. } | Self::ContributionRefused { .. })
+        matches!(
+            self,
+            Self::ContributionAccepted { .. }
+                | Self::ContributionRefused { .. }
+                | Self::ContributionUnused { .. }
+        )
     }
+}
+
+/// What decided a round, where it was not the rule of the source document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum DecidedBy {
+    /// The row of the scenario with this number, from 1.
+    Row(u32),
+    /// The block of this role, which has a veto.
+    Veto(RoleName),
 }
 
 /// A seat at the start of a round.

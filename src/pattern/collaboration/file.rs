@@ -16,14 +16,21 @@ use std::sync::Arc;
 use crate::base::name::{FlagName, InputName, RoleName};
 use crate::pattern::collaboration::file::table::{CollaborationTable, Escalation, RoleTable};
 use crate::pattern::collaboration::spec::{
-    CollaborationBudget, CollaborationSpec, RoleFlag, RoleSpec, WhenOff,
+    CollaborationBudget, CollaborationSpec, DecideRow, RoleFlag, RoleSpec, WhenOff,
 };
+use crate::scenario::check::condition_check::{self, ConditionScope};
 use crate::scenario::check::unknown_name::report_unknown_name;
+use crate::scenario::condition::Condition;
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::named::NamedEntry;
-use crate::scenario::file::reader::ReadContext;
+use crate::scenario::file::reader::{ReadContext, suggest_declared_name, suggest_name};
+use crate::scenario::file::shape::NonBlankString;
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
+
+/// The names that a row of `[[collaboration.decide]]` may use.
+const DECIDE_NAMES: &[&str] =
+    &["stances", "confidences", "round", "max_rounds", "seats", "weight", "min_go_votes"];
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
@@ -102,8 +109,9 @@ pub(crate) fn collaboration(
         warn_of_odd_limits(sequence.len(), list.at, file, cx);
     }
     let finalize = table.finalize_prompt.as_ref().map(|prompt| {
-        cx.at_key("collaboration.finalize_prompt", |cx| filling.text(&prompt.text, prompt.at, cx))
+        cx.at_key("collaboration.finalize_prompt", |cx| filling.prompt(&prompt.text, prompt.at, cx))
     });
+    let decide = cx.at_key("collaboration.decide", |cx| decide_rows(table, file, filling, cx));
     let budget = file.budget.as_ref()?;
     Some(CollaborationSpec {
         budget: CollaborationBudget {
@@ -114,8 +122,10 @@ pub(crate) fn collaboration(
         },
         sequence: sequence?,
         concurrency: table.concurrency,
+        share: table.share,
+        decide: decide?,
         roles,
-        finalize_prompt: Arc::from(finalize?),
+        finalize_prompt: finalize?,
         summary_inputs: table
             .summary
             .0
@@ -144,6 +154,96 @@ fn sequence(
     Some(sequence.iter().map(|role| RoleName::from(role.text.as_str())).collect())
 }
 
+/// The rows that decide. Warns of what they do not read.
+fn decide_rows(
+    table: &CollaborationTable,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<Arc<[DecideRow]>> {
+    let scope = ConditionScope { names: DECIDE_NAMES, file, filling, of_run: false };
+    let mut always = None;
+    let rows = table.decide.0.iter().enumerate().map(|(index, row)| {
+        let when = row.when.as_ref().and_then(|when| {
+            cx.at_index(index, |cx| {
+                cx.at_key("when", |cx| {
+                    if let Some(row) = always {
+                        let what = format!("row {row} always holds: this one is never reached");
+                        cx.warn(when.at, what, "move it before that row, or remove it");
+                    } else if when.text.trim() == "true" {
+                        always = Some(index + 1);
+                    }
+                    let condition = condition_check::compile_condition(when, &scope, cx)?;
+                    check_row(&condition, when, table, cx).then_some(condition)
+                })
+            })
+        });
+        Some(DecideRow { when: when?, decision: row.decision? })
+    });
+    // All of them, so that each problem is reported.
+    let rows: Vec<Option<DecideRow>> = rows.collect();
+    let rows: Vec<DecideRow> = rows.into_iter().collect::<Option<_>>()?;
+    let reads = |wanted: &str| {
+        rows.iter().any(|row| row.when.names().iter().any(|it| it.path.first() == Some(&wanted)))
+    };
+    for entry in &file.roles.entries {
+        if let Some(weight) = entry.value.as_ref().and_then(|role| role.weight.as_ref())
+            && !reads("weight")
+        {
+            let help = "read `weight` in a condition of [[collaboration.decide]], or remove it";
+            cx.warn(weight.at, format!("the weight of `{}` has no effect", entry.name), help);
+        }
+    }
+    let votes = file.budget.as_ref().map(|budget| &budget.min_go_votes);
+    if let Some(votes) = votes.filter(|votes| votes.at.end > 0)
+        && !rows.is_empty()
+        && !reads("min_go_votes")
+    {
+        let what = "budget.min_go_votes has no effect: no row of collaboration.decide reads it";
+        cx.warn(votes.at, what, "read `min_go_votes` in a condition, or remove it");
+    }
+    Some(rows.into())
+}
+
+/// Whether the stances and roles that a row names exist. Problems are reported to `cx`.
+fn check_row(
+    condition: &Condition,
+    when: &NonBlankString,
+    table: &CollaborationTable,
+    cx: &mut ReadContext,
+) -> bool {
+    let seats = table.sequence.iter().flat_map(|list| &list.value.0);
+    let seats: Vec<&str> = seats.map(|seat| seat.text.as_str()).collect();
+    let mut good = true;
+    for name in condition.names() {
+        let (known, wanted): (&[&str], _) = match name.path[..] {
+            ["stances" | "weight", _, ..] => (&reply::STANCES, "a stance"),
+            ["confidences", _, ..] => (&seats, "a role in collaboration.sequence"),
+            _ => continue,
+        };
+        let (first, field) = (name.path[0], name.path[1]);
+        if !known.contains(&field) {
+            let from = name.at + first.len() + 1;
+            let at = cx.inner_span(when.at, from, from + field.len());
+            let help = suggest_declared_name(first, field, known.iter().copied());
+            cx.error(at, format!("`{field}` is not {wanted}"), help);
+            good = false;
+        }
+    }
+    for text in condition.texts_in(&["stances", "seats"]) {
+        if !seats.contains(&text) {
+            let at = when
+                .text
+                .find(text)
+                .map_or(when.at, |at| cx.inner_span(when.at, at, at + text.len()));
+            let help = suggest_name(text, seats.iter().copied());
+            cx.error(at, format!("`{text}` is not a role in collaboration.sequence"), help);
+            good = false;
+        }
+    }
+    good
+}
+
 /// Warns of limits that keep the run from ending with a decision.
 fn warn_of_odd_limits(seats: usize, sequence: TextSpan, file: &ScenarioFile, cx: &mut ReadContext) {
     let Some(budget) = &file.budget else { return };
@@ -152,13 +252,22 @@ fn warn_of_odd_limits(seats: usize, sequence: TextSpan, file: &ScenarioFile, cx:
     // A limit that the file does not set is reported at the list of seats.
     let place = |at: TextSpan| if at.end > 0 { at } else { sequence };
     let (messages, votes) = (&budget.max_messages, &budget.min_go_votes);
-    if messages.value.0 < seats {
+    let (rounds, most) = (budget.max_rounds.value.0, messages.value.0);
+    let all = u64::from(seats) * u64::from(rounds);
+    if u64::from(most) < all {
         cx.at_key("budget.max_messages", |cx| {
-            let what = format!("{} is too few messages for one round", messages.value.0);
-            cx.warn(place(messages.at), what, &help);
+            let (what, help) = match most < seats {
+                true => (format!("{most} is too few messages for one round"), help.clone()),
+                false => (
+                    format!("{most} messages are too few for {rounds} rounds of {seats} seats"),
+                    format!("set budget.max_messages to {all}, or fewer rounds"),
+                ),
+            };
+            cx.warn(place(messages.at), what, help);
         });
     }
-    if votes.value.0 > seats {
+    let by_rows = file.collaboration.as_ref().is_some_and(|table| !table.decide.0.is_empty());
+    if votes.value.0 > seats && !by_rows {
         cx.at_key("budget.min_go_votes", |cx| {
             let what =
                 format!("{} votes for go are needed, but there are fewer seats", votes.value.0);
@@ -192,11 +301,12 @@ fn role(
             });
         }
         let prompt = table.prompt.as_ref()?;
-        let text = cx.at_key("prompt", |cx| filling.text(&prompt.text, prompt.at, cx));
+        let prompt = cx.at_key("prompt", |cx| filling.prompt(&prompt.text, prompt.at, cx));
         let behind = table.flag.as_ref().map(|flag| RoleFlag {
             flag: FlagName::from(flag.text.as_str()),
             when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),
         });
-        Some(RoleSpec { prompt: text.into(), role_flag: behind })
+        let weight = table.weight.as_ref().map_or(1.0, |weight| weight.value.0);
+        Some(RoleSpec { prompt, weight, veto: table.veto, role_flag: behind })
     })
 }

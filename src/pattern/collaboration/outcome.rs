@@ -8,6 +8,7 @@ use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
+use crate::pattern::collaboration::facts::DecidedBy;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 
@@ -90,7 +91,22 @@ impl<'a> Summary<'a> {
     }
 }
 
+/// What decided a round.
+#[derive(Serialize)]
+struct DecidedByRow<'a> {
+    #[serde(flatten)]
+    by: &'a DecidedBy,
+    /// The condition of the row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    when: Option<&'a str>,
+}
+
 impl Collaboration {
+    fn decided_by<'a>(&'a self, round: &'a Round) -> Option<DecidedByRow<'a>> {
+        let by = round.decided_by.as_ref()?;
+        Some(DecidedByRow { by, when: self.plan.row_of(by).map(|row| &*row.when) })
+    }
+
     /// Adds the fields that the source document defines.
     pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let success = run.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
@@ -98,16 +114,28 @@ impl Collaboration {
         if success {
             fields.add("answer", &run.progress.answer);
             fields.add("final_decision", &self.decision());
+            if let Some(by) = self.current().and_then(|round| self.decided_by(round)) {
+                fields.add("decided_by", &by);
+            }
             fields.add("rounds_used", &closed_rounds().count());
             let last = closed_rounds().next_back().map(|round| &**round);
             fields.add(
                 "team_summary",
                 &run.head.as_ref().map(|head| Summary::new(head, &self.plan, last)),
             );
-        } else if let Some(refused) =
-            self.current().and_then(|round| round.seats.iter().find(|seat| seat.refused.is_some()))
-        {
-            fields.add("raw_contribution", &refused.raw);
+        } else {
+            let seats = || self.current().map_or(&[][..], |round| &round.seats).iter();
+            if let Some(refused) = seats().find(|seat| seat.refused.is_some()) {
+                fields.add("raw_contribution", &refused.raw);
+            }
+            let unused: Vec<&Contribution> =
+                seats().filter_map(|it| it.unused.as_deref()).collect();
+            if !unused.is_empty() {
+                fields.add("unused_contributions", &unused);
+            }
+            if run.progress.answer.is_some() {
+                fields.add("brief", &run.progress.answer);
+            }
         }
         let mut trace = Vec::new();
         for round in &self.rounds {

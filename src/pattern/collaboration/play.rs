@@ -13,23 +13,30 @@ use serde_json::{Value, json};
 
 use super::detail;
 use super::payload::{
-    self, ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts,
+    self, ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts, RoundState,
 };
 use super::plain;
-use super::policy::{self, AcceptedContribution, ContributionGateway, RoleSet};
+use super::plan::CollaborationPlan;
+use super::policy::{self, AcceptedContribution, ContributionGateway, RoleSet, RoundFigures};
 use crate::base::name::RoleName;
+use crate::decide::{ConditionDecision, decide};
 use crate::event::contribution::{Conflict, Contribution, Decision};
-use crate::event::kind::Purpose;
-use crate::event::{Boundary, SpanId, StopReason};
+use crate::event::kind::{ChatMessage, Purpose};
+use crate::event::patterns::PatternPlan;
+use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
-use crate::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
-use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, RoleSpec, WhenOff};
+use crate::pattern::collaboration::facts::{CollaborationFact, DecidedBy, SeatPlan, SeatStatus};
+use crate::pattern::collaboration::spec::{
+    CollaborationSpec, Concurrency, DecideRow, RoleSpec, WhenOff,
+};
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::condition::CelBindings;
+use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
+use crate::scenario::spec::prompt::PromptTemplate;
+use crate::scenario::spec::repair::FILLED_AGENT;
 
 /// Runs a collaboration to its end. The context's phase says how far it got.
 ///
@@ -40,10 +47,12 @@ pub async fn play(
     scenario: &Scenario,
     spec: &CollaborationSpec,
 ) -> Result<(), StopReason> {
+    let PatternPlan::Collaboration(plan) = cx.plan() else { return Err(StopReason::InternalError) };
     let mut table = CollaborationRun {
         cx,
         scenario,
         spec,
+        plan,
         gateway: ContributionGateway::new(spec.budget.max_messages),
         history: Vec::new(),
         open_conflicts: Vec::new(),
@@ -58,7 +67,13 @@ pub async fn play(
         }
         cx.set_phase(Phase::Round(round));
     }
-    Err(StopReason::MaxRoundsReached)
+    let reason = StopReason::MaxRoundsReached;
+    if plan.live_rules {
+        // Whatever becomes of the brief, the run has ended for this reason.
+        cx.control().settle(reason.clone());
+        table.brief_without_decision().await?;
+    }
+    Err(reason)
 }
 
 /// The judged reply of one seat, or the failed call.
@@ -78,6 +93,8 @@ struct CollaborationRun<'a> {
     cx: &'a RunContext,
     scenario: &'a Scenario,
     spec: &'a CollaborationSpec,
+    /// The setup that is in force, as the head of the log has it.
+    plan: &'a CollaborationPlan,
     gateway: ContributionGateway,
     history: Vec<ClosedRound>,
     open_conflicts: Vec<Conflict>,
@@ -107,10 +124,11 @@ impl<'a> CollaborationRun<'a> {
         };
         let stances = || contributions.iter().map(|from| from.stance);
         let conflicts = policy::detect_conflicts(stances());
-        let decision = policy::decide_round_outcome(stances(), self.spec.budget.min_go_votes);
+        let (decision, decided_by) = self.decide(round, span, &contributions).await;
+        let closed = conflicts.clone();
         self.cx.publish(
             span,
-            CollaborationFact::RoundClosed { round, conflicts: conflicts.clone(), decision },
+            CollaborationFact::RoundClosed { round, conflicts: closed, decision, decided_by },
         );
         self.history.push(ClosedRound {
             round,
@@ -120,6 +138,36 @@ impl<'a> CollaborationRun<'a> {
         });
         self.open_conflicts = conflicts;
         Ok(decision)
+    }
+
+    /// The decision of a round: a veto, then the rows of the scenario, or those of the source
+    /// document.
+    async fn decide(
+        &self,
+        round: u32,
+        span: SpanId,
+        contributions: &[Arc<Contribution>],
+    ) -> (Option<Decision>, Option<DecidedBy>) {
+        if let Some(role) = policy::veto_of(&self.plan.vetoes, contributions) {
+            return (Some(Decision::NoGo), Some(DecidedBy::Veto(role.clone())));
+        }
+        let rows = &self.spec.decide;
+        if rows.is_empty() {
+            let stances = contributions.iter().map(|from| from.stance);
+            return (policy::decide_round_outcome(stances, self.plan.min_go_votes), None);
+        }
+        let shown = RoundFigures::new(self.plan, round).values(contributions);
+        // The rows may be evaluated on another thread.
+        let outside = self.cx.bus().clock().outside();
+        let (row, failed) = decide(&RowDecision { rows: Arc::clone(rows), shown }).await;
+        drop(outside);
+        for (place, error) in failed {
+            let (place, text) = (format!("collaboration.decide[{place}].when"), error.to_string());
+            self.cx.publish(span, EventKind::ConditionFailed { place, text });
+        }
+        let decision = row.and_then(|row| rows.get(row)).map(|row| row.decision);
+        let number = row.and_then(|row| u32::try_from(row + 1).ok());
+        (decision, number.map(DecidedBy::Row))
     }
 
     /// The roles that may act in this round, and the status of each seat. Computed once per round,
@@ -169,15 +217,12 @@ impl<'a> CollaborationRun<'a> {
         allow: &RoleSet,
         seats: &[SeatCall<'a>],
     ) -> Result<Vec<Arc<Contribution>>, StopReason> {
-        let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS);
+        let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS, self.plan.share);
         let mut crew = OrderedJoinSet::default();
         for seat in seats.iter().filter(|seat| seat.asked == SeatStatus::Asked) {
             crew.run_while(self.cx.boundary(message_boundary(round, seat))).await?;
             let ask = self.build_seat_call(round, span, seat, &recent);
-            crew.spawn(
-                seat.place.into(),
-                request_contribution(self.cx, self.scenario, seat.role, allow, ask),
-            );
+            crew.spawn(seat.place.into(), request_contribution(self, seat.role, allow, ask));
         }
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
@@ -186,9 +231,39 @@ impl<'a> CollaborationRun<'a> {
                 SeatStatus::Asked => crew.take(seat.place.into()).await,
                 _ => None,
             };
-            taken.extend(self.record_contribution(round, span, allow, seat, said)?);
+            match self.record_contribution(round, span, allow, seat, said) {
+                Ok(contribution) => taken.extend(contribution),
+                Err(reason) => {
+                    if self.plan.live_rules {
+                        self.finish_others(round, &mut crew, &reason).await;
+                    }
+                    return Err(reason);
+                }
+            }
         }
         Ok(taken)
+    }
+
+    /// Lets the seats whose reply is arriving finish it: it is paid for. What they say does not
+    /// count; no seat is asked again, and no call is repeated.
+    async fn finish_others(
+        &self,
+        round: u32,
+        crew: &mut OrderedJoinSet<'_, SeatReply>,
+        reason: &StopReason,
+    ) {
+        self.cx.control().settle(reason.clone());
+        self.cx.control().finish_only();
+        while let Some((place, said)) = crew.take_any(|| self.cx.in_flight() > 0).await {
+            if let Ok(said) = said
+                && let Ok(AcceptedContribution { contribution, .. }) = said.judged
+                && let Ok(seat) = u16::try_from(place)
+            {
+                let contribution = Arc::new(Contribution { end: said.end, ..contribution });
+                let unused = CollaborationFact::ContributionUnused { round, seat, contribution };
+                self.cx.publish(said.call, unused);
+            }
+        }
     }
 
     async fn call_seats_in_sequence(
@@ -198,7 +273,7 @@ impl<'a> CollaborationRun<'a> {
         allow: &RoleSet,
         seats: &[SeatCall<'a>],
     ) -> Result<Vec<Arc<Contribution>>, StopReason> {
-        let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS);
+        let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS, self.plan.share);
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
             self.cx.set_phase(Phase::Seat { round, role: seat.role.clone() });
@@ -206,7 +281,7 @@ impl<'a> CollaborationRun<'a> {
                 SeatStatus::Asked => {
                     self.cx.boundary(message_boundary(round, seat)).await?;
                     let ask = self.build_seat_call(round, span, seat, &recent);
-                    Some(request_contribution(self.cx, self.scenario, seat.role, allow, ask).await)
+                    Some(request_contribution(self, seat.role, allow, ask).await)
                 }
                 _ => None,
             };
@@ -222,9 +297,16 @@ impl<'a> CollaborationRun<'a> {
         seat: &SeatCall<'a>,
         recent: &[RecentRound],
     ) -> ModelRequest {
-        let (goal, facts) = (&self.scenario.goal, &self.texts.facts);
+        let (goal, facts) = (&*self.scenario.goal, &*self.texts.facts);
         let texts = self.texts.roles.get(seat.role).map_or_else(
-            || Cow::Owned(RoleTexts::from_prompt(seat.role, "", goal, facts)),
+            || {
+                Cow::Owned(RoleTexts::from_prompt(
+                    seat.role,
+                    &PromptTemplate::default(),
+                    goal,
+                    facts,
+                ))
+            },
             Cow::Borrowed,
         );
         let shown = self.base.clone().map(|mut shown| {
@@ -237,7 +319,10 @@ impl<'a> CollaborationRun<'a> {
         });
         let purpose = Purpose::Contribution { round, seat: seat.place, role: seat.role.clone() };
         let path = message_boundary(round, seat).text();
-        let messages = texts.messages(goal, seat.role, facts, recent, &self.open_conflicts);
+        let (flags, open_conflicts) = (&self.cx.shown_flags(), &*self.open_conflicts);
+        let share = self.plan.share;
+        let state = RoundState { goal, facts, recent, open_conflicts, flags, share };
+        let messages = texts.messages(seat.role, state);
         ModelRequest::single(span, purpose, path, messages, texts.form.clone(), shown)
     }
 
@@ -299,29 +384,48 @@ impl<'a> CollaborationRun<'a> {
     async fn finalize(&mut self, decision: Decision) -> Result<(), StopReason> {
         self.cx.set_phase(Phase::Finalize);
         self.cx.boundary(Boundary::Finalize).await?;
+        let (messages, shown) = self.brief(Some(decision));
+        prompting::request_final_answer(self.cx, &self.scenario.model, messages, shown).await
+    }
+
+    /// The brief of a table that did not decide: what keeps the seats apart. The run ends in any
+    /// case, so a failed brief changes nothing.
+    ///
+    /// # Errors
+    /// The operator has cancelled the run.
+    async fn brief_without_decision(&mut self) -> Result<(), StopReason> {
+        self.cx.boundary(Boundary::Finalize).await?;
+        let (messages, shown) = self.brief(None);
+        let settings = &self.scenario.model;
+        let _ = prompting::request_final_answer(self.cx, settings, messages, shown).await;
+        Ok(())
+    }
+
+    fn brief(&mut self, decision: Option<Decision>) -> (Arc<[ChatMessage]>, Option<CelBindings>) {
         let shown = self.base.take().map(|mut shown| {
             shown.bind("final_decision", &to_json(&decision));
             shown.bind("history", &to_json(&self.history));
             shown.bind("flags", &to_json(&self.cx.control().flags()));
             shown
         });
-        let (goal, instructions) = (&self.scenario.goal, Arc::clone(&self.texts.finalize));
-        let messages = payload::brief_messages(instructions, goal, decision, &self.history);
-        prompting::request_final_answer(self.cx, messages, shown).await
+        let (prompt, flags) = (&self.spec.finalize_prompt, self.cx.shown_flags());
+        let goal = &self.scenario.goal;
+        (payload::brief_messages(prompt, goal, decision, &self.history, &flags), shown)
     }
 }
 
 /// Calls a seat's model until policy accepts the reply or the retries are used up.
 fn request_contribution<'a>(
-    cx: &'a RunContext,
-    scenario: &'a Scenario,
+    table: &CollaborationRun<'a>,
     role: &'a RoleName,
     allow: &'a RoleSet,
     ask: ModelRequest,
-) -> impl Future<Output = SeatReply> + Send + 'a {
+) -> impl Future<Output = SeatReply> + Send + use<'a> {
     let wrap = |text: &str| json!({ "invalid": true, "raw": text });
     let plain = move |text: &str| plain::judge(text, role, allow);
-    request_json_fast(cx, &scenario.model, ask, wrap, plain, move |raw, _| {
+    let fill = table.plan.live_rules.then(|| (FILLED_AGENT, role.as_str()));
+    let settings = &table.scenario.model;
+    request_json_fast(table.cx, settings, ask, wrap, fill, plain, move |raw, _| {
         policy::judge(raw, role, allow).map_err(|fault| Refusal {
             detail: detail::describe_contribution_fault(&fault, raw, role),
             reason: StopReason::InvalidContribution(fault),
@@ -331,4 +435,27 @@ fn request_contribution<'a>(
 
 fn message_boundary(round: u32, seat: &SeatCall<'_>) -> Boundary {
     Boundary::Message { round, role: seat.role.clone(), nth: seat.nth }
+}
+
+/// Decides which row of a scenario decides a round: the first one whose condition holds.
+#[derive(Clone)]
+struct RowDecision {
+    rows: Arc<[DecideRow]>,
+    shown: CelBindings,
+}
+
+impl ConditionDecision for RowDecision {
+    /// The index of the row, and the rows that could not be evaluated, which count as false.
+    type DecisionResult = (Option<usize>, Vec<(usize, ConditionError)>);
+
+    fn evaluate(&self, budget: &mut EvalBudget) -> Self::DecisionResult {
+        let mut failed = Vec::new();
+        let found = self.rows.iter().enumerate().position(|(place, row)| {
+            row.when.holds_within(&self.shown, budget).unwrap_or_else(|error| {
+                failed.push((place, error));
+                false
+            })
+        });
+        (found, failed)
+    }
 }

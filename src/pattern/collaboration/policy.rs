@@ -2,16 +2,18 @@
 //! conflict is, when a decision is reached. The checks have the order of the source document, so
 //! the first one that fails gives the reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::base::name::RoleName;
 use crate::event::StopReason;
 use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::ReplyEnd;
 use crate::pattern::collaboration::faults::ContributionFault;
+use crate::pattern::collaboration::plan::CollaborationPlan;
+use crate::scenario::condition::CelBindings;
 
 /// The roles that may act (the execution allowlist).
 pub type RoleSet = BTreeSet<RoleName>;
@@ -192,6 +194,77 @@ pub fn decide_round_outcome(
     } else {
         Some(Decision::GoWithCaution)
     }
+}
+
+/// [`decide_round_outcome`] as rows.
+#[cfg(test)]
+pub const SOURCE_ROWS: [(&str, Decision); 3] = [
+    ("size(stances.block) >= 2", Decision::NoGo),
+    (
+        "size(stances.block) == 0 && size(stances.go) >= min_go_votes && size(stances.caution) == 0",
+        Decision::Go,
+    ),
+    (
+        "size(stances.block) == 0 && size(stances.go) >= min_go_votes && size(stances.caution) > 0",
+        Decision::GoWithCaution,
+    ),
+];
+
+/// A round as the rows of a scenario see it.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundFigures<'a> {
+    /// Number of the round, from 1.
+    pub round: u32,
+    /// The limit of rounds.
+    pub max_rounds: u32,
+    /// The votes for go that the source document needs.
+    pub min_go_votes: u32,
+    /// The weights of the roles that have another one than 1.
+    pub weights: &'a BTreeMap<RoleName, f64>,
+}
+
+impl<'a> RoundFigures<'a> {
+    /// Those of a round of this run.
+    pub fn new(plan: &'a CollaborationPlan, round: u32) -> Self {
+        let CollaborationPlan { max_rounds, min_go_votes, ref weights, .. } = *plan;
+        Self { round, max_rounds, min_go_votes, weights }
+    }
+
+    /// The values that a row may use: `stances` has the roles of each stance, `weight` the sum of
+    /// their weights, `confidences` the confidence of each role, `seats` the roles that contributed.
+    pub fn values(&self, contributions: &[Arc<Contribution>]) -> CelBindings {
+        let by_stance = |stance| contributions.iter().filter(move |it| it.stance == stance);
+        let weight = |role: &RoleName| self.weights.get(role).copied().unwrap_or(1.0);
+        let roles = |stance: Stance| {
+            let roles: Vec<&str> = by_stance(stance).map(|it| it.agent.as_str()).collect();
+            (stance.word().to_owned(), json!(roles))
+        };
+        let sum = |stance: Stance| {
+            let sum: f64 = by_stance(stance).map(|it| weight(&it.agent)).sum();
+            (stance.word().to_owned(), json!(sum))
+        };
+        let confidence =
+            |it: &Arc<Contribution>| (it.agent.to_string(), Value::from(it.confidence));
+        let seats: Vec<&str> = contributions.iter().map(|it| it.agent.as_str()).collect();
+        let mut shown = CelBindings::default();
+        shown.bind("stances", &Value::Object(Stance::ALL.map(roles).into_iter().collect()));
+        shown.bind("weight", &Value::Object(Stance::ALL.map(sum).into_iter().collect()));
+        shown.bind("confidences", &Value::Object(contributions.iter().map(confidence).collect()));
+        shown.bind("seats", &json!(seats));
+        shown.bind("round", &self.round.into());
+        shown.bind("max_rounds", &self.max_rounds.into());
+        shown.bind("min_go_votes", &self.min_go_votes.into());
+        shown
+    }
+}
+
+/// The first role with a veto that blocks.
+pub fn veto_of<'a>(
+    vetoes: &BTreeSet<RoleName>,
+    contributions: &'a [Arc<Contribution>],
+) -> Option<&'a RoleName> {
+    let blocks = contributions.iter().filter(|it| it.stance == Stance::Block);
+    blocks.map(|it| &it.agent).find(|role| vetoes.contains(*role))
 }
 
 /// The gateway of the collaboration source document: checks the execution allowlist and the message

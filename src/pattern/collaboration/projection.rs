@@ -11,7 +11,7 @@ use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
 use crate::event::kind::{Purpose, Usage};
 use crate::event::patterns::PatternFact;
 use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
-use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
+use crate::pattern::collaboration::facts::{CollaborationFact, DecidedBy, SeatStatus};
 use crate::pattern::collaboration::plan::CollaborationPlan;
 
 use crate::event::world::spans::{SpanKind, Spans};
@@ -46,6 +46,8 @@ pub struct Round {
     pub conflicts: Vec<Conflict>,
     /// The decision; `None` while the round is open, or if it made none.
     pub decision: Option<Decision>,
+    /// What decided, where it was not the rule of the source document.
+    pub decided_by: Option<DecidedBy>,
 }
 
 /// A seat in one round.
@@ -73,6 +75,8 @@ pub struct RoundSeat {
     pub detail: Option<Box<str>>,
     /// Its contribution once accepted.
     pub contribution: Option<Arc<Contribution>>,
+    /// Its contribution that does not count, because another seat had stopped the run.
+    pub unused: Option<Arc<Contribution>>,
     /// Number of keys outside the contract, which were dropped.
     pub extra_keys: u32,
     /// Number of actions after the third, which were dropped.
@@ -104,6 +108,8 @@ pub enum SeatState {
     Failed,
     /// The run was stopped during its call.
     Cancelled,
+    /// Its contribution came after another seat had stopped the run.
+    Unused,
 }
 
 impl Round {
@@ -253,6 +259,7 @@ impl Collaboration {
                             asked_again: 0,
                             detail: None,
                             contribution: None,
+                            unused: None,
                             extra_keys: 0,
                             extra_actions: 0,
                             refused: None,
@@ -261,13 +268,15 @@ impl Collaboration {
                         .collect(),
                     conflicts: Vec::new(),
                     decision: None,
+                    decided_by: None,
                 }))
             }
-            CollaborationFact::RoundClosed { round, conflicts, decision } => {
+            CollaborationFact::RoundClosed { round, conflicts, decision, decided_by } => {
                 if let Some(row) = self.round_mut(*round) {
                     row.closed = Some(event.at);
                     row.conflicts.clone_from(conflicts);
                     row.decision = *decision;
+                    row.decided_by.clone_from(decided_by);
                 }
             }
             CollaborationFact::ContributionAccepted {
@@ -284,6 +293,12 @@ impl Collaboration {
                     seat.contribution = Some(Arc::clone(contribution));
                     seat.extra_keys = *extra_keys;
                     seat.extra_actions = *extra_actions;
+                }
+            }
+            CollaborationFact::ContributionUnused { round, seat, contribution } => {
+                if let Some(seat) = self.seat_mut(*round, *seat) {
+                    seat.state = SeatState::Unused;
+                    seat.unused = Some(Arc::clone(contribution));
                 }
             }
             CollaborationFact::ContributionRefused { round, seat, reason, raw, .. } => {

@@ -1,8 +1,14 @@
 //! The settings of the pattern `collaboration` (collaboration source document).
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::base::name::ToolName;
+use crate::scenario::condition::Condition;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::prompt::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
@@ -20,10 +26,14 @@ pub struct CollaborationSpec {
     pub sequence: Vec<RoleName>,
     /// Whether the seats of a round call the model in parallel.
     pub concurrency: Concurrency,
+    /// What a seat reads of what the others said; `None`: the file does not say it.
+    pub share: Option<Share>,
+    /// The rows that decide a round; none: those of the collaboration source document.
+    pub decide: Arc<[DecideRow]>,
     /// The roles by name, including every name of `sequence`.
     pub roles: BTreeMap<RoleName, RoleSpec>,
     /// System prompt of the launch brief.
-    pub finalize_prompt: Arc<str>,
+    pub finalize_prompt: PromptTemplate,
     /// Inputs that are copied to `team_summary`, such as `report_date` and `region`.
     pub summary_inputs: Vec<InputName>,
 }
@@ -50,11 +60,76 @@ pub enum Concurrency {
     Sequential,
 }
 
+/// What a seat reads of what the others said in the last rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Share {
+    /// Their stances and confidence, as in the collaboration source document.
+    #[default]
+    Stances,
+    /// Their arguments too: summary and actions.
+    Arguments,
+}
+
+impl Share {
+    /// Whether it is the rule of the source document.
+    pub fn is_stances(&self) -> bool {
+        *self == Self::Stances
+    }
+}
+
+/// The decision of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Decision {
+    /// Start.
+    Go,
+    /// Start with care.
+    GoWithCaution,
+    /// Do not start.
+    NoGo,
+}
+
+impl Decision {
+    /// Every decision.
+    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
+
+    /// The word in results, prompts and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Go => "go",
+            Self::GoWithCaution => "go_with_caution",
+            Self::NoGo => "no_go",
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// A row that may decide a round: the first one whose condition holds does.
+#[derive(Debug)]
+pub struct DecideRow {
+    /// The condition.
+    pub when: Condition,
+    /// The decision if it holds.
+    pub decision: Decision,
+}
+
 /// A role at the table.
 #[derive(Debug, Clone)]
 pub struct RoleSpec {
     /// Its system prompt, without the required reply format.
-    pub prompt: Arc<str>,
+    pub prompt: PromptTemplate,
+    /// Its weight in the conditions of rows that decide.
+    pub weight: f64,
+    /// Whether its block is `no_go`.
+    pub veto: bool,
     /// The flag that switches it on and off, if any.
     pub role_flag: Option<RoleFlag>,
 }
@@ -102,17 +177,24 @@ impl Spec for CollaborationSpec {
 
     fn preview(&self) -> Vec<LabelledText> {
         let budget = &self.budget;
+        let rule = match self.decide.len() {
+            0 => format!("needs {} go, no block", budget.min_go_votes),
+            1 => "one row decides".to_owned(),
+            rows => format!("the first of {rows} rows decides"),
+        };
         let limits = format!(
-            "{} rounds, {} messages, {} s; needs {} go, no block",
+            "{} rounds, {} messages, {} s; {rule}",
             budget.max_rounds,
             budget.max_messages,
             budget.max_seconds.as_secs(),
-            budget.min_go_votes,
         );
         let seats = self.sequence.iter().map(|name| {
-            let behind = self.roles.get(name).and_then(|role| role.role_flag.as_ref());
+            let role = self.roles.get(name);
+            let behind = role.and_then(|role| role.role_flag.as_ref());
+            let veto = role.is_some_and(|role| role.veto);
+            let name = if veto { format!("{name}, with a veto") } else { name.to_string() };
             match behind.map(|behind| (&behind.flag, behind.when_off)) {
-                None => name.to_string(),
+                None => name,
                 Some((flag, WhenOff::Skip)) => format!("{name}, while flag {flag} is on"),
                 Some((flag, WhenOff::Deny)) => {
                     format!("{name}; the run stops at its turn while flag {flag} is off")

@@ -12,7 +12,6 @@ use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
-use std::sync::Arc;
 
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::pattern::orchestrator::file::table::{LevelTable, OrchestratorTable, WorkerTable};
@@ -97,9 +96,10 @@ pub(crate) fn orchestrator(
     let table = file.orchestrator.as_ref()?;
     let mut prompt = |key: &str, prompt: &Option<NonBlankString>| {
         let prompt = prompt.as_ref()?;
-        let text = cx
-            .at_key(&format!("orchestrator.{key}"), |cx| filling.text(&prompt.text, prompt.at, cx));
-        Some(Arc::from(text))
+        let text = cx.at_key(&format!("orchestrator.{key}"), |cx| {
+            filling.prompt(&prompt.text, prompt.at, cx)
+        });
+        Some(text)
     };
     let plan_prompt = prompt("plan_prompt", &table.plan_prompt);
     let finalize_prompt = prompt("finalize_prompt", &table.finalize_prompt);

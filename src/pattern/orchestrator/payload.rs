@@ -1,17 +1,19 @@
 //! The payloads for the planner and for the writer of the report (`llm.py` in the orchestrator
 //! source document).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::name::ToolName;
+use crate::base::name::{FlagName, ToolName};
 use crate::event::kind::ChatMessage;
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::prompting;
-use crate::pattern::prompting::conversation;
+use crate::pattern::prompting::{conversation, fields};
 use crate::scenario::Scenario;
+use crate::scenario::spec::prompt::PromptTemplate;
 
 /// The format of the planner's reply, part of its prompt.
 const CONTRACT: &str = r#"Return only one JSON object in this exact shape:
@@ -50,17 +52,27 @@ pub(super) fn form(spec: &OrchestratorSpec) -> ReplyForm {
 }
 
 /// The planner's conversation.
-pub(super) fn plan_messages(scenario: &Scenario, spec: &OrchestratorSpec) -> Arc<[ChatMessage]> {
+pub(super) fn plan_messages(
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
     let mut payload = Map::new();
     payload.insert("goal".to_owned(), Value::from(&*scenario.goal));
     payload.extend(echo(scenario, spec));
     payload.insert("max_tasks".to_owned(), spec.budget.max_tasks.into());
     payload.insert("available_workers".to_owned(), catalogue(spec));
-    let system = format!("{}\n\n{CONTRACT}", spec.plan_prompt.trim());
-    conversation(&system, &Value::Object(payload))
+    let system = format!("{}\n\n{CONTRACT}", spec.plan_prompt.filled(flags).trim());
+    conversation(&system, payload, flags)
 }
 
 /// The conversation for the report.
-pub(super) fn report_messages(prompt: &str, goal: &str, aggregate: &Value) -> Arc<[ChatMessage]> {
-    conversation(prompt.trim(), &json!({ "goal": goal, "aggregate": aggregate }))
+pub(super) fn report_messages(
+    prompt: &PromptTemplate,
+    goal: &str,
+    aggregate: &Value,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
+    let payload = fields(json!({ "goal": goal, "aggregate": aggregate }));
+    conversation(prompt.filled(flags).trim(), payload, flags)
 }

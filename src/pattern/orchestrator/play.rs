@@ -72,7 +72,7 @@ async fn plan(
         shown
     });
     let path = Boundary::Plan.text();
-    let messages = payload::plan_messages(scenario, spec);
+    let messages = payload::plan_messages(scenario, spec, &cx.shown_flags());
     let ask = ModelRequest::single(
         SpanId::RUN,
         Purpose::Plan,
@@ -181,6 +181,8 @@ async fn report(
         shown.bind("flags", &prompting::to_json(&cx.control().flags()));
         shown
     });
-    let messages = payload::report_messages(&spec.finalize_prompt, &scenario.goal, aggregate);
-    prompting::request_final_answer(cx, messages, shown).await
+    let flags = cx.shown_flags();
+    let messages =
+        payload::report_messages(&spec.finalize_prompt, &scenario.goal, aggregate, &flags);
+    prompting::request_final_answer(cx, &scenario.model, messages, shown).await
 }

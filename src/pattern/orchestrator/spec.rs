@@ -3,6 +3,7 @@
 use crate::base::duration::duration_text;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::prompt::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
@@ -22,9 +23,9 @@ pub struct OrchestratorSpec {
     /// The catalogue that the planner sees, in the file's order: the policy allowlist.
     pub workers: Vec<Worker>,
     /// System prompt of the planner, without the required reply format.
-    pub plan_prompt: Arc<str>,
+    pub plan_prompt: PromptTemplate,
     /// System prompt of the report at the end.
-    pub finalize_prompt: Arc<str>,
+    pub finalize_prompt: PromptTemplate,
     /// Inputs that the planner sees and that are copied to the aggregate, such as `report_date`.
     pub echo: Vec<InputName>,
     /// The sections of the aggregate, in the file's order, each with its worker.

@@ -14,6 +14,7 @@ use crate::gateway::CallFailed;
 use crate::llm::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::spec::model::ModelSettings;
+use crate::scenario::spec::repair::Repair;
 
 /// The most characters of a refused reply in its event.
 const BEGINS_CHARS: usize = 200;
@@ -79,11 +80,12 @@ pub(crate) fn request_json<'a, T: 'a>(
     wrap: fn(&str) -> Value,
     judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
 ) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
-    request_json_fast(cx, settings, ask, wrap, |_| None, judge)
+    request_json_fast(cx, settings, ask, wrap, None, |_| None, judge)
 }
 
 /// Like [`request_json`], with a fast path for valid replies: `plain` returns what `judge` would
-/// return for an unrepaired text, or `None` to leave the reply to `judge`.
+/// return for an unrepaired text, or `None` to leave the reply to `judge`. `fill`: a key that is
+/// filled in with this value where an object lacks it, and the word of this repair in events.
 ///
 /// # Errors
 /// A call that failed.
@@ -92,6 +94,7 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
     settings: &'a ModelSettings,
     mut ask: ModelRequest,
     wrap: fn(&str) -> Value,
+    fill: Option<(&'static str, &'a str)>,
     plain: impl Fn(&str) -> Option<T> + Send + 'a,
     mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
 ) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
@@ -109,7 +112,13 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
                 let (text, end) = (Arc::clone(&reply.text), reply.end);
                 return Ok(JudgedReply { call, text, raw: RawReply::Text, end, judged: Ok(taken) });
             }
-            let raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
+            let mut raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
+            if let Some((key, value)) = fill
+                && fill_in(&mut raw, &ask.form, key, value)
+            {
+                let (repair, changed) = (key.to_owned(), format!("{key}: {value}"));
+                cx.publish(call, EventKind::ReplyRepaired { repair, changed });
+            }
             let refusal = match judge(&raw, &reply.text) {
                 Ok(taken) => {
                     let (raw, text) = (RawReply::Read(raw), Arc::clone(&reply.text));
@@ -120,10 +129,16 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
             };
             let detail = match detail::describe_non_json(&reply) {
                 Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
-                _ => detail::describe_ending(&reply).map_or(refusal.detail, Detail::from),
+                _ => match detail::describe_ending(&reply) {
+                    Some(ended) => ended.into(),
+                    None => with_unwrapping(refusal.detail, &raw, &ask.form),
+                },
             };
-            let again = (asked_again < settings.ask_again).then(|| asked_again + 1);
-            let said = match (again, settings.ask_again) {
+            let times = cx.ask_again();
+            // What a run asks for once its end is decided would be paid for nothing.
+            let again =
+                (asked_again < times && !cx.control().only_finishes()).then(|| asked_again + 1);
+            let said = match (again, asked_again) {
                 (None, times @ 1..) => {
                     format!("{detail} (retried {}, model.ask_again)", count(times))
                 }
@@ -143,6 +158,56 @@ pub(crate) fn request_json_fast<'a, T: 'a>(
             }
             ask = ask.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
         }
+    }
+}
+
+/// The final text of a reply to a call: without the model's thinking, where the scenario allows that
+/// repair.
+pub(crate) fn final_text(
+    cx: &RunContext,
+    settings: &ModelSettings,
+    call: SpanId,
+    text: &Arc<str>,
+) -> Arc<str> {
+    match repair::without_thinking(text) {
+        Some((thought, rest)) if settings.repair.contains(&Repair::Think) => {
+            let Repaired { repair, what } = Repaired::of(Repair::Think, thought);
+            let repair = repair.to_string();
+            cx.publish(call, EventKind::ReplyRepaired { repair, changed: what });
+            rest.into()
+        }
+        _ => Arc::clone(text),
+    }
+}
+
+/// The JSON schema of the object that a reply has to be.
+fn schema_of(form: &ReplyForm) -> Option<Value> {
+    serde_json::from_str(form.contract()?.schema().get()).ok()
+}
+
+/// Fills in a key that an object lacks. One without any key of the contract has no reply in it.
+fn fill_in(value: &mut Value, form: &ReplyForm, key: &str, with: &str) -> bool {
+    let Some(fields) = value.as_object_mut() else { return false };
+    let schema = schema_of(form);
+    let keys = schema.as_ref().and_then(|schema| schema.get("properties"));
+    let is_known = |name: &String| keys.is_some_and(|keys| keys.get(name).is_some());
+    if fields.contains_key(key) || !fields.keys().any(is_known) {
+        return false;
+    }
+    fields.insert(key.to_owned(), with.into());
+    true
+}
+
+/// The detail of a refusal; with the repairs that would take the object out of what is around it, if
+/// that is what is wrong.
+fn with_unwrapping(detail: Detail, raw: &Value, form: &ReplyForm) -> Detail {
+    let needed = schema_of(form).and_then(|schema| repair::unwraps_needed(raw, &schema));
+    match (detail.setting, needed) {
+        (None, Some(needed)) => {
+            let setting = format!("{} would read it", repair::as_setting(&needed));
+            Detail { setting: Some(setting), ..detail }
+        }
+        (setting, _) => Detail { setting, ..detail },
     }
 }
 
@@ -204,9 +269,14 @@ fn read_reply(
         return wrap(text);
     };
     if !settings.repair.is_empty()
-        && let Some(contract) = form.contract()
-        && let Ok(schema) = serde_json::from_str(contract.schema().get())
+        && let Some(schema) = schema_of(form)
     {
+        let mut unwrapped = value.clone();
+        let layers = repair::unwrap_object(&mut unwrapped, &schema, &settings.repair);
+        if !layers.is_empty() {
+            value = unwrapped;
+            repaired.extend(layers);
+        }
         repaired.append(&mut repair::normalize_values(&mut value, &schema, &settings.repair));
     }
     for Repaired { repair, what } in repaired {

@@ -5,4 +5,6 @@ mod ask;
 pub mod detail;
 pub mod repair;
 
-pub(crate) use ask::{JudgedReply, Refusal, report_empty_reply, request_json, request_json_fast};
+pub(crate) use ask::{
+    JudgedReply, Refusal, final_text, report_empty_reply, request_json, request_json_fast,
+};

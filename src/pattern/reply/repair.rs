@@ -1,4 +1,4 @@
-//! Repairs of a reply: removes text around its JSON object, and normalizes the spelling of values.
+//! Repairs of a reply: removes what is around its JSON object, and normalizes the spelling of values.
 //! Pure. A valid reply is never changed.
 
 use serde_json::{Map, Number, Value};
@@ -19,7 +19,7 @@ pub struct Repaired {
 }
 
 impl Repaired {
-    fn of(repair: Repair, what: &str) -> Self {
+    pub(super) fn of(repair: Repair, what: &str) -> Self {
         Self { repair, what: visible_within(what.trim(), CHANGE_CHARS) }
     }
 }
@@ -48,9 +48,27 @@ pub fn parse_reply(text: &str, allowed: &Repairs) -> Option<ParsedReply> {
     {
         repaired.push(Repaired::of(Repair::Think, thought));
         rest = reply.trim();
-        if let Ok(value) = serde_json::from_str(rest) {
-            return Some(ParsedReply { value, repaired });
-        }
+    }
+    if let Some(read) = parse_around(rest, allowed) {
+        repaired.extend(read.repaired);
+        return Some(ParsedReply { value: read.value, repaired });
+    }
+    if !allowed.contains(&Repair::Commas) {
+        return None;
+    }
+    let (shorter, commas) = without_last_commas(rest)?;
+    let read = parse_around(&shorter, allowed)?;
+    repaired.extend(read.repaired);
+    let what = if commas == 1 { "one comma".to_owned() } else { format!("{commas} commas") };
+    repaired.push(Repaired::of(Repair::Commas, &what));
+    Some(ParsedReply { value: read.value, repaired })
+}
+
+/// Reads the object of a text: the whole text, inside a code fence, or with text around it.
+fn parse_around(rest: &str, allowed: &Repairs) -> Option<ParsedReply> {
+    let mut repaired = Vec::new();
+    if let Ok(value) = serde_json::from_str(rest) {
+        return Some(ParsedReply { value, repaired });
     }
     if allowed.contains(&Repair::Fences)
         && let Some(Ok(value)) = inside_fence(rest).map(serde_json::from_str)
@@ -73,6 +91,89 @@ pub fn parse_reply(text: &str, allowed: &Repairs) -> Option<ParsedReply> {
         repaired.push(Repaired::of(Repair::Fences, "```"));
     }
     Some(ParsedReply { value, repaired })
+}
+
+/// The text without the commas before a closing bracket, and how many they were; `None` if there
+/// are none. Commas inside texts in quotes stay.
+fn without_last_commas(text: &str) -> Option<(String, usize)> {
+    let (mut kept, mut commas) = (String::with_capacity(text.len()), 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, char) in text.char_indices() {
+        if char == ',' && !quoted {
+            let next = text[at + 1..].trim_start();
+            // A comma after nothing, or after another comma, is another mistake.
+            let value_before = !kept.trim_end().ends_with([',', '[', '{', ':']);
+            if next.starts_with(['}', ']']) && value_before {
+                commas += 1;
+                continue;
+            }
+        }
+        match char {
+            '"' if !escaped => quoted = !quoted,
+            _ => {}
+        }
+        escaped = quoted && char == '\\' && !escaped;
+        kept.push(char);
+    }
+    (commas > 0).then_some((kept, commas))
+}
+
+/// A final text without the model's thinking before it, and the thinking; `None` if there is none.
+/// Without an opening tag, the closing one is a line of its own: a text that mentions the tag stays.
+pub fn without_thinking(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let (thought, reply) = after_thinking(text)?;
+    let last_line = thought.rsplit('\n').next().unwrap_or_default();
+    (text.starts_with("<think>") || last_line.trim() == "</think>")
+        .then_some((thought, reply.trim()))
+}
+
+/// Takes the object of a reply out of what is around it: a text, a list with one entry, an object
+/// with one key. `schema` is that of the object.
+pub fn unwrap_object(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
+    /// More layers are not taken for a slip.
+    const LAYERS: usize = 3;
+    let keys = schema.get("properties").and_then(Value::as_object);
+    let is_key = |key: &str| keys.is_some_and(|keys| keys.contains_key(key));
+    let has_keys = |fields: &Map<String, Value>| fields.keys().any(|key| is_key(key));
+    let mut repaired = Vec::new();
+    for _ in 0..LAYERS {
+        let (inner, repair, what) = match &*value {
+            Value::String(text) if allowed.contains(&Repair::Encoded) => {
+                match serde_json::from_str::<Value>(text) {
+                    Ok(inner @ (Value::Object(_) | Value::Array(_))) => {
+                        (inner, Repair::Encoded, text.clone())
+                    }
+                    _ => break,
+                }
+            }
+            Value::Array(items) if allowed.contains(&Repair::List) => match &items[..] {
+                [one @ (Value::Object(_) | Value::String(_))] => {
+                    (one.clone(), Repair::List, "a list with one entry".to_owned())
+                }
+                _ => break,
+            },
+            Value::Object(fields) if allowed.contains(&Repair::Wrapper) => {
+                let mut only = fields.iter();
+                match (only.next(), only.next()) {
+                    (Some((key, Value::Object(inner))), None)
+                        if !is_key(key) && has_keys(inner) =>
+                    {
+                        (Value::Object(inner.clone()), Repair::Wrapper, key.clone())
+                    }
+                    _ => break,
+                }
+            }
+            _ => break,
+        };
+        repaired.push(Repaired::of(repair, &what));
+        *value = inner;
+    }
+    // What is not the object in the end was not one that something is around.
+    match &*value {
+        Value::Object(fields) if has_keys(fields) => repaired,
+        _ => Vec::new(),
+    }
 }
 
 /// Splits a reply after the model's thinking. Some chat templates omit the opening tag.
@@ -128,7 +229,8 @@ const MAX_OBJECT_STARTS: usize = 64;
 /// where one matches. A number in a contract is one from 0 to 1.
 pub fn normalize_values(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
     let mut repaired = Vec::new();
-    if allowed.contains(&Repair::Case) || allowed.contains(&Repair::Numbers) {
+    let of_values = [Repair::Case, Repair::Numbers, Repair::Encoded];
+    if of_values.iter().any(|repair| allowed.contains(repair)) {
         normalize_value(value, schema, allowed, "", &mut repaired);
     }
     repaired
@@ -171,6 +273,16 @@ fn normalize_value(
                 let what = format!("{place}: {text:?} to {word}");
                 repaired.push(Repaired::of(Repair::Case, &what));
                 *value = word.into();
+            }
+        }
+        ("object" | "array", Value::String(text)) if allowed.contains(&Repair::Encoded) => {
+            let meant = serde_json::from_str::<Value>(text).ok();
+            let fits =
+                |inner: &Value| if kind == "array" { inner.is_array() } else { inner.is_object() };
+            if let Some(inner) = meant.filter(fits) {
+                repaired.push(Repaired::of(Repair::Encoded, &format!("{place}: {text}")));
+                *value = inner;
+                normalize_value(value, schema, allowed, place, repaired);
             }
         }
         ("number", _) if allowed.contains(&Repair::Numbers) => {
@@ -241,6 +353,15 @@ pub fn fraction(value: &Value) -> Option<Number> {
     Number::from_f64(meant)
 }
 
+/// The repairs that would have taken the object of this schema out of what is around it.
+pub fn unwraps_needed(value: &Value, schema: &Value) -> Option<Vec<Repair>> {
+    let mut value = value.clone();
+    let repaired = unwrap_object(&mut value, schema, &Repairs::from(Repair::ALL));
+    let repairs: std::collections::BTreeSet<Repair> =
+        repaired.into_iter().map(|it| it.repair).collect();
+    (!repairs.is_empty()).then(|| repairs.into_iter().collect())
+}
+
 /// The repairs that would have read a text as JSON.
 pub fn repairs_needed(text: &str) -> Option<Vec<Repair>> {
     let all = Repairs::from(Repair::ALL);
@@ -307,6 +428,91 @@ mod tests {
     }
 
     #[test]
+    fn last_commas_are_removed_where_allowed() {
+        use Repair::{Commas, Fences, Preface, Think};
+        type CommaCase = (&'static str, &'static [Repair], Option<&'static [Repair]>);
+        let table: &[CommaCase] = &[
+            (r#"{"a": [1, 2,],}"#, &[Commas], Some(&[Commas])),
+            (r#"{"a": [1, 2,],}"#, &[Preface], None),
+            ("{\"a\": [1, 2\n,\n]}", &[Commas], Some(&[Commas])),
+            ("```json\n{\"a\": [1, 2,]}\n```", &[Commas, Fences], Some(&[Fences, Commas])),
+            ("So: {\"a\": [1, 2,]}", &[Commas, Preface], Some(&[Preface, Commas])),
+            ("<think>x</think>{\"a\": [1, 2,]}", &[Commas, Think], Some(&[Think, Commas])),
+            (r#"{"a": [1, 2,,]}"#, &[Commas], None),
+            (r#"{"a": [1, 2], ,}"#, &[Commas], None),
+            (r#"{"a": [,]}"#, &[Commas], None),
+            (r#"{"a": ,}"#, &[Commas], None),
+        ];
+        for (text, allowed, expected) in table {
+            let read = parse_reply(text, &repairs(allowed));
+            let made = read.map(|read| {
+                assert_eq!(read.value, json!({ "a": [1, 2] }), "{text}");
+                read.repaired.iter().map(|it| it.repair).collect::<Vec<_>>()
+            });
+            assert_eq!(made.as_deref(), *expected, "{text} with {allowed:?}");
+        }
+        // A comma in a text stays, also after a quotation mark in it.
+        let text = r#"{"a": ",] \" ,}", "b": 1,}"#;
+        let read = parse_reply(text, &repairs(&[Commas])).expect("read");
+        assert_eq!(read.value, json!({ "a": ",] \" ,}", "b": 1 }));
+    }
+
+    #[test]
+    fn an_object_is_taken_out_of_what_is_around() {
+        use Repair::{Encoded, List, Wrapper};
+        let schema = json!({ "type": "object", "properties": { "a": { "type": "number" } } });
+        let object = json!({ "a": 1 });
+        let text = object.to_string();
+        let table: &[(Value, &[Repair], bool)] = &[
+            (json!([{ "a": 1 }]), &[List], true),
+            (json!([{ "a": 1 }]), &[Wrapper, Encoded], false),
+            (json!([{ "a": 1 }, { "a": 1 }]), &[List], false),
+            (json!([]), &[List], false),
+            (json!([1]), &[List], false),
+            (json!({ "response": { "a": 1 } }), &[Wrapper], true),
+            (json!({ "response": { "a": 1 } }), &[List, Encoded], false),
+            (json!({ "response": { "b": 1 } }), &[Wrapper], false),
+            (json!({ "response": { "a": 1 }, "more": 1 }), &[Wrapper], false),
+            (json!({ "a": { "a": 1 } }), &[Wrapper], false),
+            (json!(text), &[Encoded], true),
+            (json!(text), &[List, Wrapper], false),
+            (json!("no object"), &[Encoded], false),
+            (json!("5"), &[Encoded], false),
+            (json!([{ "response": text }]), &Repair::ALL, false),
+            (json!([json!({ "response": { "a": 1 } }).to_string()]), &Repair::ALL, true),
+            (json!([[[[{ "a": 1 }]]]]), &Repair::ALL, false),
+        ];
+        for (given, allowed, taken) in table {
+            let mut value = given.clone();
+            let made = unwrap_object(&mut value, &schema, &repairs(allowed));
+            assert_eq!(!made.is_empty(), *taken, "{given} with {allowed:?}");
+            if *taken {
+                assert_eq!(value, object, "{given}");
+                let needed = unwraps_needed(given, &schema).expect("some");
+                assert!(made.iter().all(|it| needed.contains(&it.repair)), "{given}");
+            }
+        }
+        assert_eq!(unwraps_needed(&object, &schema), None);
+    }
+
+    #[test]
+    fn thinking_is_taken_off_a_final_text() {
+        let table = [
+            ("<think>so</think>Start.", Some("Start.")),
+            (" <think>\nso\n</think>\n\nStart. ", Some("Start.")),
+            ("so\n</think>\n\nStart.", Some("Start.")),
+            ("<think>so</think>", Some("")),
+            ("Start.", None),
+            ("Write </think> after the thoughts.", None),
+            ("<think>never closed", None),
+            ("{\"a\": \"\n</think>\n\"}", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(without_thinking(text).map(|(_, rest)| rest), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn values_are_spelt_as_the_contract_has_them() {
         let schema = json!({
             "type": "object",
@@ -340,6 +546,10 @@ mod tests {
             (json!({ "score": "" }), json!({ "score": "" }), 0),
             (json!({ "score": "high" }), json!({ "score": "high" }), 0),
             (json!({ "list": ["C", "A B"] }), json!({ "list": ["c", "A B"] }), 1),
+            (json!({ "list": "[\"c\"]" }), json!({ "list": ["c"] }), 1),
+            (json!({ "list": "[\"C\"]" }), json!({ "list": ["c"] }), 2),
+            (json!({ "list": "{}" }), json!({ "list": "{}" }), 0),
+            (json!({ "list": "c" }), json!({ "list": "c" }), 0),
             (json!({ "other": "GO" }), json!({ "other": "GO" }), 0),
         ];
         for (mut value, expected, made) in table {

@@ -9,8 +9,6 @@ mod sources;
 pub mod table;
 mod tools;
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use self::budget::warn_of_few_steps;
@@ -31,6 +29,7 @@ use crate::scenario::file::template::TemplateScope;
 use crate::scenario::pattern_row::{DefaultPrompt, ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::spec::boundary_form::BoundaryForm;
 use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::prompt::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
 
 /// What a file of this pattern may contain.
@@ -147,12 +146,12 @@ pub(crate) fn research(
                     otherwise: &str,
                     cx: &mut ReadContext| {
             let prompt = match own {
-                None => Arc::from(otherwise),
+                None => PromptTemplate::from(otherwise),
                 Some(text) => cx.at_key(key, |cx| {
                     if by.value == StepMode::Rule {
                         cx.warn(text.at, "this prompt is not used", "a rule does this step");
                     }
-                    Arc::from(filling.text(&text.text, text.at, cx))
+                    filling.prompt(&text.text, text.at, cx)
                 }),
             };
             StepSpec { by: by.value, prompt }

@@ -172,7 +172,8 @@ impl<'a> NoteTaker<'a> {
             published_at: &page.published_at,
             body: &page.body,
         };
-        let (messages, cut) = payload::notes_messages(research.spec, &payload, most);
+        let (messages, cut) =
+            payload::notes_messages(research.spec, &payload, most, &research.cx.shown_flags());
         if cut {
             let text = format!(
                 "the model sees the first {} characters of {} (research.page_chars)",

@@ -2,10 +2,12 @@
 //! research source document), with instructions of our own. The text of a page is in a field of a
 //! JSON object: it is data, and the instructions say so.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::name::FlagName;
 use crate::event::kind::ChatMessage;
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
@@ -13,6 +15,7 @@ use crate::pattern::research::facts::Note;
 use crate::pattern::research::spec::ResearchSpec;
 use crate::pattern::research::spec::ResearchStep;
 use crate::scenario::Scenario;
+use crate::scenario::spec::prompt::PromptTemplate;
 
 /// The format of the planner's reply, part of its prompt.
 const PLAN_CONTRACT: &str = r#"Return only one JSON object in this exact shape:
@@ -77,6 +80,7 @@ fn request(scenario: &Scenario, spec: &ResearchSpec) -> Map<String, Value> {
 pub(super) fn research_plan_messages(
     scenario: &Scenario,
     spec: &ResearchSpec,
+    flags: &BTreeMap<FlagName, bool>,
 ) -> Arc<[ChatMessage]> {
     let payload = json!({
         "goal": scenario.goal,
@@ -84,7 +88,7 @@ pub(super) fn research_plan_messages(
         "actions": ResearchStep::ALL.map(ResearchStep::action),
         "max_steps": spec.budget.max_steps,
     });
-    conversation(&spec.plan.prompt, PLAN_CONTRACT, &payload)
+    conversation(&spec.plan.prompt, PLAN_CONTRACT, payload, flags)
 }
 
 /// A page as the note taker sees it.
@@ -104,6 +108,7 @@ pub(super) fn notes_messages(
     spec: &ResearchSpec,
     page: &PagePayload<'_>,
     max_notes: u32,
+    flags: &BTreeMap<FlagName, bool>,
 ) -> (Arc<[ChatMessage]>, bool) {
     let end = page.body.char_indices().nth(spec.page_chars as usize).map(|(at, _)| at);
     let payload = json!({
@@ -114,7 +119,7 @@ pub(super) fn notes_messages(
         "published_at": page.published_at,
         "body": &page.body[..end.unwrap_or(page.body.len())],
     });
-    (conversation(&spec.notes.prompt, NOTES_CONTRACT, &payload), end.is_some())
+    (conversation(&spec.notes.prompt, NOTES_CONTRACT, payload, flags), end.is_some())
 }
 
 /// The notes as the writer sees them.
@@ -127,6 +132,7 @@ pub(super) fn answer_messages(
     scenario: &Scenario,
     spec: &ResearchSpec,
     notes: &Value,
+    flags: &BTreeMap<FlagName, bool>,
 ) -> Arc<[ChatMessage]> {
     let payload = json!({
         "goal": scenario.goal,
@@ -134,12 +140,18 @@ pub(super) fn answer_messages(
         "max_answer_chars": spec.budget.max_answer_chars,
         "notes": notes,
     });
-    conversation(&spec.answer.prompt, ANSWER_CONTRACT, &payload)
+    conversation(&spec.answer.prompt, ANSWER_CONTRACT, payload, flags)
 }
 
-fn conversation(prompt: &str, contract: &str, payload: &Value) -> Arc<[ChatMessage]> {
-    match prompt.trim() {
-        "" => prompting::conversation(contract, payload),
-        prompt => prompting::conversation(&format!("{prompt}\n\n{contract}"), payload),
+fn conversation(
+    prompt: &PromptTemplate,
+    contract: &str,
+    payload: Value,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
+    let payload = prompting::fields(payload);
+    match prompt.filled(flags).trim() {
+        "" => prompting::conversation(contract, payload, flags),
+        prompt => prompting::conversation(&format!("{prompt}\n\n{contract}"), payload, flags),
     }
 }

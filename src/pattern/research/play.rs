@@ -67,7 +67,11 @@ impl ResearchRun<'_> {
                 let max_steps = self.spec.budget.max_steps;
                 let shown =
                     self.condition_values(|shown| shown.bind("max_steps", &max_steps.into()));
-                let messages = payload::research_plan_messages(self.scenario, self.spec);
+                let messages = payload::research_plan_messages(
+                    self.scenario,
+                    self.spec,
+                    &self.cx.shown_flags(),
+                );
                 let path = Boundary::Plan.id().to_string();
                 let ask = ModelRequest::single(
                     SpanId::RUN,
@@ -230,7 +234,12 @@ impl ResearchRun<'_> {
             StepExecutor::Model => {
                 let notes_json = payload::notes_json(notes.iter().copied());
                 let shown = self.condition_values(|shown| shown.bind("notes", &notes_json));
-                let messages = payload::answer_messages(self.scenario, self.spec, &notes_json);
+                let messages = payload::answer_messages(
+                    self.scenario,
+                    self.spec,
+                    &notes_json,
+                    &self.cx.shown_flags(),
+                );
                 let path = ResearchStep::Synthesize.word().to_owned();
                 let ask = ModelRequest::single(
                     SpanId::RUN,

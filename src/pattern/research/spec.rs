@@ -6,9 +6,9 @@ use crate::base::name::ToolName;
 use crate::base::seeded_random::Latency;
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::prompt::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ pub struct StepSpec {
     /// Who does it.
     pub by: StepMode,
     /// System prompt of the model, without the required reply format.
-    pub prompt: Arc<str>,
+    pub prompt: PromptTemplate,
 }
 
 /// Who does a step, as in the file.
@@ -298,5 +298,10 @@ impl Spec for ResearchSpec {
 
     fn attempt_time(&self, tool: &ToolName) -> Option<Duration> {
         (tool.as_str() == READ).then(|| self.budget.read_timeout())
+    }
+
+    fn reads_flag(&self, flag: &FlagName) -> bool {
+        let asks = [&self.plan, &self.notes, &self.answer].map(|step| step.by != StepMode::Rule);
+        asks.contains(&true) || self.sources.iter().any(|rule| rule.flag.as_ref() == Some(flag))
     }
 }

@@ -9,7 +9,7 @@ use crate::scenario::spec::policy::{CallPolicy, SafeMode};
 use crate::scenario::spec::tool::ToolSpec;
 use std::time::Duration;
 
-use crate::base::name::ToolName;
+use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::Latency;
 
 /// `pattern = "resilience"`.
@@ -129,5 +129,9 @@ impl Spec for ResilienceSpec {
             safe_mode: SafeMode::OFF,
             ..policy.clone()
         }
+    }
+
+    fn reads_flag(&self, _: &FlagName) -> bool {
+        false
     }
 }

@@ -4,8 +4,6 @@ mod outcome_fields;
 pub(crate) mod reply;
 pub(crate) mod table;
 
-use std::sync::Arc;
-
 use crate::agents::file::script::{AGENT_NAMES, report_silent_agents};
 use crate::agents::file::table::key_owner;
 use crate::agents::file::{agents, models as agent_models, tool_use, warn_of_orphans};
@@ -77,9 +75,10 @@ pub(crate) fn router(
     let table = file.router.as_ref()?;
     let (prompt, routes, fallback) = cx.at_key("router", |cx| {
         cx.at_key("echo", |cx| echo(table, file, cx));
-        let prompt = table.prompt.as_ref().map(|prompt| {
-            Arc::from(cx.at_key("prompt", |cx| filling.text(&prompt.text, prompt.at, cx)))
-        });
+        let prompt = table
+            .prompt
+            .as_ref()
+            .map(|prompt| cx.at_key("prompt", |cx| filling.prompt(&prompt.text, prompt.at, cx)));
         let routes = cx.at_key("routes", |cx| routes(table, file, cx));
         let fallback = cx.at_key("fallback", |cx| fallback(table, cx));
         (prompt, routes, fallback)

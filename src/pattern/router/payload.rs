@@ -1,11 +1,12 @@
 //! The classifier's conversation and the form of its reply.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::spec::RouterSpec;
-use crate::base::name::AgentName;
+use crate::base::name::{AgentName, FlagName};
 use crate::event::kind::ChatMessage;
 use crate::llm::{ReplyContract, ReplyForm};
 use crate::pattern::prompting::{self, conversation};
@@ -43,11 +44,15 @@ pub(super) fn form(policy_list: &[AgentName]) -> ReplyForm {
 }
 
 /// The messages for the classifier.
-pub(super) fn messages(scenario: &Scenario, spec: &RouterSpec) -> Arc<[ChatMessage]> {
+pub(super) fn messages(
+    scenario: &Scenario,
+    spec: &RouterSpec,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
     let mut payload = Map::new();
     payload.insert("request".to_owned(), Value::from(&*scenario.goal));
     payload.extend(prompting::echoed_inputs(scenario, &spec.echo));
     payload.insert("routes".to_owned(), catalogue(spec));
-    let system = format!("{}\n\n{CONTRACT}", spec.prompt.trim());
-    conversation(&system, &Value::Object(payload))
+    let system = format!("{}\n\n{CONTRACT}", spec.prompt.filled(flags).trim());
+    conversation(&system, payload, flags)
 }

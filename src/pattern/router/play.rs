@@ -58,7 +58,7 @@ async fn classify(
     });
     let policy_list: Vec<AgentName> = spec.routes.iter().map(|it| it.agent.clone()).collect();
     let form = payload::form(&policy_list);
-    let messages = payload::messages(scenario, spec);
+    let messages = payload::messages(scenario, spec, &cx.shown_flags());
     let path = Boundary::Step(CLASSIFY).text();
     let ask = ModelRequest::single(SpanId::RUN, Purpose::Classify, path, messages, form, shown);
     let wrap = |text: &str| Value::from(text);

@@ -3,13 +3,13 @@
 pub(crate) mod boundary;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agents::spec::AgentsSpec;
 use crate::base::name::{AgentName, FlagName, InputName, ToolName};
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::scenario::spec::prompt::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
 
@@ -18,7 +18,7 @@ use crate::scenario::spec::tool::ToolSpec;
 #[derive(Debug)]
 pub struct RouterSpec {
     /// The classifier's prompt.
-    pub prompt: Arc<str>,
+    pub prompt: PromptTemplate,
     /// The inputs that the classifier sees with the goal.
     pub echo: Vec<InputName>,
     /// The routes, in the scenario's order: the policy list.

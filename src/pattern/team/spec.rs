@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::agents::spec::boundary::{self, TeamAgents};
 use crate::agents::spec::{AgentKind, AgentSpec, AgentsSpec};
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, FlagName, ToolName};
 use crate::scenario::spec::model_assignment::ModelCaller;
 use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
 use crate::scenario::spec::tool::ToolSpec;
@@ -83,5 +83,9 @@ impl Spec for TeamSpec {
 
     fn follow_ups(&self) -> &[Arc<str>] {
         &self.follow_ups
+    }
+
+    fn reads_flag(&self, flag: &FlagName) -> bool {
+        self.agents.say_flag(flag)
     }
 }

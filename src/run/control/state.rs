@@ -40,6 +40,10 @@ pub(super) struct RunControlState {
     pub(super) cancelled: bool,
     /// Set if the run must stop, with the reason.
     pub(super) stopped: Option<StopReason>,
+    /// The reason for which the run will end, while it still finishes what it has begun.
+    pub(super) settled: Option<StopReason>,
+    /// The run begins no further attempt of a call.
+    pub(super) only_finishes: bool,
     pub(super) closed: bool,
 }
 
@@ -83,6 +87,8 @@ impl RunControlState {
             last: None,
             cancelled: false,
             stopped: None,
+            settled: None,
+            only_finishes: false,
             closed: false,
         }
     }

@@ -21,6 +21,7 @@ use crate::scenario::patterns;
 use crate::scenario::spec::model::{
     Flag, ModelSettings, Prices, Scenario, ScenarioInput, ScenarioOrigin, ScenarioWarnings,
 };
+use crate::scenario::spec::pattern::Spec;
 use crate::scenario::spec::policy::UnsetLlmKeys;
 use crate::scenario::spec::prepared::Prepared;
 use crate::scenario::spec::source_text::SourceText;
@@ -48,6 +49,7 @@ pub(crate) fn scenario(
                 (name, value.map_or(Value::Null, |input| input.value.clone()))
             })
             .collect(),
+        flags: file.flags.names().collect(),
         facts: None,
         when_names: Vec::new(),
     };
@@ -77,6 +79,9 @@ pub(crate) fn scenario(
     let cites = spec.as_ref().is_some_and(|spec| spec.get().cites());
     let expectations = expect::build(&file, own, &tools, cites, &filling, cx);
     warn_of_low_token_limit(&file, cx);
+    if let Some(spec) = &spec {
+        warn_of_unread_flags(&file, spec.get(), cx);
+    }
     let llm = file
         .tools
         .as_ref()
@@ -111,6 +116,22 @@ pub(crate) fn scenario(
         warnings: ScenarioWarnings::default(),
         prepared: Prepared::default(),
     })
+}
+
+/// Warns of flags that change nothing in a live run: only the script reads them.
+fn warn_of_unread_flags(file: &ScenarioFile, spec: &dyn Spec, cx: &mut ReadContext) {
+    for entry in &file.flags.entries {
+        if !spec.reads_flag(&FlagName::from(entry.name.as_str())) {
+            let what = format!("nothing in a live run reads the flag `{}`", entry.name);
+            let help = match spec.model_callers().is_empty() {
+                true => "this pattern has no use for flags: remove it".to_owned(),
+                false => format!("say it in an agent's instruction: {{{{flags.{}}}}}", entry.name),
+            };
+            cx.at_key("flags", |cx| {
+                cx.at_key(&entry.name, |cx| cx.warn_live(entry.at, what, help));
+            });
+        }
+    }
 }
 
 /// Warns of a token limit that leaves no room for a single call.
@@ -155,7 +176,7 @@ fn model(
         tuning,
         base_url: table.base_url.map(|url| url.text),
         repair: table.repair.0,
-        ask_again: table.ask_again.value.0,
+        ask_again: table.ask_again.map(|times| times.value.0),
         prices,
         unset_keys,
     })

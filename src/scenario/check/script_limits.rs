@@ -7,11 +7,13 @@ use crate::scenario::file::tree::TextSpan;
 /// this run only; the rows may be for others.
 pub(crate) fn unreachable(row: &ScriptTable, file: &ScenarioFile) -> Option<(TextSpan, String)> {
     if let Some(again) = &row.again
-        && let Some(limit) = file.model.as_ref().map(|model| &model.ask_again)
-        && again.value.0 > limit.value.0
-        && limit.at.text == 0
+        && let Some(model) = &file.model
     {
-        return Some((again.at, format!("model.ask_again is {}", limit.value.0)));
+        let limit = model.ask_again.as_ref();
+        let times = limit.map_or(0, |limit| limit.value.0);
+        if again.value.0 > times && limit.is_none_or(|limit| limit.at.text == 0) {
+            return Some((again.at, format!("model.ask_again is {times}")));
+        }
     }
     let limit = &file.tools.as_ref()?.llm.as_ref()?.retries.as_ref()?.max_attempts;
     let attempts = limit.value.0;

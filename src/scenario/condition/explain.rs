@@ -55,6 +55,28 @@ pub(super) fn texts_equal_to<'n>(node: &'n CelNode, name: &str) -> Vec<&'n str> 
     texts
 }
 
+/// The texts that are looked for with `in` in a bound name, or in a field of it.
+pub(super) fn texts_in<'n>(node: &'n CelNode, names: &[&str]) -> Vec<&'n str> {
+    let mut texts = Vec::new();
+    walk(node, &mut |node| {
+        if let CelNode::In(sides) = node
+            && let [CelNode::Text(text), list] = &**sides
+        {
+            let bound = match list {
+                CelNode::Field(inner, _) => inner,
+                other => other,
+            };
+            if let CelNode::Bound(name, _) = bound
+                && names.contains(&name.as_str())
+            {
+                texts.push(text.as_str());
+            }
+        }
+        true
+    });
+    texts
+}
+
 /// The values of the names and of the functions of expectations, without those that depend on the
 /// variable of a loop.
 pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> {

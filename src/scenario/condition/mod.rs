@@ -114,6 +114,11 @@ impl Condition {
         explain::texts_equal_to(&self.node, name)
     }
 
+    /// The texts that are looked for with `in` in one of these bound names, or in a field of it.
+    pub(crate) fn texts_in(&self, names: &[&str]) -> Vec<&str> {
+        explain::texts_in(&self.node, names)
+    }
+
     /// What the parts of the condition are that it compares: its names and its calls of functions
     /// of [`RunFacts`], in order of appearance.
     pub fn explain(&self, shown: &CelBindings) -> Vec<ObservedPart> {

@@ -208,11 +208,13 @@ record! {
         /// Base URL of the API. Default: OPENAI_BASE_URL, else OpenAI's.
         base_url: NonBlankString = optional,
         /// Which faults in a reply are repaired before it is checked: a list of fences, preface,
-        /// think, case and numbers. Each repair is logged as an event.
+        /// think, case, numbers, commas, list, wrapper and encoded. Each repair is logged as an
+        /// event.
         repair: RepairList = default(RepairList::default()),
         /// How often the model gets another attempt after a JSON reply that does not match the
-        /// required format; the request says what is wrong. Each attempt is one more call.
-        ask_again: Positioned<IntegerField<0, 10>> = default(Positioned::not_in_file(IntegerField(0))),
+        /// required format; the request says what is wrong. Each attempt is one more call. Default:
+        /// 1 in a live run, 0 in an offline one.
+        ask_again: Positioned<IntegerField<0, 10>> = optional,
         /// The sampling temperature. Without it none is sent and the provider's default applies.
         temperature: Number<0, 2> = optional,
         /// Maximum number of tokens of a reply. Without it the provider's limit applies; Anthropic
@@ -241,9 +243,13 @@ words! { JsonMode:
 words! { Repair:
     "fences" => Repair::Fences, "A Markdown code fence around the object is removed.";
     "preface" => Repair::Preface, "Text before and after the single object of a reply is removed.";
-    "think" => Repair::Think, "<think>…</think> before a reply is removed.";
+    "think" => Repair::Think, "<think>…</think> before a reply is removed, also before a final text.";
     "case" => Repair::Case, "Other spellings of names and stances are accepted: \"GO\", \"Demand Analyst\".";
     "numbers" => Repair::Numbers, "Numbers in quotes are accepted, and 11 to 100 count as per cent.";
+    "commas" => Repair::Commas, "A comma after the last value of an object or a list is removed.";
+    "list" => Repair::List, "A list with one object is accepted as that object.";
+    "wrapper" => Repair::Wrapper, "An object inside the only key of another one is accepted: {\"response\": {…}}.";
+    "encoded" => Repair::Encoded, "JSON that is written as a text inside JSON is read.";
 }
 
 /// Which faults are repaired: a list of words, or one word; `none` is the empty list.
@@ -264,7 +270,7 @@ impl FormatShape for RepairList {
         match &node.value {
             TomlValue::Text(word) if word == "none" => Some(Self::default()),
             TomlValue::List(_) => {
-                let list = BoundedList::<Repair, 0, 5>::read(node, cx)?;
+                let list = BoundedList::<Repair, 0, { Repair::ALL.len() }>::read(node, cx)?;
                 Some(Self(list.0.into_iter().collect()))
             }
             _ => Some(Self(Repairs::from([Repair::read(node, cx)?]))),

@@ -118,17 +118,19 @@ fn check_with(
     let failed = cx.failed();
     let problems = cx.finish();
     let scenario = built.filter(|_| !failed).map(|scenario| {
-        let lines = |of_every_run: bool| -> Vec<String> {
-            let of = problems
-                .iter()
-                .filter(|it| (it.affected_runs == AffectedRuns::All) == of_every_run);
+        let lines = |of: &[AffectedRuns]| -> Vec<String> {
+            let of = problems.iter().filter(|it| of.contains(&it.affected_runs));
             of.map(|problem| problems.line(problem)).collect()
         };
-        let mut warnings = lines(true);
+        let mut warnings = lines(&[AffectedRuns::All]);
         if problems.more() > 0 {
             warnings.push(format!("… and {} more", problems.more()));
         }
-        let warnings = ScenarioWarnings { every_run: warnings, offline: lines(false) };
+        let warnings = ScenarioWarnings {
+            every_run: warnings,
+            offline: lines(&[AffectedRuns::SomeOffline, AffectedRuns::AllOffline]),
+            live: lines(&[AffectedRuns::Live]),
+        };
         Scenario { warnings, ..scenario }
     });
     CheckedScenario { scenario, problems }

@@ -29,6 +29,8 @@ pub enum AffectedRuns {
     /// Offline runs, which may stop because of it: the script has no reply to a call that may
     /// happen.
     SomeOffline,
+    /// Live runs: an offline one reads what they do not.
+    Live,
     /// All offline runs, which will stop because of it: the script has no reply to the first call.
     AllOffline,
 }
@@ -161,9 +163,11 @@ impl Problems {
     /// The problems that matter for a live or an offline run: a live run needs no script, an
     /// offline run cannot start without a reply to the first call.
     pub fn for_run(mut self, live: bool) -> Self {
-        if live {
-            self.list.retain(|problem| problem.affected_runs == AffectedRuns::All);
-        }
+        self.list.retain(|problem| match problem.affected_runs {
+            AffectedRuns::All => true,
+            AffectedRuns::Live => live,
+            AffectedRuns::SomeOffline | AffectedRuns::AllOffline => !live,
+        });
         for problem in &mut self.list {
             if problem.affected_runs == AffectedRuns::AllOffline {
                 problem.severity = Severity::Error;

@@ -131,6 +131,11 @@ impl ReadContext {
         self.note(Severity::Warning, concerns, at, what.into(), help.to_owned());
     }
 
+    /// Warns of something that only a live run lacks.
+    pub fn warn_live(&mut self, at: TextSpan, what: impl Into<String>, help: impl Into<String>) {
+        self.note(Severity::Warning, AffectedRuns::Live, at, what.into(), help.into());
+    }
+
     fn note(
         &mut self,
         severity: Severity,

@@ -1,4 +1,5 @@
-//! Fills in `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script.
+//! Fills in `{{input}}` in the texts of a scenario, and `{{facts.a.b}}` in those of its script; finds
+//! `{{flags.a}}` in prompts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,11 +10,15 @@ use super::reader::{ReadContext, suggest_declared_name, suggest_name};
 use super::switch::BoolOrInput;
 use super::tree::TextSpan;
 use crate::agents::spec::HandoffPiece;
+use crate::base::name::FlagName;
+use crate::scenario::spec::prompt::{FlagInPrompt, PromptTemplate};
 use crate::scenario::spec::script::TextFill;
 
 /// The names that a text may contain, with their values.
 pub(crate) struct TemplateScope<'i> {
     pub inputs: Vec<(&'i str, Value)>,
+    /// The flags, which only prompts may name.
+    pub flags: Vec<&'i str>,
     /// `None`: facts are not allowed here.
     pub facts: Option<&'i Map<String, Value>>,
     /// Names that can be used in the `when` of script rows, but not in texts.
@@ -28,6 +33,8 @@ pub(crate) enum TemplatePart<'t> {
     Filled(String),
     /// A value that is known only when the text is said.
     Later(&'t str),
+    /// The position of a flag, in a prompt.
+    Flag(&'t str),
 }
 
 impl TemplatePart<'_> {
@@ -35,7 +42,7 @@ impl TemplatePart<'_> {
         match self {
             Self::FileText(_, text) => text,
             Self::Filled(text) => text,
-            Self::Later(_) => "",
+            Self::Later(_) | Self::Flag(_) => "",
         }
     }
 }
@@ -56,7 +63,7 @@ impl TemplateScope<'_> {
         cx: &mut ReadContext,
     ) -> (String, Vec<TextFill>) {
         let (mut whole, mut fills) = (String::new(), Vec::new());
-        for part in self.parts_with(text, at, later, cx) {
+        for part in self.parts_with(text, at, later, false, cx) {
             if let TemplatePart::Later(path) = part {
                 fills.push(TextFill { at: whole.len(), path: path.to_owned() });
             }
@@ -65,14 +72,26 @@ impl TemplateScope<'_> {
         (whole, fills)
     }
 
-    /// The same, as parts.
+    /// A prompt, which may also say the positions of flags: `{{flags.NAME}}`.
+    pub fn prompt(&self, text: &str, at: TextSpan, cx: &mut ReadContext) -> PromptTemplate {
+        let (mut whole, mut flags) = (String::new(), Vec::new());
+        for part in self.parts_with(text, at, &[], true, cx) {
+            if let TemplatePart::Flag(name) = part {
+                flags.push(FlagInPrompt { at: whole.len(), flag: FlagName::from(name) });
+            }
+            whole.push_str(part.as_str());
+        }
+        PromptTemplate::new(&whole, flags)
+    }
+
+    /// The same as [`text`](Self::text), as parts.
     pub fn parts<'t>(
         &self,
         text: &'t str,
         at: TextSpan,
         cx: &mut ReadContext,
     ) -> Vec<TemplatePart<'t>> {
-        self.parts_with(text, at, &[], cx)
+        self.parts_with(text, at, &[], false, cx)
     }
 
     fn parts_with<'t>(
@@ -80,6 +99,7 @@ impl TemplateScope<'_> {
         text: &'t str,
         at: TextSpan,
         later: &[&str],
+        is_prompt: bool,
         cx: &mut ReadContext,
     ) -> Vec<TemplatePart<'t>> {
         let mut parts = Vec::new();
@@ -112,10 +132,21 @@ impl TemplateScope<'_> {
             };
             let close = open + length;
             let name = text[open + 2..close].trim();
-            match self.value(name) {
-                Some(value) => parts.push(TemplatePart::Filled(plain_text(value).into_owned())),
-                None if later.contains(&root_of(name)) => parts.push(TemplatePart::Later(name)),
-                None => self.unknown(name, cx.inner_span(at, open, close + 2), cx),
+            let flag = name.strip_prefix("flags.");
+            match (self.value(name), flag) {
+                (Some(value), _) => {
+                    parts.push(TemplatePart::Filled(plain_text(value).into_owned()))
+                }
+                (None, Some(flag)) if is_prompt && self.flags.contains(&flag) => {
+                    parts.push(TemplatePart::Flag(flag));
+                }
+                (None, _) if later.contains(&root_of(name)) => {
+                    parts.push(TemplatePart::Later(name));
+                }
+                (None, Some(flag)) if self.when_names.is_empty() => {
+                    self.unknown_flag(flag, is_prompt, cx.inner_span(at, open, close + 2), cx);
+                }
+                (None, _) => self.unknown(name, cx.inner_span(at, open, close + 2), cx),
             }
             rest = close + 2;
         }
@@ -208,6 +239,16 @@ impl TemplateScope<'_> {
             }
         }
         None
+    }
+
+    /// Reports a flag that a text cannot name.
+    fn unknown_flag(&self, flag: &str, is_prompt: bool, at: TextSpan, cx: &mut ReadContext) {
+        if is_prompt || !self.flags.contains(&flag) {
+            let help = suggest_declared_name("flags", flag, self.flags.iter().copied());
+            return cx.error(at, format!("`{flag}` is not a flag"), help);
+        }
+        let what = format!("`{{{{flags.{flag}}}}}` is not replaced here");
+        cx.error(at, what, "a flag may change during a run: only prompts say its position");
     }
 
     fn unknown(&self, name: &str, at: TextSpan, cx: &mut ReadContext) {

@@ -16,6 +16,7 @@ pub mod pattern;
 pub mod policy;
 pub mod prepared;
 pub mod price;
+pub mod prompt;
 pub mod repair;
 pub mod script;
 pub mod source_text;

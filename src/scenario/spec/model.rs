@@ -84,8 +84,8 @@ impl Scenario {
 
     /// The warnings for a live or an offline run. A live run needs no script.
     pub fn run_warnings(&self, live: bool) -> impl Iterator<Item = &String> {
-        let silent = if live { &[] } else { &self.warnings.offline[..] };
-        self.warnings.every_run.iter().chain(silent)
+        let own = if live { &self.warnings.live } else { &self.warnings.offline };
+        self.warnings.every_run.iter().chain(own)
     }
 }
 
@@ -96,6 +96,8 @@ pub struct ScenarioWarnings {
     pub every_run: Vec<String>,
     /// For offline runs only: steps, roles or agents without a scripted reply.
     pub offline: Vec<String>,
+    /// For live runs only: flags that nothing in them reads.
+    pub live: Vec<String>,
 }
 
 /// Where the text of a scenario comes from.
@@ -174,8 +176,8 @@ pub struct ModelSettings {
     /// Faults in a reply that are repaired before it is checked.
     pub repair: Repairs,
     /// Maximum number of further attempts after a JSON reply that does not match the required
-    /// format.
-    pub ask_again: u32,
+    /// format; `None`: the file does not say it. The head of a run says what is in force.
+    pub ask_again: Option<u32>,
     /// The price, if known; without one the cost is `null`.
     pub prices: Option<Prices>,
     /// Which settings of the gateway's policy for its calls the file leaves to the defaults of a live

@@ -9,7 +9,7 @@ use super::model_assignment::ModelCaller;
 use super::policy::CallPolicy;
 use super::tool::ToolSpec;
 use crate::agents::spec::AgentsSpec;
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, FlagName, ToolName};
 
 /// A pattern's part of a good scenario.
 pub trait Spec: Debug + Send + Sync {
@@ -50,6 +50,13 @@ pub trait Spec: Debug + Send + Sync {
     /// Messages that follow the goal in the session, in order.
     fn follow_ups(&self) -> &[Arc<str>] {
         &[]
+    }
+
+    /// Whether something in a live run reads this flag. Patterns that ask for JSON say the positions
+    /// of all flags in their requests.
+    fn reads_flag(&self, flag: &FlagName) -> bool {
+        let _ = flag;
+        true
     }
 
     /// Whether a run ends with a decision.

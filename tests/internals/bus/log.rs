@@ -305,7 +305,7 @@ proptest! {
             EventKind::AttemptStarted { parent: SpanId(parent), attempt: round, timeout_ms: at , waited_ms: 0, probe: false},
             EventKind::CallRetried { attempt: round, wait_ms: at, cause: FailureClass::Timeout, status: None },
             EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionRefused { round, seat, role: "x".into(), reason: "max_messages".into(), raw: None })),
-            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed { round, conflicts: vec![], decision: None })),
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed { round, conflicts: vec![], decision: None, decided_by: None })),
             EventKind::Resumed { by: Initiator::You, paused_ms: at },
             EventKind::Paused { at: vec![BoundaryId::new("x")] },
             EventKind::AttemptAnswered(Arc::new(Reply { usage: Some(Usage::new(at, at)), ..Reply::from_agent_text("".into()) })),

@@ -70,6 +70,8 @@ impl Log {
             prices: None,
             model_prices: Vec::new(),
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
+            ask_again: 0,
+            shows_flags: false,
             alerts,
             spending: Default::default(),
             launch: None,

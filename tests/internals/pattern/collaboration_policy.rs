@@ -1,15 +1,20 @@
 //! The policy of the pattern collaboration against tables of what the functions in the collaboration
 //! source document return.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::event::contribution::{Contribution, Stance};
+use crate::event::contribution::{Contribution, Decision, Stance};
+use crate::event::kind::ReplyEnd;
 use crate::pattern::collaboration::payload::{self, ClosedRound};
 use crate::pattern::collaboration::policy::{
-    ContributionGateway, RoleSet, decide_round_outcome, detect_conflicts, validate_contribution,
+    ContributionGateway, RoleSet, RoundFigures, SOURCE_ROWS, decide_round_outcome,
+    detect_conflicts, validate_contribution,
 };
+use crate::pattern::collaboration::spec::Share;
+use crate::scenario::condition::Condition;
 use crate::support::vectors::{same, table};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn roles(names: &Value) -> RoleSet {
@@ -99,6 +104,52 @@ fn decide_round_outcome_answers_as_the_source_does() {
     }
 }
 
+/// What the rows that say the rule of the source document decide.
+fn by_rows(stances: &[Stance], min_go_votes: u32) -> Option<Decision> {
+    let contributions: Vec<_> = stances
+        .iter()
+        .enumerate()
+        .map(|(seat, stance)| {
+            Arc::new(Contribution {
+                agent: format!("seat_{}", seat % 5).as_str().into(),
+                stance: *stance,
+                summary: "Said.".into(),
+                confidence: 0.5,
+                actions: vec!["Act".into()],
+                end: ReplyEnd::Stop,
+            })
+        })
+        .collect();
+    let weights = BTreeMap::from([("seat_1".into(), 7.5)]);
+    let figures = RoundFigures { round: 1, max_rounds: 3, min_go_votes, weights: &weights };
+    let shown = figures.values(&contributions);
+    SOURCE_ROWS.iter().find_map(|(when, decision)| {
+        let when = Condition::compile(when).expect("a condition");
+        when.holds(&shown).expect("a value").then_some(*decision)
+    })
+}
+
+#[test]
+fn the_rule_of_the_source_can_be_said_in_rows() {
+    let (_, cases) = table(include_str!("../../vectors/collaboration_decide_round_outcome.json"));
+    for (row, case) in cases.iter().enumerate() {
+        let votes = case["given"]["min_go_votes"].as_u64().expect("votes") as u32;
+        let ours = by_rows(&stances(&case["given"]["input"]), votes);
+        assert_eq!(serde_json::to_value(ours).expect("json"), case["return"], "row {row}: {case}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn rows_decide_as_the_policy_does(
+        stances in prop::collection::vec(prop::sample::select(&Stance::ALL[..]), 0..12),
+        min_go_votes in 1_u32..6,
+    ) {
+        let ours = by_rows(&stances, min_go_votes);
+        prop_assert_eq!(ours, decide_round_outcome(stances, min_go_votes));
+    }
+}
+
 /// A round of the tables as a row of ours; `None` for one without a number, which ours never lack.
 /// Other keys the source reads with a default.
 fn history_row(round: &Value) -> Option<ClosedRound> {
@@ -127,7 +178,8 @@ fn recent_rounds_answers_as_the_source_does() {
             left_out.push(row);
             continue;
         };
-        let ours = serde_json::to_value(payload::recent_rounds(&history, limit)).expect("json");
+        let ours = payload::recent_rounds(&history, limit, Share::Stances);
+        let ours = serde_json::to_value(ours).expect("json");
         assert!(same(&ours, &case["return"]), "row {row}: {ours}");
     }
     // The last row holds a round without a number: our type cannot say that.

@@ -71,12 +71,14 @@ async fn the_model_is_shown_the_sources_payloads_and_pages_as_data() {
     assert!(plan.starts_with("You plan.\n\nReturn only one JSON object"), "{plan}");
     assert!(notes.starts_with("You take notes.\n\n") && notes.contains("text of a stranger"));
     assert!(answer.starts_with("You write.\n\n") && answer.contains("citations"));
-    assert_eq!(keys(first), ["goal", "request", "actions", "max_steps"]);
+    assert_eq!(keys(first), ["goal", "request", "actions", "max_steps", "flags"]);
     let request = json!({ "report_date": "2026-03-07", "region": "US", "question": QUESTION });
     assert_eq!(first["request"], request);
-    assert_eq!(keys(second), ["question", "max_notes", "url", "title", "published_at", "body"]);
+    let page = ["question", "max_notes", "url", "title", "published_at", "body", "flags"];
+    assert_eq!(keys(second), page);
+    assert_eq!(second["flags"], json!({ "b_runtime": true }));
     assert_eq!(second["max_notes"], 3);
-    assert_eq!(keys(third), ["goal", "question", "max_answer_chars", "notes"]);
+    assert_eq!(keys(third), ["goal", "question", "max_answer_chars", "notes", "flags"]);
     assert_eq!(keys(&third["notes"][0]), ["id", "claim", "quote", "url", "title", "published_at"]);
 }
 

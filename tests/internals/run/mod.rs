@@ -3,5 +3,6 @@
 mod allocations;
 mod concurrency;
 mod flows;
+mod live_rules;
 mod memory;
 mod spending;

@@ -303,6 +303,7 @@ description = "A"
 tools = ["look"]
 [agents.b]
 description = "B"
+instruction = "Late is {{flags.late}}."
 [agents.c]
 description = "C"
 [tools.look]

@@ -128,7 +128,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(spec.roles["ann"].role_flag, None);
     assert!(scenario.model.stream);
     assert!(scenario.model.repair.is_empty());
-    assert_eq!(scenario.model.ask_again, 0);
+    assert_eq!(scenario.model.ask_again, None);
     assert_eq!((scenario.model.prices, &scenario.model.name), (None, &None));
     // As in the cascading failures source document: two attempts, 250 and 750 ms, jitter.
     let waits = [Duration::from_millis(250), Duration::from_millis(750)];
@@ -173,8 +173,8 @@ fn everything_that_is_there_is_read() {
     let spec = spec(&scenario);
     assert_eq!((spec.budget.max_rounds, spec.budget.min_go_votes), (5, 3));
     assert_eq!(spec.concurrency, Concurrency::Sequential);
-    assert_eq!(&*spec.finalize_prompt, "Sum up lunch.");
-    assert_eq!(&*spec.roles["ann"].prompt, "Ann of lunch.");
+    assert_eq!(&*spec.finalize_prompt.written(), "Sum up lunch.");
+    assert_eq!(&*spec.roles["ann"].prompt.written(), "Ann of lunch.");
     let behind = |flag: &str, when_off| Some(RoleFlag { flag: flag.into(), when_off });
     assert_eq!(spec.roles["bob"].role_flag, behind("third", WhenOff::Skip));
     assert_eq!(spec.roles["cy"].role_flag, behind("fourth", WhenOff::Deny));
@@ -255,7 +255,7 @@ fn overrides_set_any_field_before_the_file_is_judged() {
     assert_eq!(scenario.facts["new"], json!({ "deep": [1, { "a": 4 }] }));
     let spec = spec(&scenario);
     assert_eq!(spec.budget.max_rounds, 1);
-    assert_eq!(&*spec.roles["ann"].prompt, "Hi, dinner for two!");
+    assert_eq!(&*spec.roles["ann"].prompt.written(), "Hi, dinner for two!");
     assert_eq!(spec.sequence[2].as_str(), "ann");
     assert_eq!(scenario.llm.timeout, Some(Duration::from_secs(5)));
     assert_eq!(scenario.script.rows[0].latency.max, Duration::from_secs(1));

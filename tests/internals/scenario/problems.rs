@@ -118,6 +118,13 @@ fn limits_are_numbers_within_their_range() {
         ),
         (
             "max_rounds = 3",
+            "max_messages = 5",
+            &[
+                "11:16: warning: budget.max_messages: 5 messages are too few for 3 rounds of 2 seats (set budget.max_messages to 6, or fewer rounds)",
+            ],
+        ),
+        (
+            "max_rounds = 3",
             "max_seconds = -1",
             &["11:15: error: budget.max_seconds: -1 is out of range (1 to 86400)"],
         ),
@@ -957,4 +964,78 @@ fn a_file_that_is_something_else_altogether_is_refused_in_bounds() {
     assert_eq!(problems.iter().count(), 200);
     assert_eq!(problems.more(), problems.errors() - 200);
     assert!(problems.pretty(false).contains(&format!("… and {} more", problems.more())));
+}
+
+#[test]
+fn rows_that_decide_name_what_exists() {
+    const WHOLE: &str = "sequence = [\"ann\", \"bob\"]";
+    let with = |row: &str| GOOD.replacen(WHOLE, &format!("{WHOLE}\ndecide = [{row}]"), 1);
+    let table = [
+        (
+            r#"{ when = "size(stances.goo) > 1", decision = "go" }"#,
+            "17:34: error: collaboration.decide[0].when: `goo` is not a stance (did you mean `go`?)",
+        ),
+        (
+            r#"{ when = "weight.blocked > 1.0", decision = "go" }"#,
+            "17:28: error: collaboration.decide[0].when: `blocked` is not a stance (did you mean `block`?)",
+        ),
+        (
+            r#"{ when = "confidences.anne > 0.5", decision = "go" }"#,
+            "17:33: error: collaboration.decide[0].when: `anne` is not a role in collaboration.sequence (did you mean `ann`?)",
+        ),
+        (
+            r#"{ when = "'bobb' in stances.block", decision = "go" }"#,
+            "17:22: error: collaboration.decide[0].when: `bobb` is not a role in collaboration.sequence (did you mean `bob`?)",
+        ),
+        (
+            r#"{ when = "rounds == 1", decision = "go" }"#,
+            "17:21: error: collaboration.decide[0].when: `rounds` is not available in this condition (did you mean `round`?)",
+        ),
+        (
+            r#"{ when = "round ==", decision = "go" }"#,
+            "error: collaboration.decide[0].when: not a condition:",
+        ),
+        (
+            r#"{ when = "round == 1", decision = "nogo" }"#,
+            "error: collaboration.decide[0].decision: ",
+        ),
+        (
+            r#"{ when = "true", decision = "go" }, { when = "round == 1", decision = "no_go" }"#,
+            "warning: collaboration.decide[1].when: row 1 always holds: this one is never reached (move it before that row, or remove it)",
+        ),
+    ];
+    for (row, expected) in table {
+        let told = told(&with(row), &[]);
+        assert!(told.len() == 1 && told[0].contains(expected), "{row}: {told:#?}");
+    }
+    let row = r#"{ when = "round == 1", decision = "go" }"#;
+    let votes = with(row).replacen("max_rounds = 3", "min_go_votes = 1", 1);
+    assert_eq!(
+        told(&votes, &[]),
+        [
+            "11:16: warning: collaboration.decide: budget.min_go_votes has no effect: no row of collaboration.decide reads it (read `min_go_votes` in a condition, or remove it)"
+        ]
+    );
+    let heavy =
+        with(row).replacen("prompt = \"You are Ann.\"", "prompt = \"You are Ann.\"\nweight = 2", 1);
+    assert!(told(&heavy, &[])[0].contains("the weight of `ann` has no effect"));
+}
+
+#[test]
+fn a_prompt_may_say_a_flag() {
+    judge(&[
+        ("You are Ann.", "Lawyer: {{flags.lawyer}}.", &[]),
+        (
+            "You are Ann.",
+            "Lawyer: {{flags.lawyr}}.",
+            &["19:19: error: roles.ann.prompt: `lawyr` is not a flag (did you mean `lawyer`?)"],
+        ),
+        (
+            "May {{what}} start",
+            "May {{flags.lawyer}} start",
+            &[
+                "3:13: error: goal: `{{flags.lawyer}}` is not replaced here (a flag may change during a run: only prompts say its position)",
+            ],
+        ),
+    ]);
 }

@@ -128,7 +128,7 @@ fn research_is_read_with_its_domains_limits_and_who_does_what() {
     let rule = SourceRule { domain: vendor, trust: 0.5, flag: Some("vendor".into()) };
     assert_eq!(spec.sources, [rule]);
     assert_eq!((spec.plan.by, spec.notes.by), (StepMode::Rule, StepMode::ModelWhenLive));
-    assert_eq!((spec.answer.by, &*spec.notes.prompt), (StepMode::Model, "Note it."));
+    assert_eq!((spec.answer.by, &*spec.notes.prompt.written()), (StepMode::Model, "Note it."));
     assert_eq!((spec.page_chars, spec.notes_per_page, spec.notes_by_rule), (9_000, 2, 2));
     assert_eq!((spec.misquotes, spec.min_independent_sources), (MisquotePolicy::Refuse, 2));
     assert_eq!((spec.max_age_days, spec.as_of.as_deref()), (Some(30), Some("2026-03-07")));
@@ -156,7 +156,7 @@ fn what_the_file_leaves_out_is_as_in_the_source() {
     assert_eq!(spec.trust("a.example"), 1.0);
     assert_eq!((spec.notes_per_page, spec.notes_by_rule), (20, 3));
     for done in [&spec.plan, &spec.notes, &spec.answer] {
-        assert!(done.prompt.len() > 100, "a prompt of ours: {}", done.prompt);
+        assert!(done.prompt.written().len() > 100, "a prompt of ours: {:?}", done.prompt);
     }
 }
 

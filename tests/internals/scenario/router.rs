@@ -52,7 +52,7 @@ fn a_router_is_read_with_all_that_its_file_says() {
     assert_eq!(reported(ROUTER), Vec::<String>::new());
     let scenario = load(ROUTER, ScenarioOrigin::Shipped("a"), &[]).expect("a scenario");
     let spec = router(&scenario);
-    assert_eq!(&*spec.prompt, "Route Pay me back.");
+    assert_eq!(&*spec.prompt.written(), "Route Pay me back.");
     let routes: Vec<_> = spec
         .routes
         .iter()

@@ -213,7 +213,7 @@ async fn the_script_stands_on_the_facts() {
         ("checkout-unanimous", "facts.risk_signals.failed_payment_rate=0.05", "max_rounds_reached"),
         ("checkout-deadlock", "facts.risk_signals.critical_incidents=0", "go_with_caution"),
         ("checkout-blocked", "facts.risk_signals.failed_payment_rate=0.012", "go_with_caution"),
-        ("mixed-table", "facts.rollback.rehearsed=false", "max_rounds_reached"),
+        ("mixed-table", "facts.rollback.rehearsed=false", "no_go"),
     ] {
         assert_eq!(end(&play(name, &[], &[set]).await), expected, "{name} {set}");
     }

@@ -156,7 +156,7 @@ fn a_team_is_read_with_all_that_its_file_says() {
     assert_eq!(team.agents.len(), 8);
     let pm = coordinator(team, "pm");
     assert_eq!(&*team.agents["pm"].description, "Manages it");
-    assert_eq!(&*pm.coordinator.instruction, "You manage it.");
+    assert_eq!(&*pm.coordinator.instruction.written(), "You manage it.");
     assert_eq!((pm.coordinator.max_tool_rounds, pm.parallel_tools), (4, true));
     assert_eq!(
         pm.members.iter().map(|it| it.as_str()).collect::<Vec<_>>(),

@@ -135,7 +135,10 @@ fn an_orchestrator_is_read_with_its_workers_sections_and_level() {
     assert_eq!((budget.max_tasks, budget.max_parallel, budget.max_retries_per_task), (4, 2, 1));
     assert_eq!((budget.max_dispatches, budget.task_timeout), (8, ms(2_000)));
     assert_eq!(budget.max_seconds, ms(25_000));
-    assert_eq!((&*spec.plan_prompt, &*spec.finalize_prompt), ("Plan 2026-02-26.", "Write."));
+    assert_eq!(
+        (&*spec.plan_prompt.written(), &*spec.finalize_prompt.written()),
+        ("Plan 2026-02-26.", "Write.")
+    );
     let workers: Vec<(&str, &str, Value, Option<&str>)> = spec
         .workers
         .iter()

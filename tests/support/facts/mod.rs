@@ -80,6 +80,7 @@ impl Facts {
             max_ms: 40_000,
             min_go_votes: 2,
             summary_inputs: Vec::new(),
+            ..CollaborationPlan::default()
         };
         let mut facts = Self::new(TableStory {
             plan: plan.clone(),
@@ -106,6 +107,8 @@ impl Facts {
             prices: None,
             model_prices: Vec::new(),
             tools: Vec::new(),
+            ask_again: 0,
+            shows_flags: false,
             alerts: Default::default(),
             spending: Default::default(),
             launch: None,
@@ -330,6 +333,7 @@ impl Facts {
             round: self.round,
             conflicts: conflicts.to_vec(),
             decision,
+            decided_by: None,
         }));
         self.add(self.round_span, kind)
     }

@@ -128,6 +128,8 @@ impl ResearchFacts {
                 tool("search_sources"),
                 tool("read_source"),
             ],
+            ask_again: 0,
+            shows_flags: false,
             alerts: AlertLimits::default(),
             spending: Default::default(),
             launch: None,

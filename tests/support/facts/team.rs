@@ -118,6 +118,8 @@ impl TeamFacts {
             prices: None,
             model_prices: Vec::new(),
             tools: vec![super::head::tool("llm", "model", 60_000, false)],
+            ask_again: 0,
+            shows_flags: false,
             alerts: AlertLimits::default(),
             spending: Default::default(),
             launch: None,

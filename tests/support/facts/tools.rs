@@ -72,6 +72,8 @@ impl ToolFacts {
             prices: None,
             model_prices: Vec::new(),
             tools,
+            ask_again: 0,
+            shows_flags: false,
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
             spending: Default::default(),
             launch: None,

@@ -147,6 +147,7 @@ fn seat(
         SeatState::Answered => "waiting for earlier seats".to_owned(),
         SeatState::Waiting | SeatState::Accepted | SeatState::Refused => String::new(),
         SeatState::Failed => "no reply".to_owned(),
+        SeatState::Unused => "came after another seat had stopped the run".to_owned(),
         SeatState::Cancelled => "the run was stopped".to_owned(),
     };
     pen.put(&note, dim);

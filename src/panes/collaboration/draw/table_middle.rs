@@ -9,7 +9,7 @@ use crate::event::world::{RunState, World};
 use crate::narrate::glyph::Glyph;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
-use crate::pattern::collaboration::words::phrases::decision_or_next;
+use crate::pattern::collaboration::words::phrases::{decided_by_text, decision_or_next};
 use crate::ui::cx::DrawContext;
 use crate::ui::text::{Pen, columns};
 use crate::ui::theme::StyleRole;
@@ -40,6 +40,10 @@ pub(crate) fn render(
         // The decision itself.
         state.remove(0);
     }
+    let width: usize = state.iter().map(|(text, _)| columns(text)).sum();
+    if width > area.width.into() && state.len() > 1 {
+        state.truncate(1);
+    }
     rows.push(state);
     let rule = rule(plan);
     if table.decision().is_none()
@@ -68,10 +72,14 @@ pub(crate) fn render(
     centre(cx, area, &rows, buf);
 }
 
-/// The rule for a decision, with the scenario's numbers (collaboration source document,
-/// `decide_round_outcome`).
+/// The rule for a decision: the number of rows, or that of the collaboration source document
+/// (`decide_round_outcome`) with the scenario's numbers.
 pub(crate) fn rule(plan: &CollaborationPlan) -> String {
-    format!("needs {} go, no block", plan.min_go_votes)
+    match plan.decide.len() {
+        0 => format!("needs {} go, no block", plan.min_go_votes),
+        1 => "one row decides".to_owned(),
+        rows => format!("first of {rows} rows decides"),
+    }
 }
 
 pub(crate) fn votes(cx: &DrawContext, round: &Round, width: usize) -> Vec<(String, StyleRole)> {
@@ -141,10 +149,14 @@ pub(crate) fn state_line(
             Glyph::Caution => StyleRole::Caution,
             _ => StyleRole::Block,
         };
-        return vec![
+        let mut parts = vec![
             ("decided ".to_owned(), StyleRole::Strong),
             (format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word), role),
         ];
+        if let Some(by) = &round.decided_by {
+            parts.push((format!(" {}", decided_by_text(by)), StyleRole::Dim));
+        }
+        return parts;
     }
     let (came, asked) = (round.contributions().count(), round.asked_seats());
     match (&world.progress.stage, round.closed) {
@@ -153,7 +165,9 @@ pub(crate) fn state_line(
                 world.progress.closed.as_ref().map(|closed| closed.reason.phrase().into_owned());
             vec![(reason.unwrap_or_default(), StyleRole::Failed)]
         }
-        (_, Some(_)) => vec![(decision_or_next(&table.plan, round.number, None), StyleRole::Dim)],
+        (_, Some(_)) => {
+            vec![(decision_or_next(&table.plan, round.number, None, None), StyleRole::Dim)]
+        }
         (_, None) => vec![(format!("{came} of {asked} answered"), StyleRole::Running)],
     }
 }

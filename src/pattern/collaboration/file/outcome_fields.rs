@@ -10,6 +10,11 @@ pub(crate) const FIELDS: &[OutcomeField] = &[
         "string|null",
         "`go`, `go_with_caution` or `no_go`. With success.",
     ),
+    OutcomeField::new(
+        "decided_by",
+        "object",
+        "What decided where it was not the rule of the source document: `row` (its number, from 1) and `when`, or `veto` (a role).",
+    ),
     OutcomeField::new("rounds_used", "integer", "Rounds that were closed. With success."),
     OutcomeField::new(
         "team_summary",
@@ -17,6 +22,16 @@ pub(crate) const FIELDS: &[OutcomeField] = &[
         "The inputs that the scenario names, and `stances` and `conflicts` of the last round. With success.",
     ),
     OutcomeField::new("raw_contribution", "any", "The contribution that stopped the run."),
+    OutcomeField::new(
+        "unused_contributions",
+        "array",
+        "Valid contributions that came after another seat had stopped the run. In a live run.",
+    ),
+    OutcomeField::new(
+        "brief",
+        "string",
+        "The brief of a table that did not decide: what keeps the seats apart. With `max_rounds_reached`, in a live run.",
+    ),
     OutcomeField::new("trace", "array", "Each contribution and each closed round, in order."),
     OutcomeField::new("history", "array", "Each closed round with its whole contributions."),
 ];

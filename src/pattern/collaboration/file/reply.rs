@@ -10,7 +10,7 @@ use crate::scenario::file::shape::{FreeTable, Positioned};
 use crate::scenario::file::tree::{TextSpan, TomlTable, TomlValue};
 
 /// The three stances (collaboration source document).
-const STANCES: [&str; 3] = ["go", "caution", "block"];
+pub(super) const STANCES: [&str; 3] = ["go", "caution", "block"];
 
 /// Checks the reply of a row.
 pub(super) fn check(

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::pattern::collaboration::spec::{Concurrency, WhenOff};
+use crate::pattern::collaboration::spec::{Concurrency, Decision, Share, WhenOff};
+use crate::scenario::file::amount::Number;
 use crate::scenario::file::reader::{ReadContext, suggest_name};
 use crate::scenario::file::record::{ObjectSchema, Requirement, join_doc_lines, record, words};
 use crate::scenario::file::shape::{BoundedList, FormatShape, NonBlankString, Positioned};
@@ -15,6 +16,11 @@ record! {
         sequence: Positioned<BoundedList<NonBlankString, 1, 64>> = needed,
         /// Whether the seats of a round call the model in parallel. The outcome is the same.
         concurrency: Concurrency = default(Concurrency::Parallel),
+        /// What a seat reads of what the others said in the last two rounds. Default: arguments.
+        share: Share = optional,
+        /// The rows that decide a round, instead of budget.min_go_votes; the first one whose
+        /// condition holds does. Without one, the next round begins.
+        decide: BoundedList<DecideTable, 0, 64> = default(BoundedList(Vec::new())),
         /// Reserved: rounds in a row with a block after which the operator is asked. Only 0 (never)
         /// is allowed so far.
         escalate_after_blocks: Escalation = default(Escalation),
@@ -25,6 +31,30 @@ record! {
         /// Inputs that are copied to `team_summary` of the outcome.
         summary: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
     }
+}
+
+record! {
+    /// A row that may decide a round. A role with a veto comes first: see roles.NAME.veto.
+    struct DecideTable => {
+        /// The condition: CEL over stances (stances.go, stances.caution and stances.block have the
+        /// roles with that stance), weight (weight.go, …: the sum of their weights), confidences
+        /// (confidences.NAME), seats (the roles that contributed), round, max_rounds and
+        /// min_go_votes.
+        when: NonBlankString = needed,
+        /// The decision if the condition holds.
+        decision: Decision = needed,
+    }
+}
+
+words! { Decision:
+    "go" => Decision::Go, "Start.";
+    "go_with_caution" => Decision::GoWithCaution, "Start with care.";
+    "no_go" => Decision::NoGo, "Do not start.";
+}
+
+words! { Share:
+    "stances" => Share::Stances, "Stance and confidence of each seat, as in the source document.";
+    "arguments" => Share::Arguments, "Summary and actions too.";
 }
 
 /// `escalate_after_blocks`: only 0 so far.
@@ -71,6 +101,11 @@ record! {
         flag: NonBlankString = optional,
         /// What happens while that flag is off. Default: skip.
         when_off: Positioned<WhenOff> = optional,
+        /// Its weight in the conditions of collaboration.decide. Default: 1.
+        weight: Positioned<Number<0, 1_000>> = optional,
+        /// Whether its block is a `no_go`, before the rows of collaboration.decide and whatever the
+        /// others say.
+        veto: bool = default(false),
         /// The model of this role, such as anthropic/claude-haiku-4-5. Default: that of [model].
         model: NonBlankString = optional,
     }

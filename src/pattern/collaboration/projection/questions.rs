@@ -29,7 +29,8 @@ impl Collaboration {
     fn cause_of_fact(&self, event: &Event, run: &RunFold, log: &dyn EventLog) -> Option<Seq> {
         match CollaborationFact::of(&event.kind)? {
             CollaborationFact::ContributionAccepted { round, seat, .. }
-            | CollaborationFact::ContributionRefused { round, seat, .. } => {
+            | CollaborationFact::ContributionRefused { round, seat, .. }
+            | CollaborationFact::ContributionUnused { round, seat, .. } => {
                 run.spans.opened_by(self.seat_call(*round, *seat)?)
             }
             CollaborationFact::RoundClosed { round, .. } => {
@@ -65,7 +66,8 @@ impl Projection for Collaboration {
                 _,
                 Some(
                     CollaborationFact::ContributionAccepted { round, seat, .. }
-                    | CollaborationFact::ContributionRefused { round, seat, .. },
+                    | CollaborationFact::ContributionRefused { round, seat, .. }
+                    | CollaborationFact::ContributionUnused { round, seat, .. },
                 ),
             ) => self.seat_call(*round, *seat),
             (EventKind::AnswerComposed { .. }, _) => self.finalize,

@@ -16,6 +16,7 @@ pub fn seat_badge(state: SeatState) -> Badge {
         SeatState::Accepted => Badge::new(Glyph::Done, "accepted", StyleRole::Done),
         SeatState::Refused => Badge::new(Glyph::Refused, "refused", StyleRole::Refused),
         SeatState::Failed => Badge::new(Glyph::Failed, "failed", StyleRole::Failed),
+        SeatState::Unused => Badge::new(Glyph::Off, "not used", StyleRole::Off),
         SeatState::Cancelled => Badge::new(Glyph::Off, "cancelled", StyleRole::Off),
     }
 }

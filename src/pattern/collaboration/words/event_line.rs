@@ -41,9 +41,10 @@ pub(super) fn fill_line<'a>(
             round,
             conflicts: found,
             decision,
+            decided_by,
         })) => {
             line.round = Some(*round);
-            let next = decision_or_next(plan, *round, *decision);
+            let next = decision_or_next(plan, *round, *decision, decided_by.as_ref());
             line.text = format!("{}: {next}", conflict_names(found)).into();
             line.tone = StyleRole::Done;
         }
@@ -52,6 +53,16 @@ pub(super) fn fill_line<'a>(
         )) => {
             line.round = Some(*round);
             fill_accepted(line, contribution, *extra_keys);
+        }
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionUnused {
+            round,
+            contribution,
+            ..
+        })) => {
+            line.round = Some(*round);
+            fill_accepted(line, contribution, 0);
+            line.text = format!("not used: {}", contribution.summary).into();
+            line.tone = StyleRole::Off;
         }
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionRefused { round, role, reason, .. },

@@ -1,6 +1,6 @@
 //! Lines of headless text about a collaboration: its rounds and contributions.
 
-use super::phrases::rounds_text;
+use super::phrases::{decided_by_text, rounds_text};
 use crate::base::visible::visible;
 use crate::event::patterns::PatternFact;
 use crate::event::world::RunFold;
@@ -28,12 +28,19 @@ pub(super) fn line(table: &Collaboration, event: &Event, run: &RunFold) -> Optio
             round,
             conflicts,
             decision,
+            decided_by,
         })) => {
             let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.phrase()).collect();
             let found = if words.is_empty() { String::new() } else { words.join(", ") + ": " };
             let line = StyledLine::default().then(format!("round {round} closed, {found}"));
             match decision {
-                Some(decision) => line.with(badges::decision(*decision)),
+                Some(decision) => {
+                    let line = line.with(badges::decision(*decision));
+                    match decided_by {
+                        Some(by) => line.then(format!("  {}", decided_by_text(by))),
+                        None => line,
+                    }
+                }
                 None => line.then("no decision"),
             }
         }
@@ -58,6 +65,15 @@ pub(super) fn line(table: &Collaboration, event: &Event, run: &RunFold) -> Optio
             }
             line
         }
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionUnused {
+            contribution,
+            ..
+        })) => signed(Glyph::Off, "not used", StyleRole::Off).then(format!(
+            "  {}  {}: {}",
+            caller_name(event, run, table),
+            contribution.stance,
+            visible(&contribution.summary)
+        )),
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionRefused { role, reason, .. },
         )) => {

@@ -25,7 +25,7 @@ fn add_round(plan: &CollaborationPlan, round: &Round, out: &mut String) {
             writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
     }
     if round.closed.is_some() {
-        let next = decision_or_next(plan, round.number, round.decision);
+        let next = decision_or_next(plan, round.number, round.decision, round.decided_by.as_ref());
         let _ = writeln!(out, "\n{}: {next}.", conflict_names(&round.conflicts));
     }
 }

@@ -7,4 +7,5 @@ mod markdown;
 mod narrate;
 pub mod phrases;
 mod preview;
+mod rows;
 mod what_if;

@@ -1,8 +1,8 @@
 //! What a collaboration says about its runs.
 
 use super::event_line::fill_line;
-use super::phrases::{conflict_names, decision_or_next, rounds_text};
-use super::{lines, markdown, preview, what_if};
+use super::phrases::{conflict_names, decided_by_text, decision_or_next, rounds_text};
+use super::{lines, markdown, preview, rows, what_if};
 use crate::base::name::FlagName;
 use crate::event::contribution::Stance;
 use crate::event::kind::{Purpose, RunClosed};
@@ -19,7 +19,7 @@ use crate::narrate::styled::{Badge, StyledLine, StyledPart, StyledText};
 use crate::narrate::verdict::RunVerdict;
 use crate::narrate::{badges, format};
 use crate::pattern::collaboration::facts::CollaborationFact;
-use crate::pattern::collaboration::projection::Collaboration;
+use crate::pattern::collaboration::projection::{Collaboration, RoundSeat};
 
 impl Narrate for Collaboration {
     fn terms(&self) -> PatternTerms {
@@ -69,8 +69,8 @@ impl Narrate for Collaboration {
 
     fn parsed_reply(&self, call: &Purpose, to: &mut StyledText) {
         let seat = self.asked_seat(call);
-        let Some((seat, contribution)) = seat.and_then(|it| Some((it, it.contribution.as_ref()?)))
-        else {
+        let said = |seat: &'_ RoundSeat| seat.contribution.clone().or_else(|| seat.unused.clone());
+        let Some((seat, contribution)) = seat.and_then(|it| Some((it, said(it)?))) else {
             return;
         };
         to.gap();
@@ -108,12 +108,16 @@ impl Narrate for Collaboration {
         let votes: Vec<String> = votes
             .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
             .collect();
+        let decided_by = round.decided_by.as_ref().map(decided_by_text);
         let round = format!("round {} of {}", round.number, self.plan.max_rounds);
         RunVerdict {
             glyph,
             word: word.into(),
             role,
-            facts: vec![votes.join(", "), round],
+            facts: match &decided_by {
+                Some(by) => vec![votes.join(", "), by.clone(), round],
+                None => vec![votes.join(", "), round],
+            },
             cause: None,
         }
     }
@@ -135,9 +139,12 @@ impl Narrate for Collaboration {
                 round,
                 conflicts,
                 decision,
+                decided_by,
             })) => {
                 to.field("conflicts", conflict_names(conflicts));
-                to.field("decision", decision_or_next(&self.plan, *round, *decision));
+                let by = decided_by.as_ref();
+                to.field("decision", decision_or_next(&self.plan, *round, *decision, by));
+                rows::add_rows(self, *round, by, to);
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use crate::event::contribution::{Conflict, Decision};
 use crate::narrate::format;
+use crate::pattern::collaboration::facts::DecidedBy;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::Collaboration;
 
@@ -13,15 +14,27 @@ pub fn conflict_names(found: &[Conflict]) -> String {
     found.iter().map(|conflict| conflict.phrase()).collect::<Vec<_>>().join(", ")
 }
 
-/// The decision of a closed round, or what follows without one.
+/// What decided a round, in words.
+pub fn decided_by_text(by: &DecidedBy) -> String {
+    match by {
+        DecidedBy::Row(number) => format!("by row {number}"),
+        DecidedBy::Veto(role) => format!("by the veto of {role}"),
+    }
+}
+
+/// The decision of a closed round and what made it, or what follows without one.
 pub fn decision_or_next(
     plan: &CollaborationPlan,
     round: u32,
     decision: Option<Decision>,
+    by: Option<&DecidedBy>,
 ) -> String {
     let most = plan.max_rounds;
     match decision {
-        Some(decision) => decision.phrase().to_owned(),
+        Some(decision) => match by {
+            Some(by) => format!("{} {}", decision.phrase(), decided_by_text(by)),
+            None => decision.phrase().to_owned(),
+        },
         None if round < most => format!("no decision, next: round {}", round + 1),
         None => "no decision".to_owned(),
     }

@@ -25,7 +25,11 @@ pub(super) fn effects(
         .map(|(role, _)| role)
         .collect();
     if roles.is_empty() {
-        lines.push("No seat depends on it: only the script reads it.".into());
+        let shown = run.head.as_ref().is_some_and(|head| head.shows_flags);
+        lines.push(match shown {
+            true => "No seat depends on it: requests say its position from then on.".into(),
+            false => "No seat depends on it: only the script reads it.".into(),
+        });
         return lines;
     }
     let Some(next) = next_round(table, plan) else {
