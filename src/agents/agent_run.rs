@@ -14,13 +14,21 @@ use super::tool_calls::ToolCallResults;
 use super::turn::{AgentReply, AgentRole, AgentRun, ModelReply};
 use crate::agents::facts::AgentFact;
 use crate::base::name::AgentName;
-use crate::event::kind::{Purpose, ToolCall, ToolOffer};
+use crate::base::visible::visible_within;
+use crate::event::kind::{Prompt, Purpose, Reply, ToolCall, ToolOffer};
 use crate::event::result_text::marked_text;
-use crate::event::{Boundary, StopReason};
-use crate::llm::ReplyForm;
+use crate::event::{Boundary, SpanId, StopReason};
+use crate::llm::{Conversation, ReplyForm};
 use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
 use crate::scenario::condition::CelBindings;
+
+/// The most characters of a written call in its event.
+const PREVIEW_CHARS: usize = 200;
+
+/// The message to a model that wrote a call as text.
+const WRITTEN_CALL: &str = "Your last reply is a tool call written as text, so nothing was called. \
+     To call a tool, make a tool call, not a text. Otherwise answer without one.";
 
 /// The last offers to an agent, and the members that they name.
 struct CurrentOffers {
@@ -35,6 +43,8 @@ impl AgentRunner<'_> {
         let mut results: Vec<Value> = Vec::new();
         let mut offered: Option<CurrentOffers> = None;
         let mut round = 0_u32;
+        // Whether the model has had that message in this turn.
+        let mut is_told = false;
         loop {
             round += 1;
             if round > 1 || !talk.begun {
@@ -53,15 +63,37 @@ impl AgentRunner<'_> {
                     stale.insert(CurrentOffers { offers: self.offers(talk, &members), members })
                 }
             };
-            let ask = self.ask(talk, round, offered, &results);
-            let (said, reply) =
+            let (messages, prompt) = self.next_prompt(talk, offered);
+            let ask = self.ask(talk, round, offered, &results, messages, prompt);
+            let (mut said, mut reply) =
                 self.cx.call_model(ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
+            let is_written = |reply: &Reply| {
+                let is_text = reply.end.is_whole() && reply.tool_calls.is_empty();
+                is_text && policy::is_written_call(&reply.text, &offered.offers)
+            };
+            if is_written(&reply)
+                && !is_told
+                && self.cx.has_live_replies(&self.purpose(talk, round))
+            {
+                is_told = true;
+                self.report_written_call(talk, said, &reply, true);
+                let (messages, prompt) =
+                    talk.team_history.correct_reply(talk.name, said, &reply, WRITTEN_CALL);
+                let mut ask = self.ask(talk, round, offered, &results, messages, prompt);
+                ask.again = 1;
+                // Boxed because it is rare: otherwise the future of every turn would be larger.
+                let called = Box::pin(self.cx.call_model(ask)).await;
+                (said, reply) = called.map_err(|failed| Halt::by_failed_call(&failed))?;
+            }
             talk.team_history.record_reply(talk.name, said, &reply);
             let calls = reply.calls_to_make();
             if calls.is_empty() {
                 let text = reply::final_text(self.cx, &self.scenario.model, said, &reply.text);
                 if text.trim().is_empty() {
                     return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));
+                }
+                if is_written(&reply) {
+                    self.report_written_call(talk, said, &reply, false);
                 }
                 return Ok(AgentReply::Answered { text, by: None, end: reply.end });
             }
@@ -144,25 +176,40 @@ impl AgentRunner<'_> {
         }
     }
 
-    fn ask(
-        &self,
-        talk: &AgentRun<'_>,
-        round: u32,
-        offered: &CurrentOffers,
-        results: &[Value],
-    ) -> ModelRequest {
-        let CurrentOffers { members, offers } = offered;
+    /// Reports that a reply is a tool call written as text.
+    fn report_written_call(&self, talk: &AgentRun<'_>, said: SpanId, reply: &Reply, told: bool) {
+        let preview = visible_within(reply.text.trim(), PREVIEW_CHARS);
+        let agent = talk.name.clone();
+        self.cx.publish(said, AgentFact::ToolCallWritten { agent, preview, told });
+    }
+
+    fn next_prompt(&self, talk: &AgentRun<'_>, offered: &CurrentOffers) -> (Conversation, Prompt) {
         let alone = match talk.role {
             AgentRole::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
             AgentRole::Alone | AgentRole::Coordinator(_) => false,
         };
         // The log has the beginning of a conversation once: a flag that changes later is not in it.
         let instruction = talk.model.instruction.filled(&self.cx.control().flags());
-        let (messages, prompt) =
-            talk.team_history.next_prompt(talk.name, &instruction, alone, offers);
+        talk.team_history.next_prompt(talk.name, &instruction, alone, &offered.offers)
+    }
+
+    fn purpose(&self, talk: &AgentRun<'_>, round: u32) -> Purpose {
+        Purpose::ModelCall { agent: talk.name.clone(), turn: talk.turn, round }
+    }
+
+    fn ask(
+        &self,
+        talk: &AgentRun<'_>,
+        round: u32,
+        offered: &CurrentOffers,
+        results: &[Value],
+        messages: Conversation,
+        prompt: Prompt,
+    ) -> ModelRequest {
+        let CurrentOffers { members, offers } = offered;
         ModelRequest {
             parent: talk.place.span,
-            purpose: Purpose::ModelCall { agent: talk.name.clone(), turn: talk.turn, round },
+            purpose: self.purpose(talk, round),
             path: format!("ask:{}:{round}", talk.place.seed_path),
             messages,
             prompt,

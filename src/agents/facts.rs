@@ -84,6 +84,18 @@ facts! {
             /// The text that the model gets as the result.
             text: String,
         },
+        /// The whole reply of an agent that has tools is a tool call written as text, so nothing was
+        /// called; belongs to the span of the model call.
+        "tool_call.written" ToolCallWritten {
+            /// The agent whose model wrote the call.
+            agent: AgentName,
+            /// The beginning of the reply; control characters made visible, length limited. Its
+            /// attempt has the whole reply.
+            preview: String,
+            /// Whether the model receives a message about it and is called again. Otherwise the text
+            /// is the agent's answer.
+            told: bool,
+        },
         /// Members joined or left a running swarm.
         "roster.changed" RosterChanged {
             /// The swarm.
@@ -113,6 +125,7 @@ impl Fact for AgentFact {
             }
             Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
             Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
+            Self::ToolCallWritten { preview, .. } => preview.len(),
             Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
         }
     }
@@ -143,6 +156,7 @@ impl Fact for AgentFact {
                 by.name(tool);
                 by.text(text);
             }
+            Self::ToolCallWritten { agent: _, preview, told: _ } => by.text(preview),
         }
     }
 
@@ -159,7 +173,9 @@ impl Fact for AgentFact {
             Self::RosterChanged { change, .. } => {
                 FactAbout { agent: change.agent().map(AgentName::as_str), ..FactAbout::default() }
             }
-            Self::ToolCallRefused { .. } | Self::AnswerIncomplete { .. } => FactAbout::default(),
+            Self::ToolCallRefused { .. }
+            | Self::ToolCallWritten { .. }
+            | Self::AnswerIncomplete { .. } => FactAbout::default(),
         }
     }
 
@@ -183,7 +199,10 @@ impl Fact for AgentFact {
     fn shows_reply(&self) -> bool {
         matches!(
             self,
-            Self::HandoffMade { .. } | Self::HandoffRefused { .. } | Self::ToolCallRefused { .. }
+            Self::HandoffMade { .. }
+                | Self::HandoffRefused { .. }
+                | Self::ToolCallRefused { .. }
+                | Self::ToolCallWritten { .. }
         )
     }
 }

@@ -3,6 +3,7 @@
 //! A long run has thousands of them, so they are written directly, without JSON values in between.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::agents::projection::{AgentsFold, HopKind, HopRow, HopState, LineKind, TranscriptLine};
 use crate::base::name::AgentName;
@@ -22,6 +23,12 @@ impl AgentsFold {
     /// Every turn of an agent.
     pub(crate) fn turn_rows(&self, run: &RunFold) -> impl Serialize {
         self.hops.iter().map(|hop| TurnEntry::of(hop, run)).collect::<Vec<_>>()
+    }
+
+    /// The answers that are tool calls written as text.
+    pub(crate) fn written_call_rows(&self) -> Value {
+        let written = self.written_calls.iter();
+        written.map(|(who, text)| json!({ "who": who, "text": text })).collect()
     }
 
     /// The transcript.
@@ -139,6 +146,9 @@ enum EntryKind<'a> {
         tool: &'a str,
         text: &'a str,
     },
+    WrittenCall {
+        told: bool,
+    },
 }
 
 impl<'a> TranscriptEntry<'a> {
@@ -154,6 +164,7 @@ impl<'a> TranscriptEntry<'a> {
             }
             LineKind::Refused { to, why } => EntryKind::Refused { to, why: why.to_string() },
             LineKind::NotCalled { tool, text } => EntryKind::RefusedCall { tool, text },
+            LineKind::Written { told } => EntryKind::WrittenCall { told: *told },
         };
         Self { author: line.author.as_ref(), at_ms: line.at.0 / 1_000, what }
     }

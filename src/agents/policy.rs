@@ -12,7 +12,7 @@ use crate::agents::spec::{HandoffTemplate, SwarmLimits};
 use crate::base::name::AgentName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::base::{big_integer, canonical_json};
-use crate::event::kind::ToolCall;
+use crate::event::kind::{ToolCall, ToolOffer};
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK_AFTER: u32 = 3;
@@ -108,6 +108,106 @@ impl RepeatDetector {
         }
         self.times >= STUCK_AFTER
     }
+}
+
+/// How models write a tool call as text, where their server does not read it as one: the beginning,
+/// and the end where there is one. From the templates of Hermes and Qwen, GLM, Llama, Mistral,
+/// DeepSeek, Kimi, Granite, Phi, LFM, MiniMax, Gemma and gpt-oss.
+const WRITTEN_CALLS: [(&str, Option<&str>); 19] = [
+    ("<tool_call>", Some("</tool_call>")),
+    ("<tool_calls>", Some("</tool_calls>")),
+    ("<minimax:tool_call>", Some("</minimax:tool_call>")),
+    ("<function_call>", Some("</function_call>")),
+    ("<function_calls>", Some("</function_calls>")),
+    ("<start_function_call>", Some("<end_function_call>")),
+    ("<function=", Some("</function>")),
+    ("<invoke name=", Some("</invoke>")),
+    ("<|tool_call|>", Some("<|/tool_call|>")),
+    ("<|tool_call>", Some("<tool_call|>")),
+    ("<|tool_call_start|>", Some("<|tool_call_end|>")),
+    ("<|tool_call_begin|>", Some("<|tool_call_end|>")),
+    ("<|tool_calls_section_begin|>", Some("<|tool_calls_section_end|>")),
+    ("<｜tool▁calls▁begin｜>", Some("<｜tool▁calls▁end｜>")),
+    ("<|channel|>commentary to=", Some("<|call|>")),
+    ("<|python_tag|>", None),
+    ("[TOOL_CALLS]", None),
+    ("```tool_code", Some("```")),
+    ("```tool_call", Some("```")),
+];
+
+/// Whether a whole reply is a tool call written as text: in the form of a chat template, as a
+/// JSON object with the name of an offered tool and its arguments, or as `name(…)` of an offered
+/// tool. Thinking before it does not count.
+pub fn is_written_call(text: &str, offered: &[ToolOffer]) -> bool {
+    if offered.is_empty() {
+        return false;
+    }
+    let text = text.trim();
+    let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
+    let text = thought.map_or(text, |(_, said)| said.trim());
+    let fence = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let json = fence.and_then(|fenced| fenced.split_once('\n')).map_or(text, |(_, inner)| inner);
+    has_written_form(text)
+        || serde_json::from_str(json.trim()).is_ok_and(|value| is_call_value(&value, offered))
+        || is_function_call(json.trim(), offered)
+}
+
+/// Whether a text is one call after another in the forms of chat templates.
+fn has_written_form(text: &str) -> bool {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let opened = WRITTEN_CALLS.iter().find(|(open, _)| rest.starts_with(open));
+        let Some((open, close)) = opened else { return false };
+        let body = rest.get(open.len()..).unwrap_or_default();
+        match close.and_then(|close| body.split_once(close)) {
+            Some((_, after)) => rest = after.trim_start(),
+            // Servers end a reply at its last mark and leave that out.
+            None => return body.ends_with(['}', ']', '>', ')']),
+        }
+    }
+    !text.is_empty()
+}
+
+/// Whether a value is a call of an offered tool, or a list of such calls.
+fn is_call_value(value: &Value, offered: &[ToolOffer]) -> bool {
+    const ARGUMENTS: [&str; 4] = ["arguments", "parameters", "args", "input"];
+    let fields = match value {
+        Value::Array(calls) => {
+            return !calls.is_empty() && calls.iter().all(|call| is_call_value(call, offered));
+        }
+        Value::Object(fields) => fields,
+        _ => return false,
+    };
+    if let Some(inner) = ["function", "function_call", "tool_call", "tool_calls"]
+        .iter()
+        .find_map(|name| fields.get(*name).filter(|inner| !inner.is_string()))
+    {
+        return is_call_value(inner, offered);
+    }
+    let name = ["name", "function", "tool"].iter().find_map(|name| fields.get(*name)?.as_str());
+    let is_of_call = |key: &String| {
+        ARGUMENTS.contains(&&**key) || ["name", "function", "tool", "type", "id"].contains(&&**key)
+    };
+    name.is_some_and(|name| offered.iter().any(|tool| *tool.name == *name))
+        && ARGUMENTS.iter().any(|key| fields.contains_key(*key))
+        && fields.keys().all(is_of_call)
+}
+
+/// Whether a text is `name(…)` of an offered tool, in brackets or not.
+fn is_function_call(text: &str, offered: &[ToolOffer]) -> bool {
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let Some((name, rest)) = inner.split_once('(') else { return false };
+    let mut depth = 1_u32;
+    let ends = rest.char_indices().find(|(_, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    offered.iter().any(|tool| *tool.name == *name)
+        && ends.is_some_and(|(end, _)| end + 1 == rest.len())
 }
 
 /// The arguments of a call: an object. An empty text counts as an empty object.

@@ -158,6 +158,28 @@ impl SharedHistory {
         state.entries.push(HistoryEntry::Reply { by, text, calls, blocks, end });
     }
 
+    /// Shows an agent its last reply and what is wrong with it, in this run only: no other agent
+    /// and no later message sees either. Returns the next prompt, as [`next_prompt`](Self::next_prompt).
+    pub fn correct_reply(
+        &self,
+        agent: &AgentName,
+        call: SpanId,
+        reply: &Reply,
+        wrong: &str,
+    ) -> (Conversation, Prompt) {
+        let wrong: Arc<[ChatMessage]> = [ChatMessage::new(MessageRole::User, wrong)].into();
+        let prompt = Prompt { after: Some(call), messages: Arc::clone(&wrong), tools: None };
+        let mut state = self.lock();
+        let Some(thread) = state.threads.get_mut(agent) else {
+            // The agent has replied, so it has a thread.
+            return (Conversation::from(wrong), prompt);
+        };
+        thread.conversation.push([ChatMessage::from_reply(reply)].into());
+        thread.conversation.push(wrong);
+        thread.after = Some(call);
+        (thread.conversation.clone(), prompt)
+    }
+
     /// Records a fallback text as the answer of an agent.
     pub fn record_fallback(&self, agent: &AgentName, text: &Arc<str>) {
         let (by, text, calls) = (agent.clone(), Arc::clone(text), [].into());

@@ -22,7 +22,7 @@ const NAME_CHARS: usize = 64;
 /// The length of an id that replaces one that the API refuses.
 const MADE_ID_CHARS: usize = 9;
 
-/// The rules of an API. What both APIs require stands in [`normalized`].
+/// The rules of an API. See [`normalized`] for what both APIs require.
 pub(super) struct HistoryRules {
     /// Whether user and model must alternate, message by message. Otherwise the writer joins them.
     pub(super) alternates: bool,
@@ -162,14 +162,14 @@ impl HistoryRules {
     }
 }
 
-/// The messages of a history that is put together anew.
+/// The messages of a history in its new form.
 struct RebuiltHistory<'r> {
     rules: &'r HistoryRules,
     messages: Vec<ChatMessage>,
 }
 
 impl RebuiltHistory<'_> {
-    /// Adds a message that is no result, or joins it with the last one.
+    /// Adds a message other than a result, or joins it with the last one.
     fn push(&mut self, message: ChatMessage) {
         use MessageRole::{Assistant, System, Tool, User};
         if self.rules.is_blank(&message) {

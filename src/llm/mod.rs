@@ -198,6 +198,11 @@ pub trait ChatModel: Send + Sync {
         false
     }
 
+    /// Whether its replies are those of an endpoint, now or when they were recorded.
+    fn has_live_replies(&self) -> bool {
+        matches!(self.label(), ModelLabel::Live { .. })
+    }
+
     /// Makes one attempt.
     fn chat<'a>(
         &'a self,

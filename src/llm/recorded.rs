@@ -26,6 +26,8 @@ const CONTEXT_CHARS: usize = 20;
 /// a reply is the recorded one.
 pub struct RecordedModel {
     run: RunId,
+    /// Whether an endpoint gave the replies.
+    is_live: bool,
     /// The calls, in the order of their start.
     calls: Vec<RecordedCall>,
     /// The calls with a purpose and number of the repeat.
@@ -49,8 +51,12 @@ impl RecordedModel {
         let (mut calls, mut by_key) = (Vec::new(), HashMap::<String, Vec<usize>>::new());
         let mut spans: HashMap<SpanId, usize> = HashMap::new();
         let mut attempts: HashMap<SpanId, (usize, u32)> = HashMap::new();
+        let mut is_live = false;
         for event in events {
             match &event.kind {
+                EventKind::RunStarted(head) => {
+                    is_live = matches!(head.model, ModelLabel::Live { .. });
+                }
                 EventKind::CallStarted(started) => {
                     let key = key_of(&started.purpose, started.repeat);
                     by_key.entry(key).or_default().push(calls.len());
@@ -72,7 +78,7 @@ impl RecordedModel {
                 _ => {}
             }
         }
-        Self { run, calls, by_key }
+        Self { run, is_live, calls, by_key }
     }
 
     /// Whether a call has this prompt.
@@ -179,6 +185,10 @@ fn key_of(purpose: &Purpose, again: u32) -> String {
 impl ChatModel for RecordedModel {
     fn label(&self) -> ModelLabel {
         ModelLabel::Scripted
+    }
+
+    fn has_live_replies(&self) -> bool {
+        self.is_live
     }
 
     fn chat<'a>(

@@ -15,6 +15,7 @@ use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::event::head::RunStarted;
+use crate::event::kind::Purpose;
 use crate::event::patterns::PatternPlan;
 use crate::event::{Boundary, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
@@ -165,6 +166,12 @@ impl RunContext {
     /// Whether an endpoint answers the model calls, not a script.
     pub fn is_live(&self) -> bool {
         self.models.is_live()
+    }
+
+    /// Whether an endpoint gives the replies of the model for this purpose, or gave them when they
+    /// were recorded.
+    pub fn has_live_replies(&self, purpose: &Purpose) -> bool {
+        self.models.model_for(purpose).has_live_replies()
     }
 
     /// The day on which the run started, in UTC. It comes from the head, so a replay gets the same

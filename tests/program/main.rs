@@ -23,6 +23,7 @@ mod headless_run;
 mod headless_scenarios;
 mod headless_sessions;
 mod headless_tools;
+mod histories;
 mod hostile_logs;
 mod kept_runs;
 mod killed_live_runs;

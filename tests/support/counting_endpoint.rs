@@ -1,5 +1,6 @@
 //! An endpoint of models that counts: it replies as the script of a scenario does, and keeps each
-//! prompt that it got. It can hold a request, so that a test knows what is in flight.
+//! prompt that it got. It can hold a request, so that a test knows what is in flight. It is strict: it
+//! refuses a history that is not in the form of `strict`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::binary::{Ended, Home};
 use super::server::{KEY, json as answer};
+use super::strict;
 
 /// How long a request may take to come on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -129,6 +131,11 @@ impl Shared {
     fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
         let mut from = BufReader::new(stream.try_clone()?);
         while let Some(body) = request(&mut from)? {
+            if let Some(why) = strict::refusal(&body) {
+                let error = json!({ "error": { "message": why } }).to_string();
+                (&stream).write_all(&answer("400 Bad Request", &error))?;
+                continue;
+            }
             let prompt = prompt_of(body["messages"].as_array().into_iter().flatten());
             let (text, calls) =
                 self.replies.get(&prompt).unwrap_or_else(|| panic!("no reply to {prompt}"));

@@ -16,4 +16,5 @@ pub mod runners;
 pub mod scene;
 pub mod server;
 pub mod site;
+pub mod strict;
 pub mod web_research;

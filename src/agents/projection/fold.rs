@@ -111,6 +111,13 @@ impl AgentsFold {
                 let what = LineKind::NotCalled { tool: tool.clone(), text: text.clone() };
                 self.add_line(event, event.span, agent, what, spans);
             }
+            AgentFact::ToolCallWritten { agent, preview, told } => {
+                let what = LineKind::Written { told: *told };
+                self.add_line(event, event.span, agent, what, spans);
+                if !told {
+                    self.written_calls.push((agent.clone(), preview.clone()));
+                }
+            }
             AgentFact::AnswerPartial { text, by } if event.span == SpanId::RUN => {
                 self.partial = Some((Arc::clone(text), by.clone()));
             }

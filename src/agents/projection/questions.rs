@@ -39,7 +39,9 @@ impl AgentsFold {
                 | AgentFact::HandoffRefused { requested_by, .. } => {
                     run.spans.closed_by(*requested_by)
                 }
-                AgentFact::ToolCallRefused { .. } => run.spans.closed_by(event.span),
+                AgentFact::ToolCallRefused { .. } | AgentFact::ToolCallWritten { .. } => {
+                    run.spans.closed_by(event.span)
+                }
                 AgentFact::AnswerPartial { .. }
                 | AgentFact::AnswerIncomplete { .. }
                 | AgentFact::RosterChanged { .. } => None,

@@ -232,6 +232,11 @@ pub enum LineKind {
         /// The text that the agent got.
         text: String,
     },
+    /// The agent's whole reply was a tool call written as text.
+    Written {
+        /// Whether its model received a message about it and was called again.
+        told: bool,
+    },
 }
 
 /// A root of the call tree: a call outside of any other.

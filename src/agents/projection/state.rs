@@ -46,6 +46,9 @@ pub struct AgentsFold {
     pub missing: Arc<[MissingResult]>,
     /// Whether the answer of any team, nested ones included, lacks the results of failed calls.
     pub incomplete: bool,
+    /// The answers of agents that are tool calls written as text: the agent, and how its answer
+    /// begins.
+    pub written_calls: Vec<(AgentName, String)>,
     /// Open model calls, by their span.
     pub(super) model_calls: BTreeMap<SpanId, OpenModelCall>,
     /// Last error of each open call, by the call's span.
@@ -80,6 +83,11 @@ pub(super) struct SwarmCounts {
 }
 
 impl AgentsFold {
+    /// Whether an answer lacks what was to be called.
+    pub fn is_degraded(&self) -> bool {
+        self.incomplete || !self.written_calls.is_empty()
+    }
+
     /// Adds a hop and counts it; returns its index.
     pub(super) fn add_hop(&mut self, hop: HopRow) -> usize {
         let counts = &mut self.hop_counts;
@@ -129,6 +137,7 @@ impl AgentsFold {
             partial: None,
             missing: Arc::default(),
             incomplete: false,
+            written_calls: Vec::new(),
             model_calls: BTreeMap::new(),
             last_errors: BTreeMap::new(),
             swarm_counts: BTreeMap::new(),

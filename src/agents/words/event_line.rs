@@ -52,6 +52,14 @@ pub(crate) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
     }
 }
 
+/// What is said of a tool call that a model wrote as text.
+pub(crate) fn written_text(told: bool) -> &'static str {
+    match told {
+        true => "wrote a tool call as text, nothing was called; the model is called again",
+        false => "its answer is a tool call written as text, nothing was called",
+    }
+}
+
 fn fill_fact<'a>(line: &mut EventLine<'a>, fact: &'a AgentFact) {
     match fact {
         AgentFact::AnswerPartial { text, by } => {
@@ -82,6 +90,11 @@ fn fill_fact<'a>(line: &mut EventLine<'a>, fact: &'a AgentFact) {
         AgentFact::ToolCallRefused { agent, tool, text, .. } => {
             line.subject = agent.as_str().into();
             line.text = format!("{tool}: {text}").into();
+            line.tone = StyleRole::Refused;
+        }
+        AgentFact::ToolCallWritten { agent, preview, told } => {
+            line.subject = agent.as_str().into();
+            line.text = format!("{}: {preview}", written_text(*told)).into();
             line.tone = StyleRole::Refused;
         }
         AgentFact::RosterChanged { swarm, change, members, .. } => {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::agents::facts::AgentFact;
 use crate::agents::policy::TRANSFER;
 use crate::agents::projection::{AgentsFold, LineKind, TranscriptLine};
+use crate::agents::words::event_line::written_text;
 use crate::base::visible::{visible, visible_within};
 use crate::event::kind::{Purpose, ToolCall};
 use crate::event::world::{RunFold, SpanKind};
@@ -147,6 +148,10 @@ fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
             TeamLineKind::Refused,
             format!("{}: {}", visible_within(tool, SAID_CHARS), shorten(text)),
         ),
+        LineKind::Written { told } => {
+            let sign = if *told { TeamLineKind::Refused } else { TeamLineKind::Note };
+            (sign, written_text(*told).to_owned())
+        }
     };
     let who = line.author.as_ref().map_or("you", |author| author.as_str());
     let who = with_model(who.to_owned(), run.models.for_agent(who));

@@ -44,6 +44,9 @@ pub(crate) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut Styled
     for missing in team.missing.iter() {
         text.warning("lacks", format!("{}: {}", missing.name, missing.text));
     }
+    for (who, call) in &team.written_calls {
+        text.warning("uncalled", format!("{who} wrote a tool call as text: {call}"));
+    }
     add_figures(world, team, closed, text);
 }
 

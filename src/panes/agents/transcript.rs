@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::call_tree::current_attempt;
 use crate::agents::facts::{HistoryEntry, MemberOutput};
 use crate::agents::projection::{HopKind, LineKind, TranscriptLine, shown_output};
+use crate::agents::words::event_line::written_text;
 use crate::app::run::data::RunData;
 use crate::app::run::next_message::NextMessage;
 use crate::app::run::scroll::WrappingLines;
@@ -264,6 +265,11 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
             let names: Vec<&str> = team.missing.iter().map(|it| &*it.name).collect();
             lines.push((TranscriptKind::Failed, format!("the answer lacks {}", names.join(", "))));
         }
+        if !team.written_calls.is_empty() {
+            let names: Vec<&str> = team.written_calls.iter().map(|(who, _)| who.as_str()).collect();
+            let text = format!("a tool call written as text is the answer of {}", names.join(", "));
+            lines.push((TranscriptKind::Failed, text));
+        }
         lines.push((
             TranscriptKind::Result,
             format!("answered{} after {took}", by.unwrap_or_default()),
@@ -303,6 +309,8 @@ fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
         LineKind::NotCalled { tool, text } => {
             (TranscriptKind::Refused, format!("{tool}: {text}").into())
         }
+        LineKind::Written { told: true } => (TranscriptKind::Refused, written_text(true).into()),
+        LineKind::Written { told: false } => (TranscriptKind::Cut, written_text(false).into()),
     };
     let author = line.author.as_ref().map_or("", |author| author.as_str());
     SpokenLine { at: Some(line.at), author, depth: line.depth, kind: how, text }

@@ -29,6 +29,9 @@ impl Router {
         if run.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success()) {
             add("answer", run.progress.answer.as_deref().map_or(Value::Null, Value::from));
             add("final_agent", to_value(&self.agents.answered_by));
+            if !self.agents.written_calls.is_empty() {
+                add("written_calls", self.agents.written_call_rows());
+            }
         }
     }
 }

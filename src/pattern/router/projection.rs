@@ -99,7 +99,7 @@ impl Projection for Router {
     }
 
     fn is_degraded(&self) -> bool {
-        self.agents.incomplete
+        self.agents.is_degraded()
     }
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {

@@ -24,6 +24,9 @@ impl Team {
                     missing.map(|it| json!({ "of": it.name, "text": it.text })).collect(),
                 );
             }
+            if !agents.written_calls.is_empty() {
+                add("written_calls", agents.written_call_rows());
+            }
         } else if let Some((text, _)) = &agents.partial {
             add("partial_answer", (**text).into());
         }

@@ -35,7 +35,7 @@ impl Projection for Team {
     }
 
     fn is_degraded(&self) -> bool {
-        self.agents.incomplete
+        self.agents.is_degraded()
     }
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::agents::facts::HandoffRefusal;
 use crate::agents::policy::{
-    HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, member_request,
-    parse_transfer,
+    HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, is_written_call,
+    member_request, parse_transfer,
 };
 use crate::agents::spec::{HandoffTemplate, SwarmLimits, check_names};
 use crate::base::name::AgentName;
-use crate::event::kind::ToolCall;
+use crate::event::kind::{ToolCall, ToolOffer};
 use crate::support::vectors;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -193,4 +193,61 @@ fn the_targets_input_is_the_template_or_the_message_or_the_sources_own() {
     let filled = "root|parent|a|b|{to} {root_input}|{other}|{";
     assert_eq!(input(Some(all), Some(&message)), filled);
     assert_eq!(input(Some(all), None), "root|parent|a|b||{other}|{");
+}
+
+#[test]
+fn a_reply_is_a_written_call() {
+    let offered = [ToolOffer::bare("stock"), ToolOffer::bare("transfer_to_agent")];
+    let json = r#"{"name": "stock", "arguments": {"item": "x"}}"#;
+    let written = [
+        format!("<tool_call>\n{json}\n</tool_call>"),
+        format!("<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call>"),
+        format!("<tool_call>{json}"),
+        "<tool_call>stock\n<arg_key>item</arg_key>\n<arg_value>x</arg_value>\n</tool_call>".to_owned(),
+        "<think>I must look.</think>\n\n<function=stock>{\"item\": \"x\"}</function>".to_owned(),
+        "<function=stock><parameter=item>x</parameter></function>".to_owned(),
+        format!("<|tool_call|>[{json}]"),
+        format!("<|python_tag|>{json}"),
+        format!("[TOOL_CALLS][{json}]"),
+        "[TOOL_CALLS]stock[ARGS]{\"item\": \"x\"}".to_owned(),
+        "<|channel|>commentary to=functions.stock <|constrain|>json<|message|>{\"item\":\"x\"}<|call|>".to_owned(),
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.stock:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>".to_owned(),
+        "```tool_code\nprint(stock(item=\"x\"))\n```".to_owned(),
+        json.to_owned(),
+        format!("```json\n{json}\n```"),
+        format!("```\n[{json}]\n```"),
+        r#"{"type": "function", "function": {"name": "stock", "parameters": {}}}"#.to_owned(),
+        format!(r#"{{"tool_calls": [{json}]}}"#),
+        r#"{"tool": "stock", "args": {"item": "x"}}"#.to_owned(),
+        "stock(item=\"x (y)\")".to_owned(),
+        "[transfer_to_agent(agent_name='billing')]".to_owned(),
+    ];
+    for text in written {
+        assert!(is_written_call(&text, &offered), "{text}");
+        assert!(is_written_call(&format!("\n {text}\n"), &offered), "{text}");
+        assert!(!is_written_call(&text, &[]), "an agent without tools: {text}");
+        assert!(!is_written_call(&format!("I call it: {text}"), &offered), "{text}");
+        assert!(!is_written_call(&format!("{text} That is all."), &offered), "{text}");
+    }
+    for text in [
+        "",
+        "Seven.",
+        "stock",
+        "stock()s are things",
+        "stock(x) or stock(y)",
+        "Use <tool_call> to call.",
+        "<tool_call> is how a call begins.",
+        "<b>Seven.</b>",
+        "[1]",
+        "{}",
+        "[]",
+        r#"{"name": "stock"}"#,
+        r#"{"name": "other", "arguments": {}}"#,
+        r#"{"name": "stock", "arguments": {}, "comment": "as asked"}"#,
+        r#"{"name": "Ann", "input": "x", "stock": 7}"#,
+        "```json\n{\"items\": 7}\n```",
+        "other(item='x')",
+    ] {
+        assert!(!is_written_call(text, &offered), "{text}");
+    }
 }

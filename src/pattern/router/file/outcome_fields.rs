@@ -13,4 +13,9 @@ pub(crate) const FIELDS: &[OutcomeField] = &[
     OutcomeField::new("fallback_cause", "any", "Why the fallback was taken, or no route was."),
     OutcomeField::new("answer", "string|null", "The answer of the route's agent. With success."),
     OutcomeField::new("final_agent", "string|null", "The agent that gave it. With success."),
+    OutcomeField::new(
+        "written_calls",
+        "array",
+        "Answers of agents that are a tool call written as text: `who` and `text`.",
+    ),
 ];

@@ -11,6 +11,11 @@ pub(crate) const FIELDS: &[OutcomeField] = &[
         "array",
         "Calls without a result that the answer does not mention: `of` and `text`.",
     ),
+    OutcomeField::new(
+        "written_calls",
+        "array",
+        "Answers of agents that are a tool call written as text: `who` and `text`.",
+    ),
     OutcomeField::new("partial_answer", "string", "What was said last before the run was stopped."),
     OutcomeField::new(
         "handoffs",
