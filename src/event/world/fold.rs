@@ -13,7 +13,7 @@ use super::progress::{RunProgress, RunState};
 use super::spans::Spans;
 use super::tally::Tally;
 use super::tools::Tools;
-use crate::event::kind::{CallStarted, Purpose, ReplyEnd, RunStarted, StepSize};
+use crate::event::kind::{CallStarted, Purpose, RunStarted, StepSize};
 use crate::event::{Event, EventKind, SpanId, StopReason};
 
 /// What the fold knows of every run, whatever its pattern.
@@ -114,12 +114,6 @@ impl RunFold {
     /// The replies that are used though they are not whole, in the order in which they arrived.
     pub fn cut_replies(&self) -> &[CutReply] {
         &self.failures.cut
-    }
-
-    /// How the last reply to a call ended, as far as it is used.
-    pub fn end_of(&self, call: SpanId) -> ReplyEnd {
-        let cut = self.failures.cut.iter().rfind(|cut| cut.call == call);
-        cut.map_or(ReplyEnd::Stop, |cut| cut.end)
     }
 
     fn mark_call(&mut self, event: &Event, call: &CallStarted) {
