@@ -318,7 +318,7 @@ fn a_field_that_no_outcome_has_is_reported() {
             (
                 "outcome.rounds_used",
                 "outcome.handoffs",
-                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, decided_by, rounds_used, team_summary, raw_contribution, unused_contributions, brief, trace, history, status, stop_reason, phase, detail, error, run_id, … (24 in all))",
+                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, decided_by, rounds_used, team_summary, raw_contribution, unused_contributions, brief, trace, history, status, stop_reason, phase, detail, error, run_id, … (25 in all))",
             ),
         ],
     );
