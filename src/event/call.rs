@@ -214,7 +214,7 @@ impl Reply {
 
     /// The tool calls to carry out: none of a reply that is not whole, because its last call may be
     /// cut, and the model may have wanted to say something else about the others.
-    pub fn calls_to_make(&self) -> &[ToolCall] {
+    pub(crate) fn calls_to_make(&self) -> &[ToolCall] {
         if self.end.is_whole() { &self.tool_calls } else { &[] }
     }
 }

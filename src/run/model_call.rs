@@ -23,7 +23,7 @@ use crate::run::model_request::ModelRequest;
 use crate::run::spending::{self, Reserved};
 use crate::scenario::spec::in_doubt::InDoubt;
 
-/// The most times that a model which pauses is asked to go on with one reply.
+/// The most times that a model which pauses is asked to continue one reply.
 const MAX_PAUSES: u32 = 8;
 
 /// One model call of a run, as the gateway sees it.
@@ -273,7 +273,7 @@ impl RunContext {
         Box::pin(self.continue_paused(ask.clone(), call, reply)).await
     }
 
-    /// Asks a model that paused to go on, until its reply ends or it has paused too often. What the
+    /// Asks a model that paused to continue, until its reply ends or it has paused too often. What the
     /// replies say is one reply, which ends as the last one does.
     async fn continue_paused(
         &self,

@@ -29,7 +29,7 @@ pub struct ModelRequest {
     pub shown: Option<Arc<CelBindings>>,
     /// How many replies to this request were refused before: the model is asked again.
     pub again: u32,
-    /// How often the model has paused before this call, and is asked to go on.
+    /// How often the model has paused before this call, and is asked to continue.
     pub pauses: u32,
 }
 
@@ -71,7 +71,7 @@ impl ModelRequest {
         self
     }
 
-    /// The request with which a model goes on after it paused: the conversation ends with what it
+    /// The request with which a model continues after it paused: the conversation ends with what it
     /// had said so far.
     pub fn continue_after_pause(mut self, call: SpanId, reply: &Reply) -> Self {
         self.messages.push([ChatMessage::from_reply(reply)].into());

@@ -349,6 +349,10 @@ root = "clerk"
 [agents.clerk]
 description = "Counts"
 instruction = "Count."
+members = ["porter"]
+[agents.porter]
+description = "Carries"
+instruction = "Carry."
 [tools.llm]
 retries = { max_attempts = 2, backoff_ms = [0], jitter = false }
 "#,

@@ -47,7 +47,7 @@ impl AgentsFold {
                     self.add_line(event, call, agent, what, spans);
                 }
                 let (end, calls) = (reply.end, reply.tool_calls.len());
-                // A paused reply goes on; one without a text is refused.
+                // A paused reply is continued; one without a text is refused.
                 if !matches!(end, ReplyEnd::Stop | ReplyEnd::Paused)
                     && !reply.text.trim().is_empty()
                 {

@@ -63,7 +63,7 @@ impl Failures {
             }
             _ if self.cut.is_empty() => {}
             EventKind::ReplyRefused(_) => self.cut.retain(|cut| cut.call != span),
-            // The model goes on from where it paused.
+            // The model continues its paused reply.
             EventKind::CallStarted(started) if started.prompt.after.is_some() => {
                 let after = started.prompt.after;
                 self.cut.retain(|cut| cut.end != ReplyEnd::Paused || Some(cut.call) != after);

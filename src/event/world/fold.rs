@@ -112,7 +112,7 @@ impl RunFold {
     }
 
     /// The replies that are used though they are not whole, in the order in which they arrived.
-    pub fn cut_replies(&self) -> &[CutReply] {
+    pub(crate) fn cut_replies(&self) -> &[CutReply] {
         &self.failures.cut
     }
 

@@ -220,9 +220,9 @@ impl ReplyBlocks {
         let thought = |block: &ReplyBlock| {
             matches!(block.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
         };
-        // A model that paused goes on from what it had, whatever that is.
-        let goes_on = end == ReplyEnd::Paused && !made.is_empty();
-        let keeps = goes_on || made.iter().any(thought);
+        // A model that paused continues from all that it had.
+        let is_continued = end == ReplyEnd::Paused && !made.is_empty();
+        let keeps = is_continued || made.iter().any(thought);
         let calls = match calls_of(&made, client, before) {
             Err(why) if end.is_whole() => return Err(why),
             calls => calls.unwrap_or_default(),

@@ -10,7 +10,7 @@ pub(in crate::llm) fn end_of_completion(reason: Option<&str>, refusal: Option<&s
         ReplyEnd::Stop | ReplyEnd::Length if refusal.is_some_and(|refusal| !refusal.is_empty()) => {
             ReplyEnd::Refused
         }
-        // This API has no way to go on.
+        // This API cannot continue a reply.
         ReplyEnd::Paused => ReplyEnd::Length,
         end => end,
     }

@@ -359,7 +359,7 @@ words! { ReplyEnd:
     "stop" => ReplyEnd::Stop, "The reply is whole.";
     "length" => ReplyEnd::Length, "Cut at the limit of its tokens or of the context window.";
     "filtered" => ReplyEnd::Filtered, "Cut by a content filter of the provider.";
-    "refused" => ReplyEnd::Refused, "Cut because the model refused to go on.";
+    "refused" => ReplyEnd::Refused, "Cut by a refusal of the model.";
     "failed" => ReplyEnd::Failed, "The provider failed.";
 }
 

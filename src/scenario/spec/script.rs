@@ -141,9 +141,9 @@ pub enum ReplyEnd {
     Length,
     /// A filter of the provider cut it.
     Filtered,
-    /// The model refused to go on.
+    /// A refusal of the model cut it.
     Refused,
-    /// It has not ended: the model paused, and goes on when it is asked to.
+    /// It has not ended: the model paused, and continues when it is asked to.
     Paused,
     /// The provider failed. Such a reply is a failed attempt and never an answer.
     Failed,
@@ -151,7 +151,7 @@ pub enum ReplyEnd {
 
 impl ReplyEnd {
     /// The word in JSON and in scenarios.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Stop => "stop",
             Self::Length => "length",
@@ -163,12 +163,12 @@ impl ReplyEnd {
     }
 
     /// Whether nothing of the reply is missing.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         *self == Self::Stop
     }
 
     /// What happened to a reply that is not whole, for everyone who reads it; `None` if it is.
-    pub fn mark(self) -> Option<&'static str> {
+    pub(crate) fn mark(self) -> Option<&'static str> {
         Some(match self {
             Self::Stop => return None,
             Self::Length => "cut at its token limit",
