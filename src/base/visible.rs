@@ -10,6 +10,11 @@ pub const REASON_CHARS: usize = 64;
 /// Replaces a character that has no symbol of its own.
 const REPLACEMENT: char = '\u{fffd}';
 
+/// A body without the byte order mark that some programs put before UTF-8; it is no part of the text.
+pub fn without_byte_order_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
 /// Whether this character must never reach a terminal: C0 and C1 controls, DEL, bidi controls, line
 /// and paragraph separators, and invisible characters without a function in text (Unicode's
 /// `Default_Ignorable_Code_Point` except those of `is_joining`).

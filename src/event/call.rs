@@ -184,6 +184,9 @@ pub struct Reply {
     /// (signed thinking). Only the same provider understands them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
+    /// Names of the answer's fields that were not of the API and were ignored, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Arc<str>>,
     /// Whether a former owner of the run got it, after it had lost the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
@@ -208,6 +211,7 @@ impl Reply {
             finish: None,
             end: ReplyEnd::Stop,
             blocks: None,
+            ignored: None,
             adopted: false,
         }
     }

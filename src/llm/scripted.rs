@@ -111,6 +111,7 @@ impl Scripted {
             finish: Some(finish.into()),
             end: row.end,
             blocks: None,
+            ignored: None,
             adopted: false,
         })
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::ReadError;
 use crate::base::regular::{self, Links};
+use crate::base::visible::without_byte_order_mark;
 use crate::event::kind::RunStarted;
 use crate::event::{Event, EventKind, Seq};
 
@@ -126,6 +127,7 @@ fn read_lines(mut from: impl BufRead, limits: LogFileLimits) -> Result<LogFile, 
 
 /// Adds the event of a line; returns whether more lines follow.
 fn push_line(log: &mut LogFile, line: &[u8], number: u64, cut: bool) -> Result<bool, ReadError> {
+    let line = if number == 1 { without_byte_order_mark(line) } else { line };
     let text = match std::str::from_utf8(line) {
         Ok(text) => text.trim(),
         Err(_) if cut => "",

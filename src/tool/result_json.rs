@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::base::big_integer;
-use crate::base::visible::visible_within;
+use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Redactor;
 
@@ -22,6 +22,7 @@ pub(super) fn parse_json(
     redactor: &Redactor,
 ) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let bad = |text: String| AttemptFailed::new(FailureClass::BadResponse, text);
+    let bytes = without_byte_order_mark(bytes);
     if bytes.trim_ascii().is_empty() {
         return Err(bad(format!("{from} is empty, JSON was expected")));
     }

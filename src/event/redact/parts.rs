@@ -49,6 +49,7 @@ impl Reply {
             finish,
             end: _,
             blocks,
+            ignored: _,
             adopted: _,
         } = self;
         by.text(text);

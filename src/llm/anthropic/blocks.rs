@@ -2,75 +2,21 @@
 //! thinking, all blocks in order, to be sent back unchanged.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use super::wire::Delta;
 use crate::event::kind::{ReplyEnd, ToolCall};
 use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::TEXT_CAP;
-use crate::llm::client::json::JsonText;
-use crate::llm::client::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault, make_ids_unique};
+use crate::llm::client::fields::{BadAnswer, Fields};
+use crate::llm::client::tool_calls::{
+    MAX_CALLS, NAME_CAP, ToolCallFault, arguments, make_ids_unique, whole_arguments,
+};
 
 /// The most bytes of all blocks of a reply, thinking included, which is kept but not shown.
 pub const BLOCKS_CAP: usize = 1 << 20;
-
-/// A block of an answer that is not streamed.
-pub(super) trait WholeBlock {
-    /// Appends it to the blocks.
-    fn add(self, index: u64, to: &mut ReplyBlocks);
-}
-
-impl WholeBlock for Map<String, Value> {
-    fn add(self, index: u64, to: &mut ReplyBlocks) {
-        to.start(index, self);
-    }
-}
-
-/// A block with only a type and a text. Most answers have no others, and then no block has to be
-/// sent back unchanged.
-#[derive(Debug)]
-pub(super) struct TextOnlyBlock<'a>(Cow<'a, str>);
-
-impl WholeBlock for TextOnlyBlock<'_> {
-    fn add(self, _: u64, to: &mut ReplyBlocks) {
-        to.add_text(&self.0);
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for TextOnlyBlock<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(TextOnlyBlockVisitor)
-    }
-}
-
-struct TextOnlyBlockVisitor;
-
-impl<'de> Visitor<'de> for TextOnlyBlockVisitor {
-    type Value = TextOnlyBlock<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a block with text only")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let is = |text: &Option<JsonText<'de>>, word| JsonText::as_optional_str(text) == Some(word);
-        let other = || A::Error::custom("another block");
-        if !is(&map.next_key()?, "type")
-            || !is(&Some(map.next_value()?), "text")
-            || !is(&map.next_key()?, "text")
-        {
-            return Err(other());
-        }
-        let JsonText(text) = map.next_value()?;
-        if map.next_key::<IgnoredAny>()?.is_some() { Err(other()) } else { Ok(TextOnlyBlock(text)) }
-    }
-}
 
 /// The blocks of a reply so far.
 #[derive(Debug, Default)]
@@ -86,7 +32,7 @@ pub(super) struct ReplyBlocks {
 
 #[derive(Debug)]
 struct ReplyBlock {
-    index: u64,
+    index: i64,
     kind: BlockKind,
     /// The start event of the block.
     start: Map<String, Value>,
@@ -106,8 +52,8 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    fn of(block: &Map<String, Value>) -> Self {
-        match block.get("type").and_then(Value::as_str) {
+    fn of(word: Option<&str>) -> Self {
+        match word {
             Some("text") => Self::Text,
             Some("thinking") => Self::Thinking,
             Some("redacted_thinking") => Self::RedactedThinking,
@@ -136,66 +82,92 @@ pub(super) struct ReplyContent {
 }
 
 impl ReplyBlocks {
-    /// Starts a block, or adds a complete one.
-    pub(super) fn start(&mut self, index: u64, start: Map<String, Value>) {
-        let kind = BlockKind::of(&start);
-        let of = |name: &str| start.get(name).and_then(Value::as_str).unwrap_or_default();
-        let text = kind.field().map(of).unwrap_or_default().to_owned();
+    /// Starts a block, or adds a complete one. Without an index it is the next one.
+    ///
+    /// # Errors
+    /// Its text cannot be read.
+    pub(super) fn start(
+        &mut self,
+        index: Option<i64>,
+        block: &Fields<'_>,
+    ) -> Result<(), BadAnswer> {
+        let text = match BlockKind::of(block.word("type").as_deref()).field() {
+            Some(field) => block.text(field)?.into_owned(),
+            None => String::new(),
+        };
+        self.begin(index, block.to_map(), text);
+        Ok(())
+    }
+
+    fn begin(&mut self, index: Option<i64>, start: Map<String, Value>, text: String) {
+        let kind = BlockKind::of(start.get("type").and_then(Value::as_str));
         match kind {
-            BlockKind::Text => self.add_text(&text),
+            BlockKind::Text => {
+                self.text.push_str(&text);
+                self.other += 32;
+            }
             BlockKind::ToolUse => {
                 let input = start.get("input").map_or(0, |input| input.to_string().len());
-                self.called += of("id").len() + of("name").len() + input;
+                self.called += id_of(&start).len() + name_of(&start).len() + input;
                 self.other += 64;
             }
             // Roughly its size in the log.
             _ => self.other += start.iter().map(|(name, value)| weight(name, value)).sum::<usize>(),
         }
+        let next = || self.made.iter().map(|block| block.index.saturating_add(1)).max();
+        let index = index.or_else(next).unwrap_or_default();
         self.made.push(ReplyBlock { index, kind, start, text, json: String::new() });
     }
 
-    fn add_text(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.other += 32;
+    /// Adds a complete block of text.
+    pub(super) fn add_text(&mut self, text: &str) {
+        let start = Map::from_iter([("type".to_owned(), Value::from("text"))]);
+        self.begin(None, start, text.to_owned());
     }
 
-    /// Appends to a block; returns whether that was text or part of a tool call.
-    pub(super) fn append_delta(&mut self, index: u64, delta: &Delta<'_>) -> bool {
-        let texts = [&delta.text, &delta.partial_json, &delta.thinking, &delta.signature];
-        let [text, json, thinking, signature] = texts.map(JsonText::as_optional_str);
-        let (kind, name) = match (text, json, thinking.or(signature)) {
-            (Some(_), _, _) => (BlockKind::Text, "text"),
-            (_, Some(_), _) => (BlockKind::ToolUse, "tool_use"),
-            (_, _, Some(_)) => (BlockKind::Thinking, "thinking"),
-            _ => return false,
+    /// Appends to a block, without an index to the last one.
+    ///
+    /// # Errors
+    /// The part cannot be read.
+    pub(super) fn append_delta(
+        &mut self,
+        index: Option<i64>,
+        delta: &Fields<'_>,
+    ) -> Result<(), BadAnswer> {
+        let (text, json) = (delta.text("text")?, arguments(delta, "partial_json")?);
+        let (thinking, signature) = (delta.text("thinking")?, delta.text("signature")?);
+        let name = match (text.is_empty(), json.is_empty()) {
+            (false, _) => "text",
+            (_, false) => "tool_use",
+            _ if thinking.is_empty() && signature.is_empty() => return Ok(()),
+            _ => "thinking",
         };
-        let at = match self.made.iter().rposition(|block| block.index == index) {
-            Some(at) => at,
-            None => {
-                // Some servers do not announce their blocks.
-                let start = Map::from_iter([("type".to_owned(), Value::from(name))]);
-                self.start(index, start);
-                self.made.len() - 1
-            }
+        let found = match index {
+            Some(index) => self.made.iter().rposition(|block| block.index == index),
+            None => self.made.len().checked_sub(1),
         };
-        let Some(block) = self.made.get_mut(at) else { return false };
-        if let Some(text) = text {
-            block.text.push_str(text);
-            self.text.push_str(text);
+        let at = found.unwrap_or_else(|| {
+            // Some servers do not announce their blocks.
+            let start = Map::from_iter([("type".to_owned(), Value::from(name))]);
+            self.begin(index, start, String::new());
+            self.made.len() - 1
+        });
+        let Some(block) = self.made.get_mut(at) else { return Ok(()) };
+        block.text.push_str(&text);
+        self.text.push_str(&text);
+        block.json.push_str(&json);
+        self.called += json.len();
+        block.text.push_str(&thinking);
+        if !signature.is_empty() {
+            block.start.insert("signature".to_owned(), Value::from(&*signature));
         }
-        if let Some(json) = json {
-            block.json.push_str(json);
-            self.called += json.len();
-        }
-        if let Some(thinking) = thinking {
-            block.text.push_str(thinking);
-            self.other += thinking.len();
-        }
-        if let Some(signature) = signature {
-            block.start.insert("signature".to_owned(), Value::from(signature));
-            self.other += signature.len();
-        }
-        kind != BlockKind::Thinking && (text.is_some_and(|text| !text.is_empty()) || json.is_some())
+        self.other += thinking.len() + signature.len();
+        Ok(())
+    }
+
+    /// Whether a text or a call has begun.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.text.is_empty() || self.made.iter().any(|block| block.kind == BlockKind::ToolUse)
     }
 
     /// The cap in bytes that the blocks exceed, if they do.
@@ -260,12 +232,11 @@ fn calls_of(
     }
     let mut calls = Vec::with_capacity(called.len());
     for block in called {
-        let of = |name: &str| block.start.get(name).and_then(Value::as_str).unwrap_or_default();
-        match of("name") {
+        match name_of(&block.start) {
             "" => return Err(ToolCallFault::Nameless),
             name if name.len() > NAME_CAP => return Err(ToolCallFault::LongName),
             name => calls.push(ToolCall {
-                id: client.without_the_key(of("id")),
+                id: client.without_the_key(&id_of(&block.start)),
                 name: client.without_the_key(name),
                 arguments: client.without_the_key(&block.arguments()),
             }),
@@ -277,30 +248,48 @@ fn calls_of(
 
 impl ReplyBlock {
     /// The arguments of a call; if they were streamed, exactly as the model wrote them.
-    fn arguments(&self) -> String {
+    fn arguments(&self) -> Cow<'_, str> {
         if !self.json.trim().is_empty() {
-            return self.json.clone();
+            return whole_arguments(&self.json).into();
         }
         match self.start.get("input") {
-            None | Some(Value::Null) => "{}".to_owned(),
-            Some(Value::String(text)) => text.clone(),
-            Some(input) => input.to_string(),
+            None | Some(Value::Null) => "{}".into(),
+            Some(Value::String(text)) if text.trim().is_empty() => "{}".into(),
+            Some(Value::String(text)) => whole_arguments(text).into(),
+            Some(Value::Array(items)) if items.is_empty() => "{}".into(),
+            Some(input) => input.to_string().into(),
         }
     }
 
     /// The complete block.
     fn whole(self) -> Value {
+        let is_call = self.kind == BlockKind::ToolUse;
+        let arguments = is_call.then(|| self.arguments().into_owned());
         let mut block = self.start;
         if let Some(field) = self.kind.field() {
             block.insert(field.to_owned(), Value::from(self.text));
         }
-        if !self.json.trim().is_empty() {
-            let input = serde_json::from_str::<Map<String, Value>>(&self.json);
-            let input = input.map(Value::Object);
-            let input = input.unwrap_or_else(|_| json!({ "unreadable": self.json }));
+        if let Some(arguments) = arguments {
+            // The API accepts no other input than an object.
+            let input = serde_json::from_str::<Map<String, Value>>(&arguments).map(Value::Object);
+            let input = input.unwrap_or_else(|_| json!({ "unreadable": arguments }));
             block.insert("input".to_owned(), input);
         }
         Value::Object(block)
+    }
+}
+
+/// The name of the tool that a block calls.
+fn name_of(start: &Map<String, Value>) -> &str {
+    start.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The id of a call; a number is an id like any other.
+fn id_of(start: &Map<String, Value>) -> Cow<'_, str> {
+    match start.get("id") {
+        Some(Value::String(id)) => id.into(),
+        Some(Value::Number(id)) => id.to_string().into(),
+        _ => "".into(),
     }
 }
 

@@ -4,20 +4,19 @@
 
 use tokio::time::Instant;
 
-use self::blocks::{ReplyBlocks, TextOnlyBlock, WholeBlock};
+use self::content::MessageContent;
 use self::parameters::MessageParameters;
 use self::stream::PartialMessage;
-use self::wire::MessageBody;
 use super::adaptation::ParameterSet;
 use super::client::adapter::{ApiRequest, ModelApi};
-use super::client::json::read;
-use super::client::surrogates::read_body;
+use super::client::fields::{BadAnswer, read_whole};
 use super::client::{ApiWords, Client};
 use super::{ChatRequest, Failure};
 use crate::event::kind::Reply;
 use crate::net::NetError;
 
 mod blocks;
+mod content;
 mod conversation;
 mod parameters;
 mod schema;
@@ -40,7 +39,7 @@ pub type Anthropic = Adapter<Messages>;
 pub enum Messages {}
 
 impl ModelApi for Messages {
-    const WORDS: ApiWords = ApiWords { reply: "message" };
+    const WORDS: ApiWords = ApiWords { reply: "message", marks: &["\"content", "\"message_"] };
     const PATH: &'static [&'static str] = &["messages"];
     const LOOKS_UP_BY_NAME: bool = true;
 
@@ -73,53 +72,19 @@ impl ModelApi for Messages {
         status: u16,
         body: &[u8],
     ) -> Result<Reply, Box<Failure>> {
-        if let Ok(plain) = read::<MessageBody<'_, TextOnlyBlock<'_>>>(body) {
-            return whole(client, request, status, body, plain);
-        }
-        let mut room = String::new();
-        match read_body::<MessageBody<'_>>(body, &mut room) {
-            Ok(message) => whole(client, request, status, body, message),
-            Err(error) => Err(client.unreadable(status, body, &error.to_string())),
-        }
-    }
-}
-
-/// The reply of an answer that is not streamed.
-fn whole<B: WholeBlock>(
-    client: &Client,
-    request: &ChatRequest,
-    status: u16,
-    body: &[u8],
-    message: MessageBody<'_, B>,
-) -> Result<Reply, Box<Failure>> {
-    if let Some(error) = &message.error {
+        let content = read_whole(body, |answer| {
+            if answer.raw("content").is_none_or(|content| content.get() == "null") {
+                return Err(BadAnswer::Unreadable("it has no `content`".to_owned()));
+            }
+            let mut content = MessageContent::default();
+            content.add_message(answer, client)?;
+            Ok(content)
+        });
         let nothing = ParameterSet::default();
-        return Err(client.reported_failure(error, "instead of a message", nothing, None));
+        let content = content.map_err(|bad| client.bad_answer(bad, nothing, status, body))?;
+        if let Some(cap) = content.blocks.beyond() {
+            return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
+        }
+        content.done(client, request).map_err(|why| client.bad_tool_calls(why, None))
     }
-    let Some(content) = message.content else {
-        return Err(client.unreadable(status, body, "it has no `content`"));
-    };
-    let mut blocks = ReplyBlocks::default();
-    for (index, block) in (0..).zip(content) {
-        block.add(index, &mut blocks);
-    }
-    if let Some(cap) = blocks.beyond() {
-        return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
-    }
-    let (end, finish) = wire::finish(client, message.stop_reason, message.stop_details);
-    let said = blocks.done(client, &request.messages, end);
-    let said = said.map_err(|why| client.bad_tool_calls(why, None))?;
-    Ok(Reply {
-        text: client.without_the_key(&said.text),
-        tool_calls: said.calls,
-        result: None,
-        usage: message.usage.and_then(wire::MessageUsage::usage),
-        estimated: false,
-        first_token_ms: None,
-        model: message.model.map(|model| client.model_name(&model.0)),
-        finish,
-        end,
-        blocks: said.kept,
-        adopted: false,
-    })
 }

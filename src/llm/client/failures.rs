@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use super::Client;
+use super::fields::BadAnswer;
 use super::stream::event_place;
 use super::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault};
-use crate::base::visible::visible_within;
+use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
+use crate::llm::adaptation::ParameterSet;
 use crate::net::NetError;
 use crate::net::sse::SseError;
 
@@ -100,6 +102,13 @@ impl Client {
         failed
     }
 
+    /// The stream ended normally, but the reply has neither text nor a call nor a reason why it ends.
+    pub(in crate::llm) fn ended_empty(&self) -> Box<Failure> {
+        let host = self.endpoint.host();
+        let what = format!("{host} ended the stream without text, a call or a finish reason");
+        self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE)
+    }
+
     /// The stream ended normally, but a required part of the reply is missing.
     pub(in crate::llm) fn ended_without(&self, what: &str) -> Box<Failure> {
         let host = self.endpoint.host();
@@ -126,22 +135,53 @@ impl Client {
         failed
     }
 
-    /// A successful answer that is not a chat completion.
-    pub(in crate::llm) fn unreadable(&self, status: u16, body: &[u8], why: &str) -> Box<Failure> {
-        let (host, reply) = (self.endpoint.host(), self.api.reply);
-        let text = String::from_utf8_lossy(body);
+    /// A successful answer that is not what was expected.
+    pub(in crate::llm) fn unreadable(
+        &self,
+        status: u16,
+        body: &[u8],
+        expected: &str,
+        why: &str,
+    ) -> Box<Failure> {
+        let host = self.endpoint.host();
+        let text = String::from_utf8_lossy(without_byte_order_mark(body));
         let begins = text.trim_start();
         let what = if begins.is_empty() {
-            format!("{host} answered {status} with an empty body instead of a {reply}")
+            format!("{host} answered {status} with an empty body instead of a {expected}")
         } else if begins.starts_with('<') {
             format!("{host} answered {status} with {} instead of JSON", self.describe_page(begins))
         } else {
             let begins: String = begins.chars().take(4 * SAID_CHARS).collect();
             let begins = visible_within(&self.quotable(&begins), SAID_CHARS / 2);
             let why = self.quotable(why);
-            format!("{host} answered {status}, but not with a {reply} ({why}): {begins}")
+            format!("{host} answered {status}, but not with a {expected} ({why}): {begins}")
         };
+        if self.is_of_api(&text) {
+            return self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE);
+        }
         self.wrong_address(&what)
+    }
+
+    /// Whether an invalid answer plainly comes from the right address.
+    fn is_of_api(&self, json: &str) -> bool {
+        json.trim_start().starts_with('{') && self.api.marks.iter().any(|mark| json.contains(mark))
+    }
+
+    /// The failure of a body that gives no reply.
+    pub(in crate::llm) fn bad_answer(
+        &self,
+        bad: BadAnswer,
+        sent: ParameterSet,
+        status: u16,
+        body: &[u8],
+    ) -> Box<Failure> {
+        match bad {
+            BadAnswer::Reported(error) => {
+                let place = format!("instead of a {}", self.api.reply);
+                self.reported_failure(&error, &place, sent, None)
+            }
+            BadAnswer::Unreadable(why) => self.unreadable(status, body, self.api.reply, &why),
+        }
     }
 
     /// Event number `nth` (from 1) of a stream is not part of a chat completion.
@@ -152,14 +192,17 @@ impl Client {
         why: &str,
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
+        let is_ours = self.is_of_api(data);
+        let data: String = data.chars().take(4 * SAID_CHARS).collect();
         let (why, data) =
-            (self.quotable(why), visible_within(&self.quotable(data), SAID_CHARS / 2));
+            (self.quotable(why), visible_within(&self.quotable(&data), SAID_CHARS / 2));
         let (host, reply, place) = (self.endpoint.host(), self.api.reply, event_place(nth));
         let what = format!("{host} sent an invalid {reply} {place} ({why}): {data}");
-        let mut failed = match nth {
-            // After valid events, the address must be right.
-            2.. => self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE),
-            _ => self.wrong_address(&what),
+        // After valid events, the address must be right.
+        let mut failed = if is_ours || nth > 1 {
+            self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE)
+        } else {
+            self.wrong_address(&what)
         };
         failed.partial = partial;
         failed

@@ -1,9 +1,8 @@
-//! Writes and reads JSON bodies.
+//! Writes JSON bodies.
 
-use std::borrow::Cow;
 use std::io;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A word with the value 1 in every byte.
 const ONES: u64 = u64::MAX / 255;
@@ -168,34 +167,10 @@ impl io::Write for RequestBody {
     }
 }
 
-/// Parses a body. A body that is UTF-8, as nearly all are, is checked for that once as a whole
-/// instead of in each of its texts.
-///
-/// # Errors
-/// As `serde_json::from_slice`.
-pub(in crate::llm) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, serde_json::Error> {
-    match std::str::from_utf8(body) {
-        Ok(text) => serde_json::from_str(text),
-        Err(_) => serde_json::from_slice(body),
-    }
-}
-
-/// A string that is borrowed where possible, also inside an `Option`.
-#[derive(Debug, Deserialize)]
-#[serde(transparent)]
-pub(in crate::llm) struct JsonText<'a>(#[serde(borrow)] pub(in crate::llm) Cow<'a, str>);
-
-impl JsonText<'_> {
-    /// The text of an optional string.
-    pub(in crate::llm) fn as_optional_str<'t>(text: &'t Option<JsonText<'_>>) -> Option<&'t str> {
-        text.as_ref().map(|text| &*text.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -231,18 +206,6 @@ mod tests {
                 body.close_object_with(&fields).expect("JSON");
             });
             assert_eq!(body, expected);
-        }
-    }
-
-    #[test]
-    fn a_body_that_is_no_utf8_is_read_as_serde_json_reads_it() {
-        for body in
-            [&b"{\"a\": \"\xff\"}"[..], b"\"\xff\"", b"{\"a\": 1", b"{\"\xc3\xbc\": \"\xc3\xbc\"}"]
-        {
-            let (ours, theirs) = (read::<Value>(body), serde_json::from_slice::<Value>(body));
-            assert_eq!(ours.as_ref().ok(), theirs.as_ref().ok());
-            let said = |read: Result<Value, serde_json::Error>| read.err().map(|e| e.to_string());
-            assert_eq!(said(ours), said(theirs));
         }
     }
 

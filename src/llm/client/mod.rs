@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::adaptation::{Adaptations, RefusedParameters};
 use super::endpoint::Endpoint;
 use super::{Failure, Tuning};
-use crate::base::visible::visible_within;
+use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::event::kind::ModelLabel;
 use crate::net::{Http, HttpResponse, Redactor};
 
@@ -17,6 +17,7 @@ pub(super) mod adapter;
 #[cfg(test)]
 pub(super) mod arbitrary;
 mod failures;
+pub(super) mod fields;
 pub(super) mod json;
 pub(super) mod probe;
 pub(super) mod refusal;
@@ -45,6 +46,8 @@ const WORD_CHARS: usize = 200;
 pub(super) struct ApiWords {
     /// The term for a reply of the model.
     pub(super) reply: &'static str,
+    /// Text that only answers of this API have: where it stands in an invalid one, the address is right.
+    pub(super) marks: &'static [&'static str],
 }
 
 /// Interns the last word: answers often repeat the same one, and then share it.
@@ -120,7 +123,7 @@ impl Client {
             return Ok(false);
         }
         let first = answer.peek().await.map_err(|error| self.incomplete_answer(&error, None))?;
-        let first = first.iter().find(|byte| !byte.is_ascii_whitespace());
+        let first = without_byte_order_mark(first).iter().find(|byte| !byte.is_ascii_whitespace());
         Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'<' | b'[')))
     }
 

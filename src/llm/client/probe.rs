@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-
 use super::Client;
-use super::refusal::Requested;
+use super::fields::{BadAnswer, Fields, read_answer};
+use super::refusal::{Requested, error_text};
 use crate::base::visible::visible_within;
 use crate::event::kind::FailureClass;
 use crate::llm::endpoint::{Provider, Wire};
@@ -40,23 +39,32 @@ pub enum ProbeResult {
     NoList {
         /// The HTTP status of the answer.
         status: u16,
-        /// The error text of a 400 answer, which may be about more than the missing list.
+        /// The error text of the answer, which may be about more than the missing list.
         said: Option<String>,
     },
 }
 
-/// The list of models; only the names are read.
-#[derive(Debug, Deserialize)]
-struct ModelList<'a> {
-    #[serde(borrow)]
-    data: Vec<Model<'a>>,
-}
-
-/// One model of the list.
-#[derive(Debug, Deserialize)]
-struct Model<'a> {
-    #[serde(borrow)]
-    id: Cow<'a, str>,
+/// The ids in a list of models, with or without the envelope `{"data": […]}`, which Together leaves out; `None` if
+/// it is another object.
+///
+/// # Errors
+/// It reports an error; it is neither an object nor a list of models.
+fn model_ids(body: &str) -> Result<Option<Vec<Cow<'_, str>>>, BadAnswer> {
+    let body = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let models = match serde_json::from_str::<Vec<Fields<'_>>>(body) {
+        Ok(models) => models,
+        Err(_) => {
+            let data = read_answer(body)?.raw("data");
+            match data.and_then(|data| serde_json::from_str(data.get()).ok()) {
+                Some(models) => models,
+                None => return Ok(None),
+            }
+        }
+    };
+    if let Some(error) = models.first().and_then(Fields::error) {
+        return Err(BadAnswer::Reported(error));
+    }
+    Ok(Some(models.iter().filter_map(|model| model.word("id")).collect()))
 }
 
 impl Client {
@@ -99,26 +107,33 @@ impl Client {
         }
         let body =
             answer.collect(LIST_CAP).await.map_err(|error| self.incomplete_answer(&error, None))?;
-        match serde_json::from_slice::<ModelList<'_>>(&body) {
-            Ok(models) => {
+        let read = std::str::from_utf8(&body)
+            .map_err(|error| BadAnswer::Unreadable(error.to_string()))
+            .and_then(model_ids);
+        match read {
+            Ok(Some(ids)) => {
                 let wanted = &self.endpoint.model().value;
                 let provider = self.endpoint.provider();
-                let listed = models.data.iter().any(|model| plain(provider, &model.id) == wanted);
+                let listed = ids.iter().any(|id| plain(provider, id) == wanted);
                 let has_model = listed || (by_name && self.has(wanted).await);
-                let names = self.names(&models);
-                Ok(ProbeResult::Lists { models: models.data.len(), has_model, names })
+                let names = self.names(&ids);
+                Ok(ProbeResult::Lists { models: ids.len(), has_model, names })
             }
-            Err(_) if body.first().is_some_and(|first| *first == b'{') => {
-                Ok(ProbeResult::NoList { status, said: None })
+            Ok(None) => Ok(ProbeResult::NoList { status, said: None }),
+            Err(BadAnswer::Reported(error)) => {
+                let said = error_text(&error).map(|said| self.quotable(&said));
+                Ok(ProbeResult::NoList { status, said })
             }
-            Err(error) => Err(self.unreadable(status, &body, &error.to_string())),
+            Err(BadAnswer::Unreadable(why)) => {
+                Err(self.unreadable(status, &body, "list of models", &why))
+            }
         }
     }
 
     /// The names on a list that can be offered as a choice.
-    fn names(&self, models: &ModelList<'_>) -> Arc<[String]> {
+    fn names(&self, ids: &[Cow<'_, str>]) -> Arc<[String]> {
         let provider = self.endpoint.provider();
-        let names = models.data.iter().map(|model| plain(provider, &model.id));
+        let names = ids.iter().map(|id| plain(provider, id));
         let good = |name: &&str| {
             let shown = !name.is_empty() && visible_within(name, MAX_NAME_CHARS) == **name;
             shown && *self.without_the_key(name) == **name

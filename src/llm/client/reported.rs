@@ -54,13 +54,6 @@ impl Client {
     }
 }
 
-/// An error object in place of an answer: `{"object": "error", "message": …}`, as older servers
-/// send it.
-pub(in crate::llm) fn bare_error(data: &[u8]) -> Option<Value> {
-    let value: Value = serde_json::from_slice(data).ok()?;
-    value.get("object").is_some_and(|object| object == "error").then_some(value)
-}
-
 /// The error object itself, which some servers wrap in a list or in another `error`.
 fn innermost(error: &Value) -> &Value {
     let error = error.get(0).unwrap_or(error);

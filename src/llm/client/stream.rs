@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use super::fields::is_keep_alive;
 use super::{Client, EVENT_CAP, STREAM_CAP};
 use crate::event::kind::Reply;
 use crate::llm::{Failure, Listener};
 use crate::net::sse::{SseEvent, SseParser};
 use crate::net::{HttpResponse, NetError};
+
+/// The most characters kept of an event that is not of the API.
+const EXCERPT_CHARS: usize = 400;
 
 /// The result of one event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,21 @@ pub(in crate::llm) struct BadEvent {
     pub(in crate::llm) reported: bool,
 }
 
+/// An event that is not of the API. It is ignored, unless nothing else comes.
+#[derive(Debug)]
+pub(in crate::llm) struct ForeignEvent {
+    /// Its number, from 1.
+    pub(in crate::llm) nth: usize,
+    /// The beginning of its data.
+    pub(in crate::llm) data: String,
+}
+
+impl ForeignEvent {
+    pub(in crate::llm) fn new(nth: usize, data: &str) -> Self {
+        Self { nth, data: data.chars().take(EXCERPT_CHARS).collect() }
+    }
+}
+
 /// A partial reply, as an API assembles it.
 pub(in crate::llm) trait ReplyAssembler {
     /// Processes the next event.
@@ -41,10 +60,17 @@ pub(in crate::llm) trait ReplyAssembler {
     /// The text so far.
     fn partial(&self) -> Option<Arc<str>>;
 
-    /// Whether the model has sent its finish reason, so that nothing is missing.
+    /// Whether the reply has said why it ends (a reason that is not empty), so that nothing is missing if the
+    /// stream ends in order.
     fn has_ended(&self) -> bool;
 
-    /// The complete reply.
+    /// The failure of a stream that had only events that are not of the API; `None` if it had others, or none.
+    fn foreign(&self) -> Option<Box<Failure>>;
+
+    /// The complete reply, after an event that ends the stream, or after its end.
+    ///
+    /// # Errors
+    /// A part of the reply is missing, or its tool calls are invalid.
     fn done(self) -> Result<Reply, Box<Failure>>;
 }
 
@@ -80,6 +106,7 @@ pub(in crate::llm) async fn read_stream(
         let mut rest: &[u8] = &chunk;
         loop {
             match parser.next(&mut rest) {
+                Ok(Some(event)) if is_keep_alive(event) => {}
                 Ok(Some(event)) => match reply.take(event, listener) {
                     Ok(StreamStep::More) => {
                         if let Some(cap) = reply.exceeded_cap() {
@@ -100,10 +127,11 @@ pub(in crate::llm) async fn read_stream(
     }
     // A complete last event counts even without the empty line after it, which some servers omit.
     // If it is incomplete, the stream was cut off inside it.
-    match parser.finish().map(|last| last.map(|event| reply.take(event, listener))) {
+    let last = parser.finish().map(|last| last.filter(|event| !is_keep_alive(*event)));
+    match last.map(|last| last.map(|event| reply.take(event, listener))) {
         Ok(Some(Ok(StreamStep::Done))) => reply.done(),
         Ok(Some(Err(bad))) if bad.reported => Err(bad.failure),
         _ if reply.has_ended() => reply.done(),
-        _ => Err(client.cut_off(reply.partial())),
+        _ => Err(reply.foreign().unwrap_or_else(|| client.cut_off(reply.partial()))),
     }
 }

@@ -4,14 +4,43 @@
 //! it, so if the index is not enough, the id, the name and whether the arguments are complete
 //! decide: see [`PartialCall::starts_new_call`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::wire::ToolCallPart;
 use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
 use crate::llm::client::Client;
-use crate::llm::client::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault, make_ids_unique};
+use crate::llm::client::fields::{BadAnswer, Fields, IgnoredFields};
+use crate::llm::client::tool_calls::{
+    MAX_CALLS, NAME_CAP, ToolCallFault, arguments, make_ids_unique, whole_arguments,
+};
 use crate::scenario::spec::tool::ToolOffer;
+
+/// A tool call, or a part of it. Servers omit any of these fields.
+#[derive(Debug)]
+pub(super) struct ToolCallPart<'a> {
+    /// The index of the call in the reply.
+    index: Option<i64>,
+    id: Option<Cow<'a, str>>,
+    /// The tool's name or a part of it; empty if missing.
+    name: Cow<'a, str>,
+    /// The arguments or a part of them.
+    arguments: Cow<'a, str>,
+}
+
+impl<'a> ToolCallPart<'a> {
+    /// # Errors
+    /// The name or the arguments cannot be read.
+    pub(super) fn of(call: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
+        let function: Fields<'_> = call.needed("function")?.unwrap_or_default();
+        Ok(Self {
+            index: call.index(ignored),
+            id: call.word("id"),
+            name: function.text("name")?,
+            arguments: arguments(&function, "arguments")?,
+        })
+    }
+}
 
 /// The tool calls of a reply so far.
 #[derive(Debug, Default)]
@@ -19,6 +48,8 @@ pub(super) struct PartialCalls {
     made: Vec<PartialCall>,
     /// The call that the previous piece belongs to.
     last: Option<usize>,
+    /// What was wrong first; no piece is added after it.
+    fault: Option<ToolCallFault>,
 }
 
 #[derive(Debug, Default)]
@@ -32,22 +63,21 @@ struct PartialCall {
 
 impl PartialCalls {
     /// Adds a call of an answer that is not streamed: always a new call.
-    pub(super) fn whole(&mut self, called: ToolCallPart<'_>) -> Result<(), ToolCallFault> {
-        let at = self.begin(None)?;
-        self.add(at, called, &[])
+    pub(super) fn whole(&mut self, called: ToolCallPart<'_>) {
+        let at = self.begin(None);
+        self.add(at, called, &[]);
     }
 
     /// Adds a piece to its call, or starts a new call; `offered`: the tools that it may name.
-    pub(super) fn piece(
-        &mut self,
-        piece: ToolCallPart<'_>,
-        offered: &[ToolOffer],
-    ) -> Result<(), ToolCallFault> {
-        let at = match self.continued_call(&piece, offered) {
-            Some(at) => at,
-            None => self.begin(piece.index())?,
-        };
-        self.add(at, piece, offered)
+    pub(super) fn piece(&mut self, piece: ToolCallPart<'_>, offered: &[ToolOffer]) {
+        let continued = self.continued_call(&piece, offered);
+        let at = continued.or_else(|| self.begin(piece.index));
+        self.add(at, piece, offered);
+    }
+
+    /// Whether there is a call.
+    pub(super) fn has_some(&self) -> bool {
+        !self.made.is_empty()
     }
 
     /// The number of bytes so far.
@@ -56,11 +86,17 @@ impl PartialCalls {
     }
 
     /// The calls in order, each with a unique id.
+    ///
+    /// # Errors
+    /// There are too many, or one has no valid name.
     pub(super) fn done(
         mut self,
         by: &Client,
         before: &Conversation,
     ) -> Result<Arc<[ToolCall]>, ToolCallFault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
         if self.made.is_empty() {
             // The usual case; avoids the allocation of an empty list.
             return Ok(Arc::default());
@@ -75,7 +111,7 @@ impl PartialCalls {
             .map(|call| ToolCall {
                 id: by.without_the_key(&call.id),
                 name: by.without_the_key(&call.name),
-                arguments: by.without_the_key(&call.arguments),
+                arguments: by.without_the_key(whole_arguments(&call.arguments)),
             })
             .collect();
         make_ids_unique(&mut calls, before);
@@ -84,7 +120,7 @@ impl PartialCalls {
 
     /// The call that a piece continues; `None` if it starts a new one.
     fn continued_call(&self, piece: &ToolCallPart<'_>, offered: &[ToolOffer]) -> Option<usize> {
-        let found = match (piece.index(), piece.id()) {
+        let found = match (piece.index, piece.id.as_deref()) {
             (Some(index), _) => self.made.iter().rposition(|call| call.index == index),
             (None, Some(id)) => self.made.iter().rposition(|call| call.id == id),
             (None, None) => self.last,
@@ -92,38 +128,40 @@ impl PartialCalls {
         let found = match found {
             // Some servers count on within a call, or make up an id for each piece. A piece with
             // neither a known call nor a name continues the previous call.
-            None if piece.name().is_empty() => self.last.filter(|last| {
-                let announces = piece.arguments().is_empty() || self.made[*last].is_whole();
-                piece.id().is_none() || !announces
+            None if piece.name.is_empty() => self.last.filter(|last| {
+                let announces = piece.arguments.is_empty() || self.made[*last].is_whole();
+                piece.id.is_none() || !announces
             }),
             found => found,
         };
         found.filter(|at| !self.made[*at].starts_new_call(piece, offered))
     }
 
-    fn begin(&mut self, index: Option<i64>) -> Result<usize, ToolCallFault> {
+    /// Starts a call; `None` if there are too many.
+    fn begin(&mut self, index: Option<i64>) -> Option<usize> {
         if self.made.len() == MAX_CALLS {
-            return Err(ToolCallFault::TooMany);
+            self.fault.get_or_insert(ToolCallFault::TooMany);
+            return None;
         }
         let next = self.made.iter().map(|call| call.index.saturating_add(1)).max().unwrap_or(0);
         self.made.push(PartialCall { index: index.unwrap_or(next), ..PartialCall::default() });
-        Ok(self.made.len() - 1)
+        Some(self.made.len() - 1)
     }
 
-    fn add(
-        &mut self,
-        at: usize,
-        piece: ToolCallPart<'_>,
-        offered: &[ToolOffer],
-    ) -> Result<(), ToolCallFault> {
-        self.last = Some(at);
-        let call = &mut self.made[at];
+    fn add(&mut self, at: Option<usize>, piece: ToolCallPart<'_>, offered: &[ToolOffer]) {
+        self.last = at;
+        let Some(call) = at.and_then(|at| self.made.get_mut(at)).filter(|_| self.fault.is_none())
+        else {
+            return;
+        };
         if call.id.is_empty() {
-            call.id.push_str(piece.id().unwrap_or_default());
+            call.id.push_str(piece.id.as_deref().unwrap_or_default());
         }
-        call.append_name(piece.name(), offered);
-        call.append_arguments(piece.arguments());
-        if call.name.len() > NAME_CAP { Err(ToolCallFault::LongName) } else { Ok(()) }
+        call.append_name(&piece.name, offered);
+        call.append_arguments(&piece.arguments);
+        if call.name.len() > NAME_CAP {
+            self.fault = Some(ToolCallFault::LongName);
+        }
     }
 }
 
@@ -131,11 +169,11 @@ impl PartialCall {
     /// Whether a piece that matches this call still starts another one: servers that do not count
     /// calls send index 0 for each, and some send no ids either.
     fn starts_new_call(&self, piece: &ToolCallPart<'_>, offered: &[ToolOffer]) -> bool {
-        let name = piece.name();
+        let name = &*piece.name;
         if name.is_empty() || self.name.is_empty() {
             return false;
         }
-        if let (false, Some(id)) = (self.id.is_empty(), piece.id()) {
+        if let (false, Some(id)) = (self.id.is_empty(), piece.id.as_deref()) {
             return id != self.id;
         }
         if self.arguments.is_empty() {
@@ -149,8 +187,8 @@ impl PartialCall {
         let again = name == self.name;
         !again
             || (self.is_whole()
-                && piece.arguments().trim_start().starts_with('{')
-                && piece.arguments() != self.arguments)
+                && piece.arguments.trim_start().starts_with('{')
+                && piece.arguments != self.arguments)
     }
 
     fn is_whole(&self) -> bool {

@@ -3,23 +3,21 @@
 //! A call is one attempt: one request, no retry, no timeout. Dropping the future cancels it, and
 //! the endpoint sees the connection close.
 
-use serde_json::Value;
 use tokio::time::Instant;
 
-use self::calls::PartialCalls;
+use self::content::CompletionContent;
 use self::parameters::ChatParameters;
 use self::stream::PartialCompletion;
 use super::adaptation::ParameterSet;
 use super::client::adapter::{ApiRequest, ModelApi};
-use super::client::reply_end::end_of_completion;
-use super::client::reported::bare_error;
-use super::client::surrogates::read_body;
+use super::client::fields::{BadAnswer, read_whole};
 use super::client::{ApiWords, Client};
 use super::{ChatRequest, Failure};
 use crate::event::kind::Reply;
 use crate::net::NetError;
 
 mod calls;
+mod content;
 mod parameters;
 mod stream;
 mod wire;
@@ -38,7 +36,7 @@ pub type OpenAi = Adapter<ChatCompletions>;
 pub enum ChatCompletions {}
 
 impl ModelApi for ChatCompletions {
-    const WORDS: ApiWords = ApiWords { reply: "chat completion" };
+    const WORDS: ApiWords = ApiWords { reply: "chat completion", marks: &["\"choices\""] };
     const PATH: &'static [&'static str] = &["chat", "completions"];
     const LOOKS_UP_BY_NAME: bool = false;
 
@@ -71,59 +69,22 @@ impl ModelApi for ChatCompletions {
         status: u16,
         body: &[u8],
     ) -> Result<Reply, Box<Failure>> {
-        let mut room = String::new();
-        let completion: wire::Completion<'_> = match read_body(body, &mut room) {
-            Ok(completion) => completion,
-            Err(error) => return Err(client.unreadable(status, body, &error.to_string())),
-        };
-        let complained = |error: &Value| {
-            Err(client.reported_failure(error, "instead of a chat completion", sent, None))
-        };
-        if let Some(error) = &completion.error {
-            return complained(error);
-        }
-        let Some(choice) = completion.choices.and_then(|choices| choices.into_iter().next()) else {
-            return match bare_error(body) {
-                Some(error) => complained(&error),
-                None => Err(client.unreadable(status, body, "it has no `choices`")),
-            };
-        };
-        if let Some(error) = &choice.error {
-            return complained(error);
-        }
-        let Some(message) = choice.message else {
-            return Err(client.unreadable(status, body, "its first choice has no `message`"));
-        };
-        let reason = choice.finish_reason.as_ref().map(|text| &*text.0);
-        let refusal = message.refusal.as_ref().map(|text| &*text.0);
-        let end = end_of_completion(reason, refusal);
-        let text = message.content.map(|text| text.0).unwrap_or_default();
-        let mut calls = PartialCalls::default();
-        for called in message.tool_calls.into_iter().flatten() {
-            match calls.whole(called) {
-                Err(why) if end.is_whole() => return Err(client.bad_tool_calls(why, None)),
-                _ => {}
+        let content = read_whole(body, |answer| {
+            let mut content = CompletionContent::default();
+            content.add(answer, &request.tools, client)?;
+            let missing = |what: &str| Err(BadAnswer::Unreadable(what.to_owned()));
+            match (content.has_choice, content.has_message) {
+                (false, _) => missing("it has no `choices`"),
+                (true, false) if !content.has_begun() => {
+                    missing("its first choice has no `message`")
+                }
+                _ => Ok(content),
             }
+        });
+        let content = content.map_err(|bad| client.bad_answer(bad, sent, status, body))?;
+        if let Some(cap) = content.exceeded_cap() {
+            return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
         }
-        if text.len() + calls.bytes() > TEXT_CAP {
-            return Err(client.incomplete_answer(&NetError::TooLarge { cap: TEXT_CAP }, None));
-        }
-        let tool_calls = match calls.done(client, &request.messages) {
-            Err(why) if end.is_whole() => return Err(client.bad_tool_calls(why, None)),
-            calls => calls.unwrap_or_default(),
-        };
-        Ok(Reply {
-            tool_calls,
-            result: None,
-            text: client.without_the_key(&text),
-            usage: completion.usage.and_then(wire::CompletionUsage::usage),
-            estimated: false,
-            first_token_ms: None,
-            model: completion.model.map(|model| client.model_name(&model.0)),
-            finish: client.finish(reason, refusal),
-            end,
-            blocks: None,
-            adopted: false,
-        })
+        content.done(client, request).map_err(|why| client.bad_tool_calls(why, None))
     }
 }

@@ -1,17 +1,13 @@
-//! The bodies of the chat completions API: writes requests, parses answers.
+//! Writes the requests of the chat completions API.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
 use super::parameters::ChatParameters;
-use crate::event::kind::{ChatMessage, Usage};
+use crate::event::kind::ChatMessage;
 use crate::llm::ChatRequest;
-use crate::llm::client::json::{JsonText, RequestBody};
+use crate::llm::client::json::RequestBody;
 use crate::llm::history::{HistoryRules, normalized};
 
 /// The history that servers with this API accept. The API limits ids to 40 characters, and chat
@@ -104,165 +100,10 @@ fn write_message(body: &mut RequestBody, message: &ChatMessage) {
     body.raw("}");
 }
 
-/// An answer, or one event of a stream.
-#[derive(Debug, Deserialize)]
-pub(super) struct Completion<'a> {
-    #[serde(borrow, default)]
-    pub(super) choices: Option<Vec<CompletionChoice<'a>>>,
-    #[serde(default)]
-    pub(super) usage: Option<CompletionUsage>,
-    #[serde(borrow, default)]
-    pub(super) model: Option<JsonText<'a>>,
-    #[serde(default)]
-    pub(super) error: Option<Value>,
-}
-
-/// One of the choices; we request one. An answer has a `message`, a stream event a `delta`, and
-/// some servers send both in their events.
-#[derive(Debug, Deserialize)]
-pub(super) struct CompletionChoice<'a> {
-    #[serde(borrow, default)]
-    pub(super) message: Option<Message<'a>>,
-    #[serde(borrow, default)]
-    pub(super) delta: Option<Message<'a>>,
-    #[serde(borrow, default)]
-    pub(super) finish_reason: Option<JsonText<'a>>,
-    /// The error of the upstream provider, as OpenRouter reports it.
-    #[serde(default)]
-    pub(super) error: Option<Value>,
-}
-
-/// The text of a reply, or the next part of it.
-#[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
-    #[serde(borrow, default)]
-    pub(super) content: Option<JsonText<'a>>,
-    #[serde(borrow, default)]
-    pub(super) refusal: Option<JsonText<'a>>,
-    #[serde(borrow, default)]
-    pub(super) tool_calls: Option<Vec<ToolCallPart<'a>>>,
-}
-
-/// A tool call, or a part of it. Servers omit any of these fields.
-#[derive(Debug, Deserialize)]
-pub(super) struct ToolCallPart<'a> {
-    #[serde(default)]
-    index: Option<f64>,
-    #[serde(borrow, default)]
-    id: Option<JsonText<'a>>,
-    #[serde(borrow, default)]
-    function: Option<FunctionPart<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct FunctionPart<'a> {
-    #[serde(borrow, default)]
-    name: Option<JsonText<'a>>,
-    #[serde(borrow, default)]
-    arguments: Option<CallArguments<'a>>,
-}
-
-impl ToolCallPart<'_> {
-    /// The index of the call in the reply, if given.
-    pub(super) fn index(&self) -> Option<i64> {
-        self.index.map(|index| index as i64)
-    }
-
-    /// The id; `None` if it is missing or empty.
-    pub(super) fn id(&self) -> Option<&str> {
-        self.id.as_ref().map(|id| &*id.0).filter(|id| !id.is_empty())
-    }
-
-    /// The tool's name or a part of it; empty if missing.
-    pub(super) fn name(&self) -> &str {
-        let name = self.function.as_ref().and_then(|function| function.name.as_ref());
-        name.map_or("", |name| &*name.0)
-    }
-
-    /// The arguments or a part of them.
-    pub(super) fn arguments(&self) -> &str {
-        let arguments = self.function.as_ref().and_then(|function| function.arguments.as_ref());
-        arguments.map_or("", |arguments| &*arguments.0)
-    }
-}
-
-/// Arguments: JSON in a string or, from some servers, the object itself.
-#[derive(Debug)]
-struct CallArguments<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for CallArguments<'a> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(CallArgumentsVisitor).map(CallArguments)
-    }
-}
-
-struct CallArgumentsVisitor;
-
-impl<'de> Visitor<'de> for CallArgumentsVisitor {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string or an object")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let object = Value::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Cow::Owned(object.to_string()))
-    }
-}
-
-/// Token counts; some servers send them as floats.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct CompletionUsage {
-    #[serde(default)]
-    prompt_tokens: Option<f64>,
-    #[serde(default)]
-    completion_tokens: Option<f64>,
-    #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
-    completion_tokens_details: Option<CompletionDetails>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct PromptDetails {
-    #[serde(default)]
-    cached_tokens: Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct CompletionDetails {
-    #[serde(default)]
-    reasoning_tokens: Option<f64>,
-}
-
-impl CompletionUsage {
-    /// The usage for events; `None` without any count.
-    pub(super) fn usage(self) -> Option<Usage> {
-        // The conversion saturates: a negative count becomes 0.
-        let tokens = |count: Option<f64>| count.unwrap_or(0.0) as u64;
-        (self.prompt_tokens.is_some() || self.completion_tokens.is_some()).then(|| Usage {
-            cached_tokens: tokens(self.prompt_tokens_details.and_then(|it| it.cached_tokens)),
-            reasoning_tokens: tokens(
-                self.completion_tokens_details.and_then(|it| it.reasoning_tokens),
-            ),
-            ..Usage::new(tokens(self.prompt_tokens), tokens(self.completion_tokens))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::event::kind::{MessageRole, ToolCall};

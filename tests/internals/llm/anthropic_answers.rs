@@ -362,7 +362,11 @@ async fn what_is_no_message() {
             "an HTML page (Log in) instead of JSON",
         ),
         ("", FailureClass::BadResponse, "with an empty body instead of a message"),
-        (r#"{"content":["a"]}"#, FailureClass::BadResponse, "but not with a message (invalid type"),
+        (
+            r#"{"content":["a"]}"#,
+            FailureClass::BadResponse,
+            "but not with a message (`content`: invalid type",
+        ),
         (nameless, FailureClass::BadResponse, "a tool call without a tool name"),
         (
             &format!(r#"{{"content":[{{"type":"text","text":"{long}"}}]}}"#),

@@ -209,8 +209,8 @@ async fn what_is_no_chat_completion() {
         ("application/json", r#"{"choices":[{"text":"a"}]}"#, "its first choice has no `message`"),
         (
             "application/json",
-            r#"{"choices":[{"message":{"content":["a"]}}]}"#,
-            "invalid type: sequence, expected a string at line 1 column 34",
+            r#"{"choices":[{"message":{"content":5}}]}"#,
+            "(`content`: invalid type: integer `5`, expected a string)",
         ),
         (
             "application/json",

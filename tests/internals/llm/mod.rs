@@ -11,6 +11,7 @@ mod http_connections;
 mod http_streams;
 mod http_ways;
 mod live_model;
+mod odd_replies;
 mod refusing_endpoint;
 mod reply_ends;
 mod scripted_calls;

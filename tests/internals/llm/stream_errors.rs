@@ -161,14 +161,20 @@ async fn halves_of_a_character_are_joined_across_events() {
 /// The address is the right one where good events came from it.
 #[tokio::test]
 async fn an_event_that_cannot_be_read_after_good_ones_is_not_laid_at_the_address() {
-    for event in
-        ["data: {\"choices\":[{\"delta\":\n\n", "data: <html>\n\n", "data: {\"what\":1}\n\n"]
-    {
+    for event in ["data: {\"what\":\n\n", "data: <html>\n\n", "data: [5]\n\n"] {
         let first = streamed(format!("{STREAM_HEAD}{event}")).await.expect_err(event);
         assert!(first.text.contains("Check the base URL (from the shell)"), "{}", first.text);
         let later = streamed(format!("{STREAM_HEAD}{}{event}", piece("grün")));
         let later = later.await.expect_err(event);
         assert!(!later.text.contains("base URL"), "{}", later.text);
         assert!(later.text.ends_with("Try again, or use another model."), "{}", later.text);
+    }
+    // One that is plainly of the API is not either, though it is the first.
+    for event in [
+        "data: {\"choices\":[{\"delta\":\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":5}}]}\n\n",
+    ] {
+        let failed = streamed(format!("{STREAM_HEAD}{event}")).await.expect_err(event);
+        assert!(failed.text.ends_with("Try again, or use another model."), "{}", failed.text);
     }
 }
