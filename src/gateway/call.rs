@@ -263,7 +263,7 @@ async fn make_attempt<'g>(
             Some(time_up) => run_within_clock(time_up, attempt).await,
             None => run_within(limit, attempt).await,
         };
-        ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())))
+        ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host(), open.partial())))
     };
     match ended {
         Ok(reply) => {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -45,10 +46,42 @@ fn flatten_panic<T>(
     })
 }
 
-pub(super) fn timeout_error(limit: Duration, from: Option<String>) -> Box<AttemptFailed> {
-    let limit = limit.as_secs_f64();
+/// The failure of an attempt that was not done in time; `partial` is the text that had come.
+pub(super) fn timeout_error(
+    limit: Duration,
+    from: Option<String>,
+    partial: Option<Arc<str>>,
+) -> Box<AttemptFailed> {
+    let limit = format!("{:.1} s, the timeout of one attempt (timeout_s)", limit.as_secs_f64());
     let from = from.map_or_else(String::new, |host| format!(" from {host}"));
-    let text =
-        format!("no reply{from} within {limit:.1} s, the timeout of one attempt (timeout_s).");
-    AttemptFailed::new(FailureClass::Timeout, text)
+    let text = match &partial {
+        None => format!("no reply{from} within {limit}."),
+        Some(text) => format!(
+            "the reply{from} was not complete within {limit}: {} characters had come.",
+            text.chars().count()
+        ),
+    };
+    Box::new(AttemptFailed { partial, ..*AttemptFailed::new(FailureClass::Timeout, text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_says_whether_text_came() {
+        let limit = Duration::from_secs(3);
+        let said = |partial: Option<&str>| {
+            timeout_error(limit, Some("a.example".to_owned()), partial.map(Arc::from)).text
+        };
+        assert_eq!(
+            said(None),
+            "no reply from a.example within 3.0 s, the timeout of one attempt (timeout_s)."
+        );
+        assert_eq!(
+            said(Some("grün")),
+            "the reply from a.example was not complete within 3.0 s, the timeout of one attempt \
+             (timeout_s): 4 characters had come."
+        );
+    }
 }

@@ -168,7 +168,7 @@ fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<Str
     let endpoint =
         endpoints.distinct().into_iter().find(|at| endpoint_price(at, prices).is_none())?;
     let host = endpoint.host();
-    let model = format!("{}/{}", endpoint.provider().word(), endpoint.model().value);
+    let model = endpoint.full_model_name();
     Some(format!(
         "budget.max_cost_usd is set, but the price of {model} at {host} is unknown. Set it in the \
          configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or limit \
@@ -213,16 +213,20 @@ pub(crate) fn common_endpoint(
 ) -> Result<Endpoint, EndpointError> {
     let settings = &scenario.model;
     let of_file = settings.name.as_deref();
+    let mut is_from_option = false;
     let asked = match (of_file, model) {
         (Some(value), _) if settings.name_by_override => {
             Some(WithOrigin { value, origin: SettingOrigin::CommandLine })
         }
-        (_, Some(value)) => Some(WithOrigin { value, origin: SettingOrigin::CommandLine }),
+        (_, Some(value)) => {
+            is_from_option = true;
+            Some(WithOrigin { value, origin: SettingOrigin::CommandLine })
+        }
         (Some(value), None) => Some(WithOrigin { value, origin: SettingOrigin::Scenario }),
         (None, None) => None,
     };
     match asked {
-        Some(asked) => endpoint_of_model(scenario, asked),
+        Some(asked) => find_endpoint(scenario, asked, is_from_option),
         None => endpoint::find_here(EndpointRequest {
             base_url: settings.base_url.as_deref(),
             ..config::endpoint_defaults()
@@ -236,11 +240,21 @@ pub(crate) fn endpoint_of_model(
     scenario: &Scenario,
     model: WithOrigin<&str>,
 ) -> Result<Endpoint, EndpointError> {
+    find_endpoint(scenario, model, false)
+}
+
+/// As [`endpoint_of_model`]; `is_from_option`: the model is that of `--model`.
+fn find_endpoint(
+    scenario: &Scenario,
+    model: WithOrigin<&str>,
+    is_from_option: bool,
+) -> Result<Endpoint, EndpointError> {
     let elsewhere =
         endpoint::split_model_name(model.value).0.is_some_and(|it| it != Provider::OpenAi);
     let base_url = scenario.model.base_url.as_deref().filter(|_| !elsewhere);
     endpoint::find_here(EndpointRequest {
         model: Some(model),
+        is_from_option,
         base_url,
         ..config::endpoint_defaults()
     })
@@ -275,6 +289,10 @@ pub(crate) fn place(endpoint: &Endpoint) -> ProviderHost {
         provider: endpoint.provider().word().to_owned(),
         name: endpoint.provider().to_string(),
         host: endpoint.host().to_owned(),
+        known_prefixes: match endpoint.provider() {
+            Provider::OpenAi if !endpoint.is_providers_own() => &Provider::WORDS,
+            _ => &[],
+        },
     }
 }
 

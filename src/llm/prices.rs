@@ -98,12 +98,17 @@ pub fn prices_at<'a>(
     all
 }
 
-/// The price in the configuration: under `provider/name`, else under the name alone.
+/// The price in the configuration: under `provider/name`, else under the name alone. A name that is sent with its
+/// provider in front is looked up without it.
 fn configured_price(
     provider: Provider,
     model: &str,
     configured: &[ConfiguredPrice],
 ) -> Option<Price> {
+    let model = match split_model_name(model) {
+        (Some(of), name) if of == provider => name,
+        _ => model,
+    };
     let under = |wanted: Option<Provider>| {
         let mut rows = configured.iter();
         rows.find(|row| split_model_name(&row.model) == (wanted, model)).map(|row| row.price)

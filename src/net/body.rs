@@ -42,23 +42,31 @@ fn check_size(length: usize, cap: usize) -> Result<(), NetError> {
 
 /// The first `most` bytes of a body, and whether it was cut there or by an error. For the text of
 /// an error message, where half a body is better than none.
-pub async fn read_prefix(mut answer: HttpResponse, most: usize) -> (Vec<u8>, bool) {
+pub async fn read_prefix(answer: HttpResponse, most: usize) -> (Vec<u8>, bool) {
     let mut read = Vec::new();
-    loop {
-        match answer.chunk().await {
-            Ok(Some(more)) => {
-                let room = most - read.len();
-                if more.len() > room {
-                    read.extend_from_slice(more.get(..room).unwrap_or(&more));
-                    return (read, true);
-                }
-                read.extend_from_slice(&more);
-            }
-            Ok(None) => {
-                yield_to_pool().await;
-                return (read, false);
-            }
-            Err(_) => return (read, true),
+    let is_cut = fill(answer, most, &mut read).await.unwrap_or(true);
+    (read, is_cut)
+}
+
+/// The first `most` bytes of a body, and whether more would follow.
+///
+/// # Errors
+/// Same as [`HttpResponse::chunk`].
+pub async fn read_within(answer: HttpResponse, most: usize) -> Result<(Vec<u8>, bool), NetError> {
+    let mut read = Vec::new();
+    let is_cut = fill(answer, most, &mut read).await?;
+    Ok((read, is_cut))
+}
+
+async fn fill(mut answer: HttpResponse, most: usize, read: &mut Vec<u8>) -> Result<bool, NetError> {
+    while let Some(more) = answer.chunk().await? {
+        let room = most - read.len();
+        if more.len() > room {
+            read.extend_from_slice(more.get(..room).unwrap_or(&more));
+            return Ok(true);
         }
+        read.extend_from_slice(&more);
     }
+    yield_to_pool().await;
+    Ok(false)
 }

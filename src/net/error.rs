@@ -54,6 +54,14 @@ pub enum NetError {
         /// Error text of the parser.
         why: String,
     },
+    /// The body is not compressed as its header says, or in a way that is not supported.
+    #[error("the reply of {host} is compressed and cannot be read: {why}")]
+    Encoding {
+        /// Host of the request.
+        host: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The body is larger than the limit; the rest was not read.
     #[error("the body is larger than its cap of {}", size(*.cap))]
     TooLarge {
@@ -89,9 +97,14 @@ impl NetError {
             Self::OutOfReach { .. } => "denied",
             Self::Tls { .. } | Self::Client { .. } => "tls",
             Self::Broken { .. } => "reset",
-            Self::NotHttp { .. } => "bad_response",
+            Self::NotHttp { .. } | Self::Encoding { .. } => "bad_response",
             Self::TooLarge { .. } => "too_large",
         }
+    }
+
+    /// An error of decompression.
+    pub(super) fn from_decoder(error: &io::Error, host: &str) -> Self {
+        Self::Encoding { host: host.to_owned(), why: error.to_string() }
     }
 
     /// Classifies an error of the client library. Its URL is ignored; `host` is used in its place.

@@ -5,7 +5,8 @@
 //!   read on the first `https` request, never for a local endpoint.
 //! - HTTP/1.1: one connection per call in flight, so a broken connection fails one call only, and
 //!   the server notices a dropped call at once.
-//! - No redirects, no decompression, no proxy from the environment unless requested, no retries, no
+//! - A compressed body is decompressed (`decoding.rs`), whether that was requested or not.
+//! - No redirects, no proxy from the environment unless requested, no retries, no
 //!   timeouts.
 
 use std::fmt;
@@ -18,6 +19,7 @@ use hyper::body::Bytes;
 use reqwest::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, Url};
 
+use super::decoding::BodyDecoder;
 use super::error::NetError;
 use super::reach::{PublicResolver, Reach};
 use super::retry_after::{retry_after, retry_after_ms};
@@ -131,7 +133,11 @@ impl Http {
         let client = self.client(&to.url)?;
         send_together().await;
         match client.execute(request).await {
-            Ok(response) => Ok(HttpResponse { response, peeked: None, host: Arc::clone(&to.host) }),
+            Ok(response) => {
+                let decoder = BodyDecoder::of(response.headers());
+                let host = Arc::clone(&to.host);
+                Ok(HttpResponse { response, decoder, peeked: None, host })
+            }
             Err(error) => Err(NetError::from_reqwest(&error, &to.host)),
         }
     }
@@ -266,6 +272,8 @@ pub fn host_of(url: &Url) -> String {
 #[derive(Debug)]
 pub struct HttpResponse {
     response: Response,
+    /// Decompresses the body, if it is compressed.
+    decoder: Option<BodyDecoder>,
     /// A piece returned by [`HttpResponse::peek`] and not yet by [`HttpResponse::chunk`].
     peeked: Option<Bytes>,
     host: Arc<str>,
@@ -295,9 +303,14 @@ impl HttpResponse {
         bare.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes())
     }
 
-    /// Length of the body according to the header.
+    /// Length of the body according to the header, before it is decompressed.
     pub fn content_length(&self) -> Option<u64> {
         self.response.content_length()
+    }
+
+    /// Whether the body is compressed in a way that is not supported, so that reading it fails.
+    pub fn is_unreadable(&self) -> bool {
+        self.decoder.as_ref().is_some_and(|decoder| !decoder.is_supported())
     }
 
     /// The wait that the server asks for: `retry-after-ms`, else `Retry-After`.
@@ -318,12 +331,29 @@ impl HttpResponse {
     /// The next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// [`NetError::Broken`], or [`NetError::NotHttp`] for invalid chunks.
+    /// [`NetError::Broken`], [`NetError::NotHttp`] for invalid chunks, or [`NetError::Encoding`].
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
         if let Some(held) = self.peeked.take() {
             return Ok(Some(held));
         }
-        self.response.chunk().await.map_err(|error| NetError::from_reqwest(&error, &self.host))
+        loop {
+            if let Some(decoder) = &mut self.decoder
+                && let Some(bytes) =
+                    decoder.next().map_err(|error| NetError::from_decoder(&error, &self.host))?
+            {
+                return Ok(Some(bytes));
+            }
+            let chunk = self.response.chunk().await;
+            let chunk = chunk.map_err(|error| NetError::from_reqwest(&error, &self.host))?;
+            match (&mut self.decoder, chunk) {
+                (None, chunk) => return Ok(chunk),
+                (Some(decoder), Some(chunk)) => decoder.push(chunk),
+                (Some(decoder), None) => {
+                    let last = decoder.finish();
+                    return last.map_err(|error| NetError::from_decoder(&error, &self.host));
+                }
+            }
+        }
     }
 
     /// The piece that [`HttpResponse::chunk`] returns next; empty at the body's end.

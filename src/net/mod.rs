@@ -4,6 +4,7 @@
 //! are up to the caller. Dropping a future cancels its request.
 
 pub mod body;
+mod decoding;
 mod encodings;
 pub mod error;
 pub mod http;

@@ -171,6 +171,26 @@ fn failed_by_provider(reply: &Reply, host: Option<String>) -> Box<AttemptFailed>
     })
 }
 
+/// Estimates the tokens that the endpoint did not count. A prompt has some, and so has a reply that is not empty:
+/// a count of 0 is then none.
+fn estimate_missing_counts(request: &ChatRequest, reply: &mut Reply) {
+    let came = spending::reply_bytes(reply);
+    let mut usage = reply.usage.unwrap_or_default();
+    let (no_prompt, no_reply) =
+        (usage.prompt_tokens == 0, usage.completion_tokens == 0 && came > 0);
+    if no_prompt || no_reply {
+        let estimate = spending::estimate_usage(&request.messages, &request.tools, came);
+        if no_prompt {
+            usage.prompt_tokens = estimate.prompt_tokens;
+        }
+        if no_reply {
+            usage.completion_tokens = estimate.completion_tokens;
+        }
+        reply.usage = Some(usage);
+        reply.estimated = true;
+    }
+}
+
 /// The model behind the gateway, with the request.
 struct ModelCallee<'a> {
     scope: &'a ModelCallScope<'a>,
@@ -202,11 +222,8 @@ impl Callee for ModelCallee<'_> {
                 if reply.end == ReplyEnd::Failed {
                     return Err(failed_by_provider(&reply, self.scope.callee_host()));
                 }
-                if reply.usage.is_none() {
-                    let (messages, tools) = (&request.messages, &request.tools);
-                    let came = spending::reply_bytes(&reply);
-                    reply.usage = Some(spending::estimate_usage(messages, tools, came));
-                    reply.estimated = true;
+                if cx.is_live() {
+                    estimate_missing_counts(&request, &mut reply);
                 }
                 Ok(reply)
             };

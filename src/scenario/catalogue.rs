@@ -185,13 +185,23 @@ pub struct ProviderHost {
     pub name: String,
     /// The host, with the port where it is not the default one.
     pub host: String,
+    /// At a server of one's own, the prefixes of all providers; empty at the provider's own address.
+    pub known_prefixes: &'static [&'static str],
 }
 
 impl ProviderHost {
-    /// A model of this provider as `--model` takes it. The prefix is needed: a bare name such as
-    /// `openai/gpt-oss-20b` would mean another provider.
+    /// A model of this provider as `--model` takes it: with the prefix, because a bare name such as
+    /// `openai/gpt-oss-20b` would mean another provider. A server of one's own gets bare names unchanged, so
+    /// there the prefix is only needed before another one.
     pub fn model(&self, name: &str) -> String {
-        format!("{}/{name}", self.provider)
+        let prefix = name.split_once('/').map(|(prefix, _)| prefix.trim());
+        let is_known = |prefix: &str| {
+            self.known_prefixes.iter().any(|known| known.eq_ignore_ascii_case(prefix))
+        };
+        match self.known_prefixes.is_empty() || prefix.is_some_and(is_known) {
+            true => format!("{}/{name}", self.provider),
+            false => name.to_owned(),
+        }
     }
 }
 
@@ -225,6 +235,30 @@ impl RequestedModel {
         match self {
             Self::Scripted { .. } => None,
             Self::Live(name) => name.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_as_the_option_takes_it() {
+        let place = |known_prefixes| ProviderHost {
+            provider: "openai".to_owned(),
+            name: "OpenAI".to_owned(),
+            host: "a.example".to_owned(),
+            known_prefixes,
+        };
+        let (provider, own) = (place(&[]), place(&["openai", "gemini"]));
+        for (name, there, at_own) in [
+            ("gpt-5", "openai/gpt-5", "gpt-5"),
+            ("meta/llama", "openai/meta/llama", "meta/llama"),
+            ("openai/gpt-oss-20b", "openai/openai/gpt-oss-20b", "openai/openai/gpt-oss-20b"),
+            ("Gemini/x", "openai/Gemini/x", "openai/Gemini/x"),
+        ] {
+            assert_eq!((&*provider.model(name), &*own.model(name)), (there, at_own));
         }
     }
 }

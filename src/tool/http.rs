@@ -119,6 +119,7 @@ impl HttpTool {
             NetError::Client { .. } => "Install the system's CA certificates.",
             NetError::Broken { .. } => "Try again.",
             NetError::NotHttp { .. } => "Check the tool's url.",
+            NetError::Encoding { .. } => "Turn compression off in the server.",
             NetError::TooLarge { .. } => "Ask for less, or raise max_bytes.",
         };
         let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);

@@ -75,3 +75,22 @@ fn redact_json(value: Value, redactor: &Redactor) -> Value {
 pub(super) fn quoted_text(text: &str, redactor: &Redactor) -> String {
     visible_within(&redactor.redact(text.trim()), QUOTED_CHARS)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_result() {
+        let read = |bytes: &str| parse_json(bytes.as_bytes(), "it", &Redactor::default());
+        assert_eq!(
+            *read("\u{feff}{\"a\":\"\u{feff}\"}").expect("JSON"),
+            json!({ "a": "\u{feff}" })
+        );
+        let empty = read("\u{feff} ").expect_err("nothing");
+        assert_eq!(empty.text, "it is empty, JSON was expected");
+        assert!(read("\u{feff}\u{feff}1").is_err());
+    }
+}

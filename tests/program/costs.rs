@@ -1,6 +1,7 @@
 //! What live runs of the real binary cost.
 
 use crate::support::scene::{Scene, agreeing, ended};
+use crate::support::server::answer;
 
 const TABLE: &str = r#"
 title = "A mixed table"
@@ -55,6 +56,50 @@ async fn a_live_run_tells_an_estimate_of_its_cost() {
     let own = "model.prices={ prompt_usd_per_million = 1000, completion_usd_per_million = 0 }";
     let found = usage(&scene, &["--set", own]).await;
     assert!((found["cost_usd"].as_f64().expect("a cost") - 0.3).abs() < 1e-9, "{found}");
+}
+
+/// Gemini and xAI count what a model thinks beside the reply: money and tokens are those of both.
+#[tokio::test]
+async fn thinking_beside_the_reply_is_paid_for() {
+    let gemini = r#"{"prompt_tokens":100,"completion_tokens":10,"total_tokens":2110}"#;
+    let xai = r#"{"prompt_tokens":100,"completion_tokens":10,"total_tokens":2110,"completion_tokens_details":{"reasoning_tokens":2000}}"#;
+    for counted in [gemini, xai] {
+        let scene = Scene::with(move |asking| {
+            let reply = String::from_utf8(agreeing(asking)).expect("text");
+            let (_, body) = reply.split_once("\r\n\r\n").expect("a body");
+            let mut body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+            body["usage"] = serde_json::from_str(counted).expect("JSON");
+            let headers = ["content-type: application/json", "connection: close"];
+            answer("200 OK", &headers, &body.to_string())
+        })
+        .await;
+        scene.home.write("table.toml", TABLE);
+        scene.home.write("config/roundtable/config.toml", CONFIG);
+        let found = usage(&scene, &[]).await;
+        let dollars =
+            2.0 * (100.0 * 0.4 + 2_010.0 * 1.6) / 1e6 + (100.0 * 100.0 + 2_010.0 * 1_000.0) / 1e6;
+        assert!((found["cost_usd"].as_f64().expect("a cost") - dollars).abs() < 1e-9, "{found}");
+        assert_eq!(
+            (&found["completion_tokens"], &found["reasoning_tokens"]),
+            (&6_030.into(), &6_000.into())
+        );
+        // Each call is expected to use some 50 tokens and 100; the first alone uses more than the limit.
+        let limits = [
+            "--set",
+            "budget.max_total_tokens=2000",
+            "--set",
+            "model.max_tokens=100",
+            "--set",
+            "collaboration.concurrency=sequential",
+        ];
+        let args = [&ARGS[..], &["--format", "json"], &limits].concat();
+        let stopped = ended(scene.command(&args)).await;
+        assert_eq!(
+            (stopped.code, &stopped.json()["stop_reason"]),
+            (Some(4), &"max_tokens_budget".into())
+        );
+        assert_eq!(stopped.json()["usage"]["completion_tokens"], 2_010);
+    }
 }
 
 #[tokio::test]

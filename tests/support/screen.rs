@@ -61,7 +61,12 @@ pub fn ready(model: &str) -> LiveOffer {
 /// The place of a provider of this word.
 pub fn place(provider: &str) -> ProviderHost {
     let name = format!("{}{}", provider[..1].to_uppercase(), &provider[1..]);
-    ProviderHost { provider: provider.to_owned(), name, host: format!("api.{provider}.com") }
+    ProviderHost {
+        provider: provider.to_owned(),
+        name,
+        host: format!("api.{provider}.com"),
+        known_prefixes: &[],
+    }
 }
 
 /// The shell answers what the form asked last about live models.

@@ -74,8 +74,8 @@ fn caller_finding(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
                 (None, SettingOrigin::Scenario) => " (model.name)".to_owned(),
                 (None, _) => String::new(),
             };
-            let (word, name, host) = (endpoint.provider().word(), &model.value, endpoint.host());
-            let text = format!("{word}/{name} at {host}, from {}{place}", model.origin);
+            let (name, host) = (endpoint.full_model_name(), endpoint.host());
+            let text = format!("{name} at {host}, from {}{place}", model.origin);
             Finding::good(about, text)
         }
         // Only a note without `--live`: a scripted run needs no model.

@@ -144,14 +144,13 @@ impl MessageContent {
         client: &Client,
         request: &ChatRequest,
     ) -> Result<Reply, ToolCallFault> {
-        let is_empty = !self.has_begun();
         let from_cache = self.counts.cached.unwrap_or_default();
         let cached = from_cache + self.counts.cache_written.unwrap_or_default();
         let prompt = self.counts.prompt.map(|tokens| tokens + cached);
         let said = self.blocks.done(client, &request.messages, self.end)?;
         Ok(Reply {
             tool_calls: said.calls,
-            usage: TokenCounts { prompt, ..self.counts }.usage(is_empty),
+            usage: TokenCounts { prompt, ..self.counts }.usage(),
             model: self.model,
             finish: self.finish,
             end: self.end,

@@ -66,6 +66,9 @@ impl Client {
                 format!("Check the base URL (from {url}).")
             }
             NetError::Broken { .. } => "Try again.".to_owned(),
+            NetError::Encoding { .. } => {
+                format!("Turn compression off in the server or proxy at the base URL (from {url}).")
+            }
             NetError::TooLarge { .. } => "Is it a chat model?".to_owned(),
         };
         let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
@@ -208,7 +211,7 @@ impl Client {
         failed
     }
 
-    fn wrong_address(&self, what: &str) -> Box<Failure> {
+    pub(super) fn wrong_address(&self, what: &str) -> Box<Failure> {
         let url = self.endpoint.base_url().origin;
         let advice = format!("Check the base URL (from {url}); most end in /v1.");
         self.advised_failure(FailureClass::BadResponse, what, &advice)

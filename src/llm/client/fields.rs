@@ -344,19 +344,21 @@ impl TokenCounts {
         }
     }
 
-    /// The usage for events; `None` if prompt or reply are not counted, so that both have to be estimated. A
-    /// prompt has at least one token, and so has a reply that is not empty: 0 is then no count.
-    pub(in crate::llm) fn usage(self, is_empty: bool) -> Option<Usage> {
-        let prompt = self.prompt.filter(|tokens| *tokens > 0)?;
-        let beyond_prompt = self.total.and_then(|total| total.checked_sub(prompt));
-        let mut completion = self.completion.max(beyond_prompt)?;
+    /// The usage for events; `None` without any count. A prompt or a reply that was not counted has 0 tokens.
+    pub(in crate::llm) fn usage(self) -> Option<Usage> {
+        let prompt = self.prompt.unwrap_or_default();
+        let counted = self.completion.unwrap_or_default();
+        // Gemini, xAI and others count the tokens for reasoning in the total alone.
+        let beyond_prompt = self.prompt.and(self.total).and_then(|total| total.checked_sub(prompt));
         let reasoning = self.reasoning.unwrap_or_default();
-        if beyond_prompt.is_none() && reasoning > completion {
+        let completion = match beyond_prompt {
+            Some(tokens) => counted.max(tokens),
             // It cannot be a part of them, so it was counted beside them.
-            completion += reasoning;
-        }
+            None if reasoning > counted => counted + reasoning,
+            None => counted,
+        };
         let surplus = self.completion.map_or(0, |counted| completion - counted);
-        (is_empty || completion > 0).then(|| Usage {
+        (self.prompt.is_some() || completion > 0 || self.completion.is_some()).then(|| Usage {
             cached_tokens: self.cached.unwrap_or_default().min(prompt),
             cache_write_tokens: self.cache_written.unwrap_or_default().min(prompt),
             reasoning_tokens: reasoning.max(surplus).min(completion),

@@ -44,14 +44,14 @@ pub enum ProbeResult {
     },
 }
 
-/// The ids in a list of models, with or without the envelope `{"data": […]}`, which Together leaves out; `None` if
+/// The models of a list, with or without the envelope `{"data": […]}`, which Together leaves out; `None` if
 /// it is another object.
 ///
 /// # Errors
 /// It reports an error; it is neither an object nor a list of models.
-fn model_ids(body: &str) -> Result<Option<Vec<Cow<'_, str>>>, BadAnswer> {
+fn listed_models(body: &str) -> Result<Option<Vec<Fields<'_>>>, BadAnswer> {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
-    let models = match serde_json::from_str::<Vec<Fields<'_>>>(body) {
+    let models = match serde_json::from_str::<Vec<Option<Fields<'_>>>>(body) {
         Ok(models) => models,
         Err(_) => {
             let data = read_answer(body)?.raw("data");
@@ -61,10 +61,11 @@ fn model_ids(body: &str) -> Result<Option<Vec<Cow<'_, str>>>, BadAnswer> {
             }
         }
     };
+    let models: Vec<Fields<'_>> = models.into_iter().flatten().collect();
     if let Some(error) = models.first().and_then(Fields::error) {
         return Err(BadAnswer::Reported(error));
     }
-    Ok(Some(models.iter().filter_map(|model| model.word("id")).collect()))
+    Ok(Some(models))
 }
 
 impl Client {
@@ -109,15 +110,17 @@ impl Client {
             answer.collect(LIST_CAP).await.map_err(|error| self.incomplete_answer(&error, None))?;
         let read = std::str::from_utf8(&body)
             .map_err(|error| BadAnswer::Unreadable(error.to_string()))
-            .and_then(model_ids);
+            .and_then(listed_models);
         match read {
-            Ok(Some(ids)) => {
+            Ok(Some(models)) => {
+                let ids = models.iter().filter_map(|model| model.word("id"));
+                let ids: Vec<Cow<'_, str>> = ids.collect();
                 let wanted = &self.endpoint.model().value;
                 let provider = self.endpoint.provider();
                 let listed = ids.iter().any(|id| plain(provider, id) == wanted);
                 let has_model = listed || (by_name && self.has(wanted).await);
                 let names = self.names(&ids);
-                Ok(ProbeResult::Lists { models: ids.len(), has_model, names })
+                Ok(ProbeResult::Lists { models: models.len(), has_model, names })
             }
             Ok(None) => Ok(ProbeResult::NoList { status, said: None }),
             Err(BadAnswer::Reported(error)) => {

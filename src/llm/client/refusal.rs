@@ -49,6 +49,7 @@ impl Client {
             .as_ref()
             .and_then(|json| json.pointer("/error/code"))
             .is_some_and(|code| code == "insufficient_quota");
+        let cause = RefusalCause::of(&raw);
         let (class, meaning) = status_meaning(status, quota);
         let host = self.endpoint.host();
         let mut what = format!("{host} {meaning} (HTTP {status})");
@@ -63,7 +64,7 @@ impl Client {
         };
         let wait = wait.map(millis);
         let advice = if adapted.is_empty() {
-            self.advice(status, quota, wait, requested)
+            self.advice(status, quota, wait, requested, cause)
         } else {
             adapted.remedies()
         };
@@ -112,6 +113,7 @@ impl Client {
         quota: bool,
         wait_ms: Option<u64>,
         requested: Requested,
+        cause: Option<RefusalCause>,
     ) -> String {
         let (url, variable) =
             (self.endpoint.base_url().origin, self.endpoint.provider().key_name());
@@ -120,6 +122,14 @@ impl Client {
                 format!("Check {variable} (from {}) and its permissions.", key.origin)
             }
             (401 | 403, None) => format!("Set {variable} together with the base URL."),
+            (400..=499, _) if cause == Some(RefusalCause::TooLong) => {
+                "Shorten the prompt, start a new conversation, or use a model with a larger context window."
+                    .to_owned()
+            }
+            (400..=499, _) if cause == Some(RefusalCause::Filtered) => {
+                "The provider's filter refused the prompt: change it, or use another model."
+                    .to_owned()
+            }
             (402, _) => "Check the plan and its billing.".to_owned(),
             (413, _) => "Shorten the prompt, or start a new conversation.".to_owned(),
             (429, _) if quota => "Check the plan and its billing.".to_owned(),
@@ -127,6 +137,7 @@ impl Client {
                 Some(wait) => format!("The server asks to wait {}.", format_millis(wait)),
                 None => "Wait, or raise tools.llm.retries.max_attempts.".to_owned(),
             },
+            (405, _) => format!("Check the base URL (from {url}); most end in /v1."),
             (404, _) => {
                 let model = self.endpoint.model();
                 let name = visible_within(&model.value, 40);
@@ -159,6 +170,49 @@ impl Client {
         match title.map(|title| self.quotable(title)).filter(|title| !title.is_empty()) {
             Some(title) => format!("an HTML page ({})", visible_within(&title, SAID_CHARS / 2)),
             None => "an HTML page".to_owned(),
+        }
+    }
+}
+
+/// Why a request was refused, where the status alone does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefusalCause {
+    /// The conversation is longer than the model's context window.
+    TooLong,
+    /// A filter found something in the prompt.
+    Filtered,
+}
+
+impl RefusalCause {
+    /// The cause that a refusal names, in a code or in its text.
+    pub(super) fn of(said: &str) -> Option<Self> {
+        const TOO_LONG: [&str; 9] = [
+            "context_length",
+            "context length",
+            "context window",
+            "context size",
+            "maximum context",
+            "prompt is too long",
+            "input is too long",
+            "too many tokens",
+            "input token count",
+        ];
+        const FILTERED: [&str; 8] = [
+            "content_filter",
+            "content filter",
+            "content management policy",
+            "content_policy",
+            "content policy",
+            "responsibleai",
+            "moderation",
+            "safety system",
+        ];
+        let said = said.to_ascii_lowercase();
+        let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if names(&TOO_LONG) {
+            Some(Self::TooLong)
+        } else {
+            names(&FILTERED).then_some(Self::Filtered)
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Client;
 use super::failures::OTHER_MODEL_ADVICE;
-use super::refusal::{Requested, error_text, status_meaning};
+use super::refusal::{RefusalCause, Requested, error_text, status_meaning};
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
 use crate::llm::adaptation::ParameterSet;
@@ -28,8 +28,11 @@ impl Client {
         let (host, said_here) = (self.endpoint.host(), self.quotable(&said));
         let Some(status) = status_of(error) else {
             let what = format!("{host} sent an error {place}: {said_here}");
-            let mut failed =
-                self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE);
+            let mut failed = if partial.is_none() && self.is_wrong_path(&said) {
+                self.wrong_address(&what)
+            } else {
+                self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE)
+            };
             failed.partial = partial;
             return failed;
         };
@@ -41,7 +44,10 @@ impl Client {
             _ => ParameterSet::default(),
         };
         let advice = match adapted.is_empty() {
-            true => self.advice(status, quota, None, Requested::Reply(sent)),
+            true => {
+                let cause = RefusalCause::of(&error.to_string());
+                self.advice(status, quota, None, Requested::Reply(sent), cause)
+            }
             false => adapted.remedies(),
         };
         let mut failed = self.advised_failure(class, &what, &advice);
@@ -51,6 +57,17 @@ impl Client {
         failed.adapted = (!adapted.is_empty()).then(|| adapted.names());
         failed.partial = partial;
         failed
+    }
+}
+
+impl Client {
+    /// Whether an error without a status probably means that nothing is at the path of the request: LM Studio
+    /// answers 200 then.
+    fn is_wrong_path(&self, said: &str) -> bool {
+        let said = said.to_ascii_lowercase();
+        let names_path = ["endpoint", "route", "not found", "no such path", "unknown path"];
+        let path = self.endpoint.base_url().value.path().trim_end_matches('/');
+        path.is_empty() || names_path.iter().any(|words| said.contains(words))
     }
 }
 

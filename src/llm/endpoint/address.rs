@@ -45,12 +45,16 @@ pub(super) fn with_version(mut url: Url) -> Url {
 }
 
 /// Parses `OLLAMA_HOST`: a URL, or host and port in the server's notation (`0.0.0.0:11434` means
-/// every address of this machine).
+/// every address of this machine, and so does `:11434`).
 ///
 /// # Errors
 /// As [`parse`].
 pub(super) fn parse_host(text: &str) -> Result<Url, String> {
-    let url = if text.contains("://") { parse(text)? } else { parse(&format!("http://{text}"))? };
+    let url = match text {
+        text if text.contains("://") => parse(text)?,
+        text if text.starts_with(':') => parse(&format!("http://localhost{text}"))?,
+        text => parse(&format!("http://{text}"))?,
+    };
     let mut url = with_version(url);
     if matches!(host(&url), Some(Host::Ipv4(ip)) if ip.is_unspecified())
         || matches!(host(&url), Some(Host::Ipv6(ip)) if ip.is_unspecified())
@@ -132,6 +136,7 @@ mod tests {
         for (text, base) in [
             ("127.0.0.1:11500", "http://127.0.0.1:11500/v1"),
             ("0.0.0.0", "http://localhost:11434/v1"),
+            (":11500", "http://localhost:11500/v1"),
             ("[::]:9", "http://localhost:9/v1"),
             ("http://box.lan:11434/", "http://box.lan:11434/v1"),
             ("https://ollama.example/v1", "https://ollama.example/v1"),

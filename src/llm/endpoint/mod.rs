@@ -59,6 +59,9 @@ const MESSAGES_VERSION: &str = "2023-06-01";
 pub struct EndpointRequest<'a> {
     /// The model: from the command line, a role, an agent, a step, or the whole scenario.
     pub model: Option<WithOrigin<&'a str>>,
+    /// Whether the model comes from `--model`. A server of one's own then gets a name that begins with `openai/`
+    /// unchanged, as from `OPENAI_MODEL`; in files that is always the provider.
+    pub is_from_option: bool,
     /// `model.base_url` of the scenario.
     pub base_url: Option<&'a str>,
     /// The model of the configuration; the environment overrides it.
@@ -108,6 +111,14 @@ impl Endpoint {
     /// The model's name.
     pub fn model(&self) -> &WithOrigin<String> {
         &self.model
+    }
+    /// The model's name with its provider in front, once.
+    pub fn full_model_name(&self) -> String {
+        let (provider, model) = (self.provider(), &self.model.value);
+        match split_model_name(model) {
+            (Some(of), _) if of == provider => model.clone(),
+            _ => format!("{}/{model}", provider.word()),
+        }
     }
     /// The key; a local endpoint may have none.
     pub fn key(&self) -> Option<&WithOrigin<Secret>> {
@@ -227,7 +238,7 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
 /// - The scenario's base URL overrides both, but gets the key only if it has the same scheme, host
 ///   and port as the base URL that the key was set with. Another host on this machine gets no key;
 ///   any other host is refused.
-/// - The model: the requested one, then `OPENAI_MODEL` of the shell and of `.env` (sent unchanged),
+/// - The model: the requested one without its provider, then `OPENAI_MODEL` of the shell and of `.env` (sent unchanged),
 ///   the configuration's, the provider's default. The timeout: the shell's, `.env`'s, the
 ///   configuration's, the default; the gateway knows the scenario's.
 /// - Plain `http` with a key: allowed to this machine; to its local network with a note, because
@@ -280,6 +291,14 @@ pub fn find(
     })
 }
 
+/// Whether models of the OpenAI API are called at another address than OpenAI's.
+fn is_own_server(places: &VariableSources<'_>, asked: &EndpointRequest<'_>) -> bool {
+    let set = || places.shell_or_dotenv_value(Provider::OpenAi.address_name());
+    let address = asked.base_url.and_then(pair::non_blank).or_else(|| Some(set()?.value));
+    let url = address.and_then(|address| address::parse(address).ok());
+    url.is_some_and(|url| !Provider::OpenAi.is_at(&url))
+}
+
 /// Chooses the provider and the model.
 fn choose_provider_and_model<'a>(
     places: &VariableSources<'a>,
@@ -293,6 +312,12 @@ fn choose_provider_and_model<'a>(
     if let Some(WithOrigin { value, origin }) = wanted
         && let (Some(provider), name) = split_model_name(value)
     {
+        // Before the name of another provider, `openai/` can only be a provider.
+        let is_name = provider == Provider::OpenAi && split_model_name(name).0.is_none();
+        let name = match asked.is_from_option && is_name && is_own_server(places, asked) {
+            true => value,
+            false => name,
+        };
         return Ok((WithOrigin { value: provider, origin }, WithOrigin { value: name, origin }));
     }
     let set = |name| places.shell_or_dotenv_value(name).map(|found| found.origin);

@@ -11,9 +11,12 @@ use super::provider::Provider;
 use crate::net::Secret;
 use crate::net::http::host_of;
 
-/// The value of a variable; a blank one counts as not set.
+/// The value of a variable; a blank one counts as not set. Quotes around it are removed: some tools that read
+/// files of variables keep them.
 pub(super) fn non_blank(value: &str) -> Option<&str> {
     let value = value.trim();
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    let value = inside('"').or_else(|| inside('\'')).unwrap_or(value).trim();
     (!value.is_empty()).then_some(value)
 }
 

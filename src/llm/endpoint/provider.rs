@@ -109,6 +109,9 @@ impl Provider {
         self.provider_info().word
     }
 
+    /// The names of all providers before the `/`.
+    pub const WORDS: [&'static str; 5] = ["openai", "anthropic", "gemini", "openrouter", "ollama"];
+
     /// The provider with this word, in any case.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|provider| provider.word().eq_ignore_ascii_case(word))
@@ -235,6 +238,7 @@ mod tests {
 
     #[test]
     fn each_has_words_of_its_own() {
+        assert_eq!(Provider::ALL.map(Provider::word), Provider::WORDS);
         for (at, one) in Provider::ALL.into_iter().enumerate() {
             for other in Provider::ALL.into_iter().skip(at + 1) {
                 assert_ne!(one.word(), other.word());

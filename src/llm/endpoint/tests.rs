@@ -233,6 +233,65 @@ fn the_model_and_the_timeout() {
 }
 
 #[test]
+fn quotes_around_a_value_are_no_part_of_it() {
+    for quote in ["", "\"", "'", " \" ", " '"] {
+        let quoted =
+            |text: &str| format!("{quote}{text}{}", quote.chars().rev().collect::<String>());
+        let (key, url, model) = (quoted("sk-1"), quoted(OTHER), quoted("m"));
+        let shell =
+            vars(&[("OPENAI_API_KEY", &key), ("OPENAI_BASE_URL", &url), ("OPENAI_MODEL", &model)]);
+        let found = find(&shell, None, EndpointRequest::default()).expect(quote);
+        assert_eq!(found.key().map(|key| key.value.expose()), Some("sk-1"), "{quote}");
+        assert_eq!(
+            (found.base_url().value.as_str(), &*found.model().value),
+            (OTHER, "m"),
+            "{quote}"
+        );
+    }
+    // One at an end alone may be a part of the key, and is refused where a header cannot have it.
+    let found = find(&vars(&[("OPENAI_API_KEY", "\"sk-1")]), None, EndpointRequest::default());
+    assert_eq!(found.expect("a key").key().map(|key| key.value.expose()), Some("\"sk-1"));
+    for host in [":11500", "\":11500\"", " '127.0.0.1:11500' "] {
+        let model = Some(WithOrigin { value: "ollama/m", origin: SettingOrigin::CommandLine });
+        let asked = EndpointRequest { model, ..EndpointRequest::default() };
+        let found = find(&vars(&[("OLLAMA_HOST", host)]), None, asked).expect(host);
+        assert_eq!(found.base_url().value.port(), Some(11_500), "{host}");
+        assert!(found.is_local(), "{host}");
+    }
+}
+
+#[test]
+fn an_own_server_gets_the_name_that_was_given() {
+    let other = ("OPENAI_BASE_URL", OTHER);
+    for (given, address, option, scenario, sent) in [
+        ("openai/gpt-oss-20b", Some(other), true, None, "openai/gpt-oss-20b"),
+        ("openai/gpt-oss-20b", None, true, Some(LOCAL), "openai/gpt-oss-20b"),
+        ("gpt-oss-20b", Some(other), true, None, "gpt-oss-20b"),
+        ("meta/llama", Some(other), true, None, "meta/llama"),
+        // In front of a provider it can only be one itself.
+        ("openai/openai/gpt-oss-20b", Some(other), true, None, "openai/gpt-oss-20b"),
+        ("openai/anthropic/x", Some(other), true, None, "anthropic/x"),
+        // In a file, and at OpenAI's own address, it is the provider.
+        ("openai/gpt-oss-20b", Some(other), false, None, "gpt-oss-20b"),
+        ("openai/gpt-5", None, true, None, "gpt-5"),
+        ("openai/gpt-5", Some(("OPENAI_BASE_URL", OPENAI)), true, None, "gpt-5"),
+    ] {
+        let shell = vars(&[&[("OPENAI_API_KEY", "k")], address.as_slice()].concat());
+        let asked = EndpointRequest {
+            model: Some(WithOrigin { value: given, origin: SettingOrigin::CommandLine }),
+            is_from_option: option,
+            base_url: scenario,
+            ..EndpointRequest::default()
+        };
+        let found = find(&shell, None, asked).expect(given);
+        assert_eq!((found.provider(), &*found.model().value), (Provider::OpenAi, sent), "{given}");
+        let full =
+            if sent.starts_with("openai/") { sent.to_owned() } else { format!("openai/{sent}") };
+        assert_eq!(found.full_model_name(), full);
+    }
+}
+
+#[test]
 fn each_provider_is_sent_the_key_in_its_own_way() {
     for (name, header, value) in [
         ("OPENAI_API_KEY", "authorization", "Bearer k-1"),

@@ -118,9 +118,8 @@ impl CompletionContent {
             self.add_delta(delta, offered)?;
         }
         // Beside deltas, some servers repeat the message as a whole.
-        if !self.is_streamed
-            && let Some(message) = choice.needed("message")?
-        {
+        if !self.is_streamed && choice.raw("message").is_some_and(|it| it.get() != "null") {
+            let message = choice.needed("message")?.unwrap_or_default();
             let message = MessagePart::of(&message, &mut self.ignored)?;
             self.add_message(message)?;
         }
@@ -228,7 +227,6 @@ impl CompletionContent {
         client: &Client,
         request: &ChatRequest,
     ) -> Result<Reply, ToolCallFault> {
-        let usage = self.counts.usage(!self.has_begun());
         let end = end_of_completion(self.finish.as_deref(), Some(&self.refusal));
         let tool_calls = match self.calls.done(client, &request.messages) {
             Err(why) if end.is_whole() => return Err(why),
@@ -236,7 +234,7 @@ impl CompletionContent {
         };
         Ok(Reply {
             tool_calls,
-            usage,
+            usage: self.counts.usage(),
             model: self.model,
             end,
             finish: client.finish(self.finish.as_deref(), Some(&self.refusal)),

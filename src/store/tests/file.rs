@@ -34,6 +34,13 @@ fn an_exported_file_is_read_as_far_as_it_is_whole() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_log() {
+    let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
+    let log = LogFile::read(format!("\u{feff}{head}\n").as_bytes()).expect("a log");
+    assert_eq!((log.events.len(), log.notes.len()), (1, 0));
+}
+
+#[test]
 fn a_compressed_file_is_known_by_its_bytes() {
     use std::io::Write as _;
     let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");

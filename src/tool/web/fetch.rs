@@ -7,7 +7,6 @@ use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
 
-use super::body::{self, Body, BodyError, ContentCoding};
 use super::cache::{CachedPage, RedirectHop};
 use super::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
 use super::hosts::{HostBusy, RequestSlot};
@@ -19,6 +18,7 @@ use crate::base::visible::visible_within;
 use crate::document::DocumentFormat;
 use crate::event::id::millis;
 use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::net::body::read_within;
 use crate::net::error::size;
 use crate::net::{HttpResponse, NetError, Redactor, RequestTarget};
 use crate::scenario::spec::lookup::WebSpec;
@@ -184,10 +184,10 @@ impl PageFetch<'_> {
                 return Err(FetchError::new(FetchErrorKind::Status(status), text).into());
             }
         }
-        let Some(coding) = ContentCoding::from_response(&answer) else {
+        if answer.is_unreadable() {
             let text = format!("{} has a content encoding that was not requested", here());
             return Err(FetchError::new(FetchErrorKind::Unreadable, text).into());
-        };
+        }
         let media_type = answer.header("content-type").unwrap_or_default().to_owned();
         let Some(format) = DocumentFormat::from_media_type(&media_type) else {
             let is = match media_type.is_empty() {
@@ -207,9 +207,9 @@ impl PageFetch<'_> {
         if answer.content_length().is_some_and(|length| length > self.spec.max_bytes) {
             return Err(too_large(way, cap).into());
         }
-        match body::read(answer, coding, cap).await {
-            Ok(Body { cut: true, .. }) => Err(too_large(way, cap).into()),
-            Ok(Body { bytes, cut: false }) => Ok(FetchedContent::Page(RawPage {
+        match read_within(answer, cap).await {
+            Ok((_, true)) => Err(too_large(way, cap).into()),
+            Ok((bytes, false)) => Ok(FetchedContent::Page(RawPage {
                 format,
                 bytes,
                 content_type: media_type
@@ -223,7 +223,7 @@ impl PageFetch<'_> {
                 last_modified,
                 no_store,
             })),
-            Err(unread) => Err(body_error(way, &unread)),
+            Err(error) => Err(request_error(way, &error)),
         }
     }
 
@@ -291,16 +291,16 @@ impl PageFetch<'_> {
                     }
                 }
             }
-            return match (answer.status(), ContentCoding::from_response(&answer)) {
-                (200..=299, Some(coding)) => {
-                    let read = body::read(answer, coding, ROBOTS_BYTES).await;
+            return match answer.status() {
+                200..=299 if !answer.is_unreadable() => {
+                    let read = read_within(answer, ROBOTS_BYTES).await;
                     drop(turn);
-                    let body = read.map_err(|unread| body_error(&way, &unread))?;
-                    let rules = RobotsRules::parse(&String::from_utf8_lossy(&body.bytes));
+                    let (bytes, _) = read.map_err(|error| request_error(&way, &error))?;
+                    let rules = RobotsRules::parse(&String::from_utf8_lossy(&bytes));
                     Ok(CachedRobots::cached(RobotsReply::Rules(rules)))
                 }
-                (429, _) => Err(self.busy_host(&way, &answer)),
-                (status @ 500..=599, _) => {
+                429 => Err(self.busy_host(&way, &answer)),
+                status @ 500..=599 => {
                     Ok(CachedRobots::briefly_cached(RobotsReply::Unreachable(status)))
                 }
                 _ => Ok(CachedRobots::cached(RobotsReply::Rules(RobotsRules::default()))),
@@ -356,6 +356,7 @@ fn request_error(way: &RedirectChain<'_>, error: &NetError) -> FetchFailure {
                 missed
             });
         }
+        NetError::Encoding { .. } => "Try again later.",
         NetError::Resolve { .. } => "Check the network; the site may be gone.",
         NetError::Connect { .. } => "The site may be down. Try again later.",
         NetError::Tls { .. } => "Its certificate may be invalid; nothing was read.",
@@ -366,15 +367,4 @@ fn request_error(way: &RedirectChain<'_>, error: &NetError) -> FetchFailure {
     };
     let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
     FetchFailure::Attempt(attempt_error(class, &error.to_string(), advice))
-}
-
-/// Failure while reading the body.
-fn body_error(way: &RedirectChain<'_>, unread: &BodyError) -> FetchFailure {
-    match unread {
-        BodyError::Net(error) => request_error(way, error),
-        BodyError::Encoding(error) => {
-            let what = format!("{} is not valid gzip: {error}", redacted_address(way.url()));
-            attempt_error(FailureClass::BadResponse, &what, "Try again later.").into()
-        }
-    }
 }

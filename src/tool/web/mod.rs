@@ -7,7 +7,6 @@
 //! - `robots.txt` is honoured; requests to one host are paced across all readers of the process.
 //! - Pages are cached on disk for a while, then revalidated.
 
-mod body;
 pub mod cache;
 mod fetch;
 mod fetch_error;

@@ -367,6 +367,18 @@ async fn a_probe_tells_what_is_there() {
         (listed(r#"{"id":"a"}"#), lists(1, false, &["a"])),
         (listed(&odd.join(",")), lists(9, false, &["B", "b", &long])),
         (listed(&many.join(",")), lists(2_100, false, &first)),
+        // Without the envelope, and behind a byte order mark.
+        (
+            json("200 OK", r#"[{"id":"a","object":"model"},null,{"id":7}]"#),
+            lists(2, false, &["7", "a"]),
+        ),
+        (json("200 OK", "\u{feff}{\"data\":[{\"id\":\"a\"}]}"), lists(1, false, &["a"])),
+        (json("200 OK", r#"{"data":[]}"#), lists(0, false, &[])),
+        (
+            json("200 OK", r#"{"error":"Unexpected endpoint"}"#),
+            no_list(200, Some("Unexpected endpoint")),
+        ),
+        (json("200 OK", r#"[{"error":{"message":"no"}}]"#), no_list(200, Some("no"))),
         (json("404 Not Found", "{}"), no_list(404, None)),
         (json("400 Bad Request", r#"{"error":{"message":"No db."}}"#), no_list(400, Some("No db"))),
         (json("400 Bad Request", &format!("bad\u{1b} {KEY}")), no_list(400, Some("bad␛ ***"))),
@@ -400,6 +412,7 @@ async fn a_probe_tells_what_is_there() {
         let failed = found.expect_err("a failure");
         check_text(&failed);
         assert_eq!(failed.class, class);
+        assert!(!failed.text.contains("chat completion"), "{}", failed.text);
     }
     // accepts and never answers
     let server = Server::start().await;

@@ -6,6 +6,7 @@ use crate::support::messages::{anthropic, closing, told};
 use crate::support::wire::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::io::Write;
 
 /// The reply to these bytes of a server that then closes.
 async fn reply_to(
@@ -298,6 +299,191 @@ async fn a_byte_order_mark_is_no_part_of_a_body() {
     // In the model's own text it stays.
     let said = format!("data: \u{feff}{}", &delta("{\"content\":\"\u{feff}a\"}", "\"stop\"")[6..]);
     assert_eq!(&*chat_stream(&said).await.expect("a reply").text, "\u{feff}a");
+}
+
+/// Prompt, reply, and how much of the reply was reasoning; `None`: nothing was counted.
+type Counted = Option<(u64, u64, u64)>;
+
+#[tokio::test]
+async fn tokens_for_reasoning_are_counted_wherever_they_stand() {
+    let cases: [(&str, Counted, Option<&str>); 18] = [
+        (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, Some((10, 5, 0)), None),
+        // OpenAI counts them within the reply.
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":500,"total_tokens":510,"completion_tokens_details":{"reasoning_tokens":450}}"#,
+            Some((10, 500, 450)),
+            None,
+        ),
+        // xAI counts them beside the reply, Gemini in the total alone.
+        (
+            r#"{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}"#,
+            Some((32, 103, 94)),
+            None,
+        ),
+        (
+            r#"{"prompt_tokens":11,"completion_tokens":6,"total_tokens":1024}"#,
+            Some((11, 1_013, 1_007)),
+            None,
+        ),
+        // Without a total, more than the reply cannot be a part of it.
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":50}}"#,
+            Some((10, 55, 50)),
+            None,
+        ),
+        (r#"{"prompt_tokens":10,"total_tokens":15}"#, Some((10, 5, 0)), None),
+        (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":3}"#, Some((10, 5, 0)), None),
+        (r#"{"prompt_tokens":"12","completion_tokens":3.0}"#, Some((12, 3, 0)), None),
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":0,"completion_tokens_details":"none"}"#,
+            Some((10, 5, 0)),
+            Some("prompt_tokens_details, completion_tokens_details"),
+        ),
+        // Counts that cannot be are none; 0 is estimated later.
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":-1}"#,
+            Some((10, 0, 0)),
+            Some("completion_tokens"),
+        ),
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":2.5}"#,
+            Some((10, 0, 0)),
+            Some("completion_tokens"),
+        ),
+        (
+            r#"{"prompt_tokens":1e400,"completion_tokens":5}"#,
+            Some((0, 5, 0)),
+            Some("prompt_tokens"),
+        ),
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":1000000001}"#,
+            Some((10, 0, 0)),
+            Some("completion_tokens"),
+        ),
+        (
+            r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1e12}"#,
+            Some((10, 5, 0)),
+            Some("total_tokens"),
+        ),
+        (r#"{"prompt_tokens":[],"completion_tokens":null}"#, None, None),
+        (r#""""#, None, None),
+        ("0", None, Some("usage")),
+        (r#""a lot""#, None, Some("usage")),
+    ];
+    for (usage, counted, ignored) in cases {
+        let whole = format!(
+            r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
+        let stream = format!(
+            "{}data: {{\"choices\":[],\"usage\":{usage}}}\n\n",
+            delta(r#"{"content":"a"}"#, "\"stop\"")
+        );
+        for reply in [chat_body(&whole).await, chat_stream(&stream).await] {
+            let reply = reply.expect(usage);
+            let found = reply.usage;
+            let found =
+                found.map(|it| (it.prompt_tokens, it.completion_tokens, it.reasoning_tokens));
+            assert_eq!((found, reply.ignored.as_deref()), (counted, ignored), "{usage}");
+        }
+        // The other API has other names for the same.
+        let names = [
+            ("\"prompt_tokens\"", "\"input_tokens\""),
+            ("\"completion_tokens\"", "\"output_tokens\""),
+            ("completion_tokens_details", "output_tokens_details"),
+            ("reasoning_tokens", "thinking_tokens"),
+        ];
+        let usage =
+            names.iter().fold(usage.to_owned(), |usage, (from, to)| usage.replace(from, to));
+        let body = format!(r#"{{"content":"a","stop_reason":"end_turn","usage":{usage}}}"#);
+        let reply = messages_body(&body).await.expect(&usage);
+        let found = reply.usage;
+        let found = found.map(|it| (it.prompt_tokens, it.completion_tokens, it.reasoning_tokens));
+        assert_eq!(found, counted, "{usage}");
+    }
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+#[tokio::test]
+async fn compressed_replies_are_read_though_not_asked_for() {
+    let stream = delta(r#"{"content":"hello"}"#, "\"stop\"") + DONE;
+    for (kind, body) in [("text/event-stream", &*stream), ("application/json", HELLO)] {
+        let head = |encoding: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-encoding: {encoding}\r\nconnection: close\r\n\r\n"
+            )
+        };
+        let server = Server::start().await;
+        let model = server.streaming();
+        let packed = [head("gzip").into_bytes(), gzip(body)].concat();
+        let reply = reply_to(&model, &server, &packed).await.expect(kind);
+        assert_eq!(&*reply.text, "hello", "{kind}");
+        // What is not supported says so, and is not tried again.
+        let other = [head("br").as_bytes(), b"\x0b\x02\x80"].concat();
+        let failed = reply_to(&model, &server, &other).await.expect_err(kind);
+        assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
+        assert!(
+            failed.text.contains("br is not supported, only gzip and deflate"),
+            "{}",
+            failed.text
+        );
+    }
+    // A refusal too.
+    let server = Server::start().await;
+    let refusal = r#"{"error":{"message":"no such thing"}}"#;
+    let head = "HTTP/1.1 400 Bad Request\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\n";
+    let packed = [head.as_bytes(), &gzip(refusal)].concat();
+    let failed = reply_to(&server.model(), &server, &packed).await.expect_err("a refusal");
+    assert!(failed.text.contains("no such thing"), "{}", failed.text);
+}
+
+#[tokio::test]
+async fn advice_names_what_would_help() {
+    let refused = |message: &str, code: &str| {
+        json!({ "error": { "message": message, "code": code, "type": "invalid_request_error" } })
+            .to_string()
+    };
+    for (message, code, advice) in [
+        (
+            "This model's maximum context length is 8192 tokens.",
+            "context_length_exceeded",
+            "Shorten the prompt",
+        ),
+        ("prompt is too long: 210000 tokens > 200000 maximum", "", "Shorten the prompt"),
+        ("The input token count (1200000) exceeds the maximum", "", "Shorten the prompt"),
+        (
+            "The response was filtered due to Azure's content management policy.",
+            "content_filter",
+            "filter refused the prompt",
+        ),
+        ("Unknown field: what", "", "Check the model's name"),
+    ] {
+        let body = refused(message, code);
+        let server = Server::start().await;
+        let failed = reply_to(&server.model(), &server, &closing("400 Bad Request", &body)).await;
+        let failed = failed.expect_err(message);
+        assert!(failed.text.contains(advice), "{}", failed.text);
+        // The same error in an answer that reports success.
+        let failed = chat_body(&body).await.expect_err(message);
+        assert!(failed.text.contains(advice), "{}", failed.text);
+    }
+    let wrong = r#"{"error":"Unexpected endpoint or method. (POST /chat/completions). Returning 200 anyway"}"#;
+    for failed in [chat_body(wrong).await, chat_stream(&format!("data: {wrong}\n\n")).await] {
+        let failed = failed.expect_err("a wrong path");
+        assert!(
+            failed.text.ends_with("Check the base URL (from the shell); most end in /v1."),
+            "{}",
+            failed.text
+        );
+    }
+    let server = Server::start().await;
+    let failed = reply_to(&server.model(), &server, &closing("405 Method Not Allowed", "{}")).await;
+    let failed = failed.expect_err("a wrong path");
+    assert!(failed.text.contains("Check the base URL (from the shell)"), "{}", failed.text);
 }
 
 /// A JSON document in which objects can have fields that serde_json does not write.

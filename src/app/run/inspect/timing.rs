@@ -90,7 +90,12 @@ fn add_attempt_times(run: &InspectedRun<'_>, document: &mut StyledText, attempt:
             } else {
                 document.field("tokens", "not reported by the endpoint");
             }
-            for (name, value) in [("served by", &reply.model), ("finish", &reply.finish)] {
+            let fields = [
+                ("served by", &reply.model),
+                ("finish", &reply.finish),
+                ("ignored", &reply.ignored),
+            ];
+            for (name, value) in fields {
                 if let Some(value) = value {
                     document.field(name, value);
                 }

@@ -1,0 +1,249 @@
+//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress though nobody asked.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+
+use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use hyper::body::Bytes;
+use reqwest::header::{CONTENT_ENCODING, HeaderMap};
+
+use crate::base::visible::visible_within;
+
+/// Most bytes that are decompressed at once: they may become a thousand times as many, and only then can a
+/// reader's size limit stop them.
+const PIECE: usize = 4 << 10;
+
+/// Decompresses one body.
+pub(super) struct BodyDecoder {
+    coding: Coding,
+    /// What is not decompressed yet.
+    rest: Bytes,
+    /// Whether anything has come: a header may name an encoding for an empty body too.
+    begun: bool,
+    ended: bool,
+}
+
+enum Coding {
+    Known(Box<dyn Decompressor>),
+    /// `deflate`, before its first byte tells which of its two forms it has.
+    Deflate,
+    /// An encoding that is not supported.
+    Other(String),
+}
+
+/// A decompressor of flate2 that writes into memory.
+trait Decompressor: Write + Send + Sync {
+    /// What was decompressed since the last call.
+    fn output(&mut self) -> Vec<u8>;
+
+    /// # Errors
+    /// A part is missing.
+    fn end(&mut self) -> io::Result<()>;
+}
+
+macro_rules! decompressor {
+    ($($kind:ident),*) => {$(
+        impl Decompressor for $kind<Vec<u8>> {
+            fn output(&mut self) -> Vec<u8> {
+                std::mem::take(self.get_mut())
+            }
+
+            fn end(&mut self) -> io::Result<()> {
+                self.try_finish()
+            }
+        }
+    )*};
+}
+decompressor!(MultiGzDecoder, ZlibDecoder, DeflateDecoder);
+
+impl fmt::Debug for BodyDecoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyDecoder").finish_non_exhaustive()
+    }
+}
+
+impl BodyDecoder {
+    /// The decoder for a body with these headers; `None` if it is not compressed.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(CONTENT_ENCODING)?;
+        let name = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
+        let coding = match &*name {
+            "" | "identity" => return None,
+            "gzip" | "x-gzip" => Coding::Known(Box::new(MultiGzDecoder::new(Vec::new()))),
+            "deflate" => Coding::Deflate,
+            other => Coding::Other(visible_within(other, 40)),
+        };
+        Some(Self { coding, rest: Bytes::new(), begun: false, ended: false })
+    }
+
+    /// Whether the encoding is supported.
+    pub(super) fn is_supported(&self) -> bool {
+        !matches!(self.coding, Coding::Other(_))
+    }
+
+    /// Adds the next piece of the body.
+    pub(super) fn push(&mut self, piece: Bytes) {
+        self.begun |= !piece.is_empty();
+        self.rest = piece;
+    }
+
+    /// More of the decompressed body; `None` if the next piece is needed.
+    ///
+    /// # Errors
+    /// The body is not compressed as its header says.
+    pub(super) fn next(&mut self) -> io::Result<Option<Bytes>> {
+        while !self.rest.is_empty() {
+            let piece = self.rest.split_to(self.rest.len().min(PIECE));
+            let bytes = self.decompress(&piece)?;
+            if !bytes.is_empty() {
+                return Ok(Some(bytes.into()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The end of the decompressed body, once the body has ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnexpectedEof`] if a part of it is missing.
+    pub(super) fn finish(&mut self) -> io::Result<Option<Bytes>> {
+        if std::mem::replace(&mut self.ended, true) || !self.begun {
+            return Ok(None);
+        }
+        let Coding::Known(decompressor) = &mut self.coding else { return Ok(None) };
+        decompressor.end()?;
+        let bytes = decompressor.output();
+        Ok((!bytes.is_empty()).then(|| bytes.into()))
+    }
+
+    fn decompress(&mut self, piece: &[u8]) -> io::Result<Vec<u8>> {
+        if let (Coding::Deflate, Some(first)) = (&self.coding, piece.first()) {
+            // The standard's form has a header; some servers leave it out.
+            self.coding = Coding::Known(match first & 0x0f == 8 {
+                true => Box::new(ZlibDecoder::new(Vec::new())),
+                false => Box::new(DeflateDecoder::new(Vec::new())),
+            });
+        }
+        match &mut self.coding {
+            Coding::Known(decompressor) => {
+                decompressor.write_all(piece)?;
+                // So that each event of a stream is read as soon as it has come.
+                decompressor.flush()?;
+                Ok(decompressor.output())
+            }
+            Coding::Deflate => Ok(Vec::new()),
+            Coding::Other(name) => {
+                let why = format!("{name} is not supported, only gzip and deflate are");
+                Err(io::Error::new(ErrorKind::Unsupported, why))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    fn zlib(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    fn deflate(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    fn decoder(encoding: &'static str) -> Option<BodyDecoder> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+        BodyDecoder::of(&headers)
+    }
+
+    /// The body in these pieces, and the length of the longest part of it at once.
+    fn decoded(encoding: &'static str, pieces: &[&[u8]]) -> io::Result<(Vec<u8>, usize)> {
+        let mut decoder = decoder(encoding).expect("compressed");
+        let (mut body, mut longest) = (Vec::new(), 0);
+        let mut add = |bytes: Bytes| {
+            longest = longest.max(bytes.len());
+            body.extend_from_slice(&bytes);
+        };
+        for piece in pieces {
+            decoder.push(Bytes::copy_from_slice(piece));
+            while let Some(bytes) = decoder.next()? {
+                add(bytes);
+            }
+        }
+        if let Some(bytes) = decoder.finish()? {
+            add(bytes);
+        }
+        Ok((body, longest))
+    }
+
+    #[test]
+    fn every_split_of_a_body_decodes_alike() {
+        let text = b"two members, one after the other".as_slice();
+        let members = [gzip(text.split_at(9).0), gzip(text.split_at(9).1)].concat();
+        for (encoding, whole) in [
+            ("gzip", members),
+            ("X-GZip ", gzip(text)),
+            ("deflate", zlib(text)),
+            ("deflate", deflate(text)),
+        ] {
+            for at in 0..=whole.len() {
+                let (a, b) = whole.split_at(at);
+                let (body, _) = decoded(encoding, &[a, b]).expect(encoding);
+                assert_eq!(body, text, "{encoding} at {at}");
+            }
+        }
+        assert!(decoder("identity").is_none() && decoder("").is_none());
+        assert_eq!(decoded("gzip", &[]).expect("an empty body").0, b"");
+    }
+
+    #[test]
+    fn a_small_body_never_becomes_large_at_once() {
+        let bomb = gzip(&vec![b' '; 64 << 20]);
+        assert!(bomb.len() < 100 << 10);
+        let (body, longest) = decoded("gzip", &[&bomb]).expect("gzip");
+        assert_eq!(body.len(), 64 << 20);
+        assert!(longest < 8 << 20, "{longest}");
+    }
+
+    #[test]
+    fn a_part_comes_as_soon_as_it_is_sent() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let mut decoder = decoder("gzip").expect("compressed");
+        for event in ["data: 1\n\n", "data: 2\n\n"] {
+            encoder.write_all(event.as_bytes()).expect("memory");
+            encoder.flush().expect("memory");
+            decoder.push(std::mem::take(encoder.get_mut()).into());
+            let mut read = Vec::new();
+            while let Some(bytes) = decoder.next().expect("gzip") {
+                read.extend_from_slice(&bytes);
+            }
+            assert_eq!(read, event.as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_is_not_compressed_as_it_says_is_an_error() {
+        let whole = gzip(b"cut off in the middle");
+        let cut = decoded("gzip", &[&whole[..whole.len() / 2]]).expect_err("cut");
+        assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
+        assert!(decoded("gzip", &[b"<html>no gzip at all</html>"]).is_err());
+        let other = decoded("br", &[b"x"]).expect_err("not supported");
+        assert_eq!(other.to_string(), "br is not supported, only gzip and deflate are");
+    }
+}
