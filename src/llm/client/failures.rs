@@ -109,7 +109,10 @@ impl Client {
     pub(in crate::llm) fn ended_empty(&self) -> Box<Failure> {
         let host = self.endpoint.host();
         let what = format!("{host} ended the stream without text, a call or a finish reason");
-        self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE)
+        let mut failed = self.advised_failure(FailureClass::BadResponse, &what, OTHER_MODEL_ADVICE);
+        // Unlike with other invalid answers, trying again helps.
+        failed.should_retry = Some(true);
+        failed
     }
 
     /// The stream ended normally, but a required part of the reply is missing.
