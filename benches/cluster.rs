@@ -17,7 +17,7 @@ use futures::StreamExt as _;
 use nats::NatsServer;
 use paired::{held, median, own_folders, report, timed};
 use roundtable::bench::{
-    Cluster, ClusterAddress, ClusterRow, Database, RunRows, StoreKeeper, StoredRuns,
+    Cluster, ClusterAddress, ClusterRow, Database, RunRows, StoreFailure, StoreKeeper, StoredRuns,
 };
 use roundtable::{Engine, EngineSettings, Launch, LogLimits, Scenario, ScenarioOrigin, load};
 
@@ -81,7 +81,7 @@ fn local_runs(
     let database = Database::open(&folder.path().join("runs.db")).expect("opened");
     timed(|| {
         runtime.block_on(async {
-            let stored = StoredRuns::new(database, true);
+            let stored = StoredRuns::new(database, StoreFailure::Pause);
             let log = LogLimits { window: 0, ahead: 64 << 20 };
             let settings = EngineSettings { log, finished_bytes: 0 };
             let keeper = Some(Arc::new(StoreKeeper(Arc::clone(&stored))) as _);

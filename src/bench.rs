@@ -49,11 +49,16 @@ pub use crate::base::word_query::WordQuery;
 #[cfg(feature = "store")]
 pub use crate::event::run_row::RunRow;
 #[cfg(feature = "store")]
-pub use crate::host::keep::{StoreKeeper, StoredRuns};
+pub use crate::host::keep::{StoreFailure, StoreKeeper, StoredRuns};
 #[cfg(feature = "store")]
 pub use crate::store::{
     EventGroup, RunLog,
-    database::{Database, removal::Retention, rows::RunCourse, said::SaidIndex},
+    database::{
+        Database,
+        removal::{Deletion, Retention},
+        rows::RunCourse,
+        said::SaidIndex,
+    },
 };
 
 /// How a headless run writes its events as lines.

@@ -174,6 +174,11 @@ impl Engine {
         Self { shared: Arc::new(EngineShared { settings, keeper, log, nonce, runs, tools }) }
     }
 
+    /// What keeps its runs.
+    pub(crate) fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
+        self.shared.keeper.clone()
+    }
+
     /// Log of the engine: which runs were started, closed and forgotten. It keeps the latest thousands
     /// of its events; a reader misses none of those that come after it was made.
     pub fn log(&self) -> &Bus {
@@ -232,6 +237,15 @@ impl Engine {
     /// start are those of the recording. Must be called within a tokio runtime.
     /// [`RunHandle::wait_until_live`] says whether the run came to the boundary.
     pub fn fork(&self, launch: Launch, fork: ForkStart) -> RunHandle {
+        self.begin_fork(launch, fork, None)
+    }
+
+    /// The same, with an id that was [reserved](Self::reserve_id).
+    pub(crate) fn fork_as(&self, id: RunId, launch: Launch, fork: ForkStart) -> RunHandle {
+        self.begin_fork(launch, fork, Some(id))
+    }
+
+    fn begin_fork(&self, launch: Launch, fork: ForkStart, id: Option<RunId>) -> RunHandle {
         let ForkStart { recording, at, flags, by, in_doubt } = fork;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let origin = ForkOrigin {
@@ -241,7 +255,7 @@ impl Engine {
             flags,
             prices: recording.head().first_prices().to_vec(),
         };
-        self.begin(launch, Some(Replayed { recording, by, in_doubt, fork: Some(origin) }), None)
+        self.begin(launch, Some(Replayed { recording, by, in_doubt, fork: Some(origin) }), id)
     }
 
     /// Cancels every run and waits until all have ended.

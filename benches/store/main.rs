@@ -17,8 +17,8 @@ use std::time::Duration;
 use opening::{OPEN_ONCE, list_runs, open_long_run, open_once};
 use paired::{cpu, held, median, pairs, report, timed};
 use roundtable::bench::{
-    Database, EventGroup, Retention, RunCourse, RunLog as _, SaidIndex, StoreKeeper, StoredRuns,
-    WordQuery, lines,
+    Database, Deletion, EventGroup, Retention, RunCourse, RunLog as _, SaidIndex, StoreFailure,
+    StoreKeeper, StoredRuns, WordQuery, lines,
 };
 use roundtable::{
     Engine, EngineSettings, Event, Launch, LogLimits, RunId, Scenario, ScenarioOrigin, Seq, World,
@@ -143,7 +143,8 @@ fn open_database(folder: &Path, name: &str) -> Database {
 /// Plays a run with the store and without it; returns its events and the ratio.
 fn store_a_run(runtime: &Runtime, folder: &Path, rounds: usize) -> (Vec<Arc<Event>>, f64) {
     let scenario = endless();
-    let stored = runtime.block_on(async { StoredRuns::new(open_database(folder, "runs"), true) });
+    let stored = runtime
+        .block_on(async { StoredRuns::new(open_database(folder, "runs"), StoreFailure::Pause) });
     let mut last = None;
     let mut spent = (Vec::new(), Vec::new());
     let seconds = |begun: Duration| (cpu() - begun).as_secs_f64();
@@ -253,7 +254,7 @@ fn search_groups(folder: &Path) {
     let run = database.runs().expect("read").pop().expect("a run").id;
     let ended = RunCourse { ended: Some(Default::default()), ..RunCourse::default() };
     database.update_now(&run, &ended).expect("ended");
-    assert!(database.delete(&run, 1).expect("deleted"));
+    assert_eq!(database.delete(&run, 1), Ok(Deletion::Done));
     let removed = timed(|| {
         let keep = Retention { days: u32::MAX, ..Retention::default() };
         assert_eq!(database.prune(keep, 9, 9).expect("pruned").runs, 1);

@@ -17,7 +17,7 @@ pub fn append(
 ) -> Duration {
     let row = RunRow::begun(RunId::new(run));
     assert!(database.reserve(&row.id, 1).expect("reserved"));
-    database.begin(&row, "00ff");
+    assert!(database.begin(&row, "00ff").expect("written"));
     timed(|| {
         runtime.block_on(async {
             for group in groups {

@@ -206,7 +206,7 @@ fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
     let mut items = StyledText::default();
     items.add(StyleRole::Title, row.title.to_string());
     items.signed("status", run_state(&row.status), run_state(&row.status).word);
-    let result = run_result(&row.status);
+    let result = run_result(&row.status, row.result.as_deref());
     if !result.is_empty() {
         items.item("result", StyleRole::Text, result);
     }

@@ -18,8 +18,8 @@ pub(super) fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
 }
 
 pub(super) fn text_of_row(row: &RunRow) -> String {
-    let RunRow { id, scenario, title, pattern, status, .. } = row;
-    let (state, result) = (run_state(status).word, run_result(status));
+    let RunRow { id, scenario, title, pattern, status, result, .. } = row;
+    let (state, result) = (run_state(status).word, run_result(status, result.as_deref()));
     let pinned = if row.pinned { " pinned" } else { "" };
     let reason = status.word();
     format!("{id} {scenario} {title} {pattern} {state} {reason} {result}{pinned}").to_lowercase()
@@ -35,7 +35,8 @@ pub(super) fn page_has(page: &RunPage, terms: &[String]) -> bool {
     };
     let (id, scenario, title) = (page.id(), &head.scenario, &head.title);
     let reason = status.word();
-    let (pattern, result) = (head.plan.name(), run_result(&status));
+    let result = run_result(&status, world.progress.result.as_deref());
+    let pattern = head.plan.name();
     let state = if reason == "running" { "live" } else { run_state(&status).word };
     let text = format!("{id} {scenario} {title} {pattern} {state} {reason} {result}");
     let text = text.to_lowercase();

@@ -140,6 +140,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
+    let notices = services.clone();
+    stored.tell_waits(move |text| {
+        notices.answer(EffectResult::Msg(Msg::Notice(format!("{text}."))));
+    });
     #[cfg(feature = "store")]
     let opened = wanted.opened;
     let ended = own.block_on(async {
@@ -185,8 +189,13 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         provoke_failure(wanted.panic, &services);
         shell::run::run(console, opening, services, answers).await
     });
+    if ended.as_ref().is_ok_and(|ended| ended.code != 0) {
+        // A signal ends the program: other processes are not waited for.
+        stored.end_waits();
+    }
     // The runs have ended; a disk that hangs must not hold the operator. The timer needs the runtime.
     let notes = own.block_on(async { tokio::time::timeout(STORE_GRACE, stored.finish()).await });
+    stored.end_waits();
     // Tasks that still wait for a disk or a pager are abandoned.
     own.shutdown_background();
     runtime.shutdown_background();

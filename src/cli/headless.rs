@@ -65,7 +65,7 @@ pub async fn run<W: Write>(
     drive: HeadlessOptions<'_>,
     mut output: RunWriter<W>,
 ) -> Exit {
-    let interrupt = InterruptTarget::of_this_process();
+    let interrupt = InterruptTarget::of_this_process(engine.keeper());
     let messages = turns.len();
     let mut lines = None;
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -82,7 +82,17 @@ pub async fn run<W: Write>(
             SessionTurn::Forked(launch, fork) => {
                 let scenario = Arc::clone(&launch.scenario);
                 fork_of = Some((fork.recording.head().run.clone(), fork.at.clone()));
-                (scenario, engine.fork(*launch, *fork))
+                match engine.reserve_id() {
+                    Ok(id) => (scenario, engine.fork_as(id, *launch, *fork)),
+                    Err((_, why)) => {
+                        let text = format!("the fork was not started, it cannot be kept: {why}");
+                        print_message(&visible_within(&text, ERROR_CHARS));
+                        return match interrupt.is_cancelled() {
+                            true => Exit::Cancelled,
+                            false => Exit::Stopped,
+                        };
+                    }
+                }
             }
             SessionTurn::Resumed(launch, resumption) => {
                 let scenario = Arc::clone(&launch.scenario);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::exit::Exit;
 use super::message::print_message;
 use super::stop_signals::on_stop;
-use crate::engine::RunHandle;
+use crate::engine::{RunHandle, RunKeeper};
 use crate::event::Command;
 
 /// How long to wait until standard error accepts a line.
@@ -17,6 +17,8 @@ const STDERR_TIMEOUT: Duration = Duration::from_millis(100);
 /// The current runs, which an interrupt cancels.
 #[derive(Default)]
 pub struct InterruptTarget {
+    /// What keeps the runs: an interrupt ends its waits.
+    keeper: Option<Arc<dyn RunKeeper>>,
     runs: Mutex<Vec<RunHandle>>,
     /// Set by the interrupt; later runs are cancelled at their start.
     cancelled: AtomicBool,
@@ -25,8 +27,8 @@ pub struct InterruptTarget {
 impl InterruptTarget {
     /// From now on the first interrupt cancels the current runs; the second ends the program
     /// immediately with exit code 130. On systems other than Unix call it within a runtime.
-    pub fn of_this_process() -> Arc<Self> {
-        let target = Arc::<Self>::default();
+    pub fn of_this_process(keeper: Option<Arc<dyn RunKeeper>>) -> Arc<Self> {
+        let target = Arc::new(Self { keeper, ..Self::default() });
         let it = Arc::clone(&target);
         if let Err(error) = on_stop(move || it.stop(), Exit::Cancelled.code()) {
             tracing::warn!("signals end the program immediately: {error}");
@@ -72,6 +74,9 @@ impl InterruptTarget {
     /// Cancels the current runs, and those that start later.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
+        if let Some(keeper) = &self.keeper {
+            keeper.end_waits();
+        }
         for run in &*self.runs.lock().unwrap_or_else(PoisonError::into_inner) {
             run.send(Command::Cancel);
         }

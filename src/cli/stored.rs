@@ -42,6 +42,12 @@ impl StoreOfCommand {
         KeptRuns::default()
     }
 
+    /// Nothing waits for a store.
+    pub fn tell_waits(&self, _tell: impl Fn(&str) + Send + Sync + 'static) {}
+
+    /// Nothing waits for a store.
+    pub fn end_waits(&self) {}
+
     /// There is nothing to wait for.
     pub async fn finish(&self) -> Vec<String> {
         Vec::new()
@@ -52,10 +58,14 @@ impl StoreOfCommand {
 mod with_store {
     use std::sync::Arc;
 
+    use tokio::task::spawn_blocking;
+
     use super::{Global, KeptRuns, OnStoreFailure, RunKeeper, StoreOfCommand};
+    use crate::cli::message::print_message;
     use crate::host::config;
-    use crate::host::keep::{self, StoreKeeper, StoredRuns, now_ms, retention};
+    use crate::host::keep::{self, StoreFailure, StoreKeeper, StoredRuns, now_ms, retention};
     use crate::narrate::format;
+    use crate::store::database::lock::LockWaits;
 
     /// Removed runs can be brought back for this long, in milliseconds.
     const UNDO_MS: u64 = 24 * 3_600_000;
@@ -67,7 +77,7 @@ mod with_store {
             if global.no_store || !config::in_force().store.keep {
                 return Self { runs: None, problems, place };
             }
-            let runs = match keep::open() {
+            let runs = match keep::open(LockWaits::new(print_message)) {
                 Ok((database, is_new)) => {
                     if is_new {
                         let path = database.path().display();
@@ -78,7 +88,11 @@ mod with_store {
                             "the store is on a network file system, where it is slower".to_owned(),
                         );
                     }
-                    Some(StoredRuns::new(database, on_failure == OnStoreFailure::Pause))
+                    let failure = match on_failure {
+                        OnStoreFailure::Pause => StoreFailure::Pause,
+                        OnStoreFailure::Stop => StoreFailure::Stop,
+                    };
+                    Some(StoredRuns::new(database, failure))
                 }
                 Err(why) => {
                     problems.push(why);
@@ -99,6 +113,20 @@ mod with_store {
             KeptRuns::new(self.runs.as_ref().map(|runs| runs.database().clone()))
         }
 
+        /// Tells this one, instead of standard error, when the store is locked by another process.
+        pub fn tell_waits(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+            if let Some(runs) = &self.runs {
+                runs.database().waits().tell(tell);
+            }
+        }
+
+        /// Ends all waits for other processes.
+        pub fn end_waits(&self) {
+            if let Some(runs) = &self.runs {
+                runs.database().waits().cancel();
+            }
+        }
+
         /// Waits until every run is stored, then removes what the configuration does not keep.
         /// Returns what went wrong, and what was removed.
         pub async fn finish(&self) -> Vec<String> {
@@ -106,14 +134,21 @@ mod with_store {
             runs.finish().await;
             let mut notes = runs.take_notes();
             let (keep, now) = (retention(&config::in_force().store), now_ms());
-            match runs.database().prune(keep, now, now.saturating_sub(UNDO_MS)) {
+            let database = runs.database().clone();
+            let pruned = spawn_blocking(move || {
+                let pruned = database.prune(keep, now, now.saturating_sub(UNDO_MS));
+                database.checkpoint();
+                pruned
+            });
+            let Ok(pruned) = pruned.await else { return notes };
+            match pruned {
                 Ok(pruned) if pruned.runs > 0 => {
                     let runs = format::count_noun(pruned.runs, "old run");
                     let size = format::bytes(pruned.bytes);
                     notes.push(format!("removed {runs} ({size}) from the store"));
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!("old runs cannot be removed: {error}"),
+                Err(error) => notes.push(format!("old runs were not removed: {error}")),
             }
             notes
         }

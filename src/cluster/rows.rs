@@ -53,6 +53,9 @@ pub struct ClusterRow {
     pub status: String,
     /// The stop reason of a run that has ended.
     pub reason: Option<String>,
+    /// Its result, as `RunRow::result`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
     /// The runner that owns it.
     pub runner: Option<String>,
     /// How often another runner has taken it over.
@@ -104,6 +107,7 @@ impl ClusterRow {
             pattern: self.pattern.as_str().into(),
             live: self.live,
             status,
+            result: self.result.as_deref().map(Into::into),
             elapsed_ms: self.elapsed_ms,
             tokens: self.tokens,
             cost_usd: self.cost_usd,

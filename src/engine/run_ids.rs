@@ -5,8 +5,20 @@ use crate::base::seeded_random::random_u64;
 use crate::event::RunId;
 
 impl Engine {
-    /// An id that no run of this engine has, and no kept run.
+    /// An id that no run of this engine has, and no kept run. If the store cannot be written, what becomes
+    /// of the run is decided once its head is known.
     pub(super) fn next_id(&self) -> RunId {
+        self.reserve_id().unwrap_or_else(|(id, why)| {
+            tracing::info!(run = %id, "the store cannot be written: {why}");
+            id
+        })
+    }
+
+    /// An id for a run that is not to start unless it can be kept.
+    ///
+    /// # Errors
+    /// Why it cannot be kept, with an id that no run of this engine has.
+    pub(crate) fn reserve_id(&self) -> Result<RunId, (RunId, String)> {
         let mut tries = 0_u32;
         loop {
             tries += 1;
@@ -27,10 +39,11 @@ impl Engine {
                 id
             };
             // Without the lock: it may wait for a disk.
-            if self.shared.keeper.as_ref().is_none_or(|keeper| keeper.reserve(&id)) {
-                return id;
-            }
-            self.shared.runs().starting.remove(&id);
+            match self.shared.keeper.as_ref().map_or(Ok(true), |keeper| keeper.reserve(&id)) {
+                Ok(true) => return Ok(id),
+                Ok(false) => self.shared.runs().starting.remove(&id),
+                Err(why) => return Err((id, why)),
+            };
         }
     }
 }

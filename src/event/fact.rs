@@ -2,6 +2,7 @@
 
 use super::command::Command;
 use super::id::SpanId;
+use super::patterns::PatternPlan;
 use super::purpose::Purpose;
 use super::redact::TextRedactor;
 use super::span::{SpanKind, SpanState};
@@ -36,6 +37,12 @@ pub trait Fact {
 
     /// The command that this fact says has taken effect; `None` if no command caused it.
     fn confirms(&self) -> Option<Command> {
+        None
+    }
+
+    /// What the run comes to by it, as the list of runs says it: a decision, a level, a route. `plan` is
+    /// that of the run.
+    fn result(&self, _plan: &PatternPlan) -> Option<String> {
         None
     }
 

@@ -23,6 +23,8 @@ pub struct RunRow {
     pub live: bool,
     /// How far it is.
     pub status: RunStatus,
+    /// Its result: the word of a decision, a level, a route, or who answered.
+    pub result: Option<Arc<str>>,
     /// Time without pauses in milliseconds.
     pub elapsed_ms: u64,
     /// Tokens used.
@@ -56,6 +58,7 @@ impl RunRow {
             pattern: Arc::default(),
             live: false,
             status: RunStatus::Running,
+            result: None,
             elapsed_ms: 0,
             tokens: 0,
             cost_usd: None,

@@ -1,5 +1,7 @@
 //! Keeps runs in the store: what the engine's [`RunKeeper`] is in this program.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,9 +19,10 @@ use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::host::dirs::Dirs;
 use crate::host::recorded::events_from;
 use crate::scenario::config::StoreDefaults;
+use crate::store::database::lock::LockWaits;
 use crate::store::database::removal::Retention;
 use crate::store::database::rows::RunCourse;
-use crate::store::database::{Database, OpenError, StoreError};
+use crate::store::database::{Database, OpenError};
 use crate::store::recorder::{RecordError, RecordListener, record};
 use crate::store::{AppendError, ReadError};
 
@@ -29,26 +32,41 @@ const COURSE_EVERY: Duration = Duration::from_secs(1);
 /// How often the row of a run is tried again while the store cannot be written.
 const RETRY_ROW: Duration = Duration::from_secs(1);
 
-/// Opens the store of this user, and whether it was created just now.
+/// Opens the store of this user, and whether it was created just now. `waits` reports that another
+/// process holds its lock.
 ///
 /// # Errors
 /// Why runs are not kept, in one sentence.
-pub fn open() -> Result<(Database, bool), String> {
+pub fn open(waits: LockWaits) -> Result<(Database, bool), String> {
     let Some(path) = Dirs::find().map(|dirs| dirs.runs()) else {
         return Err("runs are not kept: no home directory; set HOME".to_owned());
     };
     let is_new = !path.exists();
-    let database = Database::open(&path).map_err(|error| {
-        let fix = match error {
-            // The file itself says what it is.
-            OpenError::Newer { .. } | OpenError::Foreign => "",
-            OpenError::Database(_) | OpenError::File(_) => FIX,
-        };
-        format!("runs are not kept: {}: {error}{fix}", path.display())
+    let database = Database::open_with(&path, waits).map_err(|error| {
+        let (path, fix) = (path.display(), advice(&error, &path));
+        format!("runs are not kept: {path}: {error}{fix}")
     })?;
     // What is wrong with the store is said where it is read or written next.
-    let _ = complete_rows(&database);
+    if let Err(error) = complete_rows(&database) {
+        tracing::debug!("the rows of runs were not completed: {error}");
+    }
     Ok((database, is_new))
+}
+
+/// What the operator can do about a store that cannot be opened.
+pub fn advice(error: &OpenError, path: &Path) -> String {
+    match error {
+        // The error says what to do.
+        OpenError::Newer { .. } => String::new(),
+        error if error.is_of_contents() => {
+            let path = path.display();
+            format!("; move {path} (and {path}-wal, {path}-shm) aside, or use --no-store")
+        }
+        OpenError::Store(error) if !error.advice().is_empty() => {
+            format!("; {}, or use --no-store", error.advice())
+        }
+        _ => FIX.to_owned(),
+    }
 }
 
 /// Completes the rows of runs whose process was killed between their last event and their row. Blocks.
@@ -56,24 +74,34 @@ pub fn open() -> Result<(Database, bool), String> {
 /// # Errors
 /// The store cannot be read or written.
 fn complete_rows(database: &Database) -> Result<(), ReadError> {
-    let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());
-    for row in database.interrupted().map_err(unreadable)? {
-        let is_closed = |event: Event| matches!(event.kind, EventKind::RunClosed(_));
-        if !database.last_event(&row.id).map_err(unreadable)?.is_some_and(is_closed) {
-            continue;
+    for row in database.interrupted()? {
+        match complete_row(database, &row.id) {
+            Ok(()) => {}
+            // Its readers report the damage; the other rows are completed.
+            Err(error @ ReadError::Damaged { .. }) => {
+                tracing::debug!(run = %row.id, "its row was not completed: {error}");
+            }
+            Err(error) => return Err(error),
         }
-        let mut course = RunFold::default();
-        let mut from = Seq(0);
-        loop {
-            let events = events_from(database, &row.id, from)?;
-            let Some(last) = events.last() else { break };
-            from = Seq(last.seq.0 + 1);
-            events.iter().for_each(|event| course.apply_course(event));
-            course.forget_old(events.len());
-        }
-        database.update_now(&row.id, &row_course(&course)).map_err(unreadable)?;
     }
     Ok(())
+}
+
+fn complete_row(database: &Database, run: &RunId) -> Result<(), ReadError> {
+    let is_closed = |event: Event| matches!(event.kind, EventKind::RunClosed(_));
+    if !database.last_event(run)?.is_some_and(is_closed) {
+        return Ok(());
+    }
+    let mut course = RunFold::default();
+    let mut from = Seq(0);
+    loop {
+        let events = events_from(database, run, from)?;
+        let Some(last) = events.last() else { break };
+        from = Seq(last.seq.0 + 1);
+        events.iter().for_each(|event| course.apply_course(event));
+        course.forget_old(events.len());
+    }
+    Ok(database.update_now(run, &row_course(&course))?)
 }
 
 /// What the operator can do about a store that cannot be opened.
@@ -88,21 +116,39 @@ pub fn retention(settings: &StoreDefaults) -> Retention {
     Retention { runs: settings.keep_runs, days: settings.keep_days, bytes: settings.keep_bytes }
 }
 
+/// What becomes of a run that cannot be stored any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreFailure {
+    /// A live run pauses until it can be stored; a scripted one continues unstored.
+    Pause,
+    /// A live run stops before its next paid call; a scripted one continues unstored.
+    Stop,
+    /// Every run stops: one that continues another is never left without its log.
+    StopAll,
+}
+
 /// Stores the runs of this program in a database.
 pub struct StoredRuns {
     database: Database,
-    pauses: bool,
+    on_failure: StoreFailure,
     /// Number of runs that are being stored.
     open: watch::Sender<usize>,
+    /// Whether a part of a run is not stored.
+    has_lost: AtomicBool,
     notes: Mutex<Vec<String>>,
 }
 
 impl StoredRuns {
-    /// Stores runs in this database. A live run that cannot be stored any more pauses until it can if
-    /// `pauses`, else it stops before its next paid call. A scripted run continues unstored.
-    pub fn new(database: Database, pauses: bool) -> Arc<Self> {
+    /// Stores runs in this database.
+    pub fn new(database: Database, on_failure: StoreFailure) -> Arc<Self> {
         let (open, _) = watch::channel(0);
-        Arc::new(Self { database, pauses, open, notes: Mutex::default() })
+        let (has_lost, notes) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Self { database, on_failure, open, has_lost, notes })
+    }
+
+    /// Whether a part of a run is not stored.
+    pub fn has_lost(&self) -> bool {
+        self.has_lost.load(Ordering::Acquire)
     }
 
     /// The database.
@@ -122,7 +168,7 @@ impl StoredRuns {
     }
 
     fn note(&self, text: String) {
-        tracing::warn!("{text}");
+        tracing::info!("{text}");
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 }
@@ -131,15 +177,12 @@ impl StoredRuns {
 pub struct StoreKeeper(pub Arc<StoredRuns>);
 
 impl RunKeeper for StoreKeeper {
-    fn reserve(&self, id: &RunId) -> bool {
-        match self.0.database.reserve(id, now_ms()) {
-            Ok(free) => free,
-            Err(error) => {
-                // What becomes of the run is decided when its head is known.
-                tracing::warn!(run = %id, "the store cannot be written: {error}");
-                true
-            }
-        }
+    fn reserve(&self, id: &RunId) -> Result<bool, String> {
+        self.0.database.reserve(id, now_ms()).map_err(|error| error.with_advice())
+    }
+
+    fn end_waits(&self) {
+        self.0.database.waits().cancel();
     }
 
     fn keep(&self, run: &RunHandle, reader: LogReader, stored: Seq) {
@@ -168,23 +211,29 @@ async fn keep(
         Ok(()) => record(database, run.id(), reader, stored, mark, &mut course).await,
         Err(error) => Err(error),
     };
-    let ended = match recorded {
+    match recorded {
         Ok(()) => {
-            database.update(run.id(), &course.of_run()).await.map_err(|error| error.to_string())
+            if let Err(why) = database.update(run.id(), &course.of_run()).await {
+                // All of its events are stored, and the next command completes its row from them.
+                runs.note(format!("{} is listed as interrupted for now: {why}", run.id()));
+            }
         }
-        Err(RecordError::Lost(lost)) => {
-            if lost == AppendError::Fenced {
+        Err(lost) => {
+            runs.has_lost.store(true, Ordering::Release);
+            if lost == RecordError::Lost(AppendError::Fenced) {
                 // Another process continues this run: calls that both make would be paid twice.
                 run.stop(StopReason::StoreFailed);
             }
-            Err(lost.to_string())
+            match lost {
+                RecordError::Lost(lost) => {
+                    runs.note(format!("{} is not kept any more: {lost}", run.id()));
+                }
+                // It was said when it was given up.
+                RecordError::GaveUp(_) => {}
+            }
         }
-        Err(RecordError::GaveUp(why)) => Err(why),
-    };
-    mark.abandon();
-    if let Err(why) = ended {
-        runs.note(format!("{} is not kept any more: {why}", run.id()));
     }
+    mark.abandon();
 }
 
 /// Follows a run while it is stored.
@@ -203,15 +252,23 @@ impl CourseOfRun<'_> {
     async fn ensure_row(&mut self, reader: &LogReader) -> Result<(), RecordError> {
         let mut first = Vec::new();
         reader.clone().next_batch(&mut first, 1).await;
-        self.is_live = first.iter().any(|event| match &event.kind {
-            EventKind::RunStarted(head) => matches!(head.model, ModelLabel::Live { .. }),
-            _ => false,
+        let head = first.iter().find_map(|event| match &event.kind {
+            EventKind::RunStarted(head) => Some(Arc::clone(head)),
+            _ => None,
         });
+        let is_live = |head: &Arc<RunStarted>| matches!(head.model, ModelLabel::Live { .. });
+        self.is_live = head.as_ref().is_some_and(is_live);
+        let head = head.filter(|_| !self.is_resumed);
         let mut has_failed = false;
         loop {
-            let (database, id) = (self.runs.database.clone(), self.run.id().clone());
-            let made = spawn_blocking(move || database.ensure_own(&id, now_ms())).await;
-            let why = match made {
+            let (database, id, head) =
+                (self.runs.database.clone(), self.run.id().clone(), head.clone());
+            let made = spawn_blocking(move || match head {
+                Some(head) => database.begin(&row_of(&head), &head.scenario_hash()),
+                // Its row is there since it began.
+                None => database.is_own(&id),
+            });
+            let why = match made.await {
                 Ok(Ok(true)) => break,
                 Ok(Ok(false)) => return Err(RecordError::Lost(AppendError::Fenced)),
                 Ok(Err(error)) => error.to_string(),
@@ -233,8 +290,12 @@ impl CourseOfRun<'_> {
         row_course(&self.course)
     }
 
-    fn warn(&self, text: String) {
-        publish_unless_ended(self.run.bus(), SpanId::RUN, EventKind::Warning { text });
+    /// Warns in the run's log, or on its own if the run has ended meanwhile.
+    fn warn(&self, text: &str) {
+        let kind = EventKind::Warning { text: text.to_owned() };
+        if !publish_unless_ended(self.run.bus(), SpanId::RUN, kind) {
+            self.runs.note(format!("{}: {text}", self.run.id()));
+        }
     }
 }
 
@@ -242,11 +303,6 @@ impl RecordListener for CourseOfRun<'_> {
     fn events(&mut self, events: &[Arc<Event>]) {
         for event in events {
             self.course.apply_course(event);
-            if let EventKind::RunStarted(head) = &event.kind
-                && !self.is_resumed
-            {
-                self.runs.database.begin(&row_of(head), &head.scenario_hash());
-            }
         }
         if self.course.progress.closed.is_none() {
             self.course.forget_old(events.len());
@@ -264,22 +320,24 @@ impl RecordListener for CourseOfRun<'_> {
     }
 
     fn failed(&mut self, why: &str) -> bool {
+        let (id, on_failure) = (self.run.id(), self.runs.on_failure);
         if self.course.progress.closed.is_some() {
-            self.runs.note(format!("the end of {} cannot be stored: {why}", self.run.id()));
+            self.runs.note(format!("the end of {id} is not kept: {why}"));
+            return false;
+        }
+        if on_failure == StoreFailure::StopAll || (self.is_live && on_failure == StoreFailure::Stop)
+        {
+            self.run.stop(StopReason::StoreFailed);
+            self.runs.note(format!("{id} cannot be stored: {why}"));
             return false;
         }
         if !self.is_live {
-            self.warn(format!("this run is not kept any more: {why}"));
-            return false;
-        }
-        if !self.runs.pauses {
-            self.run.stop(StopReason::StoreFailed);
-            self.runs.note(format!("{} cannot be stored: {why}", self.run.id()));
+            self.warn(&format!("this run is not kept any more: {why}"));
             return false;
         }
         if !self.is_paused {
             self.is_paused = true;
-            self.warn(format!("paused, because the run cannot be stored: {why}"));
+            self.warn(&format!("paused, because the run cannot be stored: {why}"));
             self.run.send(Command::Pause { by: Initiator::Store });
         }
         true
@@ -313,6 +371,7 @@ pub fn row_course(run: &RunFold) -> RunCourse {
         elapsed_ms: millis(progress.active(progress.at)),
         tokens: run.tally.usage.total(),
         cost_usd: run.cost_usd(),
+        result: progress.result.clone(),
         ended: progress.closed.as_ref().map(|closed| closed.reason.to_string()),
     }
 }
@@ -345,7 +404,7 @@ mod tests {
                 let EventKind::RunStarted(head) = &events[0].kind else { panic!("{events:?}") };
                 let run = RunId::new(id);
                 assert!(killed.reserve(&run, 1).expect("reserved"));
-                killed.begin(&RunRow { id: run.clone(), ..row_of(head) }, "");
+                assert!(killed.begin(&RunRow { id: run.clone(), ..row_of(head) }, "") == Ok(true));
                 let mut group = EventGroup::starting_at(Seq(0));
                 for event in &events[..len] {
                     group.push(event, &run).expect("a line");

@@ -97,7 +97,7 @@ pub fn import(database: &Database, path: &Path) -> Result<(RunId, Vec<String>), 
 pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadError> {
     let damaged = |why: &str| ReadError::Damaged { at: 0, why: why.to_owned() };
     let head = file.head().ok_or_else(|| damaged("it has no head"))?;
-    let unreadable = |error: StoreError| ReadError::Unreadable(error.to_string());
+    let unreadable = |error: StoreError| ReadError::Unreadable(error.with_advice());
     let id = database.free_id(&plain_id(&head.run)).map_err(unreadable)?;
     let course = RunFold::course_of(file.events.iter().map(|event| &**event));
     let row =
@@ -109,9 +109,7 @@ pub fn import_log(database: &Database, file: &LogFile) -> Result<RunId, ReadErro
         let kind = EventKind::RunStarted(Arc::new(head));
         *first = Arc::new(Event { kind, ..Event::clone(first) });
     }
-    database
-        .import(&row, &super::keep::row_course(&course), &events)
-        .map_err(|error| ReadError::Unreadable(error.to_string()))?;
+    database.import(&row, &super::keep::row_course(&course), &events).map_err(unreadable)?;
     Ok(id)
 }
 

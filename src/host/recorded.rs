@@ -244,10 +244,7 @@ pub fn events_from(
     run: &RunId,
     mut from: Seq,
 ) -> Result<Vec<Arc<Event>>, ReadError> {
-    let read = database
-        .some_groups(run, from)
-        .map_err(|error| ReadError::Unreadable(error.to_string()))?;
-    let (groups, _) = read.ok_or(ReadError::NoSuchRun)?;
+    let (groups, _) = database.some_groups(run, from)?.ok_or(ReadError::NoSuchRun)?;
     let mut events = Vec::new();
     for group in groups {
         events.extend(group.events(from)?);

@@ -47,13 +47,17 @@ pub fn prepare_resume(
     let recorded = RecordedRun::read(database, row)?;
     if recorded.world.progress.closed.is_some() {
         // Its process died between its last event and its row.
-        database.update_now(id, &row_course(&recorded.world)).map_err(|error| error.to_string())?;
+        database
+            .update_now(id, &row_course(&recorded.world))
+            .map_err(|error| error.with_advice())?;
         return Err(format!("{id} has ended: there is nothing to continue").into());
     }
     let recording = recorded.recording()?;
     let scenario = recorded.scenario(&[])?;
     let (launch, notes) = recorded.launch(scenario, &recorded.model()?, with, allow)?;
-    let owned = database.take_over(id).map_err(|error| error.to_string())?;
+    let owned = database
+        .take_over(id)
+        .map_err(|error| format!("{id} was not continued: {}", error.with_advice()))?;
     if owned.is_none() {
         return Err(format!("{id} is played by another process").into());
     }

@@ -5,6 +5,7 @@ use super::glyph::Glyph;
 use super::style_role::StyleRole;
 use super::styled::Badge;
 use crate::event::StopReason;
+use crate::event::contribution::Decision;
 use crate::event::run_row::RunStatus;
 
 /// The badge of a kept run. A run that is running belongs to another process.
@@ -17,11 +18,17 @@ pub fn run_state(status: &RunStatus) -> Badge {
     }
 }
 
-/// What the state does not say: why the run stopped. Empty for a run that completed, was cancelled or
-/// has not ended.
-pub fn run_result(status: &RunStatus) -> String {
+/// What the state does not say: why the run stopped, or what a run that completed came to
+/// ([`RunRow::result`](crate::event::run_row::RunRow::result)). Empty for one that was cancelled or has
+/// not ended.
+pub fn run_result(status: &RunStatus, result: Option<&str>) -> String {
     match status {
-        RunStatus::Ended(reason) if reason != "success" && reason != "cancelled" => {
+        RunStatus::Ended(reason) if reason == "success" => {
+            let result = result.unwrap_or_default();
+            let decision = Decision::ALL.into_iter().find(|it| it.word() == result);
+            decision.map_or_else(|| result.to_owned(), |it| it.phrase().to_owned())
+        }
+        RunStatus::Ended(reason) if reason != "cancelled" => {
             StopReason::from(reason.as_str()).phrase().into_owned()
         }
         _ => String::new(),
@@ -61,9 +68,17 @@ mod tests {
     fn a_result_says_what_the_state_does_not() {
         let ended = |reason: &str| RunStatus::Ended(reason.to_owned());
         assert_eq!(run_state(&ended("success")).word, "DONE");
-        assert_eq!(run_result(&ended("success")), "");
+        for (result, text) in [
+            (None, ""),
+            (Some("go_with_caution"), "go with caution"),
+            (Some("yellow"), "yellow"),
+            (Some("billing_desk"), "billing_desk"),
+        ] {
+            assert_eq!(run_result(&ended("success"), result), text);
+        }
+        assert_eq!(run_result(&ended("cancelled"), Some("go")), "");
         assert_eq!(run_state(&ended("max_messages")).word, "STOPPED");
-        assert_eq!(run_result(&ended("max_messages")), "message limit");
+        assert_eq!(run_result(&ended("max_messages"), Some("go")), "message limit");
         assert_eq!(run_state(&RunStatus::Interrupted).word, "INTERRUPTED");
     }
 }

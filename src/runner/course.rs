@@ -106,6 +106,7 @@ fn fill(row: &mut ClusterRow, course: &RunFold) {
     row.elapsed_ms = millis(course.progress.active(course.progress.at));
     row.tokens = course.tally.usage.total();
     row.cost_usd = course.cost_usd();
+    row.result = course.progress.result.as_deref().map(str::to_owned);
     if let Some(closed) = &course.progress.closed {
         row.status = "ended".to_owned();
         row.reason = Some(closed.reason.to_string());

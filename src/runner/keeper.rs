@@ -47,9 +47,9 @@ impl ClusterKeeper {
 }
 
 impl RunKeeper for ClusterKeeper {
-    fn reserve(&self, _: &RunId) -> bool {
+    fn reserve(&self, _: &RunId) -> Result<bool, String> {
         // The id was taken when the run was handed over.
-        true
+        Ok(true)
     }
 
     fn keep(&self, run: &RunHandle, reader: LogReader, stored: Seq) {

@@ -67,6 +67,7 @@ mod with_store {
     use crate::app::kept_change::KeptChange;
     use crate::event::Seq;
     use crate::host::keep::now_ms;
+    use crate::store::database::removal::Deletion;
     use crate::store::database::said::SaidIndex;
     use crate::store::database::{Database, StoreError};
     use crate::store::file::LogFile;
@@ -102,15 +103,15 @@ mod with_store {
         }
 
         fn store_failed(&self, error: &StoreError) {
-            self.send_msg(Msg::EffectFailed { what: "store", text: error.to_string() });
+            self.send_msg(Msg::EffectFailed { what: "store", text: error.with_advice() });
         }
 
         /// Changes a run in the background, then lists the runs. `change` is what was done, by
-        /// whether it could be.
-        fn change_kept(
+        /// what became of it.
+        fn change_kept<T>(
             &self,
-            work: impl FnOnce(&Database) -> Result<bool, StoreError> + Send + 'static,
-            change: impl FnOnce(bool) -> KeptChange + Send + 'static,
+            work: impl FnOnce(&Database) -> Result<T, StoreError> + Send + 'static,
+            change: impl FnOnce(T) -> KeptChange + Send + 'static,
         ) {
             self.in_background(move |services| {
                 let Some(database) = services.kept.database() else { return };
@@ -152,7 +153,9 @@ mod with_store {
                 if left == 0 || !is_wanted() {
                     break;
                 }
-                index.index_for(&mut behind, SEARCH_SLICE)?;
+                for (run, why) in index.index_for(&mut behind, SEARCH_SLICE)? {
+                    self.failed("search", format!("{run} was not searched to its end: {why}"));
+                }
             }
             Ok(())
         }
@@ -175,8 +178,11 @@ mod with_store {
             self.change_kept(
                 move |database| database.delete(&id, now_ms()),
                 move |done| match done {
-                    true => KeptChange::Removed(run),
-                    false => KeptChange::Refused(format!("{run} is running: it was not removed.")),
+                    Deletion::Done => KeptChange::Removed(run),
+                    Deletion::Played => {
+                        KeptChange::Refused(format!("{run} is running: it was not removed."))
+                    }
+                    Deletion::Missing => KeptChange::Refused(format!("{run} is no longer kept.")),
                 },
             );
         }

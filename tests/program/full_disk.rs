@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::binary::{Home, Running};
+use crate::support::binary::{Ended, Home, Running, end};
 use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts, count, surplus};
 use crate::support::full_disk::{UNDER, set_full};
 
@@ -88,9 +88,95 @@ fn a_run_that_finds_the_disk_full_at_its_start_is_not_kept() {
     let args = ["run", SCENARIO, "--format", "json"];
     for (more, live) in [("--instant", false), ("--live", true)] {
         let mut command = home.command_under(&full, &[&args[..], &[more]].concat());
-        let ran = crate::support::binary::end(command.envs(endpoint.env()));
+        let ran = end(command.envs(endpoint.env()));
         assert_eq!(ran.code, Some(0), "{live}: {ran:?}");
         assert!(ran.err.contains("runs are not kept: "), "{live}: {ran:?}");
     }
     assert_eq!(home.run(&["runs", "--json"]).json(), serde_json::json!([]));
+}
+
+/// A command under a limit for each file, in blocks of 512 bytes.
+fn limited(home: &Home, blocks: usize, args: &[&str]) -> Ended {
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+    end(&mut home.command_under(&["sh", "-c", &script, "sh"], args))
+}
+
+/// A home with a run that has ended, whose log is exported, and its id.
+fn kept() -> (Home, String) {
+    let home = Home::new();
+    let args = ["run", "checkout-unanimous", "--instant", "--format", "json"];
+    let id = home.run(&args).json()["run_id"].as_str().expect("an id").to_owned();
+    assert_eq!(home.run(&["export", &id, "-o", "run.jsonl"]).code, Some(0));
+    (home, id)
+}
+
+#[test]
+fn a_command_says_truly_what_fitted() {
+    /// The largest limit: more than a store with two runs, its log and its index need.
+    const MOST: usize = 4_096;
+    /// 24 KiB: a page of the store and more.
+    const STEP: usize = 48;
+    let commands: [&[&str]; 5] = [
+        &["run", "checkout-unanimous", "--instant", "--format", "jsonl"],
+        &["runs", "pin", "ID"],
+        &["runs", "rm", "ID"],
+        &["import", "run.jsonl"],
+        &["fork", "ID@finalize", "--instant", "--format", "jsonl"],
+    ];
+    let (from, id) = kept();
+    let play = |args: &[&str], blocks: usize| -> bool {
+        let home = Home::new();
+        std::fs::create_dir_all(home.path().join("state/roundtable")).expect("made");
+        for name in ["state/roundtable/runs.db", "run.jsonl"] {
+            std::fs::copy(from.path().join(name), home.path().join(name)).expect("copied");
+        }
+        let rows = |home: &Home| home.run(&["runs", "--json"]).json();
+        let (before, log) = (rows(&home), home.run(&["export", &id]).out);
+        let args: Vec<String> = args.iter().map(|word| word.replace("ID", &id)).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let began = Instant::now();
+        let ran = limited(&home, blocks, &args);
+        let about = format!("{args:?} with {blocks} blocks: {ran:?}");
+        assert!(began.elapsed() < Duration::from_secs(12), "{about}");
+        let after = rows(&home);
+        let is_removed = args[1] == "rm" && ran.code == Some(0);
+        assert!(is_removed || home.run(&["export", &id]).out == log, "{about}");
+        let is_whole = ran.code == Some(0) && !ran.err.contains("not kept");
+        if args[0] == "run" {
+            // It goes on unkept and says so.
+            assert_eq!(ran.code, Some(0), "{about}");
+            assert_eq!(ran.lines().last().expect("an outcome")["stop_reason"], "success");
+        } else if !is_whole {
+            assert_eq!(ran.code, Some(1), "{about}");
+            let says = ["the disk ", "is full", "File too large"];
+            assert!(says.iter().any(|text| ran.err.contains(text)), "{about}");
+        }
+        match args[0] {
+            "run" | "fork" => {
+                let whole = after[0]["status"] == "ended" && after[0]["id"] != id.as_str();
+                // Its last words may be missing in the row, which the next command completes.
+                assert_eq!(whole, is_whole, "{about}: {after}");
+                if whole {
+                    let kept = home.run(&["export", "last"]).lines();
+                    assert_eq!(kept, ran.lines()[..kept.len()], "{about}");
+                }
+            }
+            "import" => assert_eq!(after.as_array().map_or(0, Vec::len), 1 + usize::from(is_whole)),
+            _ => assert_eq!(after != before, is_whole, "{about}: {after}"),
+        }
+        is_whole
+    };
+    std::thread::scope(|scope| {
+        for args in commands {
+            let play = &play;
+            scope.spawn(move || {
+                let sizes = (0..MOST).step_by(STEP);
+                let fitted = sizes.map(|blocks| play(args, blocks)).take_while(|it| !it).count();
+                assert!(
+                    fitted > 0 && fitted < MOST / STEP,
+                    "{args:?}: {fitted} sizes are too small"
+                );
+            });
+        }
+    });
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::binary::{Home, without_times};
+use crate::support::binary::{Home, Running, flat, press_enter, without_times};
 
 #[test]
 fn a_run_is_kept_and_shown_as_it_was() {
@@ -304,4 +304,138 @@ fn a_recording_answers_the_model_calls_until_a_prompt_is_another_one() {
     assert!(other.err.contains("Decide by noon"), "{other:?}");
     let missing = home.run(&["run", "checkout-launch", "--replay", "nothing"]);
     assert_eq!(missing.code, Some(2), "{missing:?}");
+}
+
+/// The store of a home, as other programs see it.
+fn raw_store(home: &Home) -> rusqlite::Connection {
+    rusqlite::Connection::open(home.path().join("state/roundtable/runs.db")).expect("opens")
+}
+
+#[test]
+fn a_copy_of_the_database_alone_has_the_runs() {
+    let (home, other) = (Home::new(), Home::new());
+    assert_eq!(home.run(&["run", "checkout-unanimous", "--instant"]).code, Some(0));
+    let from = home.path().join("state/roundtable/runs.db");
+    std::fs::create_dir_all(other.path().join("state/roundtable")).expect("made");
+    std::fs::copy(&from, other.path().join("state/roundtable/runs.db")).expect("copied");
+    assert_eq!(other.run(&["export", "last"]).out, home.run(&["export", "last"]).out);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_whose_folder_is_removed_says_so() {
+    for (args, code) in [
+        (&["run", "checkout-unanimous"][..], 0),
+        // One that is to be kept stops.
+        (&["resume", "last"], 1),
+    ] {
+        let home = Home::new();
+        let pause = ["--instant", "--format", "jsonl", "--pause-at", "finalize"];
+        let first = ["run", "checkout-unanimous", "--pause-at", "round:1"];
+        let mut started = home.command(&[&first[..], &pause].concat());
+        let mut running = Running::start(started.stdin(std::process::Stdio::piped()));
+        let stdin = running.stdin();
+        running.until("paused");
+        let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !home.run(&["export", "last"]).out.contains("\"paused\"") {
+            assert!(std::time::Instant::now() < limit, "the pause is not stored");
+        }
+        running.kill();
+        drop(stdin);
+        let mut command = match args[0] {
+            "run" => home.command(&[args, &pause].concat()),
+            _ => home.command(&[args, &["--format", "jsonl"]].concat()),
+        };
+        let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+        let mut stdin = running.stdin();
+        running.until("paused");
+        std::fs::remove_dir_all(home.path().join("state")).expect("removed");
+        press_enter(&mut stdin);
+        let (status, _, err) = running.end();
+        assert_eq!(status.code(), Some(code), "{args:?}: {err}");
+        assert!(err.contains("was removed or replaced"), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_named() {
+    let home = Home::new();
+    home.write("state/roundtable/runs.db", &"no database at all\n".repeat(40));
+    let path = home.path().join("state/roundtable/runs.db").display().to_string();
+    for (args, code) in
+        [(&["runs"][..], 1), (&["doctor"], 1), (&["run", "checkout-unanimous", "--instant"], 0)]
+    {
+        let ran = home.run(args);
+        let said = flat(&format!("{} {}", ran.out, ran.err));
+        assert_eq!(ran.code, Some(code), "{args:?}: {ran:?}");
+        assert!(said.contains("the file is not a database"), "{args:?}: {said}");
+        assert!(said.contains(&format!("move {path}")), "{args:?}: {said}");
+        assert!(!said.contains("XDG_STATE_HOME"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_damaged_log_is_never_written_out_as_whole() {
+    let home = Home::new();
+    let doctor = || home.run(&["doctor"]);
+    assert!(doctor().flat().contains("store none yet"), "{:?}", doctor());
+    assert_eq!(home.run(&["run", "checkout-unanimous", "--instant"]).code, Some(0));
+    assert!(doctor().flat().contains("runs.db: 1 run,") && doctor().code == Some(0));
+    for damage in [
+        "UPDATE event_group SET bytes = CAST(replace(CAST(bytes AS TEXT), 'go', 'no') AS BLOB)",
+        "UPDATE event_group SET bytes = x'00', n = 1",
+    ] {
+        assert!(raw_store(&home).execute(damage, []).expect("damaged") > 0);
+        for args in [
+            &["export", "last"][..],
+            &["export", "last", "--redact"],
+            &["export", "last", "--html"],
+            &["export", "last", "-o", "run.jsonl.gz"],
+            &["show", "last", "--format", "jsonl"],
+            &["diff", "last", "last"],
+            &["fork", "last"],
+            &["picture", "last", "--text"],
+            &["run", "checkout-unanimous", "--replay", "last", "--no-store"],
+            &["doctor"],
+        ] {
+            let ran = home.run(args);
+            assert_ne!(ran.code, Some(0), "{args:?}: {ran:?}");
+            let said = flat(&format!("{} {}", ran.out, ran.err));
+            assert!(said.contains("are not those that were stored"), "{args:?}: {said}");
+            assert!(args[0] == "doctor" || ran.out.is_empty(), "{args:?}: {}", ran.out);
+        }
+        assert!(!home.path().join("run.jsonl.gz").exists(), "no file of a damaged log");
+    }
+}
+
+#[test]
+fn a_list_after_a_restart_has_the_results() {
+    let home = Home::new();
+    for (scenario, result, text) in [
+        ("mixed-table", "go_with_caution", "go with caution"),
+        ("checkout-unanimous", "go", "go"),
+        ("front-desk", "billing", "billing"),
+        ("fraud-check", "yellow", "yellow"),
+        ("parallel-review", "review_lead", "review_lead"),
+    ] {
+        home.run(&["run", scenario, "--instant"]);
+        let row = home.run(&["runs", "--json"]).json()[0].clone();
+        assert_eq!((&row["scenario"], &row["result"]), (&scenario.into(), &result.into()));
+        let list = home.run(&["runs"]).out;
+        let line = flat(list.lines().next().expect("a row"));
+        assert!(line.contains(&format!("DONE {text} ")), "{list}");
+    }
+    // A run that stopped says why.
+    home.run(&["run", "runaway", "--instant"]);
+    let row = home.run(&["runs", "--json"]).json()[0].clone();
+    assert_eq!(row["stop_reason"], "max_handoffs", "{row}");
+    assert!(home.run(&["runs"]).out.contains("handoff limit"));
+    // In another store it is the same.
+    let first = home.run(&["runs", "--scenario", "mixed-table", "--json"]).json();
+    let first = first[0]["id"].as_str().expect("an id");
+    assert_eq!(home.run(&["export", first, "-o", "run.jsonl"]).code, Some(0));
+    let other = Home::new();
+    let file = home.path().join("run.jsonl").display().to_string();
+    assert_eq!(other.run(&["import", &file]).code, Some(0));
+    assert_eq!(other.run(&["runs", "--json"]).json()[0]["result"], "go_with_caution");
 }

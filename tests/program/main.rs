@@ -31,6 +31,7 @@ mod killed_runs;
 mod live_adaptation;
 mod live_replies;
 mod live_seats;
+mod locked_store;
 mod new_scenario;
 mod pictures;
 mod prompt_files;

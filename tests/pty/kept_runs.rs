@@ -65,3 +65,47 @@ fn a_live_run_pauses_while_the_disk_is_full() {
     assert_eq!(log.last().map(|line| &line["kind"]), Some(&"run.closed".into()));
     assert_eq!(endpoint.prompts().len(), ModelAttempts::of(&log).len());
 }
+
+/// Another program holds the lock of the store when a live run starts, and for longer than it waits.
+#[test]
+fn a_live_run_pauses_while_the_store_is_locked() {
+    use crate::support::counting_endpoint::CountingEndpoint;
+    use crate::support::locked_store::StoreLock;
+
+    let endpoint = CountingEndpoint::of("front-desk");
+    let env = endpoint.env();
+    let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, &**value)).collect();
+    let home = Arc::new(Home::new());
+    assert_eq!(home.run(&["run", "checkout-unanimous", "--instant"]).code, Some(0));
+    let lock = StoreLock::of(&home);
+    let args = &["run", "front-desk", "--live"];
+    let mut terminal = Terminal::start_in(&home, Start { args, env: &env, ..Start::default() });
+    terminal.sees("another program holds the lock of the store");
+    terminal.sees("paused, because the run cannot be stored");
+    terminal.sees("PAUSED");
+    assert_eq!(endpoint.prompts().len(), 0, "nothing is paid that cannot be stored");
+    lock.release();
+    terminal.sees("DONE");
+    terminal.press("q");
+    terminal.sees("1 Scenarios");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    assert_eq!(terminal.home.run(&["runs", "--json"]).json()[0]["status"], "ended");
+}
+
+#[test]
+fn a_signal_ends_a_dashboard_whose_store_is_locked() {
+    use crate::support::locked_store::StoreLock;
+    use std::time::{Duration, Instant};
+
+    let home = Arc::new(Home::new());
+    assert_eq!(home.run(&["run", "checkout-unanimous", "--instant"]).code, Some(0));
+    let _lock = StoreLock::of(&home);
+    let args = &["run", "checkout-unanimous", "--instant"];
+    let terminal = Terminal::start_in(&home, Start { args, ..Start::default() });
+    terminal.sees("another program holds the lock of the store");
+    let asked = Instant::now();
+    terminal.signal("TERM");
+    assert_eq!(terminal.ends(), 143);
+    assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
+}

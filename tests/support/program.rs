@@ -7,6 +7,7 @@ pub mod cut_proxy;
 #[cfg(target_os = "linux")]
 pub mod full_disk;
 pub mod hostile_logs;
+pub mod locked_store;
 pub mod logins;
 pub mod nats;
 pub mod nats_group;

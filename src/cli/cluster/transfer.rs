@@ -133,6 +133,7 @@ async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result
         live: row.live,
         status: "ended".to_owned(),
         reason: Some(reason.clone()),
+        result: row.result.as_deref().map(str::to_owned),
         elapsed_ms: row.elapsed_ms,
         tokens: row.tokens,
         cost_usd: row.cost_usd,

@@ -67,7 +67,10 @@ fn print(findings: &[Finding], paint: &StreamStyle) -> Exit {
 async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec<Finding> {
     let mut findings = vec![Finding::good("program", program())];
     findings.extend(terminal(&Abilities::detect(), screen::is_interactive()));
-    findings.extend(folders(Dirs::find().as_ref()));
+    let dirs = Dirs::find();
+    findings.extend(folders(dirs.as_ref()));
+    #[cfg(feature = "store")]
+    findings.extend(dirs.as_ref().map(|dirs| store(&dirs.runs())));
     findings.extend(configuration(file));
     let entries = catalogue::read();
     findings.extend(models::findings(live, live_models, &entries).await);
@@ -190,6 +193,45 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
         findings.push(Finding::bad("trust", why, advice));
     }
     findings
+}
+
+/// The store of kept runs: its file and every log in it.
+#[cfg(feature = "store")]
+fn store(path: &Path) -> Finding {
+    use crate::host::keep;
+    use crate::store::database::{Database, StoreError};
+
+    let about = "store";
+    let shown = path.display();
+    if !path.exists() {
+        return Finding::good(about, format!("none yet ({shown})"));
+    }
+    match Database::check(path) {
+        Ok(report) if report.damage.is_empty() => {
+            let runs = format::count_noun(report.runs, "run");
+            let size = std::fs::metadata(path).map_or(0, |file| file.len());
+            Finding::good(about, format!("{shown}: {runs}, {}", format::bytes(size)))
+        }
+        Ok(report) => Finding::bad(
+            about,
+            format!("{shown} is damaged: {}", report.damage.join("; ")),
+            format!(
+                "export the runs that can still be read (roundtable export RUN), then move {shown}, \
+                 {shown}-wal and {shown}-shm aside: the next run begins a new store"
+            ),
+        ),
+        Err(error) => {
+            let advice = keep::advice(&error, path);
+            let advice = advice.trim_start_matches("; ").to_owned();
+            let finding = Finding::bad(about, format!("{shown}: {error}"), advice);
+            match error {
+                crate::store::database::OpenError::Store(StoreError::Locked) => {
+                    Finding { rating: Rating::Note, ..finding }
+                }
+                _ => finding,
+            }
+        }
+    }
 }
 
 /// Notes a proxy variable of the environment, which is not used by default.

@@ -17,7 +17,7 @@ use crate::narrate::excerpt::{Excerpt, excerpt};
 use crate::narrate::format;
 use crate::narrate::measure::columns;
 use crate::narrate::style_role::StyleRole;
-use crate::store::database::said::{RunHits, SaidIndex};
+use crate::store::database::said::{RunHits, SaidIndex, UnindexedRun};
 use crate::store::database::{Database, StoreError};
 
 /// Most hits of a run that `--json` lists.
@@ -55,7 +55,10 @@ impl SaidHits {
                 Ok(Self { query, hits })
             }
             Err(error) => {
-                print_message(&format!("the store cannot be read: {error}"));
+                print_message(&visible(&format!(
+                    "runs cannot be searched: {}",
+                    error.with_advice()
+                )));
                 Err(Exit::Stopped)
             }
         }
@@ -115,14 +118,20 @@ impl SaidHits {
 fn search(database: &Database, query: &WordQuery) -> Result<Vec<RunHits>, StoreError> {
     let index = SaidIndex(database);
     let mut behind = index.unindexed()?;
+    let add = |behind: &mut Vec<UnindexedRun>| -> Result<(), StoreError> {
+        for (run, why) in index.index_for(behind, SLICE)? {
+            print_message(&visible(&format!("{run} was not searched to its end: {why}")));
+        }
+        Ok(())
+    };
     // The last words of runs that other processes play are added in no time.
-    index.index_for(&mut behind, SLICE)?;
+    add(&mut behind)?;
     if !behind.is_empty() {
         let runs = format::count_noun(behind.len() as u64, "run");
         print_message(&format!("adding {runs} to the index, once"));
     }
     while !behind.is_empty() {
-        index.index_for(&mut behind, SLICE)?;
+        add(&mut behind)?;
     }
     index.hits_of(query, MOST_HITS)
 }

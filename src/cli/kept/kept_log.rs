@@ -6,7 +6,7 @@ use crate::event::redact::TextRedactor;
 use crate::event::{Event, RunId, Seq, World};
 use crate::narrate::page::RunPageWriter;
 use crate::store::EventGroup;
-use crate::store::database::Database;
+use crate::store::database::{Database, StoreError};
 
 /// The log of a kept run.
 pub struct StoredLog {
@@ -56,7 +56,8 @@ impl StoredLog {
     pub fn each_event(&self, mut take: impl FnMut(Event) -> io::Result<()>) -> io::Result<()> {
         let mut redactor = self.key.map(TextRedactor::new);
         self.each_group(|group| {
-            for event in group.events(group.first()).map_err(io::Error::other)? {
+            let events = group.events(group.first()).map_err(StoreError::from);
+            for event in events.map_err(io::Error::other)? {
                 let event = Event::clone(&event);
                 take(match &mut redactor {
                     Some(redactor) => redactor.redact(event),

@@ -19,6 +19,7 @@ use crate::host::keep::{now_ms, retention};
 use crate::narrate::format;
 use crate::narrate::kept::{age, run_result, run_state};
 use crate::narrate::style_role::StyleRole;
+use crate::store::database::removal::Deletion;
 use crate::store::database::{Database, StoreError};
 use crate::ui::theme::Theme;
 
@@ -31,24 +32,29 @@ pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     let done = match &args.action {
         None => return list(&database, args, theme, ascii),
         Some(RunsAction::Prune) => prune(&database),
-        Some(RunsAction::Pin { runs, off }) => each(&database, runs, |row| {
-            database.pin(&row.id, !off).map(|_| format!("{} {}", row.id, pinned(!off)))
-        }),
-        Some(RunsAction::Rm { runs }) => each(&database, runs, |row| {
-            let removed = database.delete(&row.id, now_ms())?;
-            Ok(match removed {
-                true => {
-                    format!("{} removed; `roundtable runs restore {}` undoes it", row.id, row.id)
+        Some(RunsAction::Pin { runs, off }) => {
+            Ok(each(&database, runs, |RunRow { id, .. }| match database.pin(id, !off)? {
+                true => Ok(Ok(format!("{id} {}", pinned(!off)))),
+                false => Ok(Err(format!("{id} is no longer kept"))),
+            }))
+        }
+        Some(RunsAction::Rm { runs }) => Ok(each(&database, runs, |RunRow { id, .. }| {
+            Ok(match database.delete(id, now_ms())? {
+                Deletion::Done => {
+                    Ok(format!("{id} removed; `roundtable runs restore {id}` undoes it"))
                 }
-                false => format!("{} is still running: it was not removed", row.id),
+                Deletion::Played => Err(format!("{id} is still running: it was not removed")),
+                Deletion::Missing => Err(format!("{id} is no longer kept")),
             })
-        }),
+        })),
         Some(RunsAction::Restore { run }) => restore(&database, run),
     };
-    done.unwrap_or_else(|error| {
-        print_message(&format!("the store cannot be used: {}", visible(&error.to_string())));
+    let exit = done.unwrap_or_else(|error| {
+        print_message(&visible(&format!("the store cannot be used: {}", error.with_advice())));
         Exit::Stopped
-    })
+    });
+    super::close(database);
+    exit
 }
 
 fn pinned(on: bool) -> &'static str {
@@ -71,20 +77,34 @@ fn restore(database: &Database, run: &str) -> Result<Exit, StoreError> {
     Ok(Exit::Usage)
 }
 
-/// Does something with each named run, and prints a line about each.
+/// Does something with each named run, and prints a line about each: what was done, or on standard error
+/// why it was not.
 fn each(
     database: &Database,
     names: &[String],
-    work: impl Fn(&RunRow) -> Result<String, StoreError>,
-) -> Result<Exit, StoreError> {
+    work: impl Fn(&RunRow) -> Result<Result<String, String>, StoreError>,
+) -> Exit {
     let mut exit = Exit::Ok;
     for name in names {
-        match super::find(database, name) {
-            Ok(row) => exit = stdout::print(&format!("{}\n", work(&row)?), exit),
-            Err(failed) => exit = failed,
-        }
+        let row = match super::find(database, name) {
+            Ok(row) => row,
+            Err(failed) => {
+                exit = failed;
+                continue;
+            }
+        };
+        let why = match work(&row) {
+            Ok(Ok(done)) => {
+                exit = stdout::print(&format!("{done}\n"), exit);
+                continue;
+            }
+            Ok(Err(why)) => why,
+            Err(error) => format!("{}: nothing was changed: {}", row.id, error.with_advice()),
+        };
+        print_message(&visible(&why));
+        exit = Exit::Stopped;
     }
-    Ok(exit)
+    exit
 }
 
 fn is_wanted(args: &RunsArgs, row: &RunRow) -> bool {
@@ -147,7 +167,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
 }
 
 fn unreadable(error: &StoreError) -> Exit {
-    print_message(&format!("the store cannot be read: {error}"));
+    print_message(&visible(&format!("the store cannot be read: {}", error.with_advice())));
     Exit::Stopped
 }
 
@@ -163,6 +183,8 @@ struct RowOut<'a> {
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
     elapsed_ms: u64,
     tokens: u64,
     cost_usd: Option<f64>,
@@ -204,6 +226,7 @@ impl<'a> RowOut<'a> {
             live: row.live,
             status,
             stop_reason,
+            result: row.result.as_deref(),
             elapsed_ms: row.elapsed_ms,
             tokens: row.tokens,
             cost_usd: row.cost_usd,
@@ -262,7 +285,7 @@ fn cells(row: &RunRow, now: u64) -> [String; 9] {
         age(now.saturating_sub(row.started_ms)),
         visible(&row.scenario).into_owned() + pin,
         run_state(&row.status).word.to_owned(),
-        visible(&run_result(&row.status)).into_owned(),
+        visible(&run_result(&row.status, row.result.as_deref())).into_owned(),
         format::duration_text(Duration::from_millis(row.elapsed_ms)),
         tokens,
         cost,

@@ -19,6 +19,7 @@ use crate::event::run_row::RunRow;
 use crate::host::keep;
 use crate::host::kept::{self, FindRunError};
 use crate::store::database::Database;
+use crate::store::database::lock::LockWaits;
 
 pub use diff::diff;
 pub use fork::fork;
@@ -33,13 +34,18 @@ pub use transfer::{export, import};
 
 /// Opens the store; on an error the message has been printed.
 pub fn open() -> Result<Database, Exit> {
-    match keep::open() {
+    match keep::open(LockWaits::new(print_message)) {
         Ok((database, _)) => Ok(database),
         Err(why) => {
             print_message(&visible(&why));
             Err(Exit::Stopped)
         }
     }
+}
+
+/// Ends the use of the store: its file alone has every run then.
+fn close(database: Database) {
+    database.checkpoint();
 }
 
 /// The store, and its run of this name; on an error the message has been printed.

@@ -52,6 +52,7 @@ impl OpenedRun {
             elapsed_ms: course.elapsed_ms,
             tokens: course.tokens,
             cost_usd: course.cost_usd,
+            result: course.result,
             imported: true,
             ..keep::row_of(head)
         };

@@ -15,7 +15,7 @@ use crate::cli::stream_style::StreamStyle;
 use crate::engine::Engine;
 use crate::event::BoundaryId;
 use crate::host::dirs::Dirs;
-use crate::host::keep::{StoreKeeper, StoredRuns};
+use crate::host::keep::{StoreFailure, StoreKeeper, StoredRuns};
 use crate::host::models::{self, LiveModels};
 use crate::host::recorded::RecordedRunError;
 use crate::host::trust::Trust;
@@ -76,7 +76,7 @@ pub(super) async fn play(
     let usual = if out.is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let output =
         RunWriter::new(args.format.unwrap_or(usual), StreamStyle::on(&out, theme, ascii), out);
-    let stored = StoredRuns::new(database, false);
+    let stored = StoredRuns::new(database, StoreFailure::StopAll);
     let engine =
         Engine::with_keeper(engine_settings(), Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
     let pauses: Vec<PauseArg> =
@@ -84,8 +84,10 @@ pub(super) async fn play(
     let drive = HeadlessOptions { pauses: &pauses, fail_on: &[] };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
+    stored.database().checkpoint();
     for note in stored.take_notes() {
         print_message(&visible(&note));
     }
-    exit
+    // It may have ended before the store failed.
+    if exit == Exit::Ok && stored.has_lost() { Exit::Stopped } else { exit }
 }

@@ -15,6 +15,7 @@ use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
 use crate::cli::stdout;
 use crate::host::{kept, redaction_key};
+use crate::store::database::StoreError;
 
 /// Runs `roundtable export`.
 pub fn export(args: &ExportArgs) -> Exit {
@@ -34,16 +35,30 @@ pub fn export(args: &ExportArgs) -> Exit {
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(io::stdout().lock());
         let written = write(&log, html, &mut out).and_then(|()| out.flush());
-        return stdout::exit_after_write(written, Exit::Ok);
+        return match written {
+            Err(error) if is_of_store(&error) => unreadable(&log, &error),
+            written => stdout::exit_after_write(written, Exit::Ok),
+        };
     };
     match write_file(&log, html, path) {
         Ok(()) => Exit::Ok,
+        Err(error) if is_of_store(&error) => unreadable(&log, &error),
         Err(error) => {
             let path = path.display().to_string();
             print_message(&format!("{} cannot be written: {error}", visible(&path)));
             Exit::Stopped
         }
     }
+}
+
+/// Whether the log could not be read, as against the output that could not be written.
+fn is_of_store(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<StoreError>())
+}
+
+fn unreadable(log: &StoredLog, error: &io::Error) -> Exit {
+    print_message(&visible(&format!("{} cannot be exported whole: {error}", log.run)));
+    Exit::Stopped
 }
 
 /// Writes the log into a file that appears under its name when it is complete.
@@ -88,5 +103,6 @@ pub fn import(args: &ImportArgs) -> Exit {
             }
         }
     }
+    super::close(database);
     exit
 }

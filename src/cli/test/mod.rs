@@ -130,13 +130,13 @@ fn execute(
             }
         }
     }
-    let interrupt = InterruptTarget::of_this_process();
     let needs_store = cases.iter().any(|case| case.is_kept);
     let store = Global { no_store: global.no_store || !needs_store, ..global.clone() };
     let stored = StoreOfCommand::open(&store, OnStoreFailure::Stop);
     if needs_store {
         print_notes(&stored.problems);
     }
+    let interrupt = InterruptTarget::of_this_process(stored.keeper());
     drop(guard);
     let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
     let min_pass = options.min_pass.unwrap_or(1.0);

@@ -61,9 +61,19 @@ impl RunFold {
                 };
                 self.progress.resume(event.at, *paused_ms, stage);
             }
-            EventKind::AnswerComposed { text, end, .. } => {
+            EventKind::AnswerComposed { text, by, end, .. } => {
                 self.progress.answer = Some(Arc::clone(text));
                 self.progress.answer_end = *end;
+                if let (Some(by), None) = (by, &self.progress.result) {
+                    self.progress.result = Some(by.as_str().into());
+                }
+            }
+            EventKind::Pattern(fact) => {
+                if let Some(head) = &self.head
+                    && let Some(result) = fact.get().result(&head.plan)
+                {
+                    self.progress.result = Some(result.into());
+                }
             }
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;

@@ -47,6 +47,9 @@ pub struct RunProgress {
     pub answer: Option<Arc<str>>,
     /// How the reply ended that the answer is from.
     pub answer_end: ReplyEnd,
+    /// What the run has come to, as the list of runs says it: a decision, a level, a route, or who
+    /// answered.
+    pub result: Option<Arc<str>>,
     /// How the run ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
     /// Total length of the pauses so far.

@@ -11,6 +11,7 @@ use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
 use crate::event::kind::Purpose;
+use crate::event::patterns::PatternPlan;
 use crate::event::redact::TextRedactor;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;
@@ -108,6 +109,13 @@ impl Fact for CollaborationFact {
 
     fn closes(&self) -> Option<SpanState> {
         matches!(self, Self::RoundClosed { .. }).then_some(SpanState::Done)
+    }
+
+    fn result(&self, _plan: &PatternPlan) -> Option<String> {
+        match self {
+            Self::RoundClosed { decision, .. } => decision.map(|it| it.word().to_owned()),
+            _ => None,
+        }
     }
 
     fn redact(&mut self, by: &mut TextRedactor) {

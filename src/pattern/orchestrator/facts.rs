@@ -9,6 +9,7 @@ use crate::base::name::{TaskId, ToolName};
 use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::id::SpanId;
+use crate::event::patterns::PatternPlan;
 use crate::event::redact::TextRedactor;
 use crate::event::span::{SpanKind, SpanState};
 use crate::event::stop::StopReason;
@@ -90,6 +91,15 @@ impl Fact for OrchestratorFact {
         match self {
             Self::TaskDone { .. } => Some(SpanState::Done),
             Self::TaskFailed { .. } => Some(SpanState::Failed(None)),
+            _ => None,
+        }
+    }
+
+    fn result(&self, plan: &PatternPlan) -> Option<String> {
+        match (self, plan) {
+            (Self::ResultsAggregated { aggregate, .. }, PatternPlan::Orchestrator(plan)) => {
+                aggregate.get(&plan.level)?.as_str().map(str::to_owned)
+            }
             _ => None,
         }
     }

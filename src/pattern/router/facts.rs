@@ -8,6 +8,7 @@ use crate::base::name::AgentName;
 use crate::event::fact::{Fact, FactAbout};
 use crate::event::fact_enum::facts;
 use crate::event::kind::Purpose;
+use crate::event::patterns::PatternPlan;
 use crate::event::redact::TextRedactor;
 
 facts! {
@@ -45,6 +46,13 @@ impl Fact for RouterFact {
                 size_of::<Classification>() + proposed.reason.len() + scores.sum::<usize>()
             }
             Self::RouteChosen { .. } | Self::RouteMissing { .. } => 0,
+        }
+    }
+
+    fn result(&self, _plan: &PatternPlan) -> Option<String> {
+        match self {
+            Self::RouteChosen { route, .. } => Some(route.to_string()),
+            _ => None,
         }
     }
 

@@ -33,20 +33,21 @@ impl Database {
         row: &RunRow,
         course: &RunCourse,
         events: &[Arc<Event>],
-    ) -> Result<(), AppendError> {
-        let unsure = |error: StoreError| AppendError::Unsure(error.to_string());
+    ) -> Result<(), StoreError> {
         let hash = events.iter().find_map(|event| match &event.kind {
             EventKind::RunStarted(head) => Some(head.scenario_hash()),
             _ => None,
         });
-        self.begin(row, hash.as_deref().unwrap_or_default());
+        if !self.begin(row, hash.as_deref().unwrap_or_default())? {
+            return Err(StoreError::Refused(AppendError::Fenced));
+        }
         // Half an import is not a run: it is hidden until all of it is there.
         let holder = Some(self.owner().name().to_owned());
-        self.delete_at(&row.id, holder, Some(0)).map_err(unsure)?;
+        self.delete_at(&row.id, holder, Some(0))?;
         let store = |group: &EventGroup| {
             let change = self.append_change(&row.id, group.first(), group);
             let words = GroupWords::of(&row.id, group);
-            self.writer().wait_with(change, words).map_err(unsure)?.map(Seq)
+            self.writer().wait_with(change, words).map(Seq)
         };
         let mut group = EventGroup::starting_at(Seq(0));
         for event in events {
@@ -58,13 +59,16 @@ impl Database {
         if !group.is_empty() {
             store(&group)?;
         }
-        self.writer().wait(update_change(&row.id, course)).map_err(unsure)??;
+        self.writer().wait(update_change(&row.id, course))?;
         let shown = self.change(row.id.clone(), |connection, run| {
             connection
                 .prepare_cached("UPDATE run SET owner = NULL, deleted = NULL WHERE id = ?1")?
                 .execute([run.as_str()])
                 .map(|rows| rows as u64)
         });
-        shown.map(|_| ()).map_err(unsure)
+        match shown? {
+            1 => Ok(()),
+            _ => Err(StoreError::Refused(AppendError::Gone)),
+        }
     }
 }

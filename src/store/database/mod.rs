@@ -1,8 +1,10 @@
 //! All runs in one SQLite file. Writes go through one thread of the process, which stores the groups
 //! of all runs that wait in one transaction; reads have connections of their own.
 
+mod check;
 mod error;
 mod import;
+pub mod lock;
 pub mod names;
 mod numbers;
 pub mod owner;
@@ -18,19 +20,15 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
+use self::lock::{LockClock, LockWaits};
 use self::owner::Owner;
 use self::writer::Writer;
 use crate::base::private;
 
 pub use self::error::{OpenError, StoreError};
-
-/// How long a connection waits for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
 
 /// Connections for reading that are kept open.
 const MAX_IDLE: usize = 4;
@@ -39,28 +37,16 @@ const MAX_IDLE: usize = 4;
 #[derive(Clone)]
 pub struct Database(Arc<Shared>);
 
+/// The order of the fields is that in which they are closed: SQLite copies its log into the file with the
+/// last connection, if that one may write.
 struct Shared {
     path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
     writer: Writer,
     owner: Owner,
-    idle: Mutex<Vec<Connection>>,
     is_local: bool,
-}
-
-/// Repeats a step of opening as long as another process has the file, at most [`BUSY`]. SQLite itself
-/// does not wait where two would wait for each other, as when both turn a new file into one with a WAL.
-fn when_free<T, E: Into<OpenError>>(
-    mut step: impl FnMut() -> Result<T, E>,
-) -> Result<T, OpenError> {
-    /// Time between two attempts.
-    const PAUSE: Duration = Duration::from_millis(5);
-    let began = Instant::now();
-    loop {
-        match step().map_err(Into::into) {
-            Err(error) if error.is_busy() && began.elapsed() < BUSY => thread::sleep(PAUSE),
-            result => return result,
-        }
-    }
+    waits: LockWaits,
+    reads: LockClock,
 }
 
 /// Size of the pages of a new file.
@@ -72,6 +58,14 @@ impl Database {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_with(path, LockWaits::default())
+    }
+
+    /// The same; `waits` reports waits for another process.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open_with(path: &Path, waits: LockWaits) -> Result<Self, OpenError> {
         // Creates the file with its mode; SQLite gives its other files the same mode.
         drop(private::append(path)?);
         let is_local = !is_on_network(path);
@@ -79,20 +73,26 @@ impl Database {
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
-        connection.busy_timeout(BUSY)?;
+        connection.busy_timeout(lock::ATTEMPT)?;
+        // SQLite itself does not wait where two would wait for each other, as when both turn a new file
+        // into one with a WAL.
+        let opening = LockClock::new(&waits);
+        let set = |name: &str, value: &dyn rusqlite::ToSql| {
+            opening.wait(|| connection.pragma_update(None, name, value).map_err(OpenError::from))
+        };
         // Of a new file; others keep theirs. A group is written page by page, a call of the system each.
-        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        set("page_size", &PAGE_BYTES)?;
         // On a network file system processes of other machines cannot share a WAL.
-        let journal = if is_local { "WAL" } else { "DELETE" };
-        when_free(|| connection.pragma_update(None, "journal_mode", journal))?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        when_free(|| schema::prepare(&mut connection))?;
+        set("journal_mode", &if is_local { "WAL" } else { "DELETE" })?;
+        set("synchronous", &"FULL")?;
+        set("foreign_keys", &true)?;
+        opening.wait(|| schema::prepare(&mut connection))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let owner = Owner::new(&folder.join("owners"))?;
-        let writer = Writer::start(connection)?;
+        let writer = Writer::start(connection, path, &waits)?;
         let (path, idle) = (path.to_owned(), Mutex::default());
-        Ok(Self(Arc::new(Shared { path, writer, owner, idle, is_local })))
+        let reads = LockClock::new(&waits);
+        Ok(Self(Arc::new(Shared { path, idle, writer, owner, is_local, waits, reads })))
     }
 
     /// Its file.
@@ -110,29 +110,43 @@ impl Database {
         &self.0.owner
     }
 
+    /// Its waits for other processes.
+    pub fn waits(&self) -> &LockWaits {
+        &self.0.waits
+    }
+
     fn writer(&self) -> &Writer {
         &self.0.writer
     }
 
-    /// Reads with a connection that writes nothing. Blocks: call it where blocking is allowed.
+    /// Copies SQLite's log into the file, so that a copy of the file alone has every run. Blocks.
+    pub fn checkpoint(&self) {
+        // Connections that are between two reads do not hinder it.
+        self.writer().checkpoint();
+    }
+
+    /// Reads with a connection that writes nothing, again if another process holds the lock. Blocks: call
+    /// it where blocking is allowed.
     ///
     /// # Errors
     /// The database's error.
-    pub fn reading<T>(
+    pub fn reading<T, E: Into<StoreError>>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        mut work: impl FnMut(&Connection) -> Result<T, E>,
     ) -> Result<T, StoreError> {
-        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => self.connect()?,
-        };
-        let found = work(&connection)?;
-        let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
-            idle.push(connection);
-        }
-        Ok(found)
+        self.0.reads.wait(|| {
+            let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match idle {
+                Some(connection) => connection,
+                None => connect(&self.0.path)?,
+            };
+            let found = work(&connection).map_err(Into::into)?;
+            let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < MAX_IDLE {
+                idle.push(connection);
+            }
+            Ok(found)
+        })
     }
 
     /// Limits the size of the file, as a full disk does.
@@ -141,22 +155,32 @@ impl Database {
     /// The database's error.
     #[cfg(test)]
     pub fn limit_pages(&self, pages: Option<i64>) -> Result<(), StoreError> {
-        let pages = pages.unwrap_or(1 << 30);
+        self.with_writer(&format!("PRAGMA max_page_count = {}", pages.unwrap_or(1 << 30)))
+    }
+
+    /// Executes a statement in the connection that writes.
+    ///
+    /// # Errors
+    /// The database's error.
+    #[cfg(test)]
+    pub fn with_writer(&self, sql: &str) -> Result<(), StoreError> {
+        let sql = sql.to_owned();
         let change = Box::new(move |connection: &Connection| {
-            connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+            connection.execute_batch(&sql)?;
             Ok(Ok(0))
         });
         self.writer().wait(change).map(|_| ())
     }
+}
 
-    fn connect(&self) -> rusqlite::Result<Connection> {
-        let connection = Connection::open_with_flags(
-            &self.0.path,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        connection.busy_timeout(BUSY)?;
-        Ok(connection)
-    }
+/// A connection that writes nothing.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(lock::ATTEMPT)?;
+    Ok(connection)
 }
 
 /// Whether a file is on a network file system, as far as the system says so.

@@ -8,6 +8,10 @@ pub(super) fn as_integer(number: u64) -> i64 {
 }
 
 /// A column of such a number.
+///
+/// # Errors
+/// The column has something else: the file is damaged.
 pub(super) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(|number| u64::try_from(number).unwrap_or_default())
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::Database;
-use super::numbers::as_integer;
+use super::numbers::{as_integer, as_number};
 use super::waiting_words::GroupWords;
 use super::writer::Change;
+use super::{Database, StoreError};
 use crate::event::{Event, RunId, Seq};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog};
 
@@ -37,11 +37,11 @@ impl RunLog for Database {
         group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>> {
         let words = GroupWords::of(run, group);
-        let appended = self.writer().send_with(self.append_change(run, expect, group), words);
+        let appended = self.writer().send(self.append_change(run, expect, group), words);
         Box::pin(async move {
             match appended.await {
-                Ok(result) => result.map(Seq),
-                Err(_) => Err(AppendError::Unsure("the database is closed".to_owned())),
+                Ok(result) => result.map(Seq).map_err(AppendError::from),
+                Err(_) => Err(StoreError::Closed.into()),
             }
         })
     }
@@ -52,7 +52,7 @@ impl RunLog for Database {
             match spawn_blocking(move || database.next_event(&run)).await {
                 Ok(Ok(Some(next))) => Ok(next),
                 Ok(Ok(None)) => Err(AppendError::Gone),
-                Ok(Err(error)) => Err(AppendError::Unsure(error.to_string())),
+                Ok(Err(error)) => Err(error.into()),
                 Err(error) => Err(AppendError::Unsure(error.to_string())),
             }
         })
@@ -91,8 +91,10 @@ fn append(
         return Ok(Err(AppendError::Fenced));
     }
     connection
-        .prepare_cached("INSERT INTO event_group (run, first, n, bytes) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![run, number(group.first()), group.len(), group.lines()])?;
+        .prepare_cached(
+            "INSERT INTO event_group (run, first, n, bytes, sum) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![run, number(group.first()), group.len(), group.lines(), group.sum()])?;
     connection
         .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3 WHERE id = ?1")?
         .execute(params![run, number(group.next()), group.lines().len() as i64])?;
@@ -117,77 +119,106 @@ impl Database {
     ///
     /// # Errors
     /// The database's error.
-    pub fn next_event(&self, run: &RunId) -> Result<Option<Seq>, super::StoreError> {
+    pub fn next_event(&self, run: &RunId) -> Result<Option<Seq>, StoreError> {
         self.reading(|connection| {
             connection
                 .prepare_cached("SELECT next FROM run WHERE id = ?1")?
-                .query_row([run.as_str()], |row| row.get::<_, i64>(0))
+                .query_row([run.as_str()], |row| as_number(row, 0).map(Seq))
                 .optional()
-                .map(|next| next.map(|next| Seq(u64::try_from(next).unwrap_or_default())))
         })
     }
 
-    /// The last event of a run; `None`: there is none, or it cannot be read. Blocks.
+    /// The last event of a run; `None`: it has no event. Blocks.
     ///
     /// # Errors
-    /// The database's error.
-    pub fn last_event(&self, run: &RunId) -> Result<Option<Event>, super::StoreError> {
-        let lines: Option<Vec<u8>> = self.reading(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT first, bytes FROM log WHERE run = ?1 ORDER BY first DESC LIMIT 1",
-                )?
-                .query_row([run.as_str()], |row| row.get(1))
-                .optional()
-        })?;
-        let last = lines
-            .as_deref()
-            .and_then(|lines| lines.trim_ascii_end().rsplit(|it| *it == b'\n').next());
-        let line = last.and_then(|line| std::str::from_utf8(line).ok());
-        Ok(line.and_then(|line| Event::from_line(line).ok()))
+    /// The database's error, also that the end of the log is damaged.
+    pub fn last_event(&self, run: &RunId) -> Result<Option<Event>, StoreError> {
+        self.reading(|connection| {
+            let last = match group_before(connection, run, Seq(u64::MAX))? {
+                Some(group) => group.events(Seq(group.next().0.saturating_sub(1)))?.pop(),
+                None => None,
+            };
+            Ok::<_, StoreError>(last.map(|event| Event::clone(&event)))
+        })
     }
 
     /// Some of the groups of a run, from the one that has the event `from`, and whether the run is
     /// still open; `None`: there is no such run. Blocks.
     ///
     /// # Errors
-    /// The database's error.
+    /// The database's error, also that something is missing or not what was stored.
     pub fn some_groups(
         &self,
         run: &RunId,
         from: Seq,
-    ) -> Result<Option<(Vec<EventGroup>, bool)>, super::StoreError> {
-        self.reading(|connection| {
-            let status: Option<String> = connection
-                .prepare_cached("SELECT status FROM run WHERE id = ?1")?
-                .query_row([run.as_str()], |row| row.get(0))
-                .optional()?;
-            let Some(status) = status else { return Ok(None) };
-            let first: Option<i64> = connection
-                .prepare_cached(
-                    "SELECT first FROM log WHERE run = ?1 AND first <= ?2
-                     ORDER BY first DESC LIMIT 1",
-                )?
-                .query_row(params![run.as_str(), number(from)], |row| row.get(0))
-                .optional()?;
-            let first = first.unwrap_or_default();
-            let mut found = connection.prepare_cached(
-                "SELECT first, n, bytes FROM log WHERE run = ?1 AND first >= ?2
-                 ORDER BY first LIMIT ?3",
-            )?;
-            let groups = found.query_map(params![run.as_str(), first, GROUPS], |row| {
-                let first: i64 = row.get(0)?;
-                Ok(EventGroup::stored(
-                    Seq(u64::try_from(first).unwrap_or_default()),
-                    row.get(1)?,
-                    row.get(2)?,
-                ))
-            })?;
-            let groups = groups.collect::<rusqlite::Result<Vec<_>>>()?;
-            let fresh = groups.into_iter().filter(|group| group.next() > from).collect();
-            Ok(Some((fresh, status == "open")))
-        })
+    ) -> Result<Option<(Vec<EventGroup>, bool)>, StoreError> {
+        self.reading(|connection| some_groups(connection, run, from))
     }
+}
+
+/// Some of the groups of a run: see [`Database::some_groups`].
+pub(super) fn some_groups(
+    connection: &Connection,
+    run: &RunId,
+    from: Seq,
+) -> Result<Option<(Vec<EventGroup>, bool)>, StoreError> {
+    // One view of the file: else a group could be appended, or the run removed, between two reads.
+    let view = connection.unchecked_transaction()?;
+    let found = view
+        .prepare_cached("SELECT status, next FROM run WHERE id = ?1")?
+        .query_row([run.as_str()], |row| {
+            Ok((row.get_ref(0)?.as_str()? == "open", Seq(as_number(row, 1)?)))
+        })
+        .optional()?;
+    let Some((is_open, end)) = found else { return Ok(None) };
+    if from >= end {
+        return Ok(Some((Vec::new(), is_open)));
+    }
+    let missing = |at: Seq| ReadError::Damaged { at: at.0, why: "it is missing".to_owned() };
+    let first: Option<i64> = view
+        .prepare_cached(
+            "SELECT first FROM log WHERE run = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
+        )?
+        .query_row(params![run.as_str(), number(from)], |row| row.get(0))
+        .optional()?;
+    let mut query = view.prepare_cached(
+        "SELECT first, n, bytes, sum FROM log WHERE run = ?1 AND first >= ?2 ORDER BY first LIMIT ?3",
+    )?;
+    let mut rows = query.query(params![run.as_str(), first, GROUPS])?;
+    let mut groups: Vec<EventGroup> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let group = group_of(row)?;
+        let expected = groups.last().map_or(group.first().min(from), EventGroup::next);
+        if group.first() != expected {
+            return Err(missing(expected).into());
+        }
+        groups.push(group);
+    }
+    let next = groups.last().map_or(Seq(0), EventGroup::next);
+    if next <= from || (next < end && groups.len() < GROUPS as usize) {
+        return Err(missing(next.max(from)).into());
+    }
+    Ok(Some((groups, is_open)))
+}
+
+/// The group that has an event, or the last one before it, if it is whole; `None`: there is no group.
+pub(super) fn group_before(
+    connection: &Connection,
+    run: &RunId,
+    seq: Seq,
+) -> Result<Option<EventGroup>, StoreError> {
+    let mut query = connection.prepare_cached(
+        "SELECT first, n, bytes, sum FROM log WHERE run = ?1 AND first <= ?2
+         ORDER BY first DESC LIMIT 1",
+    )?;
+    let mut rows = query.query(params![run.as_str(), number(seq)])?;
+    rows.next()?.map(group_of).transpose()
+}
+
+/// The group of a row, whose first columns are `first, n, bytes, sum`.
+fn group_of(row: &Row<'_>) -> Result<EventGroup, StoreError> {
+    let first = Seq(as_number(row, 0)?);
+    Ok(EventGroup::checked(first, row.get(1)?, row.get(2)?, row.get(3)?)?)
 }
 
 struct GroupCursor {
@@ -217,19 +248,24 @@ fn groups<'a>(
                 return None;
             }
             let (database, run, from) = (cursor.database.clone(), cursor.run.clone(), cursor.from);
-            let read = spawn_blocking(move || database.some_groups(&run, from)).await;
-            let error = match read {
-                Ok(Ok(Some((groups, is_open)))) => {
+            let looks = cursor.waits;
+            let read = spawn_blocking(move || {
+                // Looked at before the log, which has all that the process has stored.
+                let is_left = looks && !database.is_played(&run)?;
+                Ok::<_, StoreError>((database.some_groups(&run, from)?, is_left))
+            });
+            let error = match read.await {
+                Ok(Ok((Some((groups, is_open)), is_left))) => {
                     // What is appended before a run is closed is stored before its status.
-                    cursor.ended = groups.is_empty() && !(cursor.waits && is_open);
+                    cursor.ended = groups.is_empty() && !(cursor.waits && is_open && !is_left);
                     if groups.is_empty() && !cursor.ended {
                         sleep(POLL).await;
                     }
                     cursor.found = groups.into();
                     continue;
                 }
-                Ok(Ok(None)) => ReadError::NoSuchRun,
-                Ok(Err(error)) => ReadError::Unreadable(error.to_string()),
+                Ok(Ok((None, _))) => ReadError::NoSuchRun,
+                Ok(Err(error)) => error.into(),
                 Err(error) => ReadError::Unreadable(error.to_string()),
             };
             cursor.ended = true;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
 use super::numbers::{as_integer, as_number};
@@ -35,6 +36,17 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
+/// What became of a run that was to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is marked as deleted.
+    Done,
+    /// It stays: a process plays it.
+    Played,
+    /// There is no such run.
+    Missing,
+}
+
 /// One day in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
@@ -54,18 +66,21 @@ impl Database {
     }
 
     /// Marks a run as deleted, so that [`undelete`](Self::undelete) can bring it back until it is
-    /// removed for good; `false`: there is no such run, or a process plays it. Blocks.
+    /// removed for good. Blocks.
     ///
     /// # Errors
     /// The database's error.
-    pub fn delete(&self, run: &RunId, now_ms: u64) -> Result<bool, StoreError> {
+    pub fn delete(&self, run: &RunId, now_ms: u64) -> Result<Deletion, StoreError> {
         // The holder is read first: if a process takes the run meanwhile, nothing is changed.
         let before = self.holder(run)?;
         match self.run(run.as_str())? {
-            Some(row) if row.status != RunStatus::Running => {}
-            _ => return Ok(false),
+            None => Ok(Deletion::Missing),
+            Some(row) if row.status == RunStatus::Running => Ok(Deletion::Played),
+            Some(_) => Ok(match self.delete_at(run, before, Some(now_ms))? {
+                true => Deletion::Done,
+                false => Deletion::Played,
+            }),
         }
-        self.delete_at(run, before, Some(now_ms))
     }
 
     /// Sets when a run was deleted, if its row still names this process.
@@ -172,16 +187,16 @@ struct PrunedRow {
 
 impl PrunedRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let deleted: Option<i64> = row.get(7)?;
+        let is_deleted = row.get_ref(7)? != ValueRef::Null;
         Ok(Self {
             id: row.get(0)?,
             started_ms: as_number(row, 1)?,
             live: row.get(2)?,
             owner: row.get(3)?,
-            is_open: row.get::<_, String>(4)? == "open",
+            is_open: row.get_ref(4)?.as_str()? == "open",
             bytes: as_number(row, 5)?,
             pinned: row.get(6)?,
-            deleted_ms: deleted.map(|at| u64::try_from(at).unwrap_or_default()),
+            deleted_ms: is_deleted.then(|| as_number(row, 7)).transpose()?,
             is_empty: as_number(row, 8)? == 0,
         })
     }

@@ -20,14 +20,17 @@ pub struct RunCourse {
     pub tokens: u64,
     /// US dollars, estimated; `None`: unknown.
     pub cost_usd: Option<f64>,
+    /// What it has come to: [`RunRow::result`].
+    pub result: Option<Arc<str>>,
     /// The stop reason, once the run has ended.
     pub ended: Option<String>,
 }
 
 const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
-     elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at";
+     elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at, answer";
 
 impl Database {
+    /// Makes a change and returns how many rows it changed, once that is stored. Blocks.
     pub(super) fn change<T>(
         &self,
         values: T,
@@ -37,7 +40,7 @@ impl Database {
         T: Send + 'static,
     {
         let change = Box::new(move |connection: &Connection| work(connection, &values).map(Ok));
-        Ok(self.writer().wait(change)?.unwrap_or_default())
+        self.writer().wait(change)
     }
 
     /// Takes an id for a new run of this process; `false`: it is taken. Blocks.
@@ -58,17 +61,6 @@ impl Database {
         Ok(inserted == 1)
     }
 
-    /// Makes sure that this process has the row of a run; `false`: another process has it. Blocks.
-    ///
-    /// # Errors
-    /// The database's error.
-    pub fn ensure_own(&self, run: &RunId, started_ms: u64) -> Result<bool, StoreError> {
-        if self.reserve(run, started_ms)? {
-            return Ok(true);
-        }
-        Ok(self.holder(run)?.as_deref() == Some(self.owner().name()))
-    }
-
     /// The process that the row of a run names; `None`: it names none, or there is no such run. Blocks.
     pub(super) fn holder(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let found: Option<Option<String>> = self.reading(|connection| {
@@ -80,15 +72,22 @@ impl Database {
         Ok(found.flatten())
     }
 
-    /// Stores what the head of a run says, and the SHA-256 of the scenario's file, in hexadecimal. Returns
-    /// at once; the row is written before the next group.
-    pub fn begin(&self, row: &RunRow, scenario_hash: &str) {
-        let (row, scenario_hash) = (row.clone(), scenario_hash.to_owned());
-        drop(self.writer().send(Box::new(move |connection| {
+    /// Stores what the head of a run says, and the SHA-256 of the scenario's file, in hexadecimal. Makes
+    /// the row, if the id could not be [reserved](Self::reserve); `false`: another process has it.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn begin(&self, row: &RunRow, scenario_hash: &str) -> Result<bool, StoreError> {
+        let values = (row.clone(), scenario_hash.to_owned(), self.owner().name().to_owned());
+        let written = self.change(values, |connection, (row, scenario_hash, owner)| {
             connection
                 .prepare_cached(
-                    "UPDATE run SET started = ?2, title = ?3, scenario = ?4, scenario_hash = ?5,
-                     pattern = ?6, live = ?7, parent = ?8, forked_at = ?9 WHERE id = ?1",
+                    "INSERT INTO run (id, started, title, scenario, scenario_hash, pattern, live,
+                     parent, forked_at, owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                     ON CONFLICT (id) DO UPDATE SET started = ?2, title = ?3, scenario = ?4,
+                     scenario_hash = ?5, pattern = ?6, live = ?7, parent = ?8, forked_at = ?9
+                     WHERE owner = ?10",
                 )?
                 .execute(params![
                     row.id.as_str(),
@@ -99,10 +98,28 @@ impl Database {
                     row.pattern,
                     row.live,
                     row.parent.as_ref().map(RunId::as_str),
-                    row.forked_at
+                    row.forked_at,
+                    owner
                 ])
-                .map(|rows| Ok(rows as u64))
-        })));
+                .map(|rows| rows as u64)
+        })?;
+        Ok(written == 1)
+    }
+
+    /// Whether this process plays a run: its row says so. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn is_own(&self, run: &RunId) -> Result<bool, StoreError> {
+        Ok(self.holder(run)?.as_deref() == Some(self.owner().name()))
+    }
+
+    /// Whether a process plays a run. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub(super) fn is_played(&self, run: &RunId) -> Result<bool, StoreError> {
+        Ok(self.holder(run)?.is_some_and(|owner| self.owner().is_alive(&owner)))
     }
 
     /// Stores how far a run is. Resolves once it survives a power failure.
@@ -110,19 +127,20 @@ impl Database {
     /// # Errors
     /// See [`AppendError`].
     pub async fn update(&self, run: &RunId, course: &RunCourse) -> Result<(), AppendError> {
-        match self.writer().send(update_change(run, course)).await {
-            Ok(result) => result.map(|_| ()),
-            Err(_) => Err(AppendError::Unsure("the database is closed".to_owned())),
-        }
+        let stored = self.writer().send(update_change(run, course), None).await;
+        stored.unwrap_or(Err(StoreError::Closed)).map(|_| ()).map_err(AppendError::from)
     }
 
-    /// Like [`update`](Self::update). Blocks.
+    /// Like [`update`](Self::update), but does not wait for another process that holds the lock. A run
+    /// that was deleted needs no row. Blocks.
     ///
     /// # Errors
     /// The database's error.
     pub fn update_now(&self, run: &RunId, course: &RunCourse) -> Result<(), StoreError> {
-        // A run that was deleted needs no row.
-        self.writer().wait(update_change(run, course)).map(|_| ())
+        match self.writer().try_now(update_change(run, course)) {
+            Ok(_) | Err(StoreError::Refused(AppendError::Gone)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The rows of runs, the newest first. Blocks.
@@ -245,7 +263,7 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
         let rows = connection
             .prepare_cached(
                 "UPDATE run SET elapsed_ms = ?2, tokens = ?3, cost = ?4, status = ?5,
-                 result = ?6 WHERE id = ?1",
+                 result = ?6, answer = ?7 WHERE id = ?1",
             )?
             .execute(params![
                 run.as_str(),
@@ -253,7 +271,8 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
                 as_integer(course.tokens),
                 course.cost_usd,
                 status,
-                result
+                result,
+                course.result
             ])?;
         if rows == 0 {
             return Ok(Err(AppendError::Gone));
@@ -297,6 +316,7 @@ fn read_row(
         pattern: before.text(row, 4, 2)?,
         live: row.get(5)?,
         status,
+        result: row.get_ref(17)?.as_str_or_null()?.map(Into::into),
         elapsed_ms: as_number(row, 8)?,
         tokens: as_number(row, 9)?,
         cost_usd: row.get(10)?,

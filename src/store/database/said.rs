@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::numbers::as_integer;
+use super::numbers::{as_integer, as_number};
 use super::said_rows::{SEQ_BITS, add_said};
 use super::writer::Change;
 use super::{Database, StoreError};
@@ -70,16 +70,15 @@ impl SaidIndex<'_> {
                      ORDER BY started DESC, id DESC",
                 )?
                 .query_map([], |row| {
-                    let (run, from): (String, i64) = (row.get(0)?, row.get(1)?);
-                    let from = Seq(u64::try_from(from).unwrap_or_default());
-                    Ok(UnindexedRun { run: RunId::new(run), from })
+                    let run: String = row.get(0)?;
+                    Ok(UnindexedRun { run: RunId::new(run), from: Seq(as_number(row, 1)?) })
                 })?
-                .collect()
+                .collect::<rusqlite::Result<_>>()
         })
     }
 
     /// Adds the words of some groups of a run to the index; returns whether all of the run is in it
-    /// now. An event that cannot be read has no words. Blocks.
+    /// now. Blocks.
     ///
     /// # Errors
     /// The database's error.
@@ -104,14 +103,14 @@ impl SaidIndex<'_> {
             }
             Ok(Ok(0))
         });
-        // The run itself is read again by the next call, whatever this one found.
-        let _ = self.0.writer().wait(change)?;
+        self.0.writer().wait(change)?;
         behind.from = to;
         Ok(false)
     }
 
     /// Adds runs to the index, from the first of these on, for about this long; those that are
-    /// complete are taken off the list. Blocks.
+    /// complete are taken off the list. So are those whose log is damaged, which are returned with what
+    /// is wrong: they are searched as far as they are in the index. Blocks.
     ///
     /// # Errors
     /// The database's error.
@@ -119,9 +118,10 @@ impl SaidIndex<'_> {
         &self,
         behind: &mut Vec<UnindexedRun>,
         time: Duration,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<(RunId, StoreError)>, StoreError> {
         let begun = Instant::now();
         let mut done = 0;
+        let mut damaged = Vec::new();
         let mut result = Ok(());
         for run in behind.iter_mut() {
             let indexed = loop {
@@ -133,6 +133,10 @@ impl SaidIndex<'_> {
             match indexed {
                 Ok(true) => done += 1,
                 Ok(false) => break,
+                Err(error @ StoreError::DamagedLog { .. }) => {
+                    damaged.push((run.run.clone(), error));
+                    done += 1;
+                }
                 Err(error) => {
                     result = Err(error);
                     break;
@@ -140,7 +144,7 @@ impl SaidIndex<'_> {
             }
         }
         behind.drain(..done);
-        result
+        result.map(|()| damaged)
     }
 
     /// The runs that have an event with all of these words, while the answer `is_wanted`; `None`: it

@@ -1,12 +1,13 @@
 //! Places in logs where something was said: the text, who said it and when.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::Connection;
 
 use super::StoreError;
-use super::numbers::as_integer;
+use super::read::group_before;
 use super::said::SaidIndex;
 use crate::event::said_part::SaidPart;
 use crate::event::{Event, EventKind, RunId, Seq, SpanId};
+use crate::store::EventGroup;
 
 /// Groups before that of a reply in which its call is looked for.
 const GROUPS_BACK: u32 = 64;
@@ -47,7 +48,7 @@ impl SaidIndex<'_> {
                 _ => log.caller(&event)?.unwrap_or_default(),
             };
             let (at_ms, text) = (event.at.0 / 1_000, texts.join(" · "));
-            Ok(Some(SaidPlace { seq, at_ms, what: said.word(), who, text }))
+            Ok::<_, StoreError>(Some(SaidPlace { seq, at_ms, what: said.word(), who, text }))
         })
     }
 }
@@ -56,40 +57,33 @@ impl SaidIndex<'_> {
 struct LogBackwards<'c> {
     connection: &'c Connection,
     run: &'c RunId,
-    groups: Vec<(i64, Vec<u8>)>,
+    groups: Vec<EventGroup>,
 }
 
 impl LogBackwards<'_> {
     /// Reads the group that has an event, or the one before those that were read.
-    fn read(&mut self, seq: Option<Seq>) -> rusqlite::Result<bool> {
+    fn read(&mut self, seq: Option<Seq>) -> Result<bool, StoreError> {
         let last = match (seq, self.groups.last()) {
-            (Some(seq), _) => as_integer(seq.0),
-            (None, Some((first, _))) => first - 1,
-            (None, None) => return Ok(false),
+            (Some(seq), _) => seq,
+            (None, Some(group)) if group.first() > Seq(0) => Seq(group.first().0 - 1),
+            (None, _) => return Ok(false),
         };
-        let group = self
-            .connection
-            .prepare_cached(
-                "SELECT first, bytes FROM log WHERE run = ?1 AND first <= ?2
-                 ORDER BY first DESC LIMIT 1",
-            )?
-            .query_row(params![self.run.as_str(), last], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
+        let group = group_before(self.connection, self.run, last)?;
         let found = group.is_some();
         self.groups.extend(group);
         Ok(found)
     }
 
-    fn event(&mut self, seq: Seq) -> rusqlite::Result<Option<Event>> {
+    fn event(&mut self, seq: Seq) -> Result<Option<Event>, StoreError> {
         self.read(Some(seq))?;
-        let Some((first, lines)) = self.groups.last() else { return Ok(None) };
-        let at = usize::try_from(as_integer(seq.0) - first).unwrap_or(usize::MAX);
-        Ok(lines_of(lines).nth(at).and_then(event_of))
+        let Some(group) = self.groups.last() else { return Ok(None) };
+        let events = group.events(seq)?;
+        Ok(events.first().filter(|event| event.seq == seq).map(|event| Event::clone(event)))
     }
 
     /// Who made the call that an event belongs to: of a model the seat, agent or step, of a tool its
     /// name.
-    fn caller(&mut self, event: &Event) -> rusqlite::Result<Option<String>> {
+    fn caller(&mut self, event: &Event) -> Result<Option<String>, StoreError> {
         if let Some(name) = name_of_call(&event.kind) {
             return Ok(Some(name));
         }
@@ -107,14 +101,14 @@ impl LogBackwards<'_> {
     }
 
     /// The event that opened a span of a call or of an attempt.
-    fn opening(&mut self, span: SpanId) -> rusqlite::Result<Option<Event>> {
+    fn opening(&mut self, span: SpanId) -> Result<Option<Event>, StoreError> {
         // Lines are as this program writes them: who said something is left out of others.
         let kinds = ["call.started", "attempt.started"];
         let marks = kinds.map(|kind| format!("\"span\":{},\"kind\":\"{kind}\"", span.0));
         let mut at = 0;
         loop {
-            while let Some((_, lines)) = self.groups.get(at) {
-                let text = String::from_utf8_lossy(lines);
+            while let Some(group) = self.groups.get(at) {
+                let text = String::from_utf8_lossy(group.lines());
                 let line = text.lines().find(|line| marks.iter().any(|mark| line.contains(mark)));
                 if let Some(line) = line {
                     return Ok(event_of(line.as_bytes()));
@@ -132,10 +126,6 @@ fn name_of_call(kind: &EventKind) -> Option<String> {
     let EventKind::CallStarted(call) = kind else { return None };
     let of_model = !call.prompt.is_empty();
     Some(if of_model { call.purpose.label().into_owned() } else { call.tool.to_string() })
-}
-
-fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
-    lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
 
 fn event_of(line: &[u8]) -> Option<Event> {

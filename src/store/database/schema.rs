@@ -9,7 +9,7 @@ pub const APPLICATION_ID: i32 = 0x7274_626c;
 
 /// The steps from one version of the tables to the next. The version of a file is the number of steps
 /// that were applied to it. A step is never changed once it was released.
-const STEPS: &[&str] = &[RUNS, SAID, GROUPS, NO_OUTCOMES];
+const STEPS: &[&str] = &[RUNS, SAID, GROUPS, NO_OUTCOMES, CHECKED];
 
 /// Version 1: runs and their logs.
 const RUNS: &str = "CREATE TABLE run (
@@ -80,6 +80,15 @@ const GROUPS: &str = "CREATE TABLE event_group (
 /// Version 4: an outcome is folded from the log of its run; nothing read the copy.
 const NO_OUTCOMES: &str = "DROP TABLE outcome;";
 
+/// Version 5: the checksum of a group, which every reader compares, and the answer of a run in a few
+/// words: a decision, a level, a route. Groups of earlier versions have no checksum.
+const CHECKED: &str = "ALTER TABLE event_group ADD COLUMN sum INTEGER;
+    DROP VIEW log;
+    CREATE VIEW log AS
+        SELECT run, first, n, bytes, sum FROM event_group
+        UNION ALL SELECT run, first, n, bytes, NULL FROM segment;
+    ALTER TABLE run ADD COLUMN answer TEXT;";
+
 /// The newest version of the tables.
 pub fn newest() -> i64 {
     STEPS.len() as i64
@@ -113,6 +122,21 @@ pub fn prepare(connection: &mut Connection) -> Result<(), OpenError> {
     change.pragma_update(None, "user_version", newest())?;
     change.commit()?;
     Ok(())
+}
+
+/// The version of the tables of a file that this program can read.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn known_version(connection: &Connection) -> Result<i64, OpenError> {
+    let found = version(connection)?;
+    if application_id(connection)? != APPLICATION_ID {
+        return Err(OpenError::Foreign);
+    }
+    match found > newest() {
+        true => Err(OpenError::Newer { found, known: newest() }),
+        false => Ok(found),
+    }
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

@@ -70,18 +70,16 @@ impl WaitingWords {
         self.bytes >= MOST_BYTES || self.since.is_some_and(|since| since.elapsed() >= LONGEST_WAIT)
     }
 
-    /// Adds all words to the index. Those of a run that is not in the index up to them are left out.
-    pub fn add_to_index(&mut self, connection: &mut Connection) {
-        let words = std::mem::take(self);
-        if words.runs.is_empty() {
-            return;
-        }
-        if let Err(error) = words.write(connection) {
-            tracing::debug!("words were not added to the index: {error}");
-        }
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 
-    fn write(self, connection: &mut Connection) -> rusqlite::Result<()> {
+    /// Adds all words to the index. Those of a run that is not in the index up to them are left out.
+    ///
+    /// # Errors
+    /// None of them is in the index then.
+    pub fn write(self, connection: &mut Connection) -> rusqlite::Result<()> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for words in self.runs.into_values() {
             let run = words.run.as_str();

@@ -1,14 +1,16 @@
 //! The one thread of this process that writes. It takes everything that waits into one transaction,
 //! so runs that write at the same time share the flush to the disk.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::error::StoreError;
+use super::lock::{LockClock, LockWaits};
 use super::waiting_words::{GroupWords, WaitingWords};
 use crate::store::AppendError;
 
@@ -18,20 +20,31 @@ const MAX_JOBS: usize = 1_024;
 /// After this time without work the log of the database is copied into its file.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A change of the database, in a transaction with others. It may run twice, after a failure of the
-/// others, so it reports through its return value alone.
+/// A change of the database, in a transaction with others. It may run several times, after a failure
+/// of the others or of the commit, so it reports through its return value alone.
 pub(super) type Change =
     Box<dyn FnMut(&Connection) -> rusqlite::Result<Result<u64, AppendError>> + Send>;
 
+/// What became of a change. `Ok`: its value is stored, and survives a power failure.
+pub(super) type Changed = Result<u64, StoreError>;
+
 enum Work {
-    Change(Change, Option<GroupWords>),
+    Change {
+        change: Change,
+        /// The words that are added to the index later, if the change is made.
+        words: Option<GroupWords>,
+        /// Whether it waits for another process that holds the lock.
+        waits: bool,
+    },
     /// Add the words that wait to the index.
     Index,
+    /// The same, then copy the log of the database into its file.
+    Checkpoint,
 }
 
 struct Job {
     work: Work,
-    done: Box<dyn FnOnce(Result<u64, AppendError>) + Send>,
+    done: Box<dyn FnOnce(Changed) + Send>,
 }
 
 /// The sending end of the thread. Dropping it ends the thread, once everything is stored.
@@ -41,34 +54,32 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub fn start(connection: Connection) -> std::io::Result<Self> {
+    /// Starts the thread. `path` is that of the database.
+    pub fn start(connection: Connection, path: &Path, waits: &LockWaits) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel();
+        let thread_of_writes = WriterThread {
+            connection,
+            file: OpenFile::at(path)?,
+            lock: LockClock::new(waits),
+            words: WaitingWords::default(),
+        };
         let thread = thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || write(connection, &queue))?;
+            .spawn(move || thread_of_writes.serve(&queue))?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Sends a change; the receiver gets its result once it survives a power failure.
-    pub fn send(&self, change: Change) -> oneshot::Receiver<Result<u64, AppendError>> {
-        self.send_with(change, None)
-    }
-
-    /// Like [`send`](Self::send); if the change is made, the words are added to the index later.
-    pub fn send_with(
-        &self,
-        change: Change,
-        words: Option<GroupWords>,
-    ) -> oneshot::Receiver<Result<u64, AppendError>> {
+    /// Sends a change; the receiver gets its result. If the change is made, the words are added to the
+    /// index later.
+    pub fn send(&self, change: Change, words: Option<GroupWords>) -> oneshot::Receiver<Changed> {
         let (done, result) = oneshot::channel();
-        self.push(Work::Change(change, words), move |made| {
+        self.push(Work::Change { change, words, waits: true }, move |made| {
             let _ = done.send(made);
         });
         result
     }
 
-    fn push(&self, work: Work, done: impl FnOnce(Result<u64, AppendError>) + Send + 'static) {
+    fn push(&self, work: Work, done: impl FnOnce(Changed) + Send + 'static) {
         if let Some(jobs) = &self.jobs {
             // If the thread has ended, `done` is dropped, and the receiver says so.
             let _ = jobs.send(Job { work, done: Box::new(done) });
@@ -78,47 +89,46 @@ impl Writer {
     /// Waits until the words of all changes that were sent before are in the index. Words that could
     /// not be added are added with the rest of their run: see `SaidIndex::unindexed`.
     pub fn index(&self) {
-        let (done, result) = mpsc::channel();
-        self.push(Work::Index, move |_| {
-            let _ = done.send(());
-        });
-        let _ = result.recv();
+        let _ = self.finish(Work::Index);
     }
 
-    /// Makes a change and waits for it. Blocks its thread for as long as the disk needs.
+    /// Copies the log of the database into its file, so that the file alone has every run. Where
+    /// another process reads or writes at that moment, it does so later.
+    pub fn checkpoint(&self) {
+        let _ = self.finish(Work::Checkpoint);
+    }
+
+    /// Makes a change and waits for it. Blocks its thread for as long as the disk needs, and as long as
+    /// the lock is waited for.
     ///
     /// # Errors
-    /// The database's error; [`StoreError::Closed`] if the thread has ended.
-    pub fn wait(&self, change: Change) -> Result<Result<u64, AppendError>, StoreError> {
-        self.wait_with(change, None)
+    /// It was not stored.
+    pub fn wait(&self, change: Change) -> Changed {
+        self.finish(Work::Change { change, words: None, waits: true })
+    }
+
+    /// Like [`wait`](Self::wait), but does not wait for another process that holds the lock.
+    ///
+    /// # Errors
+    /// It was not stored.
+    pub fn try_now(&self, change: Change) -> Changed {
+        self.finish(Work::Change { change, words: None, waits: false })
     }
 
     /// Like [`wait`](Self::wait); if the change is made, the words are added to the index later.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
-    pub fn wait_with(
-        &self,
-        mut change: Change,
-        words: Option<GroupWords>,
-    ) -> Result<Result<u64, AppendError>, StoreError> {
-        let (failed, failure) = mpsc::channel();
-        let change: Change = Box::new(move |connection| {
-            change(connection).or_else(|error| {
-                let text = error_text(&error);
-                let _ = failed.send(error);
-                Ok(Err(AppendError::Unsure(text)))
-            })
-        });
+    /// It was not stored.
+    pub fn wait_with(&self, change: Change, words: Option<GroupWords>) -> Changed {
+        self.finish(Work::Change { change, words, waits: true })
+    }
+
+    fn finish(&self, work: Work) -> Changed {
         let (done, result) = mpsc::channel();
-        self.push(Work::Change(change, words), move |made| {
+        self.push(work, move |made| {
             let _ = done.send(made);
         });
-        let made = result.recv().map_err(|_| StoreError::Closed)?;
-        match failure.try_recv() {
-            Ok(error) => Err(StoreError::Database(error)),
-            Err(_) => Ok(made),
-        }
+        result.recv().unwrap_or(Err(StoreError::Closed))
     }
 }
 
@@ -131,96 +141,158 @@ impl Drop for Writer {
     }
 }
 
-fn write(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
-    let mut is_clean = true;
-    let mut words = WaitingWords::default();
-    loop {
-        let first = if is_clean {
-            queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
-        } else {
-            queue.recv_timeout(IDLE)
+struct WriterThread {
+    connection: Connection,
+    file: OpenFile,
+    lock: LockClock,
+    words: WaitingWords,
+}
+
+impl WriterThread {
+    fn serve(mut self, queue: &mpsc::Receiver<Job>) {
+        let (mut is_clean, mut has_written) = (true, false);
+        loop {
+            let first = if is_clean {
+                queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                queue.recv_timeout(IDLE)
+            };
+            match first {
+                Ok(first) => {
+                    let mut jobs = vec![first];
+                    jobs.extend(queue.try_iter().take(MAX_JOBS - 1));
+                    let is_change = |job: &Job| matches!(job.work, Work::Change { .. });
+                    let (jobs, others): (Vec<Job>, Vec<Job>) =
+                        jobs.into_iter().partition(is_change);
+                    (is_clean, has_written) = (false, has_written || !jobs.is_empty());
+                    if !jobs.is_empty() {
+                        self.store(jobs);
+                    }
+                    if !others.is_empty() || self.words.are_due() {
+                        self.add_words();
+                    }
+                    if others.iter().any(|job| matches!(job.work, Work::Checkpoint)) {
+                        self.checkpoint("TRUNCATE");
+                    }
+                    others.into_iter().for_each(|job| (job.done)(Ok(0)));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.add_words();
+                    self.checkpoint("PASSIVE");
+                    is_clean = true;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.add_words();
+                    if has_written {
+                        self.checkpoint("TRUNCATE");
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Stores jobs in one transaction. If that fails for a reason that may be one job's, each gets a
+    /// transaction of its own, so that one that cannot be stored does not fail the others.
+    fn store(&mut self, mut jobs: Vec<Job>) {
+        match self.together(&mut jobs) {
+            Ok(results) => {
+                for (job, result) in jobs.into_iter().zip(results) {
+                    if let (Work::Change { words: Some(said), .. }, Ok(_)) = (job.work, &result) {
+                        self.words.push(said);
+                    }
+                    (job.done)(result.map_err(StoreError::from));
+                }
+            }
+            Err(error) if jobs.len() == 1 || error.fails_all() => {
+                tracing::debug!("{} changes were not stored: {error}", jobs.len());
+                jobs.into_iter().for_each(|job| (job.done)(Err(error.clone())));
+            }
+            Err(_) => jobs.into_iter().for_each(|job| self.store(vec![job])),
+        }
+    }
+
+    fn together(&mut self, jobs: &mut [Job]) -> Result<Vec<Result<u64, AppendError>>, StoreError> {
+        let waits = jobs.iter().any(|job| matches!(job.work, Work::Change { waits: true, .. }));
+        let Self { connection, file, lock, .. } = self;
+        let mut step = || {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let make = |job: &mut Job| match &mut job.work {
+                Work::Change { change, .. } => change(&transaction),
+                Work::Index | Work::Checkpoint => Ok(Ok(0)),
+            };
+            let results = jobs.iter_mut().map(make).collect::<Result<Vec<_>, _>>()?;
+            file.check()?;
+            transaction.commit()?;
+            Ok(results)
         };
-        match first {
-            Ok(first) => {
-                let mut jobs = vec![first];
-                jobs.extend(queue.try_iter().take(MAX_JOBS - 1));
-                let is_index = |job: &Job| matches!(job.work, Work::Index);
-                let (searches, jobs): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_index);
-                if !jobs.is_empty() {
-                    store(&mut connection, jobs, &mut words);
-                }
-                if !searches.is_empty() || words.are_due() {
-                    words.add_to_index(&mut connection);
-                }
-                searches.into_iter().for_each(|job| (job.done)(Ok(0)));
-                is_clean = false;
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                words.add_to_index(&mut connection);
-                checkpoint(&connection);
-                is_clean = true;
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                words.add_to_index(&mut connection);
-                break;
+        if waits { lock.wait(step) } else { step() }
+    }
+
+    /// Adds the words that wait to the index. Words that are not added are read from the log by the next
+    /// search, so nothing waits for the lock here.
+    fn add_words(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if words.is_empty() {
+            return;
+        }
+        if let Err(error) = words.write(&mut self.connection) {
+            tracing::debug!("words were not added to the index: {error}");
+        }
+    }
+
+    /// Copies the log of the database into its file. What is in the log is stored already, so a
+    /// failure loses nothing.
+    fn checkpoint(&self, mode: &str) {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        let copied = self.connection.query_row(&sql, [], |row| row.get::<_, i64>(0));
+        match copied {
+            Ok(0) => {}
+            Ok(_) => tracing::debug!("another process uses the database: its log was not copied"),
+            Err(error) => {
+                tracing::debug!("the database's log was not copied into its file: {error}");
             }
         }
     }
 }
 
-/// Stores jobs in one transaction. If that fails, each gets a transaction of its own, so that one
-/// that cannot be stored does not fail the others.
-fn store(connection: &mut Connection, mut jobs: Vec<Job>, words: &mut WaitingWords) {
-    match together(connection, &mut jobs) {
-        Ok(results) => {
-            for (job, result) in jobs.into_iter().zip(results) {
-                if let (Work::Change(_, Some(said)), Ok(_)) = (job.work, &result) {
-                    words.push(said);
-                }
-                (job.done)(result);
-            }
+/// The file of the database, which somebody may remove while it is open: SQLite would write on into a
+/// file that no path names.
+struct OpenFile {
+    path: PathBuf,
+    #[cfg(unix)]
+    id: (u64, u64),
+}
+
+impl OpenFile {
+    fn at(path: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            #[cfg(unix)]
+            id: file_id(path)?,
+        })
+    }
+
+    /// Whether the path still names the file.
+    #[cfg(unix)]
+    fn check(&self) -> Result<(), StoreError> {
+        match file_id(&self.path) {
+            Ok(id) if id == self.id => Ok(()),
+            _ => Err(StoreError::Gone),
         }
-        Err(error) if jobs.len() == 1 => {
-            for job in jobs {
-                (job.done)(Err(AppendError::Unsure(error_text(&error))));
-            }
-        }
-        Err(_) => jobs.into_iter().for_each(|job| store(connection, vec![job], words)),
+    }
+
+    /// Other systems do not remove an open file.
+    #[cfg(not(unix))]
+    fn check(&self) -> Result<(), StoreError> {
+        if self.path.exists() { Ok(()) } else { Err(StoreError::Gone) }
     }
 }
 
-fn together(
-    connection: &mut Connection,
-    jobs: &mut [Job],
-) -> rusqlite::Result<Vec<Result<u64, AppendError>>> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let make = |job: &mut Job| match &mut job.work {
-        Work::Change(change, _) => change(&transaction),
-        Work::Index => Ok(Ok(0)),
-    };
-    let results = jobs.iter_mut().map(make).collect::<Result<Vec<_>, _>>()?;
-    transaction.commit()?;
-    Ok(results)
-}
-
-/// The words for an error that the operator can do something about.
-pub(super) fn error_text(error: &rusqlite::Error) -> String {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
-        Some(ErrorCode::SystemIoFailure) => {
-            "the disk cannot be written: it is full, a quota is used up, or it is broken".to_owned()
-        }
-        Some(ErrorCode::ReadOnly) => "the database cannot be written: it is read-only".to_owned(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another program holds the lock of the database".to_owned()
-        }
-        _ => error.to_string(),
-    }
-}
-
-fn checkpoint(connection: &Connection) {
-    let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    if let Err(error) = copied {
-        tracing::debug!("the database's log was not copied into its file: {error}");
-    }
+/// Device and inode of a file.
+#[cfg(unix)]
+fn file_id(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
 }

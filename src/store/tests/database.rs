@@ -4,7 +4,7 @@ use futures::StreamExt as _;
 
 use super::*;
 use crate::store::database::OpenError;
-use crate::store::database::removal::Retention;
+use crate::store::database::removal::{Deletion, Retention};
 
 #[tokio::test]
 async fn a_group_of_another_process_is_fenced_off() {
@@ -25,7 +25,7 @@ async fn a_run_whose_process_ended_is_taken_over_once() {
         let gone = temp.again();
         let row = row("r-1", 1, true);
         assert!(gone.reserve(&row.id, 1).expect("reserved"));
-        gone.begin(&row, "00ff");
+        assert_eq!(gone.begin(&row, "00ff"), Ok(true));
         gone.append(&row.id, Seq(0), &group(0, &[warning("a")])).await.expect("appended");
         assert_eq!(
             temp.database.run("r-1").expect("read").expect("a row").status,
@@ -54,6 +54,7 @@ async fn rows_say_what_the_list_shows() {
         elapsed_ms: 1_500,
         tokens: 42,
         cost_usd: Some(0.25),
+        result: Some("go_with_caution".into()),
         ended: Some("max_seconds".to_owned()),
     };
     temp.database.update(&old, &course).await.expect("updated");
@@ -63,6 +64,7 @@ async fn rows_say_what_the_list_shows() {
     assert_eq!(second.status, RunStatus::Ended("max_seconds".to_owned()));
     assert_eq!((second.elapsed_ms, second.tokens, second.cost_usd), (1_500, 42, Some(0.25)));
     assert_eq!((second.events, &*second.title), (1, "A title"));
+    assert_eq!((second.result.as_deref(), &first.result), (Some("go_with_caution"), &None));
     assert!(second.bytes > 20);
     assert_eq!(temp.database.nth_last(1).expect("read").expect("a row").id, old);
     let found = temp.database.runs_with_prefix("r-", 9).expect("read");
@@ -75,13 +77,13 @@ async fn a_deleted_run_comes_back_until_it_is_removed_for_good() {
     let temp = Temp::new();
     let run = temp.begin("r-1", 1_000, false);
     temp.database.append(&run, Seq(0), &group(0, &[closed()])).await.expect("appended");
-    assert!(!temp.database.delete(&run, 5_000).expect("written"), "it is being played");
+    assert_eq!(temp.database.delete(&run, 5_000), Ok(Deletion::Played));
     temp.end(&run, "success").await;
-    assert!(temp.database.delete(&run, 5_000).expect("written"));
+    assert_eq!(temp.database.delete(&run, 5_000), Ok(Deletion::Done));
     assert_eq!(temp.database.runs().expect("read"), []);
     assert!(temp.database.undelete(&run).expect("written"));
     assert_eq!(temp.database.runs().expect("read").len(), 1);
-    temp.database.delete(&run, 5_000).expect("written");
+    assert_eq!(temp.database.delete(&run, 5_000), Ok(Deletion::Done));
     let keep = Retention::default();
     assert_eq!(temp.database.prune(keep, 6_000, 5_000).expect("pruned").runs, 0);
     assert_eq!(temp.database.prune(keep, 6_000, 5_001).expect("pruned").runs, 1);
@@ -153,7 +155,7 @@ fn a_file_of_a_newer_version_or_of_another_program_is_left_as_it_is() {
     let path = folder.path().join("text.db");
     std::fs::write(&path, "no database at all, but longer than its header would be")
         .expect("written");
-    assert!(matches!(Database::open(&path), Err(OpenError::Database(_))));
+    assert!(matches!(Database::open(&path), Err(OpenError::NotDatabase)));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod clock;
 mod contract;
 mod database;
+mod failures;
 mod file;
 mod recorder;
 mod said;
@@ -100,7 +101,7 @@ impl Temp {
     fn begin(&self, id: &str, started_ms: u64, live: bool) -> RunId {
         let row = row(id, started_ms, live);
         assert!(self.database.reserve(&row.id, started_ms).expect("reserved"));
-        self.database.begin(&row, "00ff");
+        assert_eq!(self.database.begin(&row, "00ff"), Ok(true));
         row.id
     }
 

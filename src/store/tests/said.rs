@@ -113,7 +113,7 @@ async fn words_are_in_the_index_when_the_process_has_ended() {
     let other = temp.again();
     let row = row("r-1", 1, false);
     assert!(other.reserve(&row.id, 1).expect("reserved"));
-    other.begin(&row, "00ff");
+    assert_eq!(other.begin(&row, "00ff"), Ok(true));
     let run = row.id;
     let group = said_group(&run, 0, &[&answer("an umbrella")]);
     other.append(&run, Seq(0), &group).await.expect("appended");

@@ -107,7 +107,7 @@ impl KeptColumns {
         if row.pinned {
             pen.put("pinned ", cx.theme.style(StyleRole::Notice));
         }
-        let result = run_result(&row.status);
+        let result = run_result(&row.status, row.result.as_deref());
         let left = pen.left();
         pen.put_within(&result, left, plain);
     }
