@@ -41,6 +41,16 @@ pub enum ToolSetting {
     Attempts,
     /// Consecutive failures that open the breaker.
     Threshold,
+    /// Size of the breaker's window.
+    WindowSize,
+    /// Calls in the window before it decides.
+    MinCalls,
+    /// Share of failed calls that opens the breaker.
+    FailureRate,
+    /// When a call is slow.
+    SlowCall,
+    /// Share of slow calls that opens the breaker.
+    SlowRate,
     /// How long the breaker stays open.
     OpenFor,
     /// Concurrent probes in half-open.
@@ -56,8 +66,17 @@ impl ToolSetting {
     pub fn rows_for(limits: &ToolLimits) -> Vec<ToolSetting> {
         let mut knobs: Vec<ToolSetting> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
         knobs.extend([Self::Timeout, Self::Attempts]);
-        if limits.breaker.is_some() {
-            knobs.extend([Self::Threshold, Self::OpenFor, Self::Probes]);
+        if let Some(breaker) = limits.breaker {
+            match breaker.window {
+                None => knobs.push(Self::Threshold),
+                Some(window) => {
+                    knobs.extend([Self::WindowSize, Self::MinCalls, Self::FailureRate]);
+                    if window.slow_call_ms.is_some() {
+                        knobs.extend([Self::SlowCall, Self::SlowRate]);
+                    }
+                }
+            }
+            knobs.extend([Self::OpenFor, Self::Probes]);
         }
         if let Some(bulkhead) = limits.bulkhead {
             knobs.push(Self::InFlight);
@@ -84,11 +103,17 @@ impl ToolSetting {
 
     /// The current value of the limit; `None` for a fault, or if the tool lacks the limit.
     pub fn limit(self, limits: &ToolLimits) -> Option<LimitChange> {
+        let window = limits.breaker.and_then(|breaker| breaker.window);
         Some(match self {
             Self::Fault(_) => return None,
             Self::Timeout => LimitChange::TimeoutMs(limits.timeout_ms),
             Self::Attempts => LimitChange::MaxAttempts(limits.max_attempts),
             Self::Threshold => LimitChange::FailThreshold(limits.breaker?.fail_threshold),
+            Self::WindowSize => LimitChange::WindowSize(window?.size),
+            Self::MinCalls => LimitChange::MinCalls(window?.min_calls),
+            Self::FailureRate => LimitChange::FailureRate(window?.failure_rate),
+            Self::SlowCall => LimitChange::SlowCallMs(window?.slow_call_ms?),
+            Self::SlowRate => LimitChange::SlowRate(window?.slow_rate),
             Self::OpenFor => LimitChange::OpenForMs(limits.breaker?.open_for_ms),
             Self::Probes => LimitChange::ProbePermits(limits.breaker?.probe_permits),
             Self::InFlight => LimitChange::MaxInFlight(limits.bulkhead?.max_in_flight),
@@ -268,12 +293,22 @@ impl FaultsDrawer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::spec::limits::Rate;
 
     #[test]
     fn up_and_down_meet_again() {
         for ms in [100, 900, 1_000, 9_500, 10_000, 55_000, 60_000] {
             assert_eq!(stepped_ms(stepped_ms(ms, true, 100), false, 100), ms);
         }
+        for percent in [10, 50, 95] {
+            let rate = LimitChange::FailureRate(Rate::from_share(f64::from(percent) / 100.0));
+            let up = stepped_limit(rate, true).expect("below all");
+            assert_eq!(stepped_limit(up, false), Some(rate));
+        }
+        let odd = LimitChange::SlowRate(Rate::from_share(0.333));
+        let round = LimitChange::SlowRate(Rate::from_share(0.35));
+        assert_eq!(stepped_limit(odd, true), Some(round));
+        assert_eq!(stepped_limit(LimitChange::FailureRate(Rate::ALL), true), None);
         assert_eq!(stepped_ms(100, false, 100), 100);
         assert_eq!(stepped_ms(50, false, 0), 0);
     }

@@ -171,6 +171,9 @@ pub struct Reply {
     pub estimated: bool,
     /// Milliseconds until the first token, if the reply was streamed.
     pub first_token_ms: Option<u64>,
+    /// Whether it took longer than the breaker's `slow_call_ms`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub slow: bool,
     /// Name of the model, as the endpoint reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
@@ -207,6 +210,7 @@ impl Reply {
             usage: None,
             estimated: false,
             first_token_ms: None,
+            slow: false,
             model: None,
             finish: None,
             end: ReplyEnd::Stop,

@@ -42,6 +42,9 @@ pub struct AttemptFailed {
     /// attempt differs from this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapted: Option<Vec<String>>,
+    /// Whether it took longer than the breaker's `slow_call_ms`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub slow: bool,
 }
 
 impl AttemptFailed {
@@ -56,6 +59,7 @@ impl AttemptFailed {
             partial: None,
             usage: None,
             adapted: None,
+            slow: false,
         })
     }
 

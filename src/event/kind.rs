@@ -11,6 +11,7 @@ pub use super::call::{
     BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyEnd, ReplyRefused,
     ToolCall, ToolOffer, Usage,
 };
+pub use super::call_window::WindowCounts;
 pub use super::failure::AttemptFailed;
 pub use super::failure_class::FailureClass;
 pub use super::head::{FlagAt, ModelLabel, PricesHead, RunClosed, RunStarted};
@@ -271,6 +272,9 @@ kinds! {
             /// Who changed it, if it was changed manually.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             by: Option<Initiator>,
+            /// The calls in its window when they opened it.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            counted: Option<WindowCounts>,
         },
         /// A result arrived after the breaker had changed its state; it is ignored.
         "result.ignored" ResultIgnored {

@@ -5,6 +5,7 @@
 //! [`Event::to_line`] and read by [`Event::from_line`].
 
 pub mod call;
+pub(crate) mod call_window;
 pub mod command;
 mod complete_json;
 pub mod contribution;

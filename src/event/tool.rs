@@ -1,9 +1,14 @@
 //! The parts of events about tools: their limits, the moves of their breakers, their fallbacks.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
+use super::call_window::WindowCounts;
 use crate::base::name::ToolName;
-use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use crate::scenario::spec::limits::{
+    BreakerCounts, BreakerMode, Rate, RetryBudgetLimits, WindowLimits,
+};
 use crate::scenario::spec::tool::InjectedFault;
 
 /// A tool behind the gateway, as the run was started with it.
@@ -73,6 +78,9 @@ pub struct BreakerHead {
     /// Whether failed attempts or failed calls count.
     #[serde(default, skip_serializing_if = "BreakerCounts::is_per_attempt")]
     pub counts: BreakerCounts,
+    /// The window of calls by which it decides; `None`: failures in a row decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowLimits>,
 }
 
 /// Limits of a bulkhead.
@@ -125,6 +133,16 @@ pub enum LimitChange {
     ProbePermits(u32),
     /// How the breaker closes again, and whether late results count.
     BreakerMode(BreakerMode),
+    /// Size of the breaker's window, in calls or seconds.
+    WindowSize(u32),
+    /// Calls in the window before it decides.
+    MinCalls(u32),
+    /// Share of failed calls in the window that opens the breaker.
+    FailureRate(Rate),
+    /// Milliseconds after which a call is slow.
+    SlowCallMs(u64),
+    /// Share of slow calls in the window that opens the breaker.
+    SlowRate(Rate),
     /// Max concurrent attempts.
     MaxInFlight(u32),
     /// Max milliseconds that an attempt may be queued.
@@ -162,12 +180,18 @@ pub enum BreakerStage {
 pub enum BreakerCause {
     /// Too many failures in a row.
     Failures,
+    /// Too many of the calls in its window failed.
+    FailureRate,
+    /// Too many of the calls in its window were slow.
+    SlowCalls,
     /// The cool-down was over, and a call came.
     CooldownOver,
     /// A probe succeeded.
     ProbeAnswered,
     /// A probe failed.
     ProbeFailed,
+    /// A probe was slow.
+    ProbeSlow,
     /// A late success closed it (`mode = "two_state"`).
     LateSuccess,
     /// A late failure restarted the cool-down (`mode = "two_state"`).
@@ -179,9 +203,45 @@ pub enum BreakerCause {
 }
 
 impl BreakerCause {
-    /// Whether failures of the tool caused it, not the operator or a request to wait.
+    /// Whether the tool's failures or slow calls caused it, not the operator or a request to wait.
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Failures | Self::ProbeFailed)
+        matches!(
+            self,
+            Self::Failures
+                | Self::FailureRate
+                | Self::SlowCalls
+                | Self::ProbeFailed
+                | Self::ProbeSlow
+        )
+    }
+
+    /// The cause as words. `counted`: what the breaker's window had, if it opened the breaker.
+    pub fn description(self, counted: Option<WindowCounts>) -> Cow<'static, str> {
+        match (self, counted) {
+            (Self::FailureRate, Some(window)) => {
+                let rate = percent_text(window.failure_share());
+                return format!("failure rate {rate} of {} calls", window.calls).into();
+            }
+            (Self::SlowCalls, Some(window)) => {
+                let rate = percent_text(window.slow_share());
+                return format!("slow calls {rate} of {} calls", window.calls).into();
+            }
+            _ => {}
+        }
+        let text = match self {
+            Self::Failures => "too many failures in a row",
+            Self::FailureRate => "too many calls failed",
+            Self::SlowCalls => "too many calls were slow",
+            Self::CooldownOver => "cool-down over",
+            Self::ProbeAnswered => "a probe succeeded",
+            Self::ProbeFailed => "a probe failed",
+            Self::ProbeSlow => "a probe was slow",
+            Self::LateSuccess => "a late result arrived",
+            Self::LateFailure => "a late failure arrived",
+            Self::RetryAfter => "the tool sent Retry-After",
+            Self::Manual => "manual",
+        };
+        text.into()
     }
 }
 
@@ -249,6 +309,16 @@ impl RetryLimit {
             Self::Deadline { .. } => format!("Not retried: {words} (max_seconds)."),
             Self::OnlyTimeouts => format!("Not retried: {words} (tools.{tool}.retries)."),
         }
+    }
+}
+
+/// A share from 0 to 1 in percent, rounded down to a tenth: `80 %`, `66.6 %`.
+pub fn percent_text(share: f64) -> String {
+    // The added thousandth makes up for binary fractions: 0.29 must not become 28.9 %.
+    let tenths = (share * 1_000.0 + 0.001).floor().clamp(0.0, 1_000.0) as u32;
+    match tenths % 10 {
+        0 => format!("{} %", tenths / 10),
+        tenth => format!("{}.{tenth} %", tenths / 10),
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::event::call_window::{CallWindow, WindowCounts};
+use crate::event::kind::BreakerCause;
 use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
 
 /// Upper bound of an open time that the clock cannot represent: about 30 years.
@@ -21,6 +23,24 @@ pub struct Breaker {
     /// Time until which all attempts are refused, from a `Retry-After` that reaches past the
     /// deadline.
     retry_after: Option<Instant>,
+    /// The latest calls, if they decide instead of failures in a row.
+    window: Option<Box<BreakerWindow>>,
+}
+
+/// The window of a breaker.
+#[derive(Debug)]
+struct BreakerWindow {
+    calls: CallWindow,
+    /// The moment from which its times are counted.
+    since: Option<Instant>,
+    /// Why it opened the breaker, until the state changes again.
+    opened: Option<(BreakerCause, WindowCounts)>,
+}
+
+impl BreakerWindow {
+    fn time(&self, now: Instant) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
 }
 
 /// State of a breaker.
@@ -28,7 +48,7 @@ pub struct Breaker {
 pub enum BreakerState {
     /// Attempts are allowed.
     Closed {
-        /// Consecutive failures so far.
+        /// Consecutive failures so far; 0 where a window decides.
         failures: u32,
     },
     /// Attempts are refused.
@@ -42,6 +62,8 @@ pub enum BreakerState {
     HalfOpen {
         /// Probes in flight.
         out: u32,
+        /// Probes that succeeded; 0 where the first success closes the breaker.
+        good: u32,
     },
     /// Disabled manually: attempts are allowed, and nothing is counted.
     Disabled,
@@ -61,10 +83,40 @@ pub struct Ticket {
 pub enum AttemptVerdict {
     /// The tool works.
     Success,
+    /// The tool works, but took longer than `slow_call_ms`.
+    SlowSuccess,
     /// The tool is in trouble.
     Failure,
+    /// The tool is in trouble, and took longer than `slow_call_ms`.
+    SlowFailure,
     /// Unknown: refused, cancelled, or the caller's own error.
     Neither,
+}
+
+impl AttemptVerdict {
+    /// The verdict on a result.
+    pub fn of_result(failed: bool, slow: bool) -> Self {
+        match (failed, slow) {
+            (false, false) => Self::Success,
+            (false, true) => Self::SlowSuccess,
+            (true, false) => Self::Failure,
+            (true, true) => Self::SlowFailure,
+        }
+    }
+
+    /// Whether the attempt failed through the tool's fault; `None` if that is unknown.
+    pub fn is_failure(self) -> Option<bool> {
+        match self {
+            Self::Success | Self::SlowSuccess => Some(false),
+            Self::Failure | Self::SlowFailure => Some(true),
+            Self::Neither => None,
+        }
+    }
+
+    /// Whether the attempt took longer than `slow_call_ms`.
+    pub fn is_slow(self) -> bool {
+        matches!(self, Self::SlowSuccess | Self::SlowFailure)
+    }
 }
 
 /// Effect of a verdict.
@@ -134,7 +186,11 @@ pub enum BreakerView {
 impl Breaker {
     /// A closed breaker without failures.
     pub fn new(limits: BreakerLimits) -> Self {
-        Self { limits, state: BreakerState::Closed { failures: 0 }, epoch: 0, retry_after: None }
+        let window = limits.window.map(|window| {
+            Box::new(BreakerWindow { calls: CallWindow::new(window), since: None, opened: None })
+        });
+        let state = BreakerState::Closed { failures: 0 };
+        Self { limits, state, epoch: 0, retry_after: None, window }
     }
 
     /// Current limits.
@@ -173,11 +229,11 @@ impl Breaker {
         }
         if let BreakerState::Open { .. } = self.state {
             self.enter(match self.limits.mode {
-                BreakerMode::HalfOpen => BreakerState::HalfOpen { out: 0 },
+                BreakerMode::HalfOpen => BreakerState::HalfOpen { out: 0, good: 0 },
                 BreakerMode::TwoState => BreakerState::Closed { failures: 0 },
             });
         }
-        if let BreakerState::HalfOpen { out } = &mut self.state {
+        if let BreakerState::HalfOpen { out, .. } = &mut self.state {
             *out += 1;
         }
         Ok(Ticket { epoch: self.epoch })
@@ -202,12 +258,29 @@ impl Breaker {
 
     /// Applies a verdict that counts in the current state.
     fn apply_verdict(&mut self, verdict: AttemptVerdict, now: Instant) -> Recorded {
-        match (self.state, verdict) {
-            (BreakerState::Closed { .. }, AttemptVerdict::Success) => {
+        match (self.state, verdict.is_failure()) {
+            (BreakerState::Closed { .. }, Some(failed)) if self.window.is_some() => {
+                self.count_in_window(failed, verdict.is_slow(), now)
+            }
+            (BreakerState::HalfOpen { out, good }, Some(false)) if self.window.is_some() => {
+                // It may have been opened because of slow calls.
+                if verdict.is_slow() {
+                    self.trip(now);
+                    return Recorded::Opened;
+                }
+                let good = good.saturating_add(1);
+                if good >= self.probes() {
+                    self.enter(BreakerState::Closed { failures: 0 });
+                    return Recorded::Closed;
+                }
+                self.state = BreakerState::HalfOpen { out: out.saturating_sub(1), good };
+                Recorded::Counted
+            }
+            (BreakerState::Closed { .. }, Some(false)) => {
                 self.state = BreakerState::Closed { failures: 0 };
                 Recorded::Counted
             }
-            (BreakerState::Closed { failures }, AttemptVerdict::Failure) => {
+            (BreakerState::Closed { failures }, Some(true)) => {
                 let failures = failures.saturating_add(1);
                 if failures >= self.limits.fail_threshold {
                     self.trip(now);
@@ -216,28 +289,54 @@ impl Breaker {
                 self.state = BreakerState::Closed { failures };
                 Recorded::Counted
             }
-            (BreakerState::HalfOpen { .. }, AttemptVerdict::Failure) => {
+            (BreakerState::HalfOpen { .. }, Some(true)) => {
                 self.trip(now);
                 Recorded::Opened
             }
-            (BreakerState::HalfOpen { .. }, AttemptVerdict::Success)
-            | (BreakerState::Open { until: Some(_), .. }, AttemptVerdict::Success) => {
+            (BreakerState::HalfOpen { .. }, Some(false))
+            | (BreakerState::Open { until: Some(_), .. }, Some(false)) => {
                 self.enter(BreakerState::Closed { failures: 0 });
                 Recorded::Closed
             }
-            (BreakerState::HalfOpen { out }, AttemptVerdict::Neither) => {
-                self.state = BreakerState::HalfOpen { out: out.saturating_sub(1) };
+            (BreakerState::HalfOpen { out, good }, None) => {
+                self.state = BreakerState::HalfOpen { out: out.saturating_sub(1), good };
                 Recorded::Counted
             }
             // Only in the source document's mode: a late failure restarts the open time
             // (`opened_at`), which does not count as a second opening.
-            (BreakerState::Open { until: Some(_), .. }, AttemptVerdict::Failure) => {
+            (BreakerState::Open { until: Some(_), .. }, Some(true)) => {
                 self.state = self.open_from(now);
                 Recorded::Counted
             }
             (BreakerState::Open { .. } | BreakerState::Disabled, _)
-            | (BreakerState::Closed { .. }, AttemptVerdict::Neither) => Recorded::Counted,
+            | (BreakerState::Closed { .. }, None) => Recorded::Counted,
         }
+    }
+
+    /// Counts a call in the window, which may open the breaker.
+    fn count_in_window(&mut self, failed: bool, slow: bool, now: Instant) -> Recorded {
+        let Some(window) = &mut self.window else { return Recorded::Counted };
+        window.since.get_or_insert(now);
+        let time = window.time(now);
+        let Some(cause) = window.calls.count(WindowCounts::of_call(failed, slow), time) else {
+            return Recorded::Counted;
+        };
+        let counts = window.calls.counts(time);
+        self.trip(now);
+        if let Some(window) = &mut self.window {
+            window.opened = Some((cause, counts));
+        }
+        Recorded::Opened
+    }
+
+    /// What the window has at `now`; `None` for a breaker that counts failures in a row.
+    pub fn window_counts(&self, now: Instant) -> Option<WindowCounts> {
+        self.window.as_ref().map(|window| window.calls.counts(window.time(now)))
+    }
+
+    /// Why the window opened the breaker, with what it had; `None` if anything else made the state.
+    pub fn opened_by_window(&self) -> Option<(BreakerCause, WindowCounts)> {
+        self.window.as_ref()?.opened
     }
 
     /// Opens the breaker for the usual open time from `now`, because of failures or manually.
@@ -292,7 +391,14 @@ impl Breaker {
     /// failure on. A running open time is recalculated from its start.
     pub fn set_limits(&mut self, limits: BreakerLimits) {
         self.limits = limits;
+        if let (Some(window), Some(limits)) = (&mut self.window, limits.window) {
+            window.calls.set_limits(limits);
+        }
         match (self.state, limits.mode) {
+            // All probes that are needed now have succeeded already.
+            (BreakerState::HalfOpen { good, .. }, _) if good >= self.probes() => {
+                self.enter(BreakerState::Closed { failures: 0 });
+            }
             (BreakerState::Open { since, until: Some(_) }, _) => {
                 self.state = self.open_from(since);
             }
@@ -314,7 +420,9 @@ impl Breaker {
                 left: until.map(|until| until.saturating_duration_since(now)),
                 held: until.is_none(),
             },
-            BreakerState::HalfOpen { out } => BreakerView::HalfOpen { out, permits: self.probes() },
+            BreakerState::HalfOpen { out, .. } => {
+                BreakerView::HalfOpen { out, permits: self.probes() }
+            }
             BreakerState::Disabled => BreakerView::Disabled,
         }
     }
@@ -329,7 +437,7 @@ impl Breaker {
                 let left = until.saturating_duration_since(now);
                 Some(BreakerRefusal { reason: RefusalReason::Open, retry_in: Some(left) })
             }
-            BreakerState::HalfOpen { out } if out >= self.probes() => {
+            BreakerState::HalfOpen { out, good } if out.saturating_add(good) >= self.probes() => {
                 Some(BreakerRefusal { reason: RefusalReason::Probing, retry_in: None })
             }
             _ => None,
@@ -350,5 +458,9 @@ impl Breaker {
     fn enter(&mut self, state: BreakerState) {
         self.state = state;
         self.epoch += 1;
+        if let Some(window) = &mut self.window {
+            window.calls.clear();
+            window.opened = None;
+        }
     }
 }

@@ -239,7 +239,9 @@ async fn make_attempt<'g>(
         }
     };
     drop(in_line);
-    let (_, limit) = guard.policy();
+    let (policy, limit) = guard.policy();
+    let slow_call = policy.breaker.and_then(|breaker| breaker.window?.slow_call_ms);
+    drop(policy);
     let span = bus.open(EventKind::AttemptStarted {
         parent: call,
         attempt: number,
@@ -258,18 +260,28 @@ async fn make_attempt<'g>(
         if scope.has_effects() {
             bus.wait_until_stored().await;
         }
+        // The log has whether an attempt was slow, so that a run that is executed again judges the same.
+        let slow = slow_call.map(|ms| (bus.clock().now(), Duration::from_millis(ms)));
         let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
         let ended = match scope.timeout_clock(limit) {
             Some(time_up) => run_within_clock(time_up, attempt).await,
             None => run_within(limit, attempt).await,
         };
-        ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host(), open.partial())))
+        let mut ended = ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())));
+        if slow.is_some_and(|(since, most)| bus.clock().since(since) > most) {
+            match &mut ended {
+                Ok(reply) => reply.slow = true,
+                Err(failed) => failed.slow = true,
+            }
+        }
+        ended
     };
     match ended {
         Ok(reply) => {
             let reply = Arc::new(reply);
             open.close(EventKind::AttemptAnswered(Arc::clone(&reply)));
-            publish_if_stale(bus, span, guard, pass.settle(AttemptVerdict::Success), true);
+            let verdict = AttemptVerdict::of_result(false, reply.slow);
+            publish_if_stale(bus, span, guard, pass.settle(verdict), true);
             AttemptOutcome::Answered(reply)
         }
         Err(mut failed) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::event::kind::LimitChange;
+use crate::scenario::spec::limits::WindowLimits;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::InjectedFault;
 
@@ -48,8 +49,9 @@ pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange
             budget.min = min.min(100_000);
             LimitChange::RetryMin(budget.min)
         }
+        // Where a window decides, failures in a row do not.
         LimitChange::FailThreshold(most) => {
-            let breaker = policy.breaker.as_mut()?;
+            let breaker = policy.breaker.as_mut().filter(|it| it.window.is_none())?;
             breaker.fail_threshold = most.clamp(1, 1_000);
             LimitChange::FailThreshold(breaker.fail_threshold)
         }
@@ -64,7 +66,31 @@ pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange
             LimitChange::ProbePermits(breaker.probe_permits)
         }
         LimitChange::BreakerMode(mode) => {
-            policy.breaker.as_mut()?.mode = mode;
+            policy.breaker.as_mut().filter(|it| it.window.is_none())?.mode = mode;
+            change
+        }
+        LimitChange::WindowSize(size) => {
+            let window = window(policy)?;
+            window.size = size.clamp(1, WindowLimits::MAX_SIZE);
+            window.min_calls = window.min_calls.min(window.max_min_calls());
+            LimitChange::WindowSize(window.size)
+        }
+        LimitChange::MinCalls(min) => {
+            let window = window(policy)?;
+            window.min_calls = min.clamp(1, window.max_min_calls());
+            LimitChange::MinCalls(window.min_calls)
+        }
+        LimitChange::FailureRate(rate) => {
+            window(policy)?.failure_rate = rate;
+            change
+        }
+        LimitChange::SlowCallMs(slow) => {
+            let slow = slow.clamp(1, DAY);
+            *window(policy)?.slow_call_ms.as_mut()? = slow;
+            LimitChange::SlowCallMs(slow)
+        }
+        LimitChange::SlowRate(rate) => {
+            window(policy).filter(|it| it.slow_call_ms.is_some())?.slow_rate = rate;
             change
         }
         LimitChange::MaxInFlight(most) => {
@@ -94,6 +120,11 @@ pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange
     })
 }
 
+/// The window of the breaker, if it has one.
+fn window(policy: &mut CallPolicy) -> Option<&mut WindowLimits> {
+    policy.breaker.as_mut()?.window.as_mut()
+}
+
 /// The fault with its values clamped; `None` if its status is not an error status.
 pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
     match fault {
@@ -109,6 +140,7 @@ pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::spec::limits::{BreakerLimits, Rate, WindowKind};
 
     #[test]
     fn amounts_stay_within_what_a_file_may_say() {
@@ -137,6 +169,47 @@ mod tests {
             assert_eq!(apply(nothing, &mut bare), None, "{nothing:?}");
         }
         assert_eq!(apply(MaxInFlight(4), &mut bare), Some(MaxInFlight(4)));
+    }
+
+    #[test]
+    fn a_window_changes_within_its_bounds() {
+        use LimitChange::*;
+        let rate = Rate::from_share;
+        let limits = WindowLimits {
+            kind: WindowKind::Count,
+            size: 20,
+            min_calls: 10,
+            failure_rate: rate(0.5),
+            slow_call_ms: Some(400),
+            slow_rate: rate(0.6),
+        };
+        let with = |window| CallPolicy {
+            breaker: Some(BreakerLimits { window, ..BreakerLimits::default() }),
+            ..CallPolicy::default()
+        };
+        let table = [
+            (WindowSize(0), Some(WindowSize(1))),
+            (WindowSize(u32::MAX), Some(WindowSize(3_600))),
+            (MinCalls(99), Some(MinCalls(20))),
+            (FailureRate(rate(0.9)), Some(FailureRate(rate(0.9)))),
+            (SlowCallMs(0), Some(SlowCallMs(1))),
+            (SlowRate(rate(0.1)), Some(SlowRate(rate(0.1)))),
+            // Failures in a row do not decide here.
+            (FailThreshold(3), None),
+            (BreakerMode(crate::scenario::spec::limits::BreakerMode::TwoState), None),
+        ];
+        for (asked, made) in table {
+            assert_eq!(apply(asked, &mut with(Some(limits))), made, "{asked:?}");
+        }
+        let mut smaller = with(Some(limits));
+        apply(WindowSize(5), &mut smaller);
+        let window = smaller.breaker.and_then(|it| it.window).expect("a window");
+        assert_eq!((window.size, window.min_calls), (5, 5), "else it would never open");
+        for asked in [WindowSize(5), MinCalls(5), FailureRate(rate(0.9)), SlowCallMs(5)] {
+            assert_eq!(apply(asked, &mut with(None)), None, "{asked:?}");
+        }
+        let fast = WindowLimits { slow_call_ms: None, ..limits };
+        assert_eq!(apply(SlowRate(rate(0.9)), &mut with(Some(fast))), None);
     }
 
     #[test]

@@ -42,8 +42,10 @@ impl FailedAttempt<'_> {
         let Self { span, failed, permit: leave } = self;
         let settle = |leave: BreakerPermit<'_>, counts: bool| {
             let of_tool = failed.class.is_failure_of_tool(failed.status);
-            let verdict =
-                if counts && of_tool { AttemptVerdict::Failure } else { AttemptVerdict::Neither };
+            let verdict = match counts && of_tool {
+                true => AttemptVerdict::of_result(true, failed.slow),
+                false => AttemptVerdict::Neither,
+            };
             let recorded = leave.settle(verdict);
             publish_if_stale(bus, span, guard, recorded, false);
             recorded

@@ -21,7 +21,7 @@ use crate::bus::Bus;
 use crate::clock::Clock;
 use crate::event::command::BreakerOverride;
 use crate::event::kind::{
-    BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, ToolLimits,
+    BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, ToolLimits, WindowCounts,
 };
 use crate::event::{EventKind, SpanId};
 use crate::scenario::spec::policy::CallPolicy;
@@ -42,6 +42,8 @@ pub struct GuardSnapshot {
     pub tool: ToolName,
     /// State of the breaker.
     pub breaker: BreakerView,
+    /// The calls in the breaker's window, if it has one.
+    pub window: Option<WindowCounts>,
     /// Load of the bulkhead.
     pub fill: Fill,
     /// Counters of the bulkhead.
@@ -180,6 +182,7 @@ impl Guard {
         GuardSnapshot {
             tool: self.name.clone(),
             breaker: state.breaker.view(now),
+            window: state.breaker.window_counts(now),
             fill: self.bulkhead.fill(),
             counts: self.bulkhead.counts(),
             retries: state.policy.retry_budget.map(|limits| state.budget.usage(now, limits)),
@@ -264,14 +267,20 @@ impl Guard {
         let mut state = self.lock();
         let was = state.breaker.state();
         let recorded = state.breaker.record(ticket, verdict, now);
-        let why = match (verdict, was) {
-            (AttemptVerdict::Failure, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeFailed,
-            (AttemptVerdict::Failure, BreakerState::Open { .. }) => BreakerCause::LateFailure,
-            (AttemptVerdict::Failure, _) => BreakerCause::Failures,
+        let by_state = match (verdict.is_failure(), was) {
+            (Some(true), BreakerState::HalfOpen { .. }) => BreakerCause::ProbeFailed,
+            (Some(true), BreakerState::Open { .. }) => BreakerCause::LateFailure,
+            (Some(true), _) => BreakerCause::Failures,
+            (_, BreakerState::HalfOpen { .. }) if recorded == Recorded::Opened => {
+                BreakerCause::ProbeSlow
+            }
             (_, BreakerState::HalfOpen { .. }) => BreakerCause::ProbeAnswered,
-            (AttemptVerdict::Success, BreakerState::Open { .. }) => BreakerCause::LateSuccess,
+            (Some(false), BreakerState::Open { .. }) => BreakerCause::LateSuccess,
             _ => BreakerCause::CooldownOver,
         };
+        let by_window = state.breaker.opened_by_window();
+        let by_window = by_window.filter(|_| recorded == Recorded::Opened);
+        let why = by_window.map_or(by_state, |(cause, _)| cause);
         state.publish_change(&self.name, now, why, None);
         recorded
     }

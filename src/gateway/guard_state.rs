@@ -10,6 +10,7 @@ use crate::bus::Bus;
 use crate::event::id::millis;
 use crate::event::kind::{
     BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, SafeModeHead, ToolLimits,
+    WindowCounts,
 };
 use crate::event::{EventKind, SpanId};
 use crate::gateway::breaker::{Breaker, BreakerState};
@@ -39,6 +40,8 @@ pub(super) struct PublishedState {
     pub(super) until: Option<Instant>,
     pub(super) why: BreakerCause,
     pub(super) by: Option<Initiator>,
+    /// What the breaker's window had when it opened the breaker.
+    pub(super) counted: Option<WindowCounts>,
 }
 
 impl GuardState {
@@ -53,7 +56,8 @@ impl GuardState {
             breaker.disable();
         }
         let (stage, until) = breaker_stage(&breaker, Instant::now());
-        let published = PublishedState { stage, until, why: BreakerCause::CooldownOver, by: None };
+        let why = BreakerCause::CooldownOver;
+        let published = PublishedState { stage, until, why, by: None, counted: None };
         Self {
             timeout: policy.timeout.unwrap_or(timeout),
             policy,
@@ -85,15 +89,18 @@ impl GuardState {
         if (stage, until) == (self.published.stage, self.published.until) {
             return;
         }
-        self.published = PublishedState { stage, until, why, by };
+        let by_window = self.breaker.opened_by_window().filter(|(cause, _)| *cause == why);
+        let counted = by_window.map(|(_, counts)| counts);
+        self.published = PublishedState { stage, until, why, by, counted };
         self.publish(|| self.breaker_event(tool, now));
     }
 
     /// The published state as an event.
     pub(super) fn breaker_event(&self, tool: &ToolName, now: Instant) -> EventKind {
-        let PublishedState { stage, until, why, by } = self.published;
+        let PublishedState { stage, until, why, by, counted } = self.published;
         let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
-        EventKind::BreakerChanged { tool: tool.clone(), to: stage, cause: why, open_for_ms, by }
+        let tool = tool.clone();
+        EventKind::BreakerChanged { tool, to: stage, cause: why, open_for_ms, by, counted }
     }
 }
 
@@ -130,6 +137,7 @@ pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
             probe_permits: it.probe_permits,
             mode: it.mode,
             counts: it.counts,
+            window: it.window,
         }),
         bulkhead: policy.bulkhead.map(|it| BulkheadHead {
             max_in_flight: it.max_in_flight,

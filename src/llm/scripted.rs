@@ -107,6 +107,7 @@ impl Scripted {
             result: None,
             estimated: false,
             first_token_ms: self.scenario.model.stream.then_some(millis(first_token)),
+            slow: false,
             model: None,
             finish: Some(finish.into()),
             end: row.end,

@@ -134,13 +134,13 @@ fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String 
     let _ = writeln!(
         out,
         "\n{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
-        "tool", "calls", "requests", "each", "answered", "refused", "p50", "p95"
+        "tool", "calls", "requests", "a call", "answered", "refused", "p50", "p95"
     );
     let took = |ms: Option<u64>| {
         ms.map_or_else(|| "-".to_owned(), |ms| format::duration_text(Duration::from_millis(ms)))
     };
     for it in tools() {
-        let each = it.amplification.map_or_else(|| "-".to_owned(), |each| format!("{each:.2}"));
+        let each = it.amplification.map_or_else(|| "-".to_owned(), format::requests_each);
         let _ = writeln!(
             out,
             "{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",

@@ -4,12 +4,15 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::event_line::{EventLine, actor, took_ms};
-use crate::event::kind::{BreakerCause, BreakerStage, FallbackKind, LimitChange};
+use crate::event::kind::{
+    BreakerCause, BreakerStage, FallbackKind, LimitChange, ToolLimits, WindowCounts,
+};
+use crate::event::tool::percent_text;
 use crate::event::{EventKind, StopReason};
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::scenario::spec::in_doubt::InDoubt;
-use crate::scenario::spec::limits::BreakerMode;
+use crate::scenario::spec::limits::{BreakerMode, WindowKind};
 use crate::scenario::spec::tool::InjectedFault;
 
 /// Fills the line of such an event; leaves other events alone.
@@ -61,9 +64,9 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
                 format!("{}: the tool's client sends request {request}", after.phrase()).into();
             line.tone = StyleRole::Retry;
         }
-        EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who } => {
+        EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who, counted } => {
             line.subject = tool.as_str().into();
-            let mut what = format!("{}: {}", breaker_state(*to), breaker_cause(*why));
+            let mut what = format!("{}: {}", breaker_state(*to), why.description(*counted));
             if let Some(ms) = open_for_ms {
                 what.push_str(&format!(", for {}", took_ms(*ms)));
             }
@@ -82,9 +85,9 @@ pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
             let what = if *ok { "a result" } else { "a failure" };
             line.text = format!("{what} arrived too late and was ignored").into();
         }
-        EventKind::LimitsChanged { tool, change, by: who, .. } => {
+        EventKind::LimitsChanged { tool, limits, change, by: who } => {
             line.subject = tool.as_str().into();
-            line.text = format!("{}, {}", limit_text(*change), actor(*who)).into();
+            line.text = format!("{}, {}", limit_text(*change, limits), actor(*who)).into();
             line.tone = StyleRole::Flag;
         }
         EventKind::FaultInjected { tool, fault, by: who } => {
@@ -141,24 +144,31 @@ pub fn breaker_state(stage: BreakerStage) -> &'static str {
     }
 }
 
-/// Why a breaker changed, for the screen.
-pub fn breaker_cause(why: BreakerCause) -> &'static str {
-    match why {
-        BreakerCause::Failures => "too many failures in a row",
-        BreakerCause::CooldownOver => "cool-down over",
-        BreakerCause::ProbeAnswered => "a probe succeeded",
-        BreakerCause::ProbeFailed => "a probe failed",
-        BreakerCause::LateSuccess => "a late result arrived",
-        BreakerCause::LateFailure => "a late failure arrived",
-        BreakerCause::RetryAfter => "the tool sent Retry-After",
-        BreakerCause::Manual => "manual",
-    }
+/// Why a breaker changed, in at most 12 columns.
+pub fn short_breaker_cause(why: BreakerCause, counted: Option<WindowCounts>) -> Cow<'static, str> {
+    let text = match (why, counted) {
+        (BreakerCause::FailureRate, Some(window)) => {
+            return format!("{} failed", whole_percent(window.failure_share())).into();
+        }
+        (BreakerCause::SlowCalls, Some(window)) => {
+            return format!("{} slow", whole_percent(window.slow_share())).into();
+        }
+        (why, _) => short_cause(why),
+    };
+    text.into()
 }
 
-/// Why a breaker changed, in at most 12 columns.
-pub fn short_breaker_cause(why: BreakerCause) -> &'static str {
+/// A share from 0 to 1 in whole percent, rounded down.
+fn whole_percent(share: f64) -> String {
+    percent_text((share * 100.0 + 0.001).floor() / 100.0)
+}
+
+fn short_cause(why: BreakerCause) -> &'static str {
     match why {
         BreakerCause::Failures => "failures",
+        BreakerCause::FailureRate => "failure rate",
+        BreakerCause::SlowCalls => "slow calls",
+        BreakerCause::ProbeSlow => "probe slow",
         BreakerCause::CooldownOver => "cooled",
         BreakerCause::ProbeAnswered => "probe ok",
         BreakerCause::ProbeFailed => "probe failed",
@@ -173,8 +183,16 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// A changed limit, for the screen.
-pub fn limit_text(change: LimitChange) -> String {
+/// The size of a breaker's window: `10 calls`, `60 s`.
+pub fn window_size(kind: WindowKind, size: u32) -> String {
+    match kind {
+        WindowKind::Count => format::count_noun(size.into(), "call"),
+        WindowKind::Time => format!("{size} s"),
+    }
+}
+
+/// A changed limit of a tool with these limits, for the screen.
+pub fn limit_text(change: LimitChange, limits: &ToolLimits) -> String {
     let things = |count: u32, noun| format::count_noun(count.into(), noun);
     match change {
         LimitChange::TimeoutMs(ms) => format!("timeout {}", took_ms(ms)),
@@ -196,6 +214,15 @@ pub fn limit_text(change: LimitChange) -> String {
             BreakerMode::HalfOpen => "half-open after the cool-down".to_owned(),
             BreakerMode::TwoState => "closed after the cool-down, without a probe".to_owned(),
         },
+        LimitChange::WindowSize(size) => {
+            let window = limits.breaker.and_then(|breaker| breaker.window);
+            let kind = window.map_or(WindowKind::Count, |window| window.kind);
+            format!("judges the last {}", window_size(kind, size))
+        }
+        LimitChange::MinCalls(min) => format!("decides after {}", things(min, "call")),
+        LimitChange::FailureRate(rate) => format!("opens at {} failed", percent_text(rate.share())),
+        LimitChange::SlowCallMs(ms) => format!("slow above {}", took_ms(ms)),
+        LimitChange::SlowRate(rate) => format!("opens at {} slow", percent_text(rate.share())),
         LimitChange::SafeMode(on) => format!("safe mode {}", on_off(on)),
         LimitChange::AllowPartial(on) => format!("partial results {}", on_off(on)),
         LimitChange::CacheTtlMs(0) => "cache off".to_owned(),

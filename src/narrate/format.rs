@@ -134,13 +134,18 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Requests per call, rounded down: `x1.42`.
-pub fn factor(factor: f64) -> String {
+/// Requests made for each call, rounded down: `1.42`.
+pub fn requests_each(factor: f64) -> String {
     let hundredths = (factor * 100.0 + 0.001).floor().max(0.0) as u64;
     match hundredths {
-        0..10_000 => format!("x{}.{:02}", hundredths / 100, hundredths % 100),
-        _ => format!("x{}", hundredths / 100),
+        0..10_000 => format!("{}.{:02}", hundredths / 100, hundredths % 100),
+        _ => format!("{}", hundredths / 100),
     }
+}
+
+/// Requests made for each call: `1.42 requests a call`.
+pub fn requests_a_call(factor: f64) -> String {
+    format!("{} requests a call", requests_each(factor))
 }
 
 #[cfg(test)]
@@ -225,9 +230,9 @@ mod tests {
         assert_eq!(percent(0.9999), "99.9 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.0), "0.0 %");
-        assert_eq!(factor(1.0), "x1.00");
-        assert_eq!(factor(1.999), "x1.99");
-        assert_eq!(factor(27.0), "x27.00");
-        assert_eq!(factor(412.5), "x412");
+        assert_eq!(requests_each(1.0), "1.00");
+        assert_eq!(requests_each(1.999), "1.99");
+        assert_eq!(requests_each(27.0), "27.00");
+        assert_eq!(requests_each(412.5), "412");
     }
 }

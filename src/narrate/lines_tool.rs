@@ -62,7 +62,9 @@ pub(super) fn line(
 pub(super) fn alert(alert: &Alert) -> StyledLine {
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
-            format!("breaker opened {} in a minute", format::count_noun(times.into(), "time"))
+            let times = format::count_noun(times.into(), "time");
+            let why = alert.opened_by_window().map(|why| format!("; last: {why}"));
+            format!("breaker opened {times} in a minute{}", why.unwrap_or_default())
         }
         AlertKind::ErrorRate(rate) => {
             format!("{:.0} % errors in the last minute", rate * 100.0)

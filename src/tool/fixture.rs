@@ -6,7 +6,7 @@
 //! exactly; under real time, a request may end just before or just after another begins, so two
 //! runs with the same seed may differ slightly.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,14 +31,17 @@ pub struct FixtureTool {
     instant: bool,
     /// Requests in flight.
     in_flight: AtomicU32,
-    /// Time since the first request; decides when the tool is flaky.
+    /// Requests that ended in the flaky time, where failures are spread evenly.
+    flaky_answers: AtomicU64,
+    /// Time since the first request; decides when the tool is flaky or slow.
     clock: Mutex<Option<ActiveClock>>,
 }
 
 impl FixtureTool {
     /// The tool of this table; `instant` skips its latencies.
     pub fn new(spec: Arc<FixtureSpec>, instant: bool) -> Self {
-        Self { spec, instant, in_flight: AtomicU32::new(0), clock: Mutex::new(None) }
+        let (in_flight, flaky_answers) = (AtomicU32::new(0), AtomicU64::new(0));
+        Self { spec, instant, in_flight, flaky_answers, clock: Mutex::new(None) }
     }
 
     /// Time from the first request to this one.
@@ -48,6 +51,18 @@ impl FixtureTool {
         clock
             .get_or_insert(ActiveClock { elapsed: Duration::ZERO, at: now, active })
             .advance_to(now, active)
+    }
+
+    /// Whether a request that ends now fails because the tool is flaky, at this rate.
+    fn is_flaky(&self, rate: f64, draw: u64) -> bool {
+        let evenly = self.spec.load.is_some_and(|load| load.flaky_evenly);
+        if !evenly || rate == 0.0 {
+            return happens_with(rate, draw);
+        }
+        // In whole thousandths, so that no sum is rounded.
+        let thousandths = (rate * 1_000.0).round() as u64;
+        let nth = self.flaky_answers.fetch_add(1, Ordering::AcqRel);
+        (nth + 1) * thousandths / 1_000 > nth * thousandths / 1_000
     }
 
     async fn answer(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
@@ -81,7 +96,7 @@ impl FixtureTool {
         if let Some(LoadEffect { overload, flaky, .. }) = strain {
             let why = if happens_with(overload, draw("overload")) {
                 Some("overloaded")
-            } else if happens_with(flaky, draw("flaky")) {
+            } else if self.is_flaky(flaky, draw("flaky")) {
                 Some("flaky")
             } else {
                 None
@@ -166,8 +181,9 @@ impl LoadEffect {
         let capacity = f64::from(load.capacity.max(1));
         let of_capacity = f64::from(in_flight) / capacity;
         let flaky = (load.flaky_from..load.flaky_until).contains(&since_first);
+        let slow = (load.slow_from..load.slow_until).contains(&since_first);
         Self {
-            slowdown: of_capacity.max(1.0),
+            slowdown: of_capacity.max(1.0) * if slow { load.slow_factor } else { 1.0 },
             overload: (of_capacity - 1.0).clamp(0.0, 1.0),
             flaky: if flaky { load.flaky_rate } else { 0.0 },
         }

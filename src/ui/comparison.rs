@@ -167,7 +167,8 @@ fn run_figures(run: &ComparedRun, cx: &DrawContext) -> [(&'static str, String); 
     let calls = format::count_noun(run.calls, "call");
     let requests = match run.amplification {
         Some(factor) => {
-            format!("{}, {} for {calls}", format::factor(factor), format::count(run.requests))
+            let requests = format::count(run.requests);
+            format!("{requests} for {calls}, {} a call", format::requests_each(factor))
         }
         None => "none".to_owned(),
     };

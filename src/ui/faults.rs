@@ -12,6 +12,7 @@ use super::{format, frame};
 use crate::app::AppState;
 use crate::app::faults::{FaultsDrawer, ToolSetting, default_fault, injected_fault};
 use crate::app::run::RunPage;
+use crate::app::run::tool_summary::window_state;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line_tool;
 use crate::ui::table;
@@ -68,7 +69,7 @@ fn knob_row(
         }
         knob => {
             let Some(limit) = knob.limit(&tool.head.limits) else { return };
-            pen.put("  = ", dim).put(&event_line_tool::limit_text(limit), plain);
+            pen.put("  = ", dim).put(&event_line_tool::limit_text(limit, &tool.head.limits), plain);
         }
     }
 }
@@ -87,6 +88,7 @@ fn draw_change_help(
         Some(_) => format!("breaker {}", sign.word),
         None => "no breaker".to_owned(),
     };
+    let state = window_state(tool, page.head_time(cx.now));
     let key = key_of(Action::Toggle);
     let effect = format!("Takes effect on the next attempt; {key} turns a fault off.");
     let mut lines: Vec<&str> = Vec::new();
@@ -96,6 +98,9 @@ fn draw_change_help(
     if !page.world().progress.is_live() {
         lines.push("The run has ended: its tools can no longer change.");
     } else {
+        if let Some(state) = &state {
+            lines.push(state);
+        }
         lines.push(drawer.selected.help_text());
         lines.push(&effect);
         if tool.head.shared {

@@ -15,7 +15,7 @@ pub(super) fn tools_markdown(out: &mut String, world: &World) {
         return;
     }
     let _ = writeln!(out, "\n## Tools\n");
-    let _ = writeln!(out, "| tool | breaker | calls | requests | amplification | errors | p95 |");
+    let _ = writeln!(out, "| tool | breaker | calls | requests | requests a call | errors | p95 |");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- | --- | --- |");
     for tool in tools() {
         let tally = &tool.tally;
@@ -26,7 +26,7 @@ pub(super) fn tools_markdown(out: &mut String, world: &World) {
             tool.name(),
             tally.calls,
             tally.requests(),
-            tally.amplification().map(format::factor).unwrap_or_default(),
+            tally.amplification().map(format::requests_each).unwrap_or_default(),
             tally.error_rate().map(format::percent).unwrap_or_default(),
             tool.latencies.percentile(95).map(format::duration_text).unwrap_or_default(),
         );

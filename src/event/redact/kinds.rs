@@ -31,7 +31,14 @@ impl EventKind {
             }
             | Self::CallInDoubt { tool: _, decision: _, usage: _ }
             | Self::ClientRetried { request: _, cause: _ }
-            | Self::BreakerChanged { tool: _, to: _, cause: _, open_for_ms: _, by: _ }
+            | Self::BreakerChanged {
+                tool: _,
+                to: _,
+                cause: _,
+                open_for_ms: _,
+                by: _,
+                counted: _,
+            }
             | Self::ResultIgnored { tool: _, success: _ }
             | Self::LimitsChanged { tool: _, limits: _, change: _, by: _ }
             | Self::FaultInjected { tool: _, fault: _, by: _ }
@@ -79,6 +86,7 @@ impl EventKind {
                     partial,
                     usage: _,
                     adapted: _,
+                    slow: _,
                 } = &mut **failed;
                 by.text(text);
                 by.some(partial);

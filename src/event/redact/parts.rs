@@ -45,6 +45,7 @@ impl Reply {
             usage: _,
             estimated: _,
             first_token_ms: _,
+            slow: _,
             model: _,
             finish,
             end: _,

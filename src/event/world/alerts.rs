@@ -2,6 +2,7 @@
 //! (cascading failures source document, checklist: "breaker open rate, tool error rates, tool
 //! latency").
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use super::spending::SpendingUsed;
 use super::tools::Tools;
 use crate::base::name::ToolName;
-use crate::event::kind::BreakerStage;
+use crate::event::kind::{BreakerCause, BreakerStage, WindowCounts};
 use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::spec::alert::AlertLimits;
 
@@ -76,6 +77,16 @@ pub struct Alert {
     pub tool: ToolName,
     /// The threshold, with the value that exceeded it.
     pub what: AlertKind,
+    /// Why the breaker opened, if its openings raised the alert.
+    pub opened: Option<(BreakerCause, Option<WindowCounts>)>,
+}
+
+impl Alert {
+    /// Why the breaker opened, if calls in its window opened it.
+    pub fn opened_by_window(&self) -> Option<Cow<'static, str>> {
+        let (cause, counted) = self.opened?;
+        counted.map(|_| cause.description(counted))
+    }
 }
 
 /// The threshold of an alert, with the value that exceeded it.
@@ -254,7 +265,15 @@ impl Alerts {
                 let kept = (self.raised.len() < MAX_ALERTS).then_some(self.raised.len());
                 self.current.push(ActiveAlert { tool: tool.clone(), what: kind, kept });
                 match kept {
-                    Some(_) => self.raised.push(Alert { at, seq, ended: None, tool, what }),
+                    Some(_) => {
+                        let opened = match &event.kind {
+                            EventKind::BreakerChanged { cause, counted, .. } => {
+                                Some((*cause, *counted))
+                            }
+                            _ => None,
+                        };
+                        self.raised.push(Alert { at, seq, ended: None, tool, what, opened });
+                    }
                     None => self.left_out += 1,
                 }
             }

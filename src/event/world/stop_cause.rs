@@ -64,8 +64,11 @@ impl World {
         let opened =
             row.history.iter().rev().find(|it| it.opened_by.is_some() || it.by.is_some())?;
         let by = match (&opened.opened_by, opened.why) {
-            (_, BreakerCause::Manual) | (None, _) => "manual override.",
-            (Some(text), _) => &**text,
+            (_, BreakerCause::Manual) | (None, _) => "manual override.".into(),
+            (Some(text), why) => match opened.counted {
+                Some(_) => format!("{}. Last failure: {text}", why.description(opened.counted)),
+                None => text.to_string(),
+            },
         };
         Some(
             format!("The breaker of {tool} was open, so it was not called. Opened by: {by}").into(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::ToolName;
+use crate::event::call_window::{CallWindow, WindowCounts};
 use crate::event::kind::{BreakerCause, BreakerStage, Initiator, ToolHead};
 use crate::event::world::latency::Latencies;
 use crate::event::world::tool_timeline::ToolTimeline;
@@ -38,6 +39,8 @@ pub struct ToolRow {
     pub latencies: Latencies,
     /// The tool over time.
     pub timeline: ToolTimeline,
+    /// The latest calls in the window of its breaker, if that has one.
+    pub window: Option<BreakerWindowRow>,
     /// State of its breaker.
     pub breaker: BreakerStage,
     /// When the breaker got into this state.
@@ -154,6 +157,51 @@ pub struct BreakerMove {
     pub by: Option<Initiator>,
     /// Error of the attempt that opened it, if it was one of this run.
     pub opened_by: Option<Arc<str>>,
+    /// What the breaker's window had when it opened it.
+    pub counted: Option<WindowCounts>,
+}
+
+/// The window of a breaker: the same calls as the gateway counts, as far as they are in this log. Of
+/// a shared tool other runs have calls too.
+#[derive(Clone, Debug)]
+pub struct BreakerWindowRow {
+    calls: CallWindow,
+    /// The calls, the oldest first, at most [`MARKS`]. While the breaker is not closed they are those
+    /// that opened it.
+    marks: VecDeque<CallMark>,
+    /// The event since which calls are counted; attempts that began before it are not.
+    since: Seq,
+    /// Whether only a `Retry-After` keeps the breaker from being closed: then the window continues.
+    is_waiting: bool,
+    /// Probes that succeeded since the breaker became half-open.
+    good_probes: u32,
+}
+
+impl BreakerWindowRow {
+    fn new(head: &ToolHead) -> Option<Self> {
+        Some(Self {
+            calls: CallWindow::new(head.limits.breaker?.window?),
+            marks: VecDeque::new(),
+            since: Seq(0),
+            is_waiting: false,
+            good_probes: 0,
+        })
+    }
+
+    /// What it has now.
+    pub fn counts(&self, now: Elapsed) -> WindowCounts {
+        self.calls.counts(now.duration())
+    }
+
+    /// The latest calls, the oldest first: those that it has now, or those that opened the breaker.
+    pub fn marks(&self) -> &VecDeque<CallMark> {
+        &self.marks
+    }
+
+    /// Probes that succeeded since the breaker became half-open.
+    pub fn good_probes(&self) -> u32 {
+        self.good_probes
+    }
 }
 
 impl ToolRow {
@@ -165,7 +213,6 @@ impl ToolRow {
         Self {
             faults: head.faults.clone(),
             breaker,
-            head,
             tally: ToolTally::default(),
             in_flight: 0,
             peak: 0,
@@ -174,11 +221,13 @@ impl ToolRow {
             oldest_cached_ms: 0,
             latencies: Latencies::default(),
             timeline: ToolTimeline::new(breaker),
+            window: BreakerWindowRow::new(&head),
             since: Elapsed::default(),
             until: None,
             failures: 0,
             last_failure: None,
             history: VecDeque::new(),
+            head,
         }
     }
 
@@ -208,9 +257,73 @@ impl ToolRow {
     }
 
     pub(super) fn mark(&mut self, mark: CallMark) {
-        if self.marks.len() == MARKS {
-            self.marks.pop_front();
-        }
-        self.marks.push_back(mark);
+        push_mark(&mut self.marks, mark);
     }
+
+    /// Whether the breaker counts a call once, by its last attempt.
+    pub(super) fn counts_calls(&self) -> bool {
+        self.head.limits.breaker.is_some_and(|breaker| !breaker.counts.is_per_attempt())
+    }
+
+    /// Counts the result of an attempt in the breaker's window. The attempt was started by the event
+    /// `started`.
+    pub(super) fn count_in_window(&mut self, started: Seq, failed: bool, slow: bool, at: Elapsed) {
+        let Some(window) = self.window.as_mut().filter(|window| started >= window.since) else {
+            return;
+        };
+        match self.breaker {
+            BreakerStage::Closed => {}
+            BreakerStage::Open if window.is_waiting => {}
+            BreakerStage::HalfOpen if !failed && !slow => {
+                window.good_probes += 1;
+                return;
+            }
+            _ => return,
+        }
+        // Why it opens is in the event that follows.
+        window.calls.count(WindowCounts::of_call(failed, slow), at.duration());
+        let mark = match (failed, slow) {
+            (true, _) => CallMark::Bad,
+            (false, true) => CallMark::Slow,
+            (false, false) => CallMark::Good,
+        };
+        push_mark(&mut window.marks, mark);
+    }
+
+    /// Begins a new window where the breaker changed its state; `before`: the state until now.
+    pub(super) fn change_window(&mut self, before: BreakerStage, why: BreakerCause, seq: Seq) {
+        let Some(window) = &mut self.window else { return };
+        let (was_waiting, is_wait) = (window.is_waiting, why == BreakerCause::RetryAfter);
+        let was_closed = before == BreakerStage::Closed || was_waiting;
+        window.is_waiting = is_wait && self.breaker == BreakerStage::Open && was_closed;
+        let continues = window.is_waiting
+            || was_waiting
+                && why == BreakerCause::CooldownOver
+                && self.breaker == BreakerStage::Closed;
+        if continues {
+            return;
+        }
+        window.since = seq;
+        window.calls.clear();
+        window.good_probes = 0;
+        if self.breaker == BreakerStage::Closed {
+            window.marks.clear();
+        }
+    }
+
+    /// Takes over changed limits of the breaker's window.
+    pub(super) fn limit_window(&mut self) {
+        if let Some(window) = &mut self.window
+            && let Some(limits) = self.head.limits.breaker.and_then(|breaker| breaker.window)
+        {
+            window.calls.set_limits(limits);
+        }
+    }
+}
+
+fn push_mark(marks: &mut VecDeque<CallMark>, mark: CallMark) {
+    if marks.len() == MARKS {
+        marks.pop_front();
+    }
+    marks.push_back(mark);
 }

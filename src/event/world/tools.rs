@@ -9,7 +9,7 @@ use super::spans::Spans;
 use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
 use crate::event::kind::{BreakerStage, CallStarted, FailureClass, FallbackKind, ToolHead};
-use crate::event::{Elapsed, Event, EventKind, SpanId, StopReason};
+use crate::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 
 /// Every tool behind the gateway.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,8 @@ pub struct Tools {
     queued_calls: BTreeSet<SpanId>,
     /// Index of the tool whose call was closed last.
     closed: Option<usize>,
+    /// Open calls whose last attempt failed, of breakers that count calls: whether it was slow.
+    undecided: BTreeMap<SpanId, (Seq, bool)>,
 }
 
 impl Tools {
@@ -158,18 +160,28 @@ impl Tools {
                     row.timeline.count_request(at);
                 }
             }
-            EventKind::AttemptAnswered(_) => {
+            EventKind::CallRetried { .. } => {
+                self.undecided.remove(&event.span);
+            }
+            EventKind::AttemptAnswered(reply) => {
                 let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.duration(event.at));
+                let started = spans.opened_by(event.span).unwrap_or_default();
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
                 row.tally.good += 1;
                 row.failures = 0;
                 row.timeline.count_attempt(at, true);
                 row.record_level(at);
-                let slow = Duration::from_millis(row.head.limits.timeout_ms / 2);
-                row.mark(if took > slow { CallMark::Slow } else { CallMark::Good });
+                let slow = match row.head.limits.breaker.and_then(|it| it.window?.slow_call_ms) {
+                    Some(_) => reply.slow,
+                    None => took > Duration::from_millis(row.head.limits.timeout_ms / 2),
+                };
+                row.mark(if slow { CallMark::Slow } else { CallMark::Good });
+                row.count_in_window(started, false, reply.slow, event.at);
             }
             EventKind::AttemptFailed(failed) => {
+                let started = spans.opened_by(event.span).unwrap_or_default();
+                let call = spans.get(event.span).map(|span| span.parent);
                 let Some(row) = self.row_of_attempt(event.span, spans) else { return };
                 row.in_flight = row.in_flight.saturating_sub(1);
                 row.record_level(at);
@@ -181,17 +193,26 @@ impl Tools {
                     row.failures += 1;
                     row.timeline.count_attempt(at, false);
                     row.mark(CallMark::Bad);
+                    let by_call = row.counts_calls() && row.breaker != BreakerStage::HalfOpen;
+                    match call.filter(|_| by_call && row.window.is_some()) {
+                        Some(call) => {
+                            self.undecided.insert(call, (started, failed.slow));
+                        }
+                        None if failed.adapted.is_some() => {}
+                        None => row.count_in_window(started, true, failed.slow, event.at),
+                    }
                 } else {
                     row.mark(CallMark::NotCounted);
                 }
             }
-            EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by } => {
+            EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by, counted } => {
                 let Some(row) = self.named(tool) else { return };
                 let opens = |stage| matches!(stage, BreakerStage::Open | BreakerStage::Held);
                 if opens(*to) && !opens(row.breaker) {
                     row.tally.openings += 1;
                 }
-                row.breaker = *to;
+                let before = std::mem::replace(&mut row.breaker, *to);
+                row.change_window(before, *why, event.seq);
                 row.record_level(at);
                 row.since = event.at;
                 row.until = open_for_ms
@@ -212,6 +233,7 @@ impl Tools {
                         BreakerStage::Open if by.is_none() => row.last_failure.clone(),
                         _ => None,
                     },
+                    counted: *counted,
                 });
             }
             EventKind::ResultIgnored { tool, .. } => {
@@ -222,6 +244,7 @@ impl Tools {
             EventKind::LimitsChanged { tool, limits, .. } => {
                 if let Some(row) = self.named(tool) {
                     row.head.limits = (**limits).clone();
+                    row.limit_window();
                 }
             }
             EventKind::FaultInjected { tool, fault, .. } => {
@@ -250,9 +273,13 @@ impl Tools {
 
     fn close(&mut self, call: &Event, at: Elapsed, how: impl FnOnce(&mut ToolRow)) {
         self.leave_line(call.span, at);
+        let undecided = self.undecided.remove(&call.span);
         let Some(place) = self.open.remove(&call.span) else { return };
         self.closed = Some(place);
         if let Some(row) = self.rows.get_mut(place) {
+            if let Some((started, slow)) = undecided {
+                row.count_in_window(started, true, slow, call.at);
+            }
             how(row);
         }
     }

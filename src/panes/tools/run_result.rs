@@ -3,6 +3,7 @@
 use crate::app::run::data::RunData;
 use crate::app::run::subject_text::outcome_text;
 use crate::app::run::tool_summary::alert_text;
+use crate::event::kind::BreakerStage;
 use crate::event::world::Projection;
 use crate::event::world::tool_row::ToolTally;
 use crate::narrate::event_line::took_ms;
@@ -54,7 +55,7 @@ pub(crate) fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
     add("failed", format::count_noun(failed, "call"), marked(failed > 0, StyleRole::Failed));
     if let Some(factor) = world.tools.amplification() {
         let requests =
-            format!("{} ({} per call)", sum(ToolTally::requests), format::factor(factor));
+            format!("{}, {} a call", sum(ToolTally::requests), format::requests_each(factor));
         add("requests", requests, marked(factor > 1.0, StyleRole::Failed));
     }
     let (gateway, client, agent) =
@@ -69,12 +70,16 @@ pub(crate) fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
             format!("{} opened {times}", it.name())
         });
         let opened: Vec<String> = opened.collect();
-        let role = marked(!opened.is_empty(), StyleRole::Refused);
+        // Coloured is what is not well at the end.
+        let is_open = tools.iter().any(|it| {
+            matches!(it.breaker, BreakerStage::Open | BreakerStage::Held | BreakerStage::HalfOpen)
+        });
+        let role = marked(is_open, StyleRole::Refused);
         let opened = if opened.is_empty() { "never opened".to_owned() } else { opened.join(", ") };
         add("breakers", opened, role);
         let (by_breaker, by_bulkhead) = (sum(|it| it.circuit_open), sum(|it| it.bulkhead_full));
         let refused = format!("{by_breaker} breaker, {by_bulkhead} bulkhead");
-        add("refused", refused, marked(by_breaker + by_bulkhead > 0, StyleRole::Refused));
+        add("refused", refused, StyleRole::Text);
     }
     let turns = format::count_noun(load.turns.into(), "turn");
     let agents = format::count_noun(load.agents.len() as u64, "agent");
@@ -85,7 +90,8 @@ pub(crate) fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
     let alerts = world.alerts.all();
     for (nth, alert) in alerts.iter().take(ALERTS).enumerate() {
         let name = if nth == 0 { "alerts" } else { "" };
-        add(name, alert_text(alert, &world.progress), StyleRole::Failed);
+        let role = marked(alert.ended.is_none(), StyleRole::Failed);
+        add(name, alert_text(alert, &world.progress), role);
     }
     let more = (alerts.len().saturating_sub(ALERTS) as u64).saturating_add(world.alerts.not_kept());
     if more > 0 {

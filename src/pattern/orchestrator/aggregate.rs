@@ -82,12 +82,21 @@ pub struct LevelDecision {
     shown: CelBindings,
 }
 
-impl ConditionDecision for LevelDecision {
-    /// The index of the matching rule, and the rules that could not be evaluated, which count as
-    /// false.
-    type DecisionResult = (Option<usize>, Vec<(usize, ConditionError)>);
+/// Which rule of a level matches.
+#[derive(Debug, Default)]
+pub struct DecidedLevel {
+    /// Its index.
+    pub rule: Option<usize>,
+    /// The names of the values by which it holds.
+    pub decided_by: Vec<String>,
+    /// The rules that could not be evaluated, which count as false.
+    pub failed: Vec<(usize, ConditionError)>,
+}
 
-    fn evaluate(&self, budget: &mut EvalBudget) -> Self::DecisionResult {
+impl ConditionDecision for LevelDecision {
+    type DecisionResult = DecidedLevel;
+
+    fn evaluate(&self, budget: &mut EvalBudget) -> DecidedLevel {
         let mut failed = Vec::new();
         let found = self.rules.iter().enumerate().position(|(place, rule)| {
             rule.when.holds_within(&self.shown, budget).unwrap_or_else(|error| {
@@ -95,7 +104,9 @@ impl ConditionDecision for LevelDecision {
                 false
             })
         });
-        (found, failed)
+        let matching = found.and_then(|rule| self.rules.get(rule));
+        let decided_by = matching.map(|rule| rule.when.deciding_names(&self.shown, budget));
+        DecidedLevel { rule: found, decided_by: decided_by.unwrap_or_default(), failed }
     }
 }
 

@@ -55,6 +55,13 @@ facts! {
             /// Tasks whose result was replaced by a later one of the same worker.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             overwritten: Vec<TaskId>,
+            /// The rule that gave the level, from 0; absent where no rule matched.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            rule: Option<u32>,
+            /// The parts of the aggregate by which that rule holds, such as
+            /// `inventory.out_of_stock_skus`.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            decided_by: Vec<String>,
         },
     }
 }
@@ -72,8 +79,10 @@ impl Fact for OrchestratorFact {
             }
             Self::TaskDone { .. } => 0,
             Self::TaskFailed { reason, .. } => reason.weight(),
-            Self::ResultsAggregated { aggregate, overwritten } => {
-                json_weight(aggregate) + texts(overwritten.iter().map(|task| task.as_str()))
+            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
+                json_weight(aggregate)
+                    + texts(overwritten.iter().map(|task| task.as_str()))
+                    + texts(decided_by.iter().map(String::as_str))
             }
         }
     }
@@ -119,7 +128,8 @@ impl Fact for OrchestratorFact {
             }
             Self::TaskDone { attempts: _ } => {}
             Self::TaskFailed { attempts: _, reason } => reason.redact(by),
-            Self::ResultsAggregated { aggregate, overwritten } => {
+            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
+                decided_by.iter_mut().for_each(|name| by.text(name));
                 by.value(Arc::make_mut(aggregate));
                 overwritten.iter_mut().for_each(|task| by.task(task));
             }

@@ -17,5 +17,5 @@ pub mod policy;
 pub mod projection;
 pub mod spec;
 
-pub use aggregate::{gather_results, overwritten_tasks};
+pub use aggregate::{DecidedLevel, gather_results, overwritten_tasks};
 pub(crate) mod words;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::concurrency::ConcurrencyLimit;
 use super::dispatch::{TaskResult, dispatch};
-use super::{detail, gather_results, payload, policy};
+use super::{DecidedLevel, detail, gather_results, payload, policy};
 use crate::base::name::ToolName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::decide::decide;
@@ -148,7 +148,8 @@ async fn build_aggregate(
     let gathered = gather_results(echo, &spec.sections, results);
     // The rules may be evaluated on another thread.
     let outside = cx.bus().clock().outside();
-    let (rule, failed) = decide(&gathered.level_decision(&spec.level)).await;
+    let DecidedLevel { rule, decided_by, failed } =
+        decide(&gathered.level_decision(&spec.level)).await;
     drop(outside);
     for (place, error) in failed {
         let (place, text) = (format!("orchestrator.level.rules[{place}].when"), error.to_string());
@@ -161,6 +162,8 @@ async fn build_aggregate(
         OrchestratorFact::ResultsAggregated {
             aggregate: Arc::clone(&whole),
             overwritten: super::overwritten_tasks(done),
+            rule: rule.and_then(|rule| u32::try_from(rule).ok()),
+            decided_by,
         },
     );
     whole

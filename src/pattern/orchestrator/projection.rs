@@ -41,6 +41,8 @@ pub struct Orchestrator {
     pub running: u32,
     /// The combined results.
     pub aggregate: Option<Arc<Value>>,
+    /// The parts of the aggregate by which the rule of its level holds.
+    pub level_decided_by: Arc<[Arc<str>]>,
     /// The task that produced each section of the aggregate, as its index in the plan. `None`: no
     /// task, several, or one that stands for an earlier section.
     pub section_tasks: Vec<Option<usize>>,
@@ -66,6 +68,7 @@ impl Orchestrator {
             dispatches: 0,
             running: 0,
             aggregate: None,
+            level_decided_by: Arc::default(),
             section_tasks: Vec::new(),
             overwritten: Vec::new(),
             finalize: None,
@@ -265,7 +268,9 @@ impl Orchestrator {
                 row.reason = Some(reason.clone());
                 self.running = self.running.saturating_sub(1);
             }
-            OrchestratorFact::ResultsAggregated { aggregate, overwritten } => {
+            OrchestratorFact::ResultsAggregated { aggregate, overwritten, decided_by, .. } => {
+                self.level_decided_by =
+                    decided_by.iter().map(|name| name.as_str().into()).collect();
                 self.section_tasks = self.tasks_of_sections(aggregate);
                 self.aggregate = Some(Arc::clone(aggregate));
                 self.overwritten.clone_from(overwritten);

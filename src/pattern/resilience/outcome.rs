@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::base::name::ToolName;
-use crate::event::kind::{BreakerCause, BreakerStage};
+use crate::event::kind::{BreakerCause, BreakerStage, WindowCounts};
 use crate::event::world::RunFold;
 use crate::event::world::outcome::OutcomeFields;
 use crate::event::world::outcome::fields::thousandths;
@@ -17,6 +17,8 @@ struct MoveRow<'a> {
     tool: &'a ToolName,
     to: BreakerStage,
     why: BreakerCause,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted: Option<WindowCounts>,
 }
 
 /// Results of an agent, and the last turn it reached.
@@ -50,7 +52,13 @@ impl Resilience {
         moves.sort_by_key(|(_, it)| it.seq);
         let trace: Vec<_> = moves
             .into_iter()
-            .map(|(tool, it)| MoveRow { at_ms: it.at.0 / 1_000, tool, to: it.to, why: it.why })
+            .map(|(tool, it)| MoveRow {
+                at_ms: it.at.0 / 1_000,
+                tool,
+                to: it.to,
+                why: it.why,
+                counted: it.counted,
+            })
             .collect();
         let history: Vec<_> = (1..)
             .zip(&self.agents)

@@ -222,17 +222,26 @@ fn row(
 }
 
 fn load(table: &LoadTable, cx: &mut ReadContext) -> Option<LoadSpec> {
-    let until = &table.flaky_until;
-    if until.value.0 < table.flaky_from.0 {
-        let what = "the flaky time ends before it begins";
-        cx.at_key("flaky_until", |cx| cx.error(until.at, what, "set it later than flaky_from"));
-        return None;
+    for (kind, from, until) in [
+        ("flaky", table.flaky_from, &table.flaky_until),
+        ("slow", table.slow_from, &table.slow_until),
+    ] {
+        if until.value.0 < from.0 {
+            let what = format!("the {kind} time ends before it begins");
+            let help = format!("set it later than {kind}_from");
+            cx.at_key(&format!("{kind}_until"), |cx| cx.error(until.at, what, help));
+            return None;
+        }
     }
     Some(LoadSpec {
         capacity: table.capacity?.0,
         flaky_rate: table.flaky_rate.0,
         flaky_from: table.flaky_from.0,
-        flaky_until: until.value.0,
+        flaky_until: table.flaky_until.value.0,
+        flaky_evenly: table.flaky_evenly,
+        slow_factor: table.slow_factor.0,
+        slow_from: table.slow_from.0,
+        slow_until: table.slow_until.value.0,
     })
 }
 

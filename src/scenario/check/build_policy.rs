@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::scenario::file::amount::Seconds;
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::format_tools::{
     BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LlmTable, RetriesTable,
@@ -14,10 +15,15 @@ use crate::scenario::file::reader::ReadContext;
 use crate::scenario::file::shape::{BoundedList, IntegerField, Positioned, TextOrTable};
 use crate::scenario::file::template::TemplateScope;
 use crate::scenario::file::tree::TextSpan;
-use crate::scenario::spec::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
+use crate::scenario::spec::limits::{
+    BreakerLimits, BreakerMode, BulkheadLimits, Rate, RetryBudgetLimits, WindowLimits,
+};
 use crate::scenario::spec::policy::UnsetLlmKeys;
 use crate::scenario::spec::policy::{CallPolicy, SafeMode};
 use crate::scenario::spec::tool::InjectedFault;
+
+/// Default of a window's `min_calls`.
+const MIN_CALLS: u32 = 10;
 
 pub(crate) fn tool_policy(
     table: &ToolTable,
@@ -31,7 +37,7 @@ pub(crate) fn tool_policy(
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
         breaker: match &table.breaker {
-            Some(breaker) => limits(breaker),
+            Some(breaker) => limits(breaker, table.timeout_s, cx)?,
             // One breaker would cover many hosts: a few that are down say nothing about the others.
             None if table.read.as_ref().is_some_and(|read| read.value.web.value) => None,
             None => Some(BreakerLimits::default()),
@@ -57,7 +63,8 @@ pub(crate) fn llm(
     let limits = PolicyTables {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
-        breaker: limits(table.breaker.as_ref()?),
+        breaker: cx
+            .at_key("tools.llm", |cx| limits(table.breaker.as_ref()?, table.timeout_s, cx))?,
         bulkhead: table.bulkhead.as_ref()?,
         wait: None,
     };
@@ -107,14 +114,94 @@ impl PolicyTables<'_> {
     }
 }
 
-fn limits(breaker: &BreakerTable) -> Option<BreakerLimits> {
-    breaker.enabled.then_some(BreakerLimits {
-        fail_threshold: breaker.fail_threshold.0,
+/// The limits of a breaker; `Some(None)`: the file switches it off. `None` after an error.
+fn limits(
+    breaker: &BreakerTable,
+    timeout: Option<Seconds>,
+    cx: &mut ReadContext,
+) -> Option<Option<BreakerLimits>> {
+    let window = cx.at_key("breaker", |cx| {
+        let window = window(breaker, timeout, cx);
+        (!cx.has_error_here()).then_some(window)
+    })?;
+    Some(breaker.enabled.then_some(BreakerLimits {
+        fail_threshold: breaker.fail_threshold.value.0,
         open_for: breaker.open_for_s.0,
         probe_permits: breaker.probe_permits.0,
-        mode: breaker.mode,
+        mode: breaker.mode.value,
         counts: breaker.counts.unwrap_or_default(),
-    })
+        window,
+    }))
+}
+
+/// The window of a breaker, if it has one. Keys that would have no effect are errors.
+fn window(
+    breaker: &BreakerTable,
+    timeout: Option<Seconds>,
+    cx: &mut ReadContext,
+) -> Option<WindowLimits> {
+    let BreakerTable { size, min_calls, failure_rate, slow_call_ms, slow_rate, .. } = breaker;
+    let Some(Positioned { value: kind, at }) = &breaker.window else {
+        let given = [
+            ("size", size.as_ref().map(|it| it.at)),
+            ("min_calls", min_calls.as_ref().map(|it| it.at)),
+            ("failure_rate", failure_rate.as_ref().map(|it| it.at)),
+            ("slow_call_ms", slow_call_ms.as_ref().map(|it| it.at)),
+            ("slow_rate", slow_rate.as_ref().map(|it| it.at)),
+        ];
+        if !cx.at_key("window", |cx| cx.has_error_here()) {
+            for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
+                let what = format!("`{key}` has no effect without a window");
+                cx.at_key(key, |cx| cx.error(at, what, "add window = \"count\" or \"time\""));
+            }
+        }
+        return None;
+    };
+    let threshold = &breaker.fail_threshold;
+    if !threshold.is_not_in_file() {
+        let what = "`fail_threshold` has no effect with a window";
+        let help = "remove it, or remove window to count failures in a row";
+        cx.at_key("fail_threshold", |cx| cx.error(threshold.at, what, help));
+    }
+    if breaker.mode.value == BreakerMode::TwoState {
+        let what = "a breaker with a window needs probes";
+        cx.at_key("mode", |cx| cx.error(breaker.mode.at, what, "remove mode, or window"));
+    }
+    let Some(size) = size else {
+        let at = *at;
+        cx.at_key("size", |cx| {
+            if !cx.has_error_here() {
+                cx.error(at, "`size` is missing", "size = 20");
+            }
+        });
+        return None;
+    };
+    let mut limits = WindowLimits {
+        kind: *kind,
+        size: size.value.0,
+        min_calls: MIN_CALLS,
+        failure_rate: failure_rate.as_ref().map_or(Rate::from_share(0.5), |it| it.value),
+        slow_call_ms: slow_call_ms.as_ref().map(|ms| u64::from(ms.value.0)),
+        slow_rate: slow_rate.as_ref().map_or(Rate::ALL, |it| it.value),
+    };
+    let most = limits.max_min_calls();
+    limits.min_calls = min_calls.as_ref().map_or(MIN_CALLS.min(most), |it| it.value.0);
+    if let Some(min) = min_calls.as_ref().filter(|min| min.value.0 > most) {
+        let what = format!("{} is more than the {most} calls of the window", min.value.0);
+        cx.at_key("min_calls", |cx| cx.error(min.at, what, "such a breaker never opens"));
+    }
+    if let (Some(rate), None) = (slow_rate, slow_call_ms) {
+        let what = "`slow_rate` has no effect without slow_call_ms";
+        cx.at_key("slow_rate", |cx| cx.error(rate.at, what, "slow_call_ms = 1000"));
+    }
+    if let (Some(slow), Some(timeout)) = (slow_call_ms, timeout)
+        && u128::from(slow.value.0) >= timeout.0.as_millis()
+    {
+        let what = "no attempt takes that long: its timeout ends it";
+        let help = format!("less than {} ms, or a longer timeout_s", timeout.0.as_millis());
+        cx.at_key("slow_call_ms", |cx| cx.error(slow.at, what, help));
+    }
+    Some(limits)
 }
 
 /// Builds the fallback settings. `spoken`: models read the tool's results, so a fallback may be a

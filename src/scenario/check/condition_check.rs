@@ -67,7 +67,7 @@ pub(crate) fn compile_condition(
                 );
                 good = false;
             }
-            ["aggregate", field, ..] if !name.guarded => {
+            ["aggregate", field, ..] | ["outcome", "aggregate", field, ..] if !name.guarded => {
                 if let Some(help) = shown.missing_section(field) {
                     cx.warn(at, format!("the aggregate has no field `{field}`"), help);
                 }

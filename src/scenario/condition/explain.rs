@@ -85,6 +85,49 @@ pub(super) fn explain(node: &CelNode, shown: &CelBindings) -> Vec<ObservedPart> 
     parts
 }
 
+/// The names by which a condition holds: of `||` those of the first side that holds, of `&&` those of
+/// both. Names that are only guarded with `has` are not among them.
+pub(super) fn deciding_names(
+    node: &CelNode,
+    shown: &CelBindings,
+    budget: &mut EvalBudget,
+) -> Vec<String> {
+    let mut names = Vec::new();
+    add_deciding(node, shown, budget, &mut names);
+    names
+}
+
+fn add_deciding(
+    node: &CelNode,
+    shown: &CelBindings,
+    budget: &mut EvalBudget,
+    names: &mut Vec<String>,
+) {
+    match node {
+        CelNode::And(sides) => {
+            sides.iter().for_each(|side| add_deciding(side, shown, budget, names));
+        }
+        CelNode::Or(sides) => {
+            let holds = |side: &&CelNode| {
+                matches!(eval::value(side, shown, budget), Ok(CelValue::Bool(true)))
+            };
+            if let Some(side) = sides.iter().find(holds) {
+                add_deciding(side, shown, budget, names);
+            }
+        }
+        node => walk(node, &mut |node| {
+            if matches!(node, CelNode::Has(..)) {
+                return false;
+            }
+            let Some(name) = written(node) else { return true };
+            if names.len() < MAX_PARTS && !names.contains(&name) {
+                names.push(name);
+            }
+            false
+        }),
+    }
+}
+
 fn collect(node: &CelNode, shown: &CelBindings, parts: &mut Vec<ObservedPart>) {
     walk(node, &mut |node| {
         if let CelNode::Loop(inner) = node

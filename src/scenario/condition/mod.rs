@@ -125,6 +125,12 @@ impl Condition {
         explain::explain(&self.node, shown)
     }
 
+    /// The names by which it holds, with the fields selected on them: of `||` those of the first side
+    /// that holds. The cost is deducted from the budget.
+    pub fn deciding_names(&self, shown: &CelBindings, budget: &mut EvalBudget) -> Vec<String> {
+        explain::deciding_names(&self.node, shown, budget)
+    }
+
     /// The bound names that it uses, each with the fields selected on it, in order of appearance
     /// and without duplicates.
     pub fn names(&self) -> Vec<Name<'_>> {

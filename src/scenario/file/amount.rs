@@ -9,6 +9,7 @@ use super::reader::ReadContext;
 use super::shape::{FormatShape, IntegerField};
 use super::tree::{TomlNode, TomlValue};
 use crate::base::seeded_random::Latency;
+use crate::scenario::spec::limits::Rate;
 
 /// An amount of US dollars.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +53,9 @@ impl Seconds {
 pub(crate) struct Number<const MIN: u32, const MAX: u32>(pub f64);
 
 impl<const MIN: u32, const MAX: u32> FormatShape for Number<MIN, MAX> {
+    fn default_json(&self) -> Value {
+        self.0.into()
+    }
     fn schema() -> Value {
         json!({ "type": "number", "minimum": MIN, "maximum": MAX })
     }
@@ -73,6 +77,18 @@ impl FormatShape for Fraction {
     }
     fn default_json(&self) -> Value {
         self.0.into()
+    }
+}
+
+impl FormatShape for Rate {
+    fn schema() -> Value {
+        json!({ "type": "number", "minimum": Rate::MIN_SHARE, "maximum": 1 })
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_number(node, cx, Self::MIN_SHARE, 1.0).map(Self::from_share)
+    }
+    fn default_json(&self) -> Value {
+        self.share().into()
     }
 }
 

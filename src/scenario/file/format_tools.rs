@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::amount::{ClockTime, Fraction, Millis, Seconds, Units};
+use super::amount::{ClockTime, Fraction, Millis, Number, Seconds, Units};
 use super::format_fault::FaultTable;
 use super::format_lookup::{ReadTable, SearchTable};
 use super::named::{ActorName, EnvName, HeaderName, MAX_NAMES, NamedEntries, ResultKey};
@@ -15,7 +15,7 @@ use super::shape::{
 use super::tree::{TomlNode, TomlTable, TomlValue};
 use crate::base::seeded_random::Latency;
 use crate::scenario::spec::http::{HttpMethod, Setting};
-use crate::scenario::spec::limits::{BreakerCounts, BreakerMode};
+use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, Rate, WindowKind, WindowLimits};
 use crate::scenario::spec::tool::FieldKind;
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
@@ -148,21 +148,56 @@ record! {
 
 record! {
     /// Circuit breaker: when calls are rejected without an attempt.
-    struct BreakerTable => {
+    struct BreakerTable rule json!({
+        "dependencies": {
+            "window": {
+                "required": ["size"],
+                "properties": { "fail_threshold": false, "mode": { "const": "half_open" } },
+            },
+            "size": ["window"],
+            "min_calls": ["window"],
+            "failure_rate": ["window"],
+            "slow_call_ms": ["window"],
+            "slow_rate": ["slow_call_ms"],
+        }
+    }) => {
         /// Whether there is a breaker.
         enabled: bool = default(true),
-        /// Consecutive failures that open it.
-        fail_threshold: IntegerField<1, 10_000> = default(IntegerField(5)),
+        /// Consecutive failures that open it. Not with a window.
+        fail_threshold: Positioned<IntegerField<1, 10_000>> = default(Positioned::not_in_file(IntegerField(5))),
         /// Seconds that it stays open.
         open_for_s: Seconds = default(Seconds::from_whole_seconds(30)),
-        /// Concurrent probes while it is half-open.
+        /// Concurrent probes while it is half-open. With a window all of them must succeed to close
+        /// it.
         probe_permits: IntegerField<1, 1_000> = default(IntegerField(1)),
-        /// What happens after the open time.
-        mode: BreakerMode = default(BreakerMode::HalfOpen),
+        /// What happens after the open time. With a window always `half_open`.
+        mode: Positioned<BreakerMode> = default(Positioned::not_in_file(BreakerMode::HalfOpen)),
         /// What counts as a failure. Default: each attempt; for a live model each call, by its last
         /// attempt.
         counts: BreakerCounts = optional,
+        /// Judge the tool by its latest calls instead of by failures in a row; needs size. What a call
+        /// is, counts says.
+        window: Positioned<WindowKind> = optional,
+        /// Size of the window: calls, or seconds.
+        size: Positioned<WindowSize> = optional,
+        /// Calls in the window before it decides. Default: 10, at most the calls of the window.
+        min_calls: Positioned<WindowSize> = optional,
+        /// Share of the calls in the window that fail, from 0.01 to 1, which opens it. Default: 0.5.
+        failure_rate: Positioned<Rate> = optional,
+        /// Milliseconds after which a call is slow, below the timeout. Default: no call is.
+        slow_call_ms: Positioned<Millis<1, 86_400_000>> = optional,
+        /// Share of the calls in the window that are slow, failed ones included, which opens it.
+        /// Default: 1.
+        slow_rate: Positioned<Rate> = optional,
     }
+}
+
+/// The size of a breaker's window.
+type WindowSize = IntegerField<1, { WindowLimits::MAX_SIZE }>;
+
+words! { WindowKind:
+    "count" => WindowKind::Count, "The latest calls.";
+    "time" => WindowKind::Time, "The calls of the latest seconds.";
 }
 
 words! { BreakerMode:
@@ -294,6 +329,15 @@ record! {
         flaky_from: ClockTime = default(ClockTime::default()),
         /// End of the flaky time, after the first request: `8s`.
         flaky_until: Positioned<ClockTime> = default(Positioned::not_in_file(ClockTime::default())),
+        /// Whether its failures are spread evenly instead of at random: at a rate of 0.8 one request
+        /// succeeds, then four fail, and so on.
+        flaky_evenly: bool = default(false),
+        /// How many times as long its requests take while it is slow.
+        slow_factor: Number<1, 100> = default(Number(1.0)),
+        /// Start of the slow time, after the first request: `12s`.
+        slow_from: ClockTime = default(ClockTime::default()),
+        /// End of the slow time, after the first request: `15s`.
+        slow_until: Positioned<ClockTime> = default(Positioned::not_in_file(ClockTime::default())),
     }
 }
 

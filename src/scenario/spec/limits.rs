@@ -19,6 +19,8 @@ pub struct BreakerLimits {
     pub mode: BreakerMode,
     /// What counts as a failure.
     pub counts: BreakerCounts,
+    /// By which latest calls it judges its tool; `None`: by failures in a row.
+    pub window: Option<WindowLimits>,
 }
 
 impl Default for BreakerLimits {
@@ -29,7 +31,94 @@ impl Default for BreakerLimits {
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
             counts: BreakerCounts::Attempts,
+            window: None,
         }
+    }
+}
+
+/// When a breaker opens that judges its tool by the latest calls, as those of resilience4j and Polly
+/// do: after `min_calls`, where one of the two rates is reached. The source document counts failures
+/// in a row only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct WindowLimits {
+    /// What `size` counts.
+    pub kind: WindowKind,
+    /// The latest calls, or the latest seconds.
+    pub size: u32,
+    /// Calls in the window before it decides.
+    pub min_calls: u32,
+    /// Share of failed calls that opens the breaker.
+    pub failure_rate: Rate,
+    /// A call that takes longer, in milliseconds, is slow; `None`: no call is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_call_ms: Option<u64>,
+    /// Share of slow calls, failed ones included, that opens the breaker.
+    pub slow_rate: Rate,
+}
+
+impl WindowLimits {
+    /// The largest size of a window, in calls or in seconds.
+    pub const MAX_SIZE: u32 = 3_600;
+
+    /// The largest `min_calls`: a window of calls never has more than its size.
+    pub fn max_min_calls(&self) -> u32 {
+        match self.kind {
+            WindowKind::Count => self.size,
+            WindowKind::Time => Self::MAX_SIZE,
+        }
+    }
+}
+
+/// What the size of a breaker's window counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum WindowKind {
+    /// The latest calls.
+    Count,
+    /// The calls of the latest seconds. It moves on by whole seconds, counted from its first call.
+    Time,
+}
+
+/// A share above zero in whole thousandths, so that it is compared exactly. In JSON it is a number up
+/// to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[serde(from = "f64", into = "f64")]
+pub struct Rate(u16);
+
+impl Rate {
+    /// All of them.
+    pub const ALL: Self = Self(1_000);
+    /// The smallest rate that a scenario file may have.
+    pub const MIN_SHARE: f64 = 0.01;
+
+    /// The rate that is closest to this share.
+    pub fn from_share(share: f64) -> Self {
+        Self((share * 1_000.0).round().clamp(1.0, 1_000.0) as u16)
+    }
+
+    /// The share, above 0 and up to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 1_000.0
+    }
+
+    /// Whether `part` of `all` is at least this share.
+    pub fn is_reached(self, part: u32, all: u32) -> bool {
+        u64::from(part) * 1_000 >= u64::from(self.0) * u64::from(all)
+    }
+}
+
+impl From<f64> for Rate {
+    fn from(share: f64) -> Self {
+        Self::from_share(share)
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> Self {
+        rate.share()
     }
 }
 

@@ -148,6 +148,14 @@ pub struct LoadSpec {
     pub flaky_from: Duration,
     /// End of the flaky time, after the first request.
     pub flaky_until: Duration,
+    /// Whether its failures are spread evenly instead of at random.
+    pub flaky_evenly: bool,
+    /// How many times as long its requests take while it is slow.
+    pub slow_factor: f64,
+    /// Start of the slow time, after the first request.
+    pub slow_from: Duration,
+    /// End of the slow time, after the first request.
+    pub slow_until: Duration,
 }
 
 /// A program that receives JSON on its standard input and returns JSON on its standard output. It

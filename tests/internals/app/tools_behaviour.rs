@@ -124,6 +124,7 @@ fn a_breaker_is_moved_by_hand() {
         cause: crate::event::kind::BreakerCause::Manual,
         open_for_ms: None,
         by: Some(Initiator::You),
+        counted: None,
     };
     comes(&mut dash, &facts, kind);
     assert!(dash.screen().contains("⊘ search HELD"), "{}", dash.screen());

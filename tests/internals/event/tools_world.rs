@@ -32,6 +32,7 @@ fn limits() -> ToolLimits {
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
             counts: BreakerCounts::Attempts,
+            window: None,
         }),
         bulkhead: Some(BulkheadHead { max_in_flight: 10, max_wait_ms: Some(0) }),
         retry_budget: Some(RetryBudgetLimits::default()),
@@ -49,11 +50,15 @@ struct Log {
 
 impl Log {
     fn new(alerts: AlertLimits) -> Self {
+        Self::with_limits(alerts, limits())
+    }
+
+    fn with_limits(alerts: AlertLimits, limits: ToolLimits) -> Self {
         let head = |name: &str, kind: &str| ToolHead {
             name: name.into(),
             kind: kind.to_owned(),
             shared: false,
-            limits: limits(),
+            limits: limits.clone(),
             faults: Vec::new(),
         };
         let mut log = Self { world: World::new(), seq: 0, spans: 0, ms: 0 };
@@ -143,6 +148,11 @@ impl Log {
         let attempt = self.attempt(call, 1);
         self.ms += ms;
         self.answer(attempt, call);
+    }
+
+    fn fail_call(&mut self, call: SpanId) {
+        let reason = StopReason::ToolError("vendor".into(), FailureClass::Status);
+        self.put(call, EventKind::CallFailed { attempts: 1, reason });
     }
 
     fn fail(&mut self, attempt: SpanId, failed: Box<AttemptFailed>) {
@@ -251,6 +261,80 @@ fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
     assert_eq!((log.vendor().tally.circuit_open, log.vendor().tally.bulkhead_full), (1, 200));
 }
 
+/// The calls and failures in the window of the vendor's breaker.
+fn window(log: &Log) -> (u32, u32) {
+    let window = log.vendor().window.as_ref().expect("a window");
+    let counts = window.counts(Elapsed::from_duration(Duration::from_millis(log.ms)));
+    (counts.calls, counts.failures)
+}
+
+fn log_with_window(counts: BreakerCounts) -> Log {
+    let mut limits = limits();
+    if let Some(breaker) = &mut limits.breaker {
+        breaker.counts = counts;
+        breaker.window = Some(crate::support::facts::tools::WINDOW);
+    }
+    Log::with_limits(AlertLimits::default(), limits)
+}
+
+fn moves(to: BreakerStage, cause: BreakerCause) -> EventKind {
+    let (tool, open_for_ms) = ("vendor".into(), None);
+    EventKind::BreakerChanged { tool, to, cause, open_for_ms, by: None, counted: None }
+}
+
+/// The fold counts the calls that the breaker counts: not those of before a change of its state, and
+/// not while only `Retry-After` keeps it from being closed are they forgotten.
+#[test]
+fn a_window_follows_its_breaker() {
+    let mut log = log_with_window(BreakerCounts::Attempts);
+    let fail = |log: &mut Log| {
+        let call = log.call(1, 0);
+        let attempt = log.attempt(call, 1);
+        log.fail(attempt, AttemptFailed::from_status(500, ""));
+        log.fail_call(call);
+    };
+    log.answered_call(10);
+    fail(&mut log);
+    assert_eq!(window(&log), (2, 1));
+    log.put(SpanId::RUN, moves(BreakerStage::Open, BreakerCause::RetryAfter));
+    log.put(SpanId::RUN, moves(BreakerStage::Closed, BreakerCause::CooldownOver));
+    fail(&mut log);
+    assert_eq!(window(&log), (3, 2), "the tool asked to wait; the window continues");
+    let late_call = log.call(2, 0);
+    let late = log.attempt(late_call, 1);
+    log.put(SpanId::RUN, moves(BreakerStage::Open, BreakerCause::FailureRate));
+    assert_eq!(window(&log), (0, 0));
+    assert_eq!(log.vendor().window.as_ref().map(|it| it.marks().len()), Some(3), "what opened it");
+    log.put(SpanId::RUN, moves(BreakerStage::HalfOpen, BreakerCause::CooldownOver));
+    log.answered_call(10);
+    assert_eq!(log.vendor().window.as_ref().map(|it| it.good_probes()), Some(1));
+    log.put(SpanId::RUN, moves(BreakerStage::Closed, BreakerCause::ProbeAnswered));
+    log.answer(late, late_call);
+    assert_eq!(window(&log), (0, 0), "a result of before is too late");
+    log.answered_call(10);
+    assert_eq!(window(&log), (1, 0));
+}
+
+#[test]
+fn a_window_of_calls_counts_last_attempts() {
+    let mut log = log_with_window(BreakerCounts::Calls);
+    let call = log.call(1, 0);
+    for number in 1..=2 {
+        let attempt = log.attempt(call, number);
+        log.fail(attempt, AttemptFailed::from_status(500, ""));
+        assert_eq!(window(&log), (0, 0), "another attempt may follow");
+        if number == 1 {
+            let cause = FailureClass::Status;
+            log.put(
+                call,
+                EventKind::CallRetried { attempt: 2, wait_ms: 0, cause, status: Some(500) },
+            );
+        }
+    }
+    log.fail_call(call);
+    assert_eq!(window(&log), (1, 1));
+}
+
 #[test]
 fn an_open_breaker_counts_down_and_never_below_nothing() {
     let mut log = Log::new(AlertLimits::default());
@@ -261,6 +345,7 @@ fn an_open_breaker_counts_down_and_never_below_nothing() {
         cause: BreakerCause::Failures,
         open_for_ms,
         by: None,
+        counted: None,
     };
     log.put(SpanId::RUN, changed(BreakerStage::Open, Some(30_000)));
     let left = |ms| log.vendor().retry_in(Elapsed::from_duration(Duration::from_millis(ms)));
@@ -318,6 +403,7 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
                 cause: BreakerCause::ProbeFailed,
                 open_for_ms: Some(1),
                 by: None,
+                counted: None,
             },
         );
         assert_eq!(log.world.alerts.active().count(), 1 + nth, "one opening is allowed");
@@ -326,7 +412,14 @@ fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
 
 fn opens(why: BreakerCause) -> EventKind {
     let (tool, to) = ("vendor".into(), BreakerStage::Open);
-    EventKind::BreakerChanged { tool, to, cause: why, open_for_ms: Some(1), by: None }
+    EventKind::BreakerChanged {
+        tool,
+        to,
+        cause: why,
+        open_for_ms: Some(1),
+        by: None,
+        counted: None,
+    }
 }
 
 /// A fact that changes nothing about breakers and attempts.
@@ -470,6 +563,8 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
             aggregate: Arc::new(json!({ "health": "red" })),
             overwritten: vec!["t1".into()],
+            rule: None,
+            decided_by: Vec::new(),
         })),
         EventKind::RetryRefused {
             attempt: 2,
@@ -513,6 +608,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
             cause: BreakerCause::Manual,
             open_for_ms: None,
             by: Some(Initiator::You),
+            counted: None,
         },
         EventKind::ResultIgnored { tool: tool(), success: true },
         EventKind::LimitsChanged {

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use crate::engine::Launch;
 use crate::event::command::BreakerOverride;
-use crate::event::kind::BreakerStage;
-use crate::event::kind::Initiator;
-use crate::event::{Command, World};
+use crate::event::kind::{BreakerCause, BreakerStage, Initiator};
+use crate::event::{Command, EventKind, World};
 use crate::scenario::{self, Override};
-use crate::support::plan::{engine, world};
+use crate::support::plan::{engine, facts, world};
 
 async fn brownout(through_guards: bool, seed: u64) -> World {
     let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
@@ -101,7 +100,7 @@ async fn with_every_breaker_open_the_run_stops_early() {
     let scenario =
         Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
     let run = engine().start(Launch::scripted(scenario, false));
-    for tool in ["enrich", "orders", "search"] {
+    for tool in ["enrich", "scores", "orders", "search"] {
         let hand = BreakerOverride::Hold;
         run.send(Command::Breaker { tool: tool.into(), hand, by: Initiator::You });
     }
@@ -131,4 +130,38 @@ async fn injected_faults_are_amplified_too() {
     let plan = &*world.resilience().expect("agents").plan;
     let tally = world.tools.get("orders").expect("a tool").tally;
     assert_eq!(tally.requests(), u64::from(plan.naive_attempts), "client x tool x agent");
+}
+
+/// The vendor fails four calls in five, never five in a row, and is slow later. One breaker counts
+/// failures in a row and misses it, the other judges rates. The log folds to what the gateway counted.
+#[tokio::test(start_paused = true)]
+async fn a_rate_shows_what_a_row_misses() {
+    for seed in [1, 42, 2_026] {
+        let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
+        let shipped = shipped.expect("it is shipped");
+        let turns = Override::new("resilience.turns", "8").expect("an override");
+        let scenario = scenario::load(shipped.text, shipped.origin(), &[turns]);
+        let scenario =
+            Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
+        let launch = Launch { seed: Some(seed), ..Launch::scripted(scenario, false) };
+        let (mut world, mut causes) = (World::new(), Vec::new());
+        for event in facts(&engine().start(launch)).await {
+            if let EventKind::BreakerChanged { tool, cause, counted: Some(counted), .. } =
+                &event.kind
+            {
+                assert_eq!(tool.as_str(), "enrich");
+                let window = world.tools.get("enrich").and_then(|row| row.window.as_ref());
+                assert_eq!(window.map(|it| it.counts(event.at)), Some(*counted), "seed {seed}");
+                causes.push(*cause);
+            }
+            world.apply(&event);
+        }
+        assert!(causes.contains(&BreakerCause::FailureRate), "seed {seed}: {causes:?}");
+        assert!(causes.contains(&BreakerCause::SlowCalls), "seed {seed}: {causes:?}");
+        let scores = world.tools.get("scores").expect("the other tool");
+        assert!(scores.history.is_empty(), "seed {seed}: {:?}", scores.history);
+        assert!(scores.tally.bad > scores.tally.good / 4, "{:?}", scores.tally);
+        let enrich = world.tools.get("enrich").expect("the vendor");
+        assert_eq!(enrich.breaker, BreakerStage::Closed, "seed {seed}: it recovers");
+    }
 }

@@ -61,10 +61,9 @@ fn aggregate_answers_as_the_source_does() {
             &spec.sections,
             results.iter().map(|(task, came)| (task, came.as_ref())),
         );
-        let (rule, failed) =
-            gathered.level_decision(&spec.level).evaluate(&mut EvalBudget::default());
-        assert_eq!(failed, [], "row {row}");
-        let ours = gathered.into_aggregate(&spec.level, rule);
+        let decided = gathered.level_decision(&spec.level).evaluate(&mut EvalBudget::default());
+        assert_eq!(decided.failed, [], "row {row}");
+        let ours = gathered.into_aggregate(&spec.level, decided.rule);
         assert!(same(&ours, &case["return"]), "row {row}: {ours}, not {}", case["return"]);
         let keys: Vec<&String> = ours.as_object().expect("a table").keys().collect();
         let theirs: Vec<&String> = case["return"].as_object().expect("a table").keys().collect();

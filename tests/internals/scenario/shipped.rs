@@ -425,8 +425,8 @@ async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not()
         let slow = alerts.filter(|alert| alert["alert"] == "p95_ms");
         slow.filter_map(|alert| alert["tool"].as_str().map(str::to_owned)).collect::<Vec<_>>()
     };
-    assert_eq!(slow(&guarded), Vec::<String>::new());
     for healthy in ["orders", "search"] {
+        assert!(!slow(&guarded).iter().any(|tool| tool == healthy), "{guarded}");
         assert!(slow(&naive).iter().any(|tool| tool == healthy), "{naive}");
     }
 }

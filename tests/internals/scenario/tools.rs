@@ -9,13 +9,12 @@ use crate::scenario::patterns::PatternSpec;
 use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
 use crate::scenario::spec::http::{HttpMethod, Setting};
 use crate::scenario::spec::limits::{
-    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, Rate, RetryBudgetLimits, WindowKind,
+    WindowLimits,
 };
 use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
 use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::{
-    FieldKind, FixtureAnswer, InjectedFault, LoadSpec, ToolKind, ToolSpec,
-};
+use crate::scenario::spec::tool::{FieldKind, FixtureAnswer, InjectedFault, ToolKind, ToolSpec};
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};
 
@@ -254,6 +253,7 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
             probe_permits: 2,
             mode: BreakerMode::TwoState,
             counts: BreakerCounts::Calls,
+            window: None,
         }),
         bulkhead: Some(BulkheadLimits { max_in_flight: 5, max_wait: Some(ms(20)) }),
         safe_mode: SafeMode {
@@ -272,9 +272,8 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
     ];
     assert_eq!(vendor.faults, faults);
     let Some(ToolKind::Fixture(fixture)) = &vendor.kind else { panic!("a fixture") };
-    let load =
-        LoadSpec { capacity: 9, flaky_rate: 0.5, flaky_from: ms(2_000), flaky_until: ms(8_000) };
-    assert_eq!(fixture.load, Some(load));
+    let load = fixture.load.map(|it| (it.capacity, it.flaky_rate, it.flaky_from, it.flaky_until));
+    assert_eq!(load, Some((9, 0.5, ms(2_000), ms(8_000))));
     let own = tool(&scenario, "own");
     assert_eq!((own.policy.breaker, own.policy.bulkhead), (None, None));
     assert!(!own.policy.safe_mode.enabled);
@@ -296,6 +295,98 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
         (alerts.breaker_opens_per_minute, alerts.error_rate, alerts.p95_ms),
         (None, Some(0.2), Some(900))
     );
+}
+
+/// The windows that a breaker's table in the storm gives.
+#[test]
+fn a_window_is_read_with_its_defaults() {
+    let whole = WindowLimits {
+        kind: WindowKind::Count,
+        size: 20,
+        min_calls: 10,
+        failure_rate: Rate::from_share(0.5),
+        slow_call_ms: None,
+        slow_rate: Rate::ALL,
+    };
+    let slow = WindowLimits {
+        kind: WindowKind::Time,
+        size: 60,
+        min_calls: 30,
+        failure_rate: Rate::from_share(0.25),
+        slow_call_ms: Some(700),
+        slow_rate: Rate::from_share(0.6),
+    };
+    let table = [
+        ("window = \"count\", size = 20", whole),
+        ("window = \"count\", size = 4", WindowLimits { size: 4, min_calls: 4, ..whole }),
+        (
+            "window = \"time\", size = 60, min_calls = 30, failure_rate = 0.25, slow_call_ms = 700, slow_rate = 0.6",
+            slow,
+        ),
+    ];
+    for (keys, window) in table {
+        let text = STORM.replace(IN_A_ROW, &format!("{keys}, open_for_s = 4"));
+        let breaker = tool(&read(&text, &[]), "vendor").policy.breaker.expect("a breaker");
+        assert_eq!(breaker.window, Some(window), "{keys}");
+        assert_eq!(breaker.open_for, ms(4_000));
+    }
+    assert_eq!(tool(&read(STORM, &[]), "vendor").policy.breaker.and_then(|it| it.window), None);
+}
+
+/// The keys of the storm's breaker that have no effect with a window.
+const IN_A_ROW: &str =
+    "fail_threshold = 2, open_for_s = 4, probe_permits = 2, mode = \"two_state\"";
+
+#[test]
+fn a_window_without_effect_is_refused() {
+    let count = "window = \"count\", size = 20";
+    let table = [
+        (
+            "size = 20",
+            "size: `size` has no effect without a window (add window = \"count\" or \"time\")",
+        ),
+        (
+            "slow_rate = 0.5",
+            "slow_rate: `slow_rate` has no effect without a window (add window = \"count\" or \"time\")",
+        ),
+        (
+            "window = \"counts\", size = 20",
+            "window: `counts` is not allowed here (did you mean `count`?)",
+        ),
+        ("window = \"count\"", "size: `size` is missing (size = 20)"),
+        ("window = \"count\", size = 0", "size: 0 is out of range (1 to 3600)"),
+        ("window = \"time\", size = 3601", "size: 3601 is out of range (1 to 3600)"),
+        (
+            "window = \"count\", size = 5, min_calls = 6",
+            "min_calls: 6 is more than the 5 calls of the window (such a breaker never opens)",
+        ),
+        (&format!("{count}, failure_rate = 0"), "failure_rate: 0 is out of range (0.01 to 1)"),
+        (
+            &format!("{count}, fail_threshold = 5"),
+            "fail_threshold: `fail_threshold` has no effect with a window (remove it, or remove window to count failures in a row)",
+        ),
+        (
+            &format!("{count}, mode = \"two_state\""),
+            "mode: a breaker with a window needs probes (remove mode, or window)",
+        ),
+        (
+            &format!("{count}, slow_rate = 0.5"),
+            "slow_rate: `slow_rate` has no effect without slow_call_ms (slow_call_ms = 1000)",
+        ),
+        (
+            &format!("{count}, slow_call_ms = 2000"),
+            "slow_call_ms: no attempt takes that long: its timeout ends it (less than 2000 ms, or a longer timeout_s)",
+        ),
+    ];
+    for (keys, expected) in table {
+        let text = STORM.replace(IN_A_ROW, keys);
+        let told = check(&text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
+        let told: Vec<&str> = told.lines().collect();
+        let [told] = told[..] else { panic!("{keys}: {told:#?}") };
+        assert!(told.starts_with("a.toml:20:"), "{told}");
+        let (_, told) = told.split_once("error: tools.vendor.breaker.").unwrap_or(("", told));
+        assert_eq!(told, expected, "{keys}");
+    }
 }
 
 #[test]

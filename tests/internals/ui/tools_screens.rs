@@ -6,6 +6,7 @@ use crate::event::kind::{BreakerCause, BreakerStage, Initiator};
 use crate::event::{EventKind, SpanId};
 use crate::support::facts::tools::{self, ToolFacts};
 use crate::support::screen::{Dash, shipped};
+use ratatui::style::Style;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
@@ -26,6 +27,56 @@ fn a_vendor_in_trouble() {
     at_every_size("brownout", &tools::brownout(true));
 }
 
+/// The window of a breaker: on its way, and when it has opened.
+#[test]
+fn a_breaker_that_judges_rates() {
+    for (calls, name) in [(19, "rates"), (24, "rates_open")] {
+        at_every_size(name, &tools::rates(calls));
+    }
+    let mut alone = dash(80, 24, &tools::rates(24));
+    alone.text("2");
+    insta::assert_snapshot!("rates_tool_80x24", alone.screen());
+    alone.text("!");
+    insta::assert_snapshot!("rates_drawer_80x24", alone.screen());
+}
+
+#[test]
+fn a_window_is_drawn_in_every_theme() {
+    for theme in ["dark", "light", "colour-blind", "mono"] {
+        for ascii in [true, false] {
+            let theme = theme.to_owned();
+            let settings = DisplaySettings { theme, ascii, ..DisplaySettings::default() };
+            let mut dash = Dash::over(80, 24, shipped(), settings);
+            dash.run("r-81c2", &tools::rates(24).log);
+            let screen = dash.screen();
+            let lane = lane(&screen, "window");
+            assert!(lane.contains("80 %") && lane.contains("70 %"), "{screen}");
+            assert!(!ascii || screen.is_ascii(), "{screen}");
+        }
+    }
+}
+
+/// What failed is history once the tool is well: the share stays, its colour does not.
+#[test]
+fn a_share_of_errors_is_red_only_while_it_fails() {
+    let mut facts = tools::rates(9);
+    let now = style_of(&dash(120, 36, &facts), "% errors");
+    facts.after(3_000);
+    let key = facts.step(40, 1, "vendor");
+    facts.attempt(&key).after(90).answers(&key, serde_json::json!({ "ok": true }));
+    let later = style_of(&dash(120, 36, &facts), "% errors");
+    assert_ne!(now, later);
+    assert!(now.is_some() && later.is_some());
+}
+
+/// The style of a text in the second row of the screen.
+fn style_of(dash: &Dash, text: &str) -> Option<Style> {
+    let buf = dash.draw();
+    let row: Vec<&str> = (0..buf.area.width).map(|x| buf[(x, 1)].symbol()).collect();
+    let at = (0..row.len()).find(|at| row[*at..].concat().starts_with(text))?;
+    Some(buf[(at as u16, 1)].style())
+}
+
 #[test]
 fn the_same_without_guards() {
     insta::assert_snapshot!("naive_120x36", dash(120, 36, &tools::brownout(false)).screen());
@@ -35,7 +86,8 @@ fn the_same_without_guards() {
 fn a_run_without_guards_names_its_amplification_first() {
     let screen = dash(120, 36, &tools::brownout(false)).screen();
     let row = screen.lines().nth(1).expect("the second row");
-    assert!(row.starts_with(" no guards   x1.08 requests   vendor 50.0 % errors"), "{row}");
+    let begins = " no guards   1.08 requests a call   vendor 50.0 % errors";
+    assert!(row.starts_with(begins), "{row}");
     let screen = dash(120, 36, &tools::brownout(true)).screen();
     let row = screen.lines().nth(1).expect("the second row");
     assert!(row.starts_with(" ⊘ vendor OPEN"), "{row}");
@@ -136,8 +188,11 @@ fn the_lanes_go_on_after_a_long_pause() {
 
 /// The row of a lane, without the pane beside it.
 fn lane<'a>(screen: &'a str, name: &str) -> &'a str {
-    let row = screen.lines().find(|row| row.starts_with(&format!("│ {name} ")));
-    row.and_then(|row| row.split('│').nth(1)).expect("a lane")
+    // A border, drawn or of ASCII, and the name.
+    let names =
+        |row: &&str| row.chars().skip(1).collect::<String>().starts_with(&format!(" {name} "));
+    let row = screen.lines().find(names);
+    row.and_then(|row| row.split(['│', '|']).nth(1)).expect("a lane")
 }
 
 #[test]

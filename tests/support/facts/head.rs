@@ -16,6 +16,7 @@ fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
             counts: BreakerCounts::Attempts,
+            window: None,
         }),
         bulkhead: guarded.then_some(BulkheadHead { max_in_flight: 8, max_wait_ms: Some(200) }),
         retry_budget: None,

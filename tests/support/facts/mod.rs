@@ -404,6 +404,7 @@ fn failure(status: u16, text: &str) -> AttemptFailed {
         partial: None,
         usage: None,
         adapted: None,
+        slow: false,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use roundtable::event::kind::{
     AttemptFailed, BreakerCause, BreakerStage, CallStarted, ChatMessage, FailureClass,
     FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
-    ToolHead, Usage,
+    ToolHead, Usage, WindowCounts,
 };
 use roundtable::event::patterns::{PatternFact, PatternPlan};
 use roundtable::event::{EventKind, RunId, SpanId, StopReason};
@@ -15,6 +15,7 @@ use roundtable::pattern::orchestrator::facts::{OrchestratorFact, Task};
 use roundtable::pattern::orchestrator::plan::{OrchestratorPlan, WorkerHead};
 use roundtable::pattern::resilience::plan::ResiliencePlan;
 use roundtable::scenario::spec::alert::AlertLimits;
+use roundtable::scenario::spec::limits::{Rate, WindowKind, WindowLimits};
 use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;
@@ -111,6 +112,11 @@ impl ToolFacts {
 
     /// A resilience run that has just been started.
     pub fn storm(guarded: bool) -> Self {
+        Self::storm_with(guarded, None)
+    }
+
+    /// The same; the vendor's breaker has this window.
+    pub fn storm_with(guarded: bool, window: Option<WindowLimits>) -> Self {
         let plan = ResiliencePlan {
             agents: 20,
             turns: 3,
@@ -120,11 +126,12 @@ impl ToolFacts {
             naive_attempts: 27,
             max_ms: 60_000,
         };
-        let tools = vec![
-            model(),
-            tool("vendor", "fixture", 500, guarded),
-            tool("search", "fixture", 500, guarded),
-        ];
+        let mut vendor = tool("vendor", "fixture", 500, guarded);
+        if let Some(breaker) = &mut vendor.limits.breaker {
+            breaker.window = window;
+            breaker.probe_permits = if window.is_some() { 3 } else { 1 };
+        }
+        let tools = vec![model(), vendor, tool("search", "fixture", 500, guarded)];
         let goal = "Get through while the vendor browns out.";
         Self::begin("A vendor in trouble", goal, tools, PatternPlan::Resilience(Arc::new(plan)))
     }
@@ -322,6 +329,8 @@ impl ToolFacts {
             EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
                 aggregate: Arc::new(aggregate),
                 overwritten: vec![],
+                rule: Some(1),
+                decided_by: vec!["inventory.low_stock".to_owned()],
             }));
         self.add(SpanId::RUN, kind);
         self.asks("report", "llm", SpanId::RUN, Purpose::Finalize, None).attempt("report");
@@ -352,9 +361,22 @@ impl ToolFacts {
         why: BreakerCause,
         open_for_ms: Option<u64>,
     ) -> &mut Self {
-        let by = (why == BreakerCause::Manual).then_some(Initiator::You);
+        self.breaker_with(tool, to, why, open_for_ms, None)
+    }
+
+    /// A breaker moves because of what its window has.
+    pub fn breaker_with(
+        &mut self,
+        tool: &str,
+        to: BreakerStage,
+        cause: BreakerCause,
+        open_for_ms: Option<u64>,
+        counted: Option<WindowCounts>,
+    ) -> &mut Self {
+        let by = (cause == BreakerCause::Manual).then_some(Initiator::You);
         let tool = tool.into();
-        self.add(SpanId::RUN, EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by })
+        let kind = EventKind::BreakerChanged { tool, to, cause, open_for_ms, by, counted };
+        self.add(SpanId::RUN, kind)
     }
 
     /// The span of a call.
@@ -471,6 +493,53 @@ pub fn brownout(guarded: bool) -> ToolFacts {
     let waits = facts.step(19, 1, "search");
     let call = facts.call_of(&waits);
     facts.add(call, EventKind::CallQueued);
+    facts.after(250);
+    facts
+}
+
+/// The window of the vendor's breaker in [`rates`].
+pub const WINDOW: WindowLimits = WindowLimits {
+    kind: WindowKind::Count,
+    size: 20,
+    min_calls: 10,
+    failure_rate: Rate::ALL,
+    slow_call_ms: Some(300),
+    slow_rate: Rate::ALL,
+};
+
+/// A vendor that fails four calls in five, never five in a row. Its breaker judges rates: it opens at
+/// the 24th call; the log ends after so many calls.
+pub fn rates(only: usize) -> ToolFacts {
+    let window = WindowLimits {
+        failure_rate: Rate::from_share(0.7),
+        slow_rate: Rate::from_share(0.6),
+        ..WINDOW
+    };
+    let mut facts = ToolFacts::storm_with(true, Some(window));
+    for (nth, letter) in (1..).zip("..s..xxxx.xxxx.xxxx.xxxx".chars().take(only)) {
+        let vendor = facts.after(60).step(nth, 1, "vendor");
+        facts.attempt(&vendor).after(if letter == 's' { 400 } else { 90 });
+        match letter {
+            'x' => {
+                facts.fails(&vendor, FailureClass::Status, Some(503), None);
+                if nth == 24 {
+                    let counted = Some(WindowCounts { calls: 20, failures: 16, slow: 0 });
+                    let why = BreakerCause::FailureRate;
+                    facts.breaker_with("vendor", BreakerStage::Open, why, Some(3_000), counted);
+                }
+                facts.gives_up(&vendor, "tool_error:vendor:http_503");
+            }
+            _ => {
+                let mut reply = Reply::from_tool_result(Arc::new(json!({"ok": true})));
+                reply.slow = letter == 's';
+                let (call, span, attempts) = facts.calls[&vendor];
+                facts.add(span, EventKind::AttemptAnswered(Arc::new(reply)));
+                facts.add(call, EventKind::CallAnswered { attempts });
+            }
+        }
+        let search = facts.step(nth, 1, "search");
+        facts.attempt(&search).after(60).answers(&search, json!({"hits": nth}));
+    }
     facts.after(250);
     facts
 }

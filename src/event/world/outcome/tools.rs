@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::fields::{Replaced, thousandths};
 use crate::base::name::ToolName;
 use crate::event::id::millis;
-use crate::event::kind::FallbackKind;
+use crate::event::kind::{BreakerCause, FallbackKind, WindowCounts};
 use crate::event::world::World;
 use crate::event::world::alerts::AlertKind;
 use crate::event::world::projection::Projection;
+use crate::event::world::tool_row::BreakerMove;
 
 /// Counts of one tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +40,26 @@ pub struct ToolOutcome {
     pub p50_ms: Option<u64>,
     /// 95th percentile in milliseconds.
     pub p95_ms: Option<u64>,
+    /// The latest times that the calls in its breaker's window opened it, the oldest first; absent
+    /// without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opened: Vec<OpeningOutcome>,
+}
+
+/// An opening of a breaker because of the calls in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct OpeningOutcome {
+    /// Milliseconds since the start.
+    pub at_ms: u64,
+    /// Which rate was reached.
+    pub cause: BreakerCause,
+    /// Calls in the window.
+    pub calls: u32,
+    /// Those that failed.
+    pub failures: u32,
+    /// Those that were slow, failed or not.
+    pub slow: u32,
 }
 
 /// An alert that was raised.
@@ -53,6 +74,12 @@ pub struct AlertOutcome {
     pub value: f64,
     /// Milliseconds since the start.
     pub at_ms: u64,
+}
+
+fn opening(moved: &BreakerMove) -> Option<OpeningOutcome> {
+    let WindowCounts { calls, failures, slow } = moved.counted?;
+    let at_ms = moved.at.0 / 1_000;
+    Some(OpeningOutcome { at_ms, cause: moved.why, calls, failures, slow })
 }
 
 impl World {
@@ -98,6 +125,7 @@ impl World {
             peak_in_flight: row.peak,
             p50_ms: row.latencies.percentile(50).map(millis),
             p95_ms: row.latencies.percentile(95).map(millis),
+            opened: row.history.iter().filter_map(opening).collect(),
         });
         rows.collect()
     }

@@ -10,7 +10,7 @@ use super::{agents, lanes};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
-use crate::event::Elapsed;
+use crate::app::run::tool_summary::fails_now;
 use crate::event::world::Projection;
 use crate::event::world::tool_row::{CallMark, MARKS, ToolRow};
 use crate::narrate::format::percent;
@@ -45,7 +45,7 @@ impl ToolFigure {
         (Self::Errors, "errors", 7),
         (Self::Calls, "calls", 6),
         (Self::P95, "p95", 7),
-        (Self::Amplification, "amp", 7),
+        (Self::Amplification, "req/call", 9),
         (Self::Requests, "reqs", 6),
         (Self::P50, "p50", 7),
     ];
@@ -53,13 +53,15 @@ impl ToolFigure {
     const SHOWN: [ToolFigure; 6] =
         [Self::Errors, Self::P50, Self::P95, Self::Calls, Self::Requests, Self::Amplification];
 
-    fn cell_text(self, tool: &ToolRow) -> (String, StyleRole) {
+    /// `fails_now`: whether the tool has errors at the moment that is shown.
+    fn cell_text(self, tool: &ToolRow, fails_now: bool) -> (String, StyleRole) {
         let none = || (String::new(), StyleRole::Dim);
         let tally = &tool.tally;
         match self {
             Self::Errors => match tally.error_rate() {
                 Some(0.0) => ("0 %".to_owned(), StyleRole::Text),
-                Some(rate) => (percent(rate), StyleRole::Failed),
+                Some(rate) if fails_now => (percent(rate), StyleRole::Failed),
+                Some(rate) => (percent(rate), StyleRole::Text),
                 None => none(),
             },
             Self::P50 | Self::P95 => {
@@ -71,8 +73,10 @@ impl ToolFigure {
             Self::Calls => (format::count(tally.calls), StyleRole::Text),
             Self::Requests => (format::count(tally.requests()), StyleRole::Text),
             Self::Amplification => match tally.amplification() {
-                Some(factor) if factor > 1.0 => (format::factor(factor), StyleRole::Retry),
-                Some(factor) => (format::factor(factor), StyleRole::Text),
+                Some(factor) => {
+                    let role = if factor > 1.0 { StyleRole::Retry } else { StyleRole::Text };
+                    (format::requests_each(factor), role)
+                }
                 None => none(),
             },
         }
@@ -134,14 +138,13 @@ pub(crate) fn render(
     head(cx, line(area, 0), &places, buf);
     let rows = usize::from(area.height.saturating_sub(1));
     let first = window_start(view.tool_at(data).unwrap_or(0), tools.len(), rows);
-    let now = data.time(cx.now);
     let mut nth = 1;
     for (at, tool) in tools.iter().enumerate().skip(first).take(rows) {
         let selected = view.tool_at(data) == Some(at);
         let here = line(area, nth);
         row_style(cx, here, selected && view.tool_is_selected(), buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
-        one_tool(cx, &mut pen, tool, &places, selected, now);
+        one_tool(data, cx, &mut pen, tool, &places, selected);
         nth += 1;
     }
     if tools.len() > rows && rows > 0 {
@@ -196,13 +199,14 @@ fn head(cx: &DrawContext, area: Rect, places: &BreakerColumns, buf: &mut Buffer)
 }
 
 fn one_tool(
+    data: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,
     tool: &ToolRow,
     places: &BreakerColumns,
     selected: bool,
-    now: Elapsed,
 ) {
+    let now = data.time(cx.now);
     let plain = cx.theme.style(StyleRole::Text);
     let sign = sign(cx, tool);
     table::mark_or_blank(cx, pen, selected);
@@ -218,7 +222,7 @@ fn one_tool(
     }
     pen.advance_to(start + places.marks);
     for (figure, _, width) in &places.figures {
-        let (text, role) = figure.cell_text(tool);
+        let (text, role) = figure.cell_text(tool, fails_now(tool, data, now));
         pen.right_aligned(&text, *width, cx.theme.style(role));
     }
 }

@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
+use crate::app::run::tool_summary::is_full;
 use crate::event::world::Projection;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::glyph::Glyph;
@@ -106,7 +107,11 @@ fn one_tool(cx: &DrawContext, pen: &mut Pen, tool: &ToolRow, name: u16, most: u1
     slots_bar(cx, pen, tool.in_flight, bulkhead.max_in_flight, most);
     pen.cell(&tool.queued.to_string(), 7, queue_style(cx, tool.queued));
     let refused = tool.tally.bulkhead_full;
-    let role = if refused > 0 { StyleRole::Refused } else { StyleRole::Dim };
+    let role = match refused {
+        0 => StyleRole::Dim,
+        _ if is_full(tool) => StyleRole::Refused,
+        _ => StyleRole::Text,
+    };
     pen.cell(&format::count(refused), 9, cx.theme.style(role));
     let waited = format::duration_text(Duration::from_millis(tool.tally.waited_ms));
     pen.put(&waited, if tool.tally.waited_ms > 0 { cx.theme.style(StyleRole::Text) } else { dim });

@@ -6,10 +6,12 @@ use ratatui::layout::Rect;
 
 use super::state::{sign, state_text};
 use crate::app::run::data::RunData;
+use crate::app::run::tool_summary::{fails_now, is_full};
 use crate::event::Elapsed;
 use crate::event::kind::BreakerStage;
 use crate::event::world::Projection;
 use crate::event::world::tool_row::{ToolRow, ToolTally};
+use crate::narrate::event_line_tool::short_breaker_cause;
 use crate::narrate::format::percent;
 use crate::narrate::glyph::Glyph;
 use crate::panes::tools::listed::listed_tools;
@@ -42,16 +44,17 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
     };
     if let Some(factor) = world.tools.amplification().filter(|factor| naive || *factor > 1.0) {
         let role = if factor > 1.0 { StyleRole::Failed } else { StyleRole::Text };
-        parts.push((format!("{} requests", format::factor(factor)), role));
+        parts.push((format::requests_a_call(factor), role));
     }
-    parts.extend(errors(&tools));
+    parts.extend(errors(&tools, data, data.time(cx.now)));
     parts.extend(results(&tools));
     let of_all =
         |count: fn(&ToolTally) -> u64| tools.iter().map(|it| count(&it.tally)).sum::<u64>();
     let full = of_all(|tally| tally.bulkhead_full);
     if full > 0 {
         let text = format!("{} refused by bulkheads", format::count(full));
-        parts.push((text, StyleRole::Refused));
+        let is_full = tools.iter().any(|tool| is_full(tool));
+        parts.push((text, if is_full { StyleRole::Refused } else { StyleRole::Text }));
     }
     let slow = tools.iter().filter_map(|it| Some((it.latencies.percentile(95)?, it)));
     if let Some((p95, tool)) = slow.max_by_key(|(p95, _)| *p95) {
@@ -80,7 +83,10 @@ fn breakers(tools: &[&ToolRow], cx: &DrawContext, now: Elapsed) -> Vec<Part> {
     let named = not_closed().take(NAMED).map(|tool| {
         let sign = sign(cx, tool);
         let state = state_text(tool, sign, now);
-        let text = format!("{} {} {state}", cx.glyphs.symbol(sign.glyph), tool.name());
+        let opened = tool.history.back().filter(|it| it.counted.is_some());
+        let why = opened.map(|it| format!(" ({})", short_breaker_cause(it.why, it.counted)));
+        let glyph = cx.glyphs.symbol(sign.glyph);
+        let text = format!("{glyph} {} {state}{}", tool.name(), why.unwrap_or_default());
         (text, role(tool.breaker))
     });
     let mut parts: Vec<Part> = named.collect();
@@ -102,13 +108,17 @@ fn breakers(tools: &[&ToolRow], cx: &DrawContext, now: Elapsed) -> Vec<Part> {
     parts
 }
 
-/// The tool with the highest share of errors.
-fn errors(tools: &[&ToolRow]) -> Option<Part> {
-    let rates = tools.iter().filter_map(|tool| Some((tool.tally.error_rate()?, tool)));
-    let (rate, tool) = rates.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+/// The tool with the highest share of errors, of those that fail now if any does. The share is that of
+/// the whole run; its colour says whether the tool fails now.
+fn errors(tools: &[&ToolRow], data: &RunData, now: Elapsed) -> Option<Part> {
+    let rates = tools
+        .iter()
+        .filter_map(|tool| Some((fails_now(tool, data, now), tool.tally.error_rate()?, tool)));
+    let (fails, rate, tool) = rates.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
+    let role = if fails && rate > 0.0 { StyleRole::Failed } else { StyleRole::Text };
     Some(match rate {
-        0.0 => ("no errors".to_owned(), StyleRole::Text),
-        rate => (format!("{} {} errors", tool.name(), percent(rate)), StyleRole::Failed),
+        0.0 => ("no errors".to_owned(), role),
+        rate => (format!("{} {} errors", tool.name(), percent(rate)), role),
     })
 }
 

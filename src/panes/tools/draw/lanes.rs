@@ -10,9 +10,10 @@ use super::state::{sign, state_text};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::time_track::TimeTrack;
-use crate::app::run::tool_summary::breaker_rule;
+use crate::app::run::tool_summary::{WindowFigure, breaker_rule, present_from, window_figure};
 use crate::event::Elapsed;
 use crate::event::kind::BreakerStage;
+use crate::event::tool::percent_text;
 use crate::event::world::tool_row::{BreakerMove, ToolRow};
 use crate::event::world::tool_timeline::ToolWindow;
 use crate::narrate::glyph::Glyph;
@@ -27,8 +28,8 @@ const NAME: u16 = 11;
 const FIGURES: [u16; 2] = [12, 8];
 /// Fewest columns in which a graph is useful.
 const MIN_GRAPH: u16 = 12;
-/// The time that the present figures are of.
-const PRESENT: Duration = Duration::from_secs(2);
+/// Fewest calls of a window that are worth drawing next to their sums.
+const MIN_CELLS: usize = 10;
 /// Most rows of one graph.
 const MAX_ROWS: u16 = 4;
 
@@ -36,6 +37,7 @@ const MAX_ROWS: u16 = 4;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lane {
     Breaker,
+    Window,
     Errors,
     Requests,
     Latency,
@@ -49,13 +51,16 @@ impl Lane {
     fn of_tool(tool: &ToolRow) -> Vec<Lane> {
         let limits = &tool.head.limits;
         let breaker = limits.breaker.map(|_| Self::Breaker);
+        let window = limits.breaker.and_then(|breaker| breaker.window).map(|_| Self::Window);
         let load = if limits.bulkhead.is_some() { Self::Queued } else { Self::Running };
-        breaker.into_iter().chain([Self::Errors, Self::Requests, Self::Latency, load]).collect()
+        let figures = [Self::Errors, Self::Requests, Self::Latency, load];
+        breaker.into_iter().chain(window).chain(figures).collect()
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Breaker => "breaker",
+            Self::Window => "window",
             Self::Errors => "errors",
             Self::Requests => "requests/s",
             Self::Latency => "p95",
@@ -69,14 +74,14 @@ impl Lane {
             Self::Errors => StyleRole::Failed,
             Self::Queued => StyleRole::Retry,
             Self::Running => StyleRole::Running,
-            Self::Breaker | Self::Requests | Self::Latency => StyleRole::Spark,
+            Self::Breaker | Self::Window | Self::Requests | Self::Latency => StyleRole::Spark,
         }
     }
 
     /// The figure in a part of the time; `None` where nothing was counted.
     fn value(self, window: &ToolWindow) -> Option<f64> {
         match self {
-            Self::Breaker => None,
+            Self::Breaker | Self::Window => None,
             Self::Errors => window.error_rate(),
             Self::Requests => Some(window.request_rate()),
             Self::Latency => window.p95().map(|took| took.as_secs_f64()),
@@ -96,7 +101,7 @@ impl Lane {
 
     fn text(self, value: f64) -> String {
         match self {
-            Self::Breaker => String::new(),
+            Self::Breaker | Self::Window => String::new(),
             Self::Errors => format::percent(value),
             Self::Requests if value > 0.0 && value < 10.0 => format!("{value:.1}"),
             Self::Requests | Self::Queued | Self::Running => format::count(value as u64),
@@ -190,11 +195,12 @@ pub(crate) fn render(
 
 /// The rows of each lane: with so many rows to spare the graphs become higher, those above first.
 fn heights(lanes: &[Lane], spare: u16) -> Vec<u16> {
-    let graphs = lanes.iter().filter(|lane| **lane != Lane::Breaker).count() as u16;
+    let has_graph = |lane: &Lane| !matches!(lane, Lane::Breaker | Lane::Window);
+    let graphs = lanes.iter().filter(|lane| has_graph(lane)).count() as u16;
     let (each, more) = (spare / graphs.max(1), spare % graphs.max(1));
     let mut nth = 0;
     let height = |lane: &Lane| {
-        if *lane == Lane::Breaker {
+        if !has_graph(lane) {
             return 1;
         }
         nth += 1;
@@ -252,8 +258,7 @@ impl LaneGraph {
             window
         });
         let time = Elapsed::from_duration(data.shown().progress.run_time(now));
-        let before = u64::try_from(PRESENT.as_micros()).unwrap_or(0);
-        let present = tool.timeline.between(Elapsed(time.0.saturating_sub(before)), time, time);
+        let present = tool.timeline.between(present_from(time), time, time);
         Self { halves: windows.collect(), track, present, now }
     }
 
@@ -271,6 +276,9 @@ impl LaneGraph {
             let mut pen = Pen::new(buf, line(right, 0), cx.glyphs);
             pen.right_aligned(&text, FIGURES[0], sign.style);
             return;
+        }
+        if lane == Lane::Window {
+            return window_lane(tool, cx, self.now, at, right, buf);
         }
         let values: Vec<Option<f64>> =
             self.halves.iter().map(|it| lane.value(it.as_ref()?)).collect();
@@ -392,6 +400,61 @@ impl LaneGraph {
             Pen::new(buf, at, cx.glyphs).put(&middle, dim);
         }
     }
+}
+
+/// Draws the calls in the window of the breaker, the newest last, and the rate that is closest to its
+/// limit. Each cell is a call, not a part of the time.
+fn window_lane(
+    tool: &ToolRow,
+    cx: &DrawContext,
+    now: Elapsed,
+    at: Rect,
+    right: Rect,
+    buf: &mut Buffer,
+) {
+    let dim = cx.theme.style(StyleRole::Dim);
+    let (Some(row), Some(figure)) = (&tool.window, window_figure(tool, now)) else { return };
+    let WindowFigure { counts, is_slow, part, limit } = figure;
+    let limits = tool.head.limits.breaker.and_then(|breaker| breaker.window);
+    let least = limits.map_or(0, |limits| limits.min_calls);
+    let decides = counts.calls >= least || tool.breaker != BreakerStage::Closed;
+    let words = match counts.slow {
+        _ if !decides => format!("{} of the {least} calls to decide", counts.calls),
+        0 => format!("{} of {} failed", counts.failures, counts.calls),
+        slow => format!("{} of {} failed, {slow} slow", counts.failures, counts.calls),
+    };
+    let room = usize::from(at.width).saturating_sub(columns(&words) + 2);
+    let all = counts.calls as usize;
+    let cells = if all <= room || room < MIN_CELLS { all.min(at.width.into()) } else { room };
+    let mut pen = Pen::new(buf, line(at, 0), cx.glyphs);
+    let gap = if cells > 0 { 2 } else { 0 };
+    for mark in row.marks().iter().skip(row.marks().len().saturating_sub(cells)) {
+        let sign = cx.theme.mark(*mark);
+        pen.glyph(sign.glyph, sign.style);
+    }
+    if pen.fits(columns(&words) + usize::from(gap)) {
+        pen.space(gap).put(&words, dim);
+    }
+    let share = f64::from(part) / f64::from(counts.calls.max(1));
+    let role = match (tool.breaker, is_slow) {
+        _ if !decides => StyleRole::Dim,
+        (BreakerStage::Closed, _) if !limit.is_reached(part, counts.calls.max(1)) => {
+            StyleRole::Text
+        }
+        (_, true) => StyleRole::Retry,
+        (_, false) => StyleRole::Failed,
+    };
+    let kind = if is_slow { " slow" } else { "" };
+    let text = match counts.calls {
+        0 => cx.glyphs.symbol(Glyph::NotYet).to_owned(),
+        _ => format!("{}{kind}", percent_text((share * 100.0 + 0.001).floor() / 100.0)),
+    };
+    let mut pen = Pen::new(buf, line(right, 0), cx.glyphs);
+    pen.right_aligned(&text, FIGURES[0], cx.theme.style(role)).right_aligned(
+        &percent_text(limit.share()),
+        FIGURES[1],
+        dim,
+    );
 }
 
 /// The state with the longer time; the first of two equal ones.

@@ -38,12 +38,12 @@ pub(crate) fn render(
     let asked: u64 = tools().map(|tool| tool.tally.calls).sum();
     let made: u64 = tools().map(|tool| tool.tally.requests()).sum();
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-    pen.space(1).put("amplification ", dim);
+    pen.space(1);
     match world.tools.amplification() {
         Some(factor) => {
             let role = if factor > 1.0 { StyleRole::Retry } else { StyleRole::Text };
-            pen.put(&format::factor(factor), theme.style(role));
-            pen.put(&format!("  {made} requests for {asked} calls"), plain);
+            pen.put(&format::requests_a_call(factor), theme.style(role));
+            pen.put(&format!("  {made} for {asked} calls"), plain);
         }
         None => {
             pen.put("no tool calls yet", dim);
@@ -52,7 +52,7 @@ pub(crate) fn render(
     if let Some(load) = world.projection().and_then(Projection::tool_load) {
         let (text, style) = match load.naive_attempts {
             None => ("  guarded".to_owned(), dim),
-            Some(most) => (format!("  naive: max x{most}"), theme.style(StyleRole::Retry)),
+            Some(most) => (format!("  naive: up to {most}"), theme.style(StyleRole::Retry)),
         };
         if pen.fits(columns(&text) + 1) {
             pen.put(&text, style);
@@ -129,7 +129,7 @@ fn comparison_row(other: &RunComparison, cx: &DrawContext, row: Rect, buf: &mut 
     let role = if *factor > 1.0 { StyleRole::Retry } else { StyleRole::Text };
     let mut pen = Pen::new(buf, row, cx.glyphs);
     pen.space(1).put(&format!("vs. {how} {} ", other.run), dim);
-    pen.put(&format!("{tool} {}", format::factor(*factor)), theme.style(role));
+    pen.put(&format!("{tool} {}", format::requests_a_call(*factor)), theme.style(role));
     for (tool, p95) in &other.p95 {
         pen.put(&format!("  p95 {tool} "), dim).put(&format::duration_text(*p95), plain);
     }

@@ -11,11 +11,13 @@ use super::state::sign;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::subject_text::text_area;
-use crate::app::run::tool_summary::{faults_text, policy_fields, refused_and_fallbacks};
+use crate::app::run::tool_summary::{
+    fails_now, faults_text, is_full, policy_fields, refused_and_fallbacks, window_state,
+};
 use crate::event::Elapsed;
 use crate::event::world::tool_row::ToolRow;
 use crate::narrate::event_line::actor;
-use crate::narrate::event_line_tool::{breaker_cause, short_breaker_cause};
+use crate::narrate::event_line_tool::short_breaker_cause;
 use crate::narrate::glyph::Glyph;
 use crate::panes::tools::run_result::{OutcomeLine, outcome_lines};
 use crate::panes::tools::view::ToolsView;
@@ -73,7 +75,9 @@ pub(crate) fn render(
     }
     let (refused, stood) = refused_and_fallbacks(&tool.tally);
     if let Some(refused) = refused {
-        rows.field("refused", &refused, StyleRole::Refused, 1);
+        let now = fails_now(tool, data, now) || is_full(tool);
+        let role = if now { StyleRole::Refused } else { StyleRole::Text };
+        rows.field("refused", &refused, role, 1);
     }
     if let Some(stood) = stood {
         rows.field("fallback", &stood, StyleRole::Retry, 1);
@@ -82,6 +86,9 @@ pub(crate) fn render(
         let text = format!("{} late, ignored", tool.tally.stale);
         rows.field("stale", &text, StyleRole::Dim, 1);
     }
+    if let Some(state) = window_state(tool, now) {
+        rows.field("window", &state, StyleRole::Text, 1);
+    }
     load(&mut rows, tool, data);
     let wraps = if area.height >= 16 { 3 } else { 1 };
     if area.height >= 16 {
@@ -89,7 +96,9 @@ pub(crate) fn render(
         rows.field("kind", &format!("{}{shared}", tool.head.kind), StyleRole::Text, 2);
     }
     for (name, text) in policy_fields(&tool.head.limits) {
-        rows.field(name, &text, StyleRole::Text, wraps);
+        let has_window = tool.head.limits.breaker.is_some_and(|breaker| breaker.window.is_some());
+        let most = if name == "breaker" && has_window { wraps.max(2) } else { wraps };
+        rows.field(name, &text, StyleRole::Text, most);
     }
     history(&mut rows, tool, data, now);
 }
@@ -207,9 +216,9 @@ fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData, now: El
         pen.glyphs(Glyph::TrackFull, full as u16, sign.style).advance_to(bar + most + 1);
         pen.cell(&format::duration_text(stood), 6, cx.theme.style(StyleRole::Text)).space(1);
         let why = match moved.by {
-            Some(who) => actor(who).to_owned(),
-            None if wide => breaker_cause(moved.why).to_owned(),
-            None => short_breaker_cause(moved.why).to_owned(),
+            Some(who) => actor(who).into(),
+            None if wide => moved.why.description(moved.counted),
+            None => short_breaker_cause(moved.why, moved.counted),
         };
         pen.put(&why, dim);
     }

@@ -42,6 +42,7 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
             aggregate,
             overwritten,
+            ..
         })) => {
             line.text = one_line(aggregate).into();
             if !overwritten.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::results::task_at;
+use super::results::{level_evidence, task_at};
 use crate::base::name::TaskId;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{FallbackKind, Purpose};
@@ -73,7 +73,11 @@ pub(super) fn lines(
             let level = orchestrator.plan.level.as_str();
             let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
             let value = StyledPart::new(StyleRole::Strong, visible(value).to_string());
-            Some(StyledLine::default().then(format!("{} ", visible(level))).with(value))
+            let line = StyledLine::default().then(format!("{} ", visible(level))).with(value);
+            Some(match level_evidence(orchestrator) {
+                Some(why) => line.then(format!("  {}", visible(&why))),
+                None => line,
+            })
         }
         _ => return None,
     };

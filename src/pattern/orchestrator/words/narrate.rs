@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::event_line::fill_line;
-use super::results::{level_role, one_line, task_at, tasks_text};
+use super::results::{level_evidence, level_role, one_line, task_at, tasks_text};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
 use crate::event::kind::{Purpose, RunClosed};
@@ -94,7 +94,8 @@ impl Narrate for Orchestrator {
             return verdict;
         }
         if let Some((name, level)) = self.level() {
-            verdict.facts.push(format!("{name} {}", level.text));
+            let why = level_evidence(self).map(|why| format!(" ({why})"));
+            verdict.facts.push(format!("{name} {}{}", level.text, why.unwrap_or_default()));
             if let Some(role) = level.role.filter(|_| closed.reason.is_success()) {
                 verdict.role = role;
             }

@@ -2,10 +2,14 @@
 
 use serde_json::Value;
 
+use crate::base::visible::visible_within;
 use crate::narrate::event_line_tool::fallback_text;
 use crate::narrate::readable::top_text;
 use crate::narrate::style_role::StyleRole;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
+
+/// Most characters of one value by which a level was decided.
+const EVIDENCE_CHARS: usize = 48;
 
 /// The task with this index.
 pub(super) fn task_at(orchestrator: &Orchestrator, index: u32) -> Option<&TaskRow> {
@@ -52,6 +56,19 @@ pub fn state_word(state: TaskState) -> &'static str {
         TaskState::Failed => "failed",
         TaskState::Cancelled => "cancelled",
     }
+}
+
+/// The values by which the rule of the level holds, in words: `out of stock skus SKU-9033`. `None`: no
+/// rule matched, or the log does not say.
+pub(super) fn level_evidence(orchestrator: &Orchestrator) -> Option<String> {
+    let aggregate = orchestrator.aggregate.as_deref()?;
+    let values = orchestrator.level_decided_by.iter().filter_map(|name| {
+        let value = name.split('.').try_fold(aggregate, |value, field| value.get(field))?;
+        let field = name.rsplit('.').next().unwrap_or(name).replace('_', " ");
+        Some(format!("{field} {}", visible_within(&one_line(value), EVIDENCE_CHARS)))
+    });
+    let values: Vec<String> = values.collect();
+    (!values.is_empty()).then(|| values.join(", "))
 }
 
 /// The colour of a level that is one of a traffic light's; other words have none.

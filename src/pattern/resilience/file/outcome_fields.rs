@@ -9,6 +9,10 @@ pub(crate) const FIELDS: &[OutcomeField] = &[
         "object",
         "Results of all agents, the amplification of their calls, and the most calls that waited.",
     ),
-    OutcomeField::new("trace", "array", "Each change of a breaker: `at_ms`, `tool`, `to`, `why`."),
+    OutcomeField::new(
+        "trace",
+        "array",
+        "Each change of a breaker: `at_ms`, `tool`, `to`, `why`, and `counted` where its window opened it.",
+    ),
     OutcomeField::new("history", "array", "The results of each agent."),
 ];

@@ -76,7 +76,7 @@ impl Narrate for Resilience {
         let line = end_line(closed);
         match run.tools.amplification() {
             Some(factor) => {
-                let factor = format!(", {}", format::factor(factor));
+                let factor = format!(", {}", format::requests_a_call(factor));
                 line.with(StyledPart::new(StyleRole::Text, factor))
             }
             None => line,
@@ -88,7 +88,7 @@ impl Narrate for Resilience {
         let calls = format::count_noun(run.tally.calls, "call");
         verdict.facts.push(calls);
         if let Some(factor) = run.tools.amplification() {
-            verdict.facts.push(format!("{} requests", format::factor(factor)));
+            verdict.facts.push(format::requests_a_call(factor));
         }
         verdict
     }

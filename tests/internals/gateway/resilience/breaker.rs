@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use crate::event::kind::{BreakerCause, WindowCounts};
 use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,
 };
-use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
+use crate::scenario::spec::limits::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -266,4 +267,131 @@ fn limits_change_live_and_counts_are_kept() {
     assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
     assert_eq!(breaker.record(probe, AttemptVerdict::Failure, now), Recorded::Counted);
     assert_eq!(breaker.state(), BreakerState::Closed { failures: 1 }, "late, and counts there");
+}
+
+const WINDOW: WindowLimits = WindowLimits {
+    kind: WindowKind::Count,
+    size: 10,
+    min_calls: 5,
+    failure_rate: Rate::ALL,
+    slow_call_ms: Some(400),
+    slow_rate: Rate::ALL,
+};
+
+/// The results of attempts, one a second: `.` success, `x` failure, `s` slow, `X` a slow failure.
+fn play(breaker: &mut Breaker, results: &str, start: Instant) -> Option<(usize, Recorded)> {
+    let verdict = |letter| match letter {
+        '.' => AttemptVerdict::Success,
+        's' => AttemptVerdict::SlowSuccess,
+        'x' => AttemptVerdict::Failure,
+        'X' => AttemptVerdict::SlowFailure,
+        _ => AttemptVerdict::Neither,
+    };
+    let seconds = (0..).map(|nth| start + nth * SECOND);
+    let told = results.chars().zip(seconds).map(|(letter, now)| {
+        let ticket = breaker.allow(now).ok()?;
+        Some(breaker.record(ticket, verdict(letter), now))
+    });
+    (1..).zip(told).find_map(|(nth, told)| Some((nth, told.filter(|it| *it != Recorded::Counted)?)))
+}
+
+/// When a window opens a breaker, and what the window has then.
+#[test]
+fn a_window_opens_at_its_rates() {
+    use BreakerCause::{FailureRate, SlowCalls};
+    let rate = Rate::from_share;
+    let half = WindowLimits { failure_rate: rate(0.5), ..WINDOW };
+    let slow = WindowLimits { slow_rate: rate(0.6), ..WINDOW };
+    let three_seconds = WindowLimits { kind: WindowKind::Time, size: 3, min_calls: 2, ..half };
+    let counts = |calls, failures, slow| WindowCounts { calls, failures, slow };
+    let table = [
+        (
+            "four in five, never five in a row",
+            half,
+            "xxxx.",
+            Some((5, FailureRate, counts(5, 4, 0))),
+        ),
+        ("not before the fewest calls", half, "xxxx", None),
+        ("exactly at the rate", half, "x.x..x", Some((6, FailureRate, counts(6, 3, 0)))),
+        ("just below the rate", half, "x.x....x..", None),
+        ("the oldest call goes", half, "....x.xxxxx", Some((10, FailureRate, counts(10, 5, 0)))),
+        ("what says nothing is no call", half, "--x-x-x-x", None),
+        ("slow ones", slow, "s.s.s", Some((5, SlowCalls, counts(5, 0, 3)))),
+        ("a slow failure is both", slow, "X.X.s", Some((5, SlowCalls, counts(5, 2, 3)))),
+        ("failures are named first", half, "XXXXX", Some((5, FailureRate, counts(5, 5, 5)))),
+        ("no limit for slow ones", WindowLimits { slow_call_ms: None, ..WINDOW }, "sssss", None),
+        ("the latest seconds", three_seconds, "x---x-x", Some((7, FailureRate, counts(2, 2, 0)))),
+        ("seconds that are over", three_seconds, "x--x--x--x", None),
+    ];
+    for (what, window, results, expected) in table {
+        let start = Instant::now();
+        let mut breaker =
+            Breaker::new(BreakerLimits { window: Some(window), ..BreakerLimits::default() });
+        let opened = play(&mut breaker, results, start);
+        let by = breaker.opened_by_window();
+        let found = opened.zip(by).map(|((nth, _), (cause, counts))| (nth, cause, counts));
+        assert_eq!(found, expected, "{what}: {results}");
+    }
+}
+
+/// What the source's breaker misses: it counts failures in a row only.
+#[test]
+fn failures_in_a_row_miss_four_in_five() {
+    let results = "xxxx.".repeat(100);
+    let start = Instant::now();
+    let mut in_a_row = breaker(BreakerMode::HalfOpen);
+    assert_eq!(play(&mut in_a_row, &results, start), None);
+    let window = Some(WindowLimits { failure_rate: Rate::from_share(0.8), ..WINDOW });
+    let mut by_rate = Breaker::new(BreakerLimits { window, ..BreakerLimits::default() });
+    assert_eq!(play(&mut by_rate, &results, start), Some((5, Recorded::Opened)));
+}
+
+/// The results of probes, until one changes the state.
+#[test]
+fn with_a_window_all_probes_must_succeed() {
+    let table = [
+        ("...", Some((3, Recorded::Closed))),
+        ("..", None),
+        ("..x", Some((3, Recorded::Opened))),
+        ("s", Some((1, Recorded::Opened))),
+        ("-.-..", Some((5, Recorded::Closed))),
+    ];
+    for (results, expected) in table {
+        let start = Instant::now();
+        let window = Some(WINDOW);
+        let mut breaker =
+            Breaker::new(BreakerLimits { window, probe_permits: 3, ..BreakerLimits::default() });
+        play(&mut breaker, "xxxxx", start);
+        let now = start + OPEN_FOR + 10 * SECOND;
+        assert_eq!(play(&mut breaker, results, now), expected, "{results}");
+    }
+}
+
+#[test]
+fn probes_that_succeeded_keep_their_place() {
+    let start = Instant::now();
+    let window = Some(WINDOW);
+    let limits = BreakerLimits { window, probe_permits: 2, ..BreakerLimits::default() };
+    let mut breaker = Breaker::new(limits);
+    play(&mut breaker, "xxxxx", start);
+    let now = start + OPEN_FOR + 10 * SECOND;
+    let (first, second) = (ticket(&mut breaker, now), ticket(&mut breaker, now));
+    assert_eq!(breaker.record(first, AttemptVerdict::Success, now), Recorded::Counted);
+    assert_eq!(breaker.allow(now).unwrap_err(), refused(RefusalReason::Probing, None));
+    // A lower limit that is reached already closes it at once.
+    breaker.set_limits(BreakerLimits { probe_permits: 1, ..limits });
+    assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
+    assert_eq!(breaker.record(second, AttemptVerdict::Failure, now), Recorded::Stale);
+}
+
+/// A `Retry-After` is no verdict of the breaker: its window continues.
+#[test]
+fn a_gate_keeps_the_window() {
+    let start = Instant::now();
+    let mut breaker =
+        Breaker::new(BreakerLimits { window: Some(WINDOW), ..BreakerLimits::default() });
+    play(&mut breaker, "xxxx", start);
+    breaker.set_retry_after(start + 20 * SECOND);
+    assert!(breaker.allow(start + 10 * SECOND).is_err());
+    assert_eq!(play(&mut breaker, "x", start + 20 * SECOND), Some((1, Recorded::Opened)));
 }

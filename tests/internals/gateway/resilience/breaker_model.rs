@@ -1,13 +1,15 @@
-//! Random lives of a breaker against two references: for half-open one that keeps the history of
-//! each state and counts in it anew every time, for the source's mode the source's own few lines.
+//! Random lives of a breaker against two references: for half-open, with and without a window, one
+//! that keeps the history of each state and counts in it anew every time, for the source's mode the
+//! source's own few lines.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::event::kind::{BreakerCause, WindowCounts};
 use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
-use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
+use crate::scenario::spec::limits::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
 use proptest::prelude::*;
 use tokio::time::Instant;
 
@@ -26,6 +28,7 @@ enum Op {
         fail_threshold: u32,
         open_ms: u64,
         probe_permits: u32,
+        window: WindowLimits,
     },
 }
 
@@ -40,7 +43,9 @@ enum Hand {
 fn op() -> impl Strategy<Value = Op> {
     let verdict = prop_oneof![
         2 => Just(AttemptVerdict::Success),
-        5 => Just(AttemptVerdict::Failure),
+        1 => Just(AttemptVerdict::SlowSuccess),
+        4 => Just(AttemptVerdict::Failure),
+        1 => Just(AttemptVerdict::SlowFailure),
         1 => Just(AttemptVerdict::Neither),
     ];
     let hand = prop_oneof![
@@ -55,12 +60,27 @@ fn op() -> impl Strategy<Value = Op> {
         15 => prop_oneof![0..400_u64, Just(1000), 0..10_000_u64, Just(7_200_000)].prop_map(Op::Step),
         3 => hand.prop_map(Op::Hand),
         2 => (0..3000_u64).prop_map(Op::Gate),
-        4 => (0..7_u32, prop_oneof![Just(1000_u64), 0..4000_u64], 0..4_u32).prop_map(
-            |(fail_threshold, open_ms, probe_permits)| {
-                Op::Limits { fail_threshold, open_ms, probe_permits }
+        4 => (0..7_u32, prop_oneof![Just(1000_u64), 0..4000_u64], 0..4_u32, window()).prop_map(
+            |(fail_threshold, open_ms, probe_permits, window)| {
+                Op::Limits { fail_threshold, open_ms, probe_permits, window }
             }
         ),
     ]
+}
+
+/// The kind is that of the breaker, whatever this says.
+fn window() -> impl Strategy<Value = WindowLimits> {
+    let rate = || (1..=20_u32).prop_map(|of| Rate::from_share(f64::from(of) / 20.0));
+    (1..12_u32, 1..8_u32, rate(), prop::option::of(Just(500)), rate()).prop_map(
+        |(size, min_calls, failure_rate, slow_call_ms, slow_rate)| WindowLimits {
+            kind: WindowKind::Count,
+            size,
+            min_calls,
+            failure_rate,
+            slow_call_ms,
+            slow_rate,
+        },
+    )
 }
 
 /// An attempt by its number.
@@ -75,6 +95,10 @@ trait Reference {
     fn record(&mut self, attempt: Attempt, verdict: AttemptVerdict, now: Instant) -> Recorded;
     fn hand(&mut self, hand: Hand, now: Instant);
     fn view(&self, now: Instant) -> BreakerView;
+    /// What the window has, and what opened the breaker.
+    fn window(&self, _now: Instant) -> (Option<WindowCounts>, Option<BreakerCause>) {
+        (None, None)
+    }
 }
 
 fn left(since: Instant, limits: &BreakerLimits, now: Instant) -> Duration {
@@ -95,7 +119,45 @@ struct Period {
     kind: Kind,
     since: Instant,
     admitted: Vec<Attempt>,
-    verdicts: Vec<AttemptVerdict>,
+    verdicts: Vec<(AttemptVerdict, Instant)>,
+    /// Telling verdicts that a smaller window has left out already.
+    forgotten: usize,
+    /// Why the window opened the breaker for this period.
+    opened_by: Option<BreakerCause>,
+}
+
+impl Period {
+    /// The verdicts that say something, with their times.
+    fn telling(&self) -> Vec<(AttemptVerdict, Instant)> {
+        let telling = self.verdicts.iter().filter(|(said, _)| said.is_failure().is_some());
+        telling.copied().collect()
+    }
+
+    /// How many of them are no longer in the window.
+    fn outside(&self, window: &WindowLimits, now: Instant) -> usize {
+        let telling = self.telling();
+        let outside = match window.kind {
+            WindowKind::Count => telling.len().saturating_sub(window.size as usize),
+            WindowKind::Time => {
+                let second = |at: Instant| (at - telling[0].1).as_secs();
+                let old = |at: &Instant| second(*at) + u64::from(window.size) <= second(now);
+                telling.iter().filter(|(_, at)| old(at)).count()
+            }
+        };
+        outside.max(self.forgotten)
+    }
+
+    fn counts(&self, window: &WindowLimits, now: Instant) -> WindowCounts {
+        let inside = &self.telling()[self.outside(window, now)..];
+        let count = |is: fn(AttemptVerdict) -> bool| {
+            inside.iter().filter(|(said, _)| is(*said)).count() as u32
+        };
+        WindowCounts {
+            calls: count(|_| true),
+            failures: count(|said| said.is_failure() == Some(true)),
+            slow: count(AttemptVerdict::is_slow),
+        }
+    }
 }
 
 struct History {
@@ -111,7 +173,14 @@ impl History {
     }
 
     fn begin(&mut self, kind: Kind, since: Instant) {
-        self.periods.push(Period { kind, since, admitted: Vec::new(), verdicts: Vec::new() });
+        self.periods.push(Period {
+            kind,
+            since,
+            admitted: Vec::new(),
+            verdicts: Vec::new(),
+            forgotten: 0,
+            opened_by: None,
+        });
     }
 
     fn last(&self) -> &Period {
@@ -119,9 +188,30 @@ impl History {
     }
 
     fn run_of_failures(&self) -> u32 {
-        let telling =
-            self.last().verdicts.iter().rev().filter(|said| **said != AttemptVerdict::Neither);
-        telling.take_while(|said| **said == AttemptVerdict::Failure).count() as u32
+        if self.limits.window.is_some() {
+            return 0;
+        }
+        let telling = self.last().telling();
+        telling.iter().rev().take_while(|(said, _)| said.is_failure() == Some(true)).count() as u32
+    }
+
+    fn good_probes(&self) -> u32 {
+        let good = |said: &AttemptVerdict| said.is_failure() == Some(false) && !said.is_slow();
+        self.last().verdicts.iter().filter(|(said, _)| good(said)).count() as u32
+    }
+
+    /// Which rate the window has reached.
+    fn reached(&self, window: &WindowLimits, now: Instant) -> Option<BreakerCause> {
+        let WindowCounts { calls, failures, slow } = self.last().counts(window, now);
+        let reached = |part: u32, rate: Rate| f64::from(part) / f64::from(calls) >= rate.share();
+        match () {
+            () if calls < window.min_calls => None,
+            () if reached(failures, window.failure_rate) => Some(BreakerCause::FailureRate),
+            () if window.slow_call_ms.is_some() && reached(slow, window.slow_rate) => {
+                Some(BreakerCause::SlowCalls)
+            }
+            () => None,
+        }
     }
 
     fn out(&self) -> u32 {
@@ -132,6 +222,16 @@ impl History {
 impl Reference for History {
     fn set_limits(&mut self, limits: BreakerLimits) {
         self.limits = limits;
+        let Some(window) = limits.window else { return };
+        let newest = self.last().telling().last().map(|(_, at)| *at);
+        if let (Kind::Closed, Some(newest)) = (self.last().kind, newest) {
+            let outside = self.last().outside(&window, newest);
+            self.periods.last_mut().expect("a period").forgotten = outside;
+        }
+        let period = self.last();
+        if period.kind == Kind::HalfOpen && self.good_probes() >= limits.probe_permits.max(1) {
+            self.begin(Kind::Closed, period.since);
+        }
     }
 
     fn refusal(&self, now: Instant) -> Option<(RefusalReason, Option<Duration>)> {
@@ -140,8 +240,10 @@ impl Reference for History {
         match period.kind {
             Kind::Held => Some((RefusalReason::Held, None)),
             Kind::Open if !left.is_zero() => Some((RefusalReason::Open, Some(left))),
-            Kind::HalfOpen if self.out() >= self.limits.probe_permits.max(1) => {
-                Some((RefusalReason::Probing, None))
+            Kind::HalfOpen => {
+                let good = if self.limits.window.is_some() { self.good_probes() } else { 0 };
+                let all = self.out() + good >= self.limits.probe_permits.max(1);
+                all.then_some((RefusalReason::Probing, None))
             }
             _ => None,
         }
@@ -159,19 +261,41 @@ impl Reference for History {
         if !period.admitted.contains(&attempt) {
             return Recorded::Stale;
         }
-        period.verdicts.push(verdict);
-        match (period.kind, verdict) {
-            (Kind::HalfOpen, AttemptVerdict::Success) => {
+        period.verdicts.push((verdict, now));
+        let kind = period.kind;
+        if let (Some(window), Some(_)) = (self.limits.window, verdict.is_failure()) {
+            if kind == Kind::Closed {
+                let outside = self.last().outside(&window, now);
+                self.periods.last_mut().expect("a period").forgotten = outside;
+                let reached = self.reached(&window, now);
+                if reached.is_some() {
+                    self.begin(Kind::Open, now);
+                    self.periods.last_mut().expect("a period").opened_by = reached;
+                }
+                return if reached.is_some() { Recorded::Opened } else { Recorded::Counted };
+            }
+            if kind == Kind::HalfOpen && verdict == AttemptVerdict::Success {
+                if self.good_probes() < self.limits.probe_permits.max(1) {
+                    return Recorded::Counted;
+                }
+                self.begin(Kind::Closed, now);
+                return Recorded::Closed;
+            }
+            if kind == Kind::HalfOpen {
+                self.begin(Kind::Open, now);
+                return Recorded::Opened;
+            }
+        }
+        match (kind, verdict.is_failure()) {
+            (Kind::HalfOpen, Some(false)) => {
                 self.begin(Kind::Closed, now);
                 Recorded::Closed
             }
-            (Kind::HalfOpen, AttemptVerdict::Failure) => {
+            (Kind::HalfOpen, Some(true)) => {
                 self.begin(Kind::Open, now);
                 Recorded::Opened
             }
-            (Kind::Closed, AttemptVerdict::Failure)
-                if self.run_of_failures() >= self.limits.fail_threshold =>
-            {
+            (Kind::Closed, Some(true)) if self.run_of_failures() >= self.limits.fail_threshold => {
                 self.begin(Kind::Open, now);
                 Recorded::Opened
             }
@@ -205,6 +329,15 @@ impl Reference for History {
             }
             Kind::Disabled => BreakerView::Disabled,
         }
+    }
+
+    fn window(&self, now: Instant) -> (Option<WindowCounts>, Option<BreakerCause>) {
+        let period = self.last();
+        let counts = |window: WindowLimits| match period.kind {
+            Kind::Closed if !period.telling().is_empty() => period.counts(&window, now),
+            _ => WindowCounts::default(),
+        };
+        (self.limits.window.map(counts), period.opened_by)
     }
 }
 
@@ -254,12 +387,12 @@ impl Reference for Literal {
             return if stale { Recorded::Stale } else { Recorded::Counted };
         }
         let was_open = self.opened_at.is_some();
-        match verdict {
-            AttemptVerdict::Success => {
+        match verdict.is_failure() {
+            Some(false) => {
                 self.failures = 0;
                 self.opened_at = None;
             }
-            AttemptVerdict::Failure => {
+            Some(true) => {
                 self.failures += 1;
                 // The source's open breaker has its count at the threshold always; one that a hand
                 // tripped, or whose threshold was raised, is taken the same way.
@@ -267,7 +400,7 @@ impl Reference for Literal {
                     self.opened_at = Some(now);
                 }
             }
-            AttemptVerdict::Neither => {}
+            None => {}
         }
         match (was_open, self.opened_at.is_some()) {
             (false, true) => Recorded::Opened,
@@ -312,8 +445,13 @@ fn told(reference: &dyn Reference, gates: &[Instant], now: Instant) -> Option<Br
     }
 }
 
-fn live(mode: BreakerMode, ops: Vec<Op>) -> Result<(), TestCaseError> {
-    let limits = BreakerLimits { open_for: Duration::from_secs(1), mode, ..Default::default() };
+fn live(
+    mode: BreakerMode,
+    window: Option<WindowLimits>,
+    ops: Vec<Op>,
+) -> Result<(), TestCaseError> {
+    let open_for = Duration::from_secs(1);
+    let limits = BreakerLimits { open_for, mode, window, ..Default::default() };
     let mut now = Instant::now();
     let mut breaker = Breaker::new(limits);
     let mut reference: Box<dyn Reference> = match mode {
@@ -361,13 +499,14 @@ fn live(mode: BreakerMode, ops: Vec<Op>) -> Result<(), TestCaseError> {
                 breaker.set_retry_after(until);
                 gates.push(until);
             }
-            Op::Limits { fail_threshold, open_ms, probe_permits } => {
+            Op::Limits { fail_threshold, open_ms, probe_permits, window: changed } => {
                 let open_for = Duration::from_millis(open_ms);
                 let limits = BreakerLimits {
                     fail_threshold,
                     open_for,
                     probe_permits,
                     mode,
+                    window: window.map(|window| WindowLimits { kind: window.kind, ..changed }),
                     ..BreakerLimits::default()
                 };
                 breaker.set_limits(limits);
@@ -375,6 +514,8 @@ fn live(mode: BreakerMode, ops: Vec<Op>) -> Result<(), TestCaseError> {
             }
         }
         prop_assert_eq!(breaker.view(now), reference.view(now));
+        let opened_by = breaker.opened_by_window().map(|(cause, _)| cause);
+        prop_assert_eq!((breaker.window_counts(now), opened_by), reference.window(now));
     }
     Ok(())
 }
@@ -385,12 +526,29 @@ proptest! {
     /// Faults 3, 4, 17, 22 and 23 in every order.
     #[test]
     fn half_open_does_what_its_history_says(ops in prop::collection::vec(op(), STEPS)) {
-        live(BreakerMode::HalfOpen, ops)?;
+        live(BreakerMode::HalfOpen, None, ops)?;
+    }
+
+    /// The rates of the latest calls, and all probes.
+    #[test]
+    fn count_window_does_what_its_history_says(
+        (window, ops) in (window(), prop::collection::vec(op(), STEPS))
+    ) {
+        live(BreakerMode::HalfOpen, Some(window), ops)?;
+    }
+
+    /// The rates of the latest seconds.
+    #[test]
+    fn time_window_does_what_its_history_says(
+        (window, ops) in (window(), prop::collection::vec(op(), STEPS))
+    ) {
+        let window = WindowLimits { kind: WindowKind::Time, ..window };
+        live(BreakerMode::HalfOpen, Some(window), ops)?;
     }
 
     /// The same in the source's mode.
     #[test]
     fn the_sources_mode_does_what_the_source_does(ops in prop::collection::vec(op(), STEPS)) {
-        live(BreakerMode::TwoState, ops)?;
+        live(BreakerMode::TwoState, None, ops)?;
     }
 }
