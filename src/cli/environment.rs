@@ -24,7 +24,8 @@ pub fn variables() -> Vec<VariableRow> {
         ("OPENAI_TIMEOUT_SECONDS", "timeout of one attempt of a live model call, in seconds"),
         (
             "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY",
-            "proxies, also in lower case; used only with `--proxy env`",
+            "proxies (`http://` or `https://`), also in lower case; used only with `--proxy env`, which \
+             refuses values that it cannot use",
         ),
         (
             "ROUNDTABLE_LOG",
@@ -48,6 +49,7 @@ pub fn variables() -> Vec<VariableRow> {
         ("USER, LOGNAME", "the name that a cluster shows for what is sent from here"),
         ("NO_COLOR", "set to anything: no colours"),
         ("TERM, COLORTERM", "how many colours the terminal has; `TERM=dumb`: no dashboard"),
+        ("COLUMNS, LINES", "the size of a terminal that reports none; default: 80 x 24"),
         ("PAGER", "the pager for raw JSON in the dashboard; default: `less`, else `more`"),
         ("VISUAL, EDITOR", "the editor for scenario files; default: `vi`"),
         (

@@ -16,6 +16,7 @@ use crate::llm::endpoint::{
 use crate::llm::openai::{OpenAi, ProbeResult};
 use crate::llm::prices::{endpoint_price, prices_at};
 use crate::llm::{Adaptations, ChatModel, Models, Tuning};
+use crate::net::proxy::Proxies;
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost};
@@ -339,8 +340,12 @@ pub enum LiveCalls<'a> {
 /// The actions of a live run that need permission.
 pub fn live_permissions(scenario: &Scenario, calls: LiveCalls<'_>) -> Vec<String> {
     let mut lines = Vec::new();
+    // The scenario's address is not used by a provider with an address of its own, such as `ollama/…`.
+    let mut uses_own_address = scenario.model.base_url.is_some();
     match calls {
         LiveCalls::Here(endpoints) => {
+            let of_scenario = |at: &&Endpoint| at.base_url().origin == SettingOrigin::Scenario;
+            uses_own_address = endpoints.distinct().iter().any(of_scenario);
             for endpoint in endpoints.distinct() {
                 lines.push(format!("call {} at {}", endpoint.model().value, endpoint.host()));
                 lines.push(format!("API key: {}", key_origin(endpoint)));
@@ -348,7 +353,7 @@ pub fn live_permissions(scenario: &Scenario, calls: LiveCalls<'_>) -> Vec<String
         }
         LiveCalls::OnRunner => lines.push("call models with the keys of a runner".to_owned()),
     }
-    if scenario.model.base_url.is_some() {
+    if uses_own_address {
         lines.push("use an address that the scenario sets".to_owned());
     }
     lines
@@ -373,12 +378,17 @@ pub fn explain(error: &EndpointError) -> String {
 /// Parses `--proxy`: an address, or `env` for the environment's proxies.
 ///
 /// # Errors
-/// What is wrong with the address.
+/// What is wrong with the address, or with a variable of the environment.
 pub fn parse_proxy(proxy: Option<&str>) -> Result<ProxyMode, String> {
     match proxy {
         None => Ok(ProxyMode::Direct),
-        Some(text) => text
-            .parse()
-            .map_err(|_| "not a proxy address: use http://proxy.example:3128, or env".to_owned()),
+        Some(text) => {
+            let mode = text.parse().map_err(|_| {
+                "not a proxy address: use http://proxy.example:3128, or env".to_owned()
+            })?;
+            // A run with a proxy that cannot be used must not start.
+            Proxies::of_mode(&mode, |name| std::env::var(name))?;
+            Ok(mode)
+        }
     }
 }

@@ -22,6 +22,22 @@ pub enum NetError {
         /// Error text of the system.
         why: String,
     },
+    /// The proxy is not reachable, or it refused to connect to the host.
+    #[error("no connection to {host} through the proxy {proxy}: {why}")]
+    Proxy {
+        /// Host of the request.
+        host: String,
+        /// Host of the proxy, with its port.
+        proxy: String,
+        /// Error text of the system.
+        why: String,
+    },
+    /// The proxies of the environment cannot be used: nothing was sent.
+    #[error("{why}")]
+    UnusableProxy {
+        /// The variable, and why.
+        why: String,
+    },
     /// No address of the host is allowed; no connection was opened.
     #[error("{host} is not allowed: {why}")]
     OutOfReach {
@@ -92,9 +108,9 @@ impl NetError {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Resolve { .. } => "resolve",
-            Self::Connect { .. } => "connect",
+            Self::Connect { .. } | Self::Proxy { .. } => "connect",
             // No request was sent: the scenario has to change, not the server.
-            Self::OutOfReach { .. } => "denied",
+            Self::OutOfReach { .. } | Self::UnusableProxy { .. } => "denied",
             Self::Tls { .. } | Self::Client { .. } => "tls",
             Self::Broken { .. } => "reset",
             Self::NotHttp { .. } | Self::Encoding { .. } => "bad_response",
@@ -105,6 +121,25 @@ impl NetError {
     /// An error of decompression.
     pub(super) fn from_decoder(error: &io::Error, host: &str) -> Self {
         Self::Encoding { host: host.to_owned(), why: error.to_string() }
+    }
+
+    /// The error of a request that went through this proxy: where the connection failed, it is the
+    /// proxy's.
+    pub(super) fn through(self, proxy: &str) -> Self {
+        let behind = |host: String| format!("{host} (through the proxy {proxy})");
+        let proxy = proxy.to_owned();
+        match self {
+            Self::Connect { host, why } => Self::Proxy { host, proxy, why },
+            Self::Resolve { host } => Self::Proxy {
+                host,
+                proxy,
+                why: "the name of the proxy does not resolve".to_owned(),
+            },
+            Self::Tls { host, why } => Self::Tls { host: behind(host), why },
+            Self::Broken { host, why } => Self::Broken { host: behind(host), why },
+            Self::NotHttp { host, why } => Self::NotHttp { host: behind(host), why },
+            other => other,
+        }
     }
 
     /// Classifies an error of the client library. Its URL is ignored; `host` is used in its place.

@@ -10,7 +10,6 @@
 //!   timeouts.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
@@ -21,43 +20,9 @@ use reqwest::{Method, Request, Response, Url};
 
 use super::decoding::BodyDecoder;
 use super::error::NetError;
+use super::proxy::{Proxies, ProxyMode};
 use super::reach::{PublicResolver, Reach};
 use super::retry_after::{retry_after, retry_after_ms};
-
-/// How requests leave this machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ProxyMode {
-    /// Directly to the host, whatever the environment says.
-    #[default]
-    Direct,
-    /// Through the proxies in `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`.
-    Environment,
-    /// Through this proxy.
-    Proxy(Url),
-}
-
-/// An invalid value of `--proxy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("give `direct`, `env`, or the address of a proxy such as http://localhost:8080")]
-pub struct InvalidProxy;
-
-impl FromStr for ProxyMode {
-    type Err = InvalidProxy;
-
-    /// Parses `direct`, `env`, or the address of a proxy.
-    fn from_str(text: &str) -> Result<Self, InvalidProxy> {
-        match text.trim() {
-            "direct" => Ok(Self::Direct),
-            "env" => Ok(Self::Environment),
-            address => match Url::parse(address) {
-                Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
-                    Ok(Self::Proxy(url))
-                }
-                _ => Err(InvalidProxy),
-            },
-        }
-    }
-}
 
 /// The HTTP client. Clones share its connections.
 #[derive(Clone)]
@@ -66,7 +31,8 @@ pub struct Http {
 }
 
 struct HttpClients {
-    via: ProxyMode,
+    /// What the mode says; an error means that no request is sent.
+    proxies: Result<Proxies, NetError>,
     reach: Reach,
     /// For `http` URLs: has no root certificates, because it needs none.
     plain: OnceLock<Result<reqwest::Client, NetError>>,
@@ -75,7 +41,8 @@ struct HttpClients {
 }
 
 impl Http {
-    /// A client with this proxy setting. It is built on first use.
+    /// A client with this proxy setting. It is built on first use; the proxies of the environment are
+    /// read now.
     pub fn new(via: ProxyMode) -> Self {
         Self::create(via, Reach::Anywhere)
     }
@@ -88,7 +55,9 @@ impl Http {
 
     fn create(via: ProxyMode, reach: Reach) -> Self {
         let (plain, tls) = (OnceLock::new(), OnceLock::new());
-        Self { inner: Arc::new(HttpClients { via, reach, plain, tls }) }
+        let proxies = Proxies::of_mode(&via, |name| std::env::var(name))
+            .map_err(|why| NetError::UnusableProxy { why });
+        Self { inner: Arc::new(HttpClients { proxies, reach, plain, tls }) }
     }
 
     /// Sends `body` to the target. The response's body is still to be read.
@@ -138,17 +107,23 @@ impl Http {
                 let host = Arc::clone(&to.host);
                 Ok(HttpResponse { response, decoder, peeked: None, host })
             }
-            Err(error) => Err(NetError::from_reqwest(&error, &to.host)),
+            Err(error) => {
+                let error = NetError::from_reqwest(&error, &to.host);
+                let proxy = self.inner.proxies.as_ref().ok().and_then(|it| it.proxy_of(&to.url));
+                Err(match proxy {
+                    Some(proxy) => error.through(&proxy),
+                    None => error,
+                })
+            }
         }
     }
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
+        let proxies = self.inner.proxies.as_ref().map_err(Clone::clone)?;
         // A proxy may use TLS, whatever the scheme of the URL behind it.
-        let tls = url.scheme() != "http" || self.inner.via != ProxyMode::Direct;
+        let tls = url.scheme() != "http" || !proxies.is_empty();
         let cell = if tls { &self.inner.tls } else { &self.inner.plain };
-        cell.get_or_init(|| build(&self.inner.via, self.inner.reach, tls))
-            .as_ref()
-            .map_err(Clone::clone)
+        cell.get_or_init(|| build(proxies, self.inner.reach, tls)).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -158,7 +133,7 @@ impl fmt::Debug for Http {
     }
 }
 
-fn build(via: &ProxyMode, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
+fn build(proxies: &Proxies, reach: Reach, tls: bool) -> Result<reqwest::Client, NetError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // An error means that a provider is installed already, which works as well.
@@ -187,14 +162,7 @@ fn build(via: &ProxyMode, reach: Reach, tls: bool) -> Result<reqwest::Client, Ne
     if !tls {
         builder = builder.tls_certs_only([]);
     }
-    builder = match via {
-        ProxyMode::Direct => builder.no_proxy(),
-        ProxyMode::Environment => builder,
-        ProxyMode::Proxy(url) => match reqwest::Proxy::all(url.clone()) {
-            Ok(proxy) => builder.no_proxy().proxy(proxy),
-            Err(error) => return Err(client_error(&error)),
-        },
-    };
+    builder = proxies.set_in(builder).map_err(|error| client_error(&error))?;
     builder.build().map_err(|error| client_error(&error))
 }
 
@@ -408,19 +376,3 @@ const RELEASE_YIELDS: usize = 3;
 const RELEASE_BYTES: usize = 64 << 10;
 /// Longest wait for the end of a body, only to reuse its connection.
 const RELEASE_TIMEOUT: Duration = Duration::from_millis(250);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ways_out() {
-        assert_eq!("direct".parse(), Ok(ProxyMode::Direct));
-        assert_eq!(" env ".parse(), Ok(ProxyMode::Environment));
-        let proxy = "http://u:p@localhost:8080".parse::<ProxyMode>();
-        assert!(matches!(proxy, Ok(ProxyMode::Proxy(url)) if host_of(&url) == "localhost:8080"));
-        for text in ["", "localhost:8080", "socks5://localhost", "http://", "yes"] {
-            assert_eq!(text.parse::<ProxyMode>(), Err(InvalidProxy), "{text}");
-        }
-    }
-}

@@ -8,6 +8,7 @@ mod decoding;
 mod encodings;
 pub mod error;
 pub mod http;
+pub mod proxy;
 pub mod reach;
 pub mod redact;
 pub mod retry_after;
@@ -15,7 +16,8 @@ pub mod secret;
 pub mod sse;
 
 pub use error::NetError;
-pub use http::{Http, HttpResponse, ProxyMode, RequestTarget};
+pub use http::{Http, HttpResponse, RequestTarget};
+pub use proxy::ProxyMode;
 pub use reach::Reach;
 pub use redact::Redactor;
 pub use secret::Secret;

@@ -114,6 +114,7 @@ impl HttpTool {
         let advice = match error {
             NetError::Resolve { .. } => "Check the host in the tool's url and the network.",
             NetError::Connect { .. } => "Is the server running? Check the tool's url.",
+            NetError::Proxy { .. } | NetError::UnusableProxy { .. } => "Check the proxy.",
             NetError::OutOfReach { .. } => "If you mean this host, set allow_private = true.",
             NetError::Tls { .. } => "Does the server use https, and is its certificate valid?",
             NetError::Client { .. } => "Install the system's CA certificates.",
@@ -202,6 +203,8 @@ mod tests {
         for (error, class) in [
             (NetError::Resolve { host: host() }, FailureClass::Resolve),
             (NetError::Connect { host: host(), why: why() }, FailureClass::Connect),
+            (NetError::Proxy { host: host(), proxy: host(), why: why() }, FailureClass::Connect),
+            (NetError::UnusableProxy { why: why() }, FailureClass::Denied),
             (NetError::OutOfReach { host: host(), why: why() }, FailureClass::Denied),
             (NetError::Tls { host: host(), why: why() }, FailureClass::Tls),
             (NetError::Client { why: why() }, FailureClass::Tls),

@@ -1,6 +1,6 @@
 //! `roundtable run --live` and `doctor`, the real binary against a server of the tests.
 
-use crate::support::binary::Home;
+use crate::support::binary::{Ended, Home};
 use crate::support::scene::{Scene, agreeing, ended, payload};
 use crate::support::server::{Asking, KEY, Server, answer};
 use serde_json::{Value, json};
@@ -388,4 +388,54 @@ async fn a_failed_end_is_no_answer() {
     assert_eq!(outcome["stop_reason"], "llm_error:bad_response");
     assert!(outcome["error"].as_str().expect("a cause").contains("\"network_error\""), "{outcome}");
     assert_eq!(scene.asked().len(), 2, "it is tried again");
+}
+
+/// A run through the proxies of these variables, and how many requests came to the endpoint itself.
+async fn run_with_proxies(scene: &Scene, variables: &[(&str, &str)]) -> (Ended, usize) {
+    let mut command = scene.command(&[&at_once("json", &[])[..], &["--proxy", "env"]].concat());
+    command.envs(variables.iter().copied());
+    let ended = ended(command).await;
+    (ended, scene.asked().len())
+}
+
+#[tokio::test]
+async fn unusable_proxy_stops_before_any_request() {
+    let scene = Scene::with(agreeing).await;
+    for (variable, value) in [
+        ("ALL_PROXY", "socks5://127.0.0.1:9"),
+        ("all_proxy", "socks://127.0.0.1:9/"),
+        ("HTTP_PROXY", "not a url"),
+        ("http_proxy", "ftp://127.0.0.1"),
+        ("HTTPS_PROXY", "http://127.0.0.1:9/proxy.pac"),
+        ("NO_PROXY", "127.0.0.1:9"),
+    ] {
+        let (ended, direct) = run_with_proxies(&scene, &[(variable, value)]).await;
+        assert_eq!((ended.code, direct), (Some(2), 0), "{variable}: {ended:?}");
+        assert!(ended.err.contains(&format!("--proxy: {variable} ")), "{}", ended.err);
+        assert_eq!(ended.out, "");
+    }
+}
+
+#[tokio::test]
+async fn no_proxy_star_reaches_addresses_directly() {
+    let scene = Scene::with(agreeing).await;
+    for direct in ["*", "127.0.0.1", "127.0.0.0/8", "x.example, *"] {
+        let variables = [("HTTP_PROXY", "http://127.0.0.1:9"), ("NO_PROXY", direct)];
+        let (ended, asked) = run_with_proxies(&scene, &variables).await;
+        assert_eq!((ended.code, asked), (Some(0), 4), "{direct}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn proxy_that_refuses_is_named() {
+    let scene = Scene::with(agreeing).await;
+    let (ended, asked) =
+        run_with_proxies(&scene, &[("HTTP_PROXY", "http://u:p4ss@127.0.0.1:9")]).await;
+    assert_eq!((ended.code, asked), (Some(6), 0), "{ended:?}");
+    let said = ended.json()["error"].as_str().unwrap_or_default().to_owned();
+    assert!(
+        said.contains(&format!("no connection to {} through the proxy 127.0.0.1:9", scene.host)),
+        "{said}"
+    );
+    assert!(said.contains("Check --proxy") && !said.contains("p4ss"), "{said}");
 }

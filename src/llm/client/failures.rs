@@ -55,6 +55,12 @@ impl Client {
             NetError::Connect { .. } => {
                 format!("Is the server running? Check the base URL (from {url}).")
             }
+            NetError::Proxy { .. } => {
+                "Is the proxy running, and may it connect to this host? Check --proxy.".to_owned()
+            }
+            NetError::UnusableProxy { .. } => {
+                "Change the variable, or omit --proxy env.".to_owned()
+            }
             NetError::Tls { .. } => format!(
                 "Check the base URL (from {url}): does the server use https with a valid certificate?"
             ),

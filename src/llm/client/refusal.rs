@@ -227,6 +227,7 @@ pub(super) fn status_meaning(status: u16, quota: bool) -> (FailureClass, &'stati
         429 => (FailureClass::RateLimited, "limits the rate of calls"),
         402 => (FailureClass::Status, "reports a billing problem"),
         404 => (FailureClass::Status, "has no such address or model"),
+        407 => (FailureClass::Status, "is behind a proxy that asks for a login"),
         413 => (FailureClass::Status, "rejected the request as too large"),
         300..=399 => (FailureClass::Status, "redirects"),
         529 => (FailureClass::Status, "is overloaded"),

@@ -3,7 +3,9 @@
 use reqwest::Url;
 use url::Host;
 
-use crate::base::private_host::is_own_network;
+#[cfg(feature = "nats")]
+use crate::base::private_host::has_private_host;
+use crate::base::private_host::{is_local_name, is_localhost, is_own_network};
 
 /// The default port of Ollama, when `OLLAMA_HOST` gives none.
 const OLLAMA_PORT: u16 = 11434;
@@ -70,7 +72,7 @@ pub(super) fn parse_host(text: &str) -> Result<Url, String> {
 /// Whether the host is this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match host(url) {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => is_localhost(name),
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
         None => false,
@@ -80,22 +82,21 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 /// Whether the host is on a local network: a private address, a name without a dot, or a name in a
 /// domain that is never public.
 pub(super) fn is_on_local_network(url: &Url) -> bool {
-    const DOMAINS: [&str; 5] = [".local", ".internal", ".lan", ".home.arpa", ".localhost"];
     match host(url) {
-        Some(Host::Domain(name)) => {
-            !name.contains('.') || DOMAINS.iter().any(|domain| name.ends_with(domain))
-        }
+        Some(Host::Domain(name)) => is_local_name(name),
         Some(Host::Ipv4(ip)) => is_own_network(ip.into()),
         Some(Host::Ipv6(ip)) => is_own_network(ip.into()),
         None => false,
     }
 }
 
-/// Whether this address of an endpoint is on this machine or on a local network; one that cannot be read is
-/// not.
+/// Whether this address of an endpoint may be on this machine or on a local network: a name of one, or an
+/// address that no public machine has, in whatever spelling. One that cannot be read is not.
 #[cfg(feature = "nats")]
 pub fn is_on_own_network(address: &str) -> bool {
-    parse(address).is_ok_and(|url| is_loopback(&url) || is_on_local_network(&url))
+    parse(address).is_ok_and(|url| {
+        is_loopback(&url) || is_on_local_network(&url) || has_private_host(url.as_str())
+    })
 }
 
 fn host(url: &Url) -> Option<Host<&str>> {
@@ -189,6 +190,13 @@ mod tests {
             ("http://[2001:db8::1]", false, false),
             ("http://localhost.example.com", false, false),
             ("http://notlocal", false, true),
+            ("http://localhost.:1", true, true),
+            ("http://a.LOCALHOST.", true, true),
+            ("http://box.local.", false, true),
+            ("http://vllm.:8000", false, true),
+            ("http://api.openai.com.", false, false),
+            ("http://0.0.0.0", false, false),
+            ("http://[::127.0.0.1]", false, false),
             ("https://api.openai.com", false, false),
         ] {
             let url = parse(text).expect(text);
@@ -197,6 +205,12 @@ mod tests {
                 (loopback, network),
                 "{text}"
             );
+            // What gets no privilege of this machine still needs the permission for local networks.
+            #[cfg(feature = "nats")]
+            {
+                let odd = ["http://0.0.0.0", "http://[::127.0.0.1]"].contains(&text);
+                assert_eq!(is_on_own_network(text), loopback || network || odd, "{text}");
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use url::Url;
 use super::budget::EvalBudget;
 use super::error::{EvalError, eval_error, shorten};
 use super::value::CelValue;
+use crate::base::private_host::plain_name;
 
 /// What a run did, for the functions of expectations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +100,7 @@ fn is_of(url: &str, wanted: &str) -> bool {
         return url.starts_with(wanted);
     }
     let Ok(url) = Url::parse(url) else { return url == wanted };
-    let host = url.host_str().unwrap_or_default();
+    let host = plain_name(url.host_str().unwrap_or_default());
     host == wanted || host.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.'))
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::http::HttpSpec;
+use crate::base::private_host::plain_name;
 
 /// Where a tool searches for sources.
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ impl PrivateHosts {
         match self {
             Self::None => false,
             Self::Any => true,
-            Self::These(hosts) => hosts.iter().any(|it| it.eq_ignore_ascii_case(host)),
+            Self::These(hosts) => hosts.iter().any(|it| plain_name(it) == plain_name(host)),
         }
     }
 }

@@ -359,6 +359,7 @@ fn request_error(way: &RedirectChain<'_>, error: &NetError) -> FetchFailure {
         NetError::Encoding { .. } => "Try again later.",
         NetError::Resolve { .. } => "Check the network; the site may be gone.",
         NetError::Connect { .. } => "The site may be down. Try again later.",
+        NetError::Proxy { .. } | NetError::UnusableProxy { .. } => "Check the proxy.",
         NetError::Tls { .. } => "Its certificate may be invalid; nothing was read.",
         NetError::Client { .. } => "Install the system's CA certificates.",
         NetError::Broken { .. } => "Try again.",
