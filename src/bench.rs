@@ -109,6 +109,7 @@ mod program {
     pub use crate::app::{Action, AppState};
     pub use crate::cli::args::Cli;
     pub use crate::cli::main;
+    pub use crate::cli::stdout::note_closed as note_closed_stdout;
     pub use crate::narrate::glyph::Glyphs;
     pub use crate::shell::clipboard::osc52;
     pub use crate::shell::console::{Console, Editor, Pager};

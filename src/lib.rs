@@ -80,6 +80,8 @@ pub use llm::{
     ChatModel, ChatRequest, Conversation, Listener, Models, ReplyContract, ReplyForm, Tuning,
 };
 pub use net::{Http, ProxyMode};
+// Its child processes, if the program is killed.
+pub use tool::process_group::supervise_children;
 // A tool of one's own.
 pub use gateway::{GuardSnapshot, Tool, ToolRequest};
 

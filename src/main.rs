@@ -7,6 +7,16 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Whether standard output is closed can be seen only before `main`: Rust opens `/dev/null` in its place.
+#[cfg(unix)]
+#[ctor::ctor(unsafe)]
+fn note_closed_stdout() {
+    if rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_err() {
+        roundtable::bench::note_closed_stdout();
+    }
+}
+
 fn main() -> ExitCode {
+    roundtable::supervise_children();
     roundtable::bench::main()
 }

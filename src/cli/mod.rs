@@ -27,7 +27,7 @@ mod runtime;
 mod scenarios;
 mod schema;
 mod sources;
-mod stdout;
+pub mod stdout;
 mod stop_signals;
 mod stored;
 mod stream_style;
@@ -35,7 +35,6 @@ mod test;
 mod validate;
 mod workflow_command;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -44,7 +43,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use self::args::{Cli, CliCommand, Global, RunArgs};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
-use self::message::print_message;
+use self::message::{print_message, print_on_stderr};
 use self::runtime::{run_to_end, runtime};
 use self::stream_style::StreamStyle;
 use crate::app::form::quoted;
@@ -151,11 +150,15 @@ fn print_clap_error(error: &clap::Error) -> Exit {
         print_message(&text);
         return Exit::Usage;
     }
-    let printed = error.print();
+    let text = error.render();
     if error.use_stderr() {
+        let styled = StreamStyle::of_stderr(Theme::default(), false).colour();
+        let text = if styled { text.ansi().to_string() } else { text.to_string() };
+        print_on_stderr(&text, styled);
         return Exit::Usage;
     }
-    stdout::exit_after_write(printed.and_then(|()| io::stdout().flush()), Exit::Ok)
+    let styled = StreamStyle::of_stdout(Theme::default(), false).colour();
+    stdout::print(&if styled { text.ansi().to_string() } else { text.to_string() }, Exit::Ok)
 }
 
 /// What to type instead, if a scenario was given in place of a command.
@@ -261,7 +264,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         #[cfg(feature = "nats")]
         Some(CliCommand::Cluster(args)) => match runtime() {
             Ok(runtime) => {
-                let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+                let paint = StreamStyle::of_stdout(theme, global.is_ascii());
                 run_to_end(runtime, cluster::cluster(&args, &paint))
             }
             Err(exit) => exit,
@@ -292,11 +295,11 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             dashboard::open(wanted, global, choice)
         }
         Some(CliCommand::Config(args)) => {
-            let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+            let paint = StreamStyle::of_stdout(theme, global.is_ascii());
             config::run(&args, global, file, &paint)
         }
         Some(CliCommand::Doctor(args)) => {
-            let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+            let paint = StreamStyle::of_stdout(theme, global.is_ascii());
             let via = match models::parse_proxy(args.proxy.as_deref()) {
                 Ok(via) => via,
                 Err(why) => {

@@ -47,7 +47,7 @@ impl CommandTool {
     }
 
     async fn run(&self, request: ToolRequest<'_>) -> Result<Arc<Value>, Box<AttemptFailed>> {
-        let mut group = self.start()?;
+        let mut group = self.start().await?;
         let (stdin, stdout, stderr) = group.pipes();
         let cap = usize::try_from(self.spec.max_bytes).unwrap_or(usize::MAX);
         let answer =
@@ -70,7 +70,7 @@ impl CommandTool {
         result_json::check_integers(&answer, whole, &from, &self.env.redactor)
     }
 
-    fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
+    async fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
         let Some(program) = find_program(&self.spec.program, self.path.as_deref()) else {
             let text = match self.spec.program.contains('/') {
                 true => {
@@ -89,7 +89,7 @@ impl CommandTool {
         command.args(&self.spec.args).env_clear();
         command.envs(self.env.values.iter().map(|(name, value)| (name, value.expose())));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        ProcessGroup::start(&mut command).map_err(|error| {
+        ProcessGroup::start(&mut command).await.map_err(|error| {
             let advice = match error.kind() {
                 io::ErrorKind::PermissionDenied => ": make it executable",
                 io::ErrorKind::NotFound => ": is the interpreter of its first line installed?",

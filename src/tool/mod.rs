@@ -9,7 +9,7 @@ pub mod fixture;
 #[cfg(feature = "documents")]
 pub mod folder;
 pub mod http;
-mod process_group;
+pub(crate) mod process_group;
 mod result_json;
 pub mod settings;
 #[cfg(feature = "documents")]

@@ -207,3 +207,35 @@ fn a_plan_of_many_long_ids_is_told_in_short() {
     assert!(!ended.out.contains(&"x".repeat(64)), "ids are cut:\n{}", ended.out);
     assert!(!ended.out.contains('\u{1b}'));
 }
+
+/// The processes of a tool hold a pipe open; it ends when the last of them has ended.
+#[test]
+fn killed_program_leaves_no_tool_process() {
+    let home = Home::new();
+    let held = home.path().join("held");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &held, mode).expect("a pipe");
+    let script = "exec 3>\"$HELD\"; trap '' TERM INT HUP; (trap '' TERM; sleep 600; sleep 600) & \
+                  sh -c 'sleep 600 & wait' & echo up >&3; kill 0; wait";
+    let tool = format!(
+        "[workers.sales_worker.command]\nprogram = \"sh\"\nargs = [\"-c\", {script:?}]\n\
+         env = {{ HELD = {held:?} }}\n"
+    );
+    home.write("mine.toml", &with_sales_from(&tool));
+    let args = ["run", "mine.toml", "--headless", "--format", "jsonl", "--trust", "--no-store"];
+    let mut command = home.command(&args);
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a run");
+    let mut pipe = BufReader::new(std::fs::File::open(&held).expect("the pipe"));
+    let mut line = String::new();
+    pipe.read_line(&mut line).expect("a line");
+    assert_eq!(line, "up\n");
+    running.kill().expect("killed");
+    running.wait().expect("it has ended");
+    let (told, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let read = pipe.read_line(&mut line);
+        let _ = told.send(read);
+    });
+    let rest = ended.recv_timeout(std::time::Duration::from_secs(30));
+    assert!(matches!(rest, Ok(Ok(0))), "a process lives on: {rest:?}");
+}

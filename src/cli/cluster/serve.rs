@@ -19,6 +19,7 @@ use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::ClusterLayout;
 use crate::host::dirs::Dirs;
 use crate::scenario::config::ClusterDefaults;
+use crate::tool::process_group::Supervisor;
 
 /// The program.
 const SERVER: &str = "nats-server";
@@ -49,6 +50,11 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     if let Err(error) = on_stop(first, Exit::Cancelled.code()) {
         tracing::warn!("signals end the program immediately: {error}");
     }
+    // It ends with this program, also if that is killed.
+    let supervisor = match Supervisor::start(STOP).await {
+        Ok(supervisor) => supervisor,
+        Err(error) => return trouble(&format!("no process to watch {SERVER}: {error}")),
+    };
     let started = Command::new(SERVER)
         .arg("--config")
         .arg(&config)
@@ -56,7 +62,7 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         // A Ctrl-C in the terminal is for this program, which stops the server itself.
-        .process_group(0)
+        .process_group(supervisor.as_ref().and_then(Supervisor::group).unwrap_or(0))
         .kill_on_drop(true)
         .spawn();
     let mut server = match started {
