@@ -4,12 +4,33 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Begins the error of a name that is longer than its limit.
+pub const TOO_LONG: &str = "a name is too long";
+
+/// Reads the text of a name, of at most `most` bytes: a longer one is from no scenario, and the screens and
+/// tables have no room for it.
+pub(crate) fn read_name<'de, D: Deserializer<'de>>(
+    from: D,
+    what: &str,
+    most: usize,
+) -> Result<Arc<str>, D::Error> {
+    let text = Arc::<str>::deserialize(from)?;
+    if text.len() > most {
+        let bytes = text.len();
+        return Err(D::Error::custom(format!(
+            "{TOO_LONG}: {what} has {bytes} bytes, at most {most}"
+        )));
+    }
+    Ok(text)
+}
 
 macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+    ($($(#[$doc:meta])* $name:ident: $what:literal, $most:expr;)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
         #[serde(transparent)]
         pub struct $name(Arc<str>);
@@ -22,6 +43,12 @@ macro_rules! names {
             /// The text of the name.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                read_name(from, $what, $most).map(Self)
             }
         }
 
@@ -57,19 +84,22 @@ macro_rules! names {
     )+};
 }
 
+/// Most bytes of a name that a scenario gives.
+const NAME_BYTES: usize = 64;
+
 names! {
     /// A role of a collaboration, such as `risk_analyst`.
-    RoleName,
+    RoleName: "a role", NAME_BYTES;
     /// An agent of a team, such as `billing`.
-    AgentName,
+    AgentName: "an agent", NAME_BYTES;
     /// A feature flag, such as `legal_analyst`.
-    FlagName,
+    FlagName: "a flag", NAME_BYTES;
     /// A tool behind the gateway, such as `llm`.
-    ToolName,
-    /// A task of an orchestrator's plan, such as `t1`; the planner names it.
-    TaskId,
+    ToolName: "a tool", NAME_BYTES;
+    /// A task of an orchestrator's plan, such as `t1`; the planner names it, and no rule limits it.
+    TaskId: "a task", usize::MAX;
     /// A scenario, such as `checkout-launch`: its file name without the extension.
-    ScenarioName,
+    ScenarioName: "a scenario", 255;
     /// An input of a scenario, such as `region`.
-    InputName,
+    InputName: "an input", NAME_BYTES;
 }

@@ -15,8 +15,8 @@ pub fn without_byte_order_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
-/// Whether this character must never reach a terminal: C0 and C1 controls, DEL, bidi controls, line
-/// and paragraph separators, and invisible characters without a function in text (Unicode's
+/// Whether this character must never reach a terminal or a document: C0 and C1 controls, DEL, bidi controls,
+/// line and paragraph separators, noncharacters (XML 1.0 does not allow two of them), and invisible characters without a function in text (Unicode's
 /// `Default_Ignorable_Code_Point` except those of `is_joining`).
 pub fn is_hostile(c: char) -> bool {
     if c < '\u{34f}' {
@@ -28,7 +28,9 @@ pub fn is_hostile(c: char) -> bool {
         | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}')
+        | '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}'
+        | '\u{fdd0}'..='\u{fdef}')
+        || u32::from(c) & 0xfffe == 0xfffe
 }
 
 /// Whether this character is invisible and changes its neighbours: joiners and variation selectors.
@@ -152,6 +154,35 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A command's output as it may reach a terminal: like [`visible_lines`]; with `styled`, colours and other
+/// styles stay (`ESC [ … m`, the only sequences that this program writes to standard output).
+pub fn visible_output(text: &str, styled: bool) -> Cow<'_, str> {
+    if !styled || !text.contains('\u{1b}') {
+        return visible_lines(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, from) = rest.split_at(at);
+        let end = style_end(from).unwrap_or(0);
+        out.push_str(&visible_lines(before));
+        out.push_str(&from[..end]);
+        // Any other sequence is shown.
+        let shown = if end == 0 { 1 } else { 0 };
+        out.push_str(&visible(&from[end..end + shown]));
+        rest = &from[end + shown..];
+    }
+    out.push_str(&visible_lines(rest));
+    Cow::Owned(out)
+}
+
+/// The end of the style that a text begins with.
+fn style_end(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':'))?;
+    parameters[end..].starts_with('m').then_some(end + 3)
+}
+
 /// Like [`visible`], cut to `chars` characters; `…` is the last one if something was cut off.
 pub fn visible_within(text: &str, chars: usize) -> String {
     // Most words are short and plain, and stay as they are.
@@ -220,6 +251,24 @@ mod tests {
         }
     }
 
+    /// `Char` of XML 1.0.
+    fn is_xml(c: char) -> bool {
+        matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+    }
+
+    #[test]
+    fn every_character_shown_is_xml() {
+        for c in '\0'..=char::MAX {
+            let text = c.to_string();
+            assert!(visible(&text).chars().all(is_xml), "{}", c.escape_unicode());
+            assert!(visible_lines(&text).chars().all(is_xml), "{}", c.escape_unicode());
+        }
+        assert_eq!(
+            visible("a\u{fffe}b\u{ffff}\u{fdd0}\u{10ffff}"),
+            "a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}"
+        );
+    }
+
     proptest! {
         #[test]
         fn what_is_visible_is_clean_and_stays_as_it_is(text in "[\\x00-\\x{2FFF}\\x{FE00}-\\x{FE0F}\\x{E0000}-\\x{E01FF}\\x{1F000}-\\x{1FAFF}]*") {
@@ -230,6 +279,7 @@ mod tests {
             prop_assert_eq!(once.chars().count(), text.chars().count());
             let lines = visible_lines(&text).into_owned();
             prop_assert!(!lines.chars().any(|c| is_hostile(c) && !matches!(c, '\n' | '\t')));
+            prop_assert!(lines.chars().all(is_xml), "{:?}", lines);
             prop_assert_eq!(&visible_lines(&lines), &lines);
         }
     }
@@ -244,6 +294,24 @@ mod tests {
     fn an_escape_sequence_becomes_visible() {
         assert_eq!(visible("go\u{1b}[2J"), "go␛[2J");
         assert_eq!(visible("plain"), "plain");
+    }
+
+    #[test]
+    fn only_styles_reach_a_terminal() {
+        for (text, styled, plain) in [
+            (
+                "\u{1b}[1;38;5;9mred\u{1b}[0m\n",
+                "\u{1b}[1;38;5;9mred\u{1b}[0m\n",
+                "␛[1;38;5;9mred␛[0m\n",
+            ),
+            ("a\u{1b}[2J\u{1b}]52;c;x\u{7}", "a␛[2J␛]52;c;x␇", "a␛[2J␛]52;c;x␇"),
+            ("\u{1b}[", "␛[", "␛["),
+            ("\u{1b}\u{1b}[mx\u{9b}1m", "␛\u{1b}[mx\u{fffd}1m", "␛␛[mx\u{fffd}1m"),
+            ("plain\tline\r\n\0", "plain\tline\n␀", "plain\tline\n␀"),
+        ] {
+            assert_eq!(visible_output(text, true), styled, "{text:?}");
+            assert_eq!(visible_output(text, false), plain, "{text:?}");
+        }
     }
 
     #[test]

@@ -13,5 +13,5 @@ pub fn run(args: &CompletionsArgs) -> Exit {
         ShellName::Zsh => include_str!("../../assets/completions/roundtable.zsh"),
         ShellName::Fish => include_str!("../../assets/completions/roundtable.fish"),
     };
-    stdout::print(script, Exit::Ok)
+    stdout::print_data(script, Exit::Ok)
 }

@@ -17,7 +17,7 @@ use crate::host::config::{self, ConfigFile};
 use crate::host::models;
 use crate::llm::endpoint::{self, EndpointError, SettingOrigin, WithOrigin};
 use crate::llm::prices::PriceTable;
-use crate::narrate::measure::{columns, wrap};
+use crate::narrate::measure::{columns, padded, wrap};
 use crate::scenario::config::NotifyBy;
 use crate::ui::format::count_noun;
 use crate::ui::theme::StyleRole;
@@ -144,10 +144,10 @@ impl Report {
             let (first, advice) = (error.to_string(), error.advice());
             for (at, line) in wrap(&visible(&first), WIDTH - NAME - 2).iter().enumerate() {
                 let name = if at == 0 { "endpoint" } else { "" };
-                out += &format!("  {name:<NAME$}{line}\n");
+                out += &format!("  {}{line}\n", padded(name, NAME));
             }
             for line in wrap(&visible(&advice), WIDTH - NAME - 2) {
-                out += &format!("  {:<NAME$}{}\n", "", paint.role(StyleRole::Dim, &line));
+                out += &format!("  {}{}\n", " ".repeat(NAME), paint.role(StyleRole::Dim, &line));
             }
         }
         let rows = |rows: &[InForce]| -> String { rows.iter().map(|it| line(it, paint)).collect() };

@@ -19,7 +19,7 @@ use crate::app::request::RequestId;
 use crate::app::state::DisplaySettings;
 use crate::app::{AppState, Msg};
 use crate::base::regular;
-use crate::base::visible::visible;
+use crate::base::visible::{visible, visible_output};
 use crate::bus::LogLimits;
 use crate::engine::{Engine, EngineSettings};
 use crate::event::{StopClass, World};
@@ -49,6 +49,10 @@ const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
 /// Bytes of events that all active runs together may keep after reading, and how far each run may
 /// be ahead of the screen. A page's own data about an event takes about as much again.
 const LOG: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
+
+/// Bytes of the logs of ended runs that stay in memory although they are in the store: the last runs of a
+/// session open at once, older ones are read.
+const STORED_BYTES: u64 = 1 << 20;
 
 /// What the dashboard does when it opens.
 #[derive(Default)]
@@ -135,8 +139,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         let _runs_go_on_in = runtime.enter();
         let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
         let folder = std::env::current_dir().unwrap_or_default();
-        let settings = EngineSettings { log: LOG, ..EngineSettings::default() };
-        let engine = Engine::with_keeper(settings, stored.keeper());
+        let keeper = stored.keeper();
+        let usual = EngineSettings::default();
+        let stored_bytes = if keeper.is_some() { STORED_BYTES } else { usual.stored_bytes };
+        let engine =
+            Engine::with_keeper(EngineSettings { log: LOG, stored_bytes, ..usual }, keeper);
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
@@ -201,7 +208,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     runtime.shutdown_background();
     match ended {
         Ok(DashboardExit { code, state, theme }) => {
-            let paint = StreamStyle::on(&io::stdout(), theme, ascii);
+            let paint = StreamStyle::of_stdout(theme, ascii);
             print_summary(&state, &paint);
             let place = stored.place.filter(|_| !state.runs.is_empty());
             let late = || {
@@ -310,7 +317,7 @@ fn print_summary(state: &AppState, paint: &StreamStyle) {
         state.runs.iter().map(|page| summary_line(page.world(), paint) + "\n").collect();
     if !lines.is_empty() {
         // The terminal may be closed or stalled; then there is no summary.
-        let _ = screen::write_last(lines.as_bytes());
+        let _ = screen::write_last(visible_output(&lines, paint.colour()).as_bytes());
     }
 }
 

@@ -2,7 +2,7 @@
 //! Some of its answers are slow or fail, always the same ones, so that retries and timeouts can be
 //! shown.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,7 @@ use tokio::time::sleep;
 
 use super::exit::Exit;
 use super::message::print_message;
+use super::stdout;
 use crate::base::visible::visible_within;
 
 /// Size limit of a request, in bytes.
@@ -52,7 +53,7 @@ pub async fn run(port: u16) -> Exit {
 
 fn print_line(line: &str) {
     // The service continues if its standard output cannot be written.
-    let _ = writeln!(io::stdout(), "{line}");
+    let _ = writeln!(stdout::data(), "{line}");
 }
 
 /// Answers the requests of one connection until it is closed.

@@ -20,7 +20,7 @@ pub enum Exit {
     Unreachable,
     /// 130: the operator cancelled the run.
     Cancelled,
-    /// 141: the reader of standard output closed the pipe before the run had ended. Shells report
+    /// 141: the reader of standard output closed the pipe before all was written. Shells report
     /// the same code for a program that SIGPIPE ends.
     CutOff,
     /// The dashboard's code: 0, or 128 plus the number of the signal that ended it.
@@ -70,7 +70,8 @@ pub const EXIT_CODES: &[(Exit, &str)] = &[
     ),
     (
         Exit::CutOff,
-        "the reader of the output closed the pipe before the run had ended; the run was ended",
+        "the reader of the output closed the pipe before all was written; a run that had not ended was \
+         ended",
     ),
     (Exit::Other(129), "a hang-up ended the dashboard"),
     (Exit::Other(131), "SIGQUIT ended the dashboard"),

@@ -135,14 +135,13 @@ pub async fn run<W: Write>(
             print_message(&visible_within(error, ERROR_CHARS));
         }
         let last = place + 1 == messages;
-        let cut_off = broken.as_ref().is_some_and(|broken| !broken.late) || !last;
         let written = match broken {
-            Some(broken) => Err(broken.why),
+            Some(why) => Err(why),
             None if messages == 1 => output.outcome(&outcome, &world),
             None => output.end_of_session_run(&outcome, &world),
         };
         if let Err(why) = written {
-            return write_error_exit(&why, cut_off);
+            return write_error_exit(&why);
         }
         let cancelled = outcome.stop_reason == StopReason::Cancelled;
         if exit == Exit::Ok || cancelled {
@@ -160,16 +159,9 @@ pub async fn run<W: Write>(
     if messages > 1
         && let Err(why) = output.session(&SessionOutcome::new(outcomes, messages))
     {
-        return write_error_exit(&why, false);
+        return write_error_exit(&why);
     }
     exit
-}
-
-/// Why standard output cannot be written any more.
-struct BrokenOutput {
-    why: io::Error,
-    /// The run had already ended.
-    late: bool,
 }
 
 /// Writes a run's events as they arrive, until its log ends.
@@ -180,7 +172,7 @@ async fn follow<W: Write>(
     lines: &mut Option<StdinLines>,
     (place, messages): (usize, usize),
     warn: &mut impl FnMut(&str),
-) -> (World, Option<BrokenOutput>) {
+) -> (World, Option<io::Error>) {
     let mut reader = run.first_reader();
     if output.writes_lines() {
         reader.share_lines_with_store();
@@ -196,7 +188,7 @@ async fn follow<W: Write>(
     let hand: Vec<&BoundaryId> = hand.map(|pause| &pause.at).collect();
     let mut world = World::new();
     let mut batch = Vec::new();
-    let mut broken: Option<BrokenOutput> = None;
+    let mut broken: Option<io::Error> = None;
     while reader.next_batch(&mut batch, BATCH).await > 0 {
         let (mut written, taken) = (Ok(()), batch.len());
         for event in batch.drain(..) {
@@ -220,7 +212,7 @@ async fn follow<W: Write>(
             written = written.and_then(|()| output.flush());
         }
         if let Err(why) = written {
-            broken = Some(BrokenOutput { why, late: world.progress.closed.is_some() });
+            broken = Some(why);
         }
         world.forget_old(taken);
         if broken.is_some() {
@@ -262,10 +254,9 @@ pub(super) fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<
     }
 }
 
-fn write_error_exit(why: &io::Error, cut_off: bool) -> Exit {
+fn write_error_exit(why: &io::Error) -> Exit {
     match why.kind() {
-        io::ErrorKind::BrokenPipe if cut_off => Exit::CutOff,
-        io::ErrorKind::BrokenPipe => Exit::Ok,
+        io::ErrorKind::BrokenPipe => Exit::CutOff,
         _ => {
             print_message(&format!("cannot write the outcome: {why}"));
             Exit::Stopped

@@ -26,7 +26,7 @@ pub fn run(args: &ManArgs) -> Exit {
     let mut page = Vec::new();
     // Writing into memory does not fail.
     let _ = render(command, args.command.is_empty(), &mut page);
-    stdout::print(&String::from_utf8_lossy(&page), Exit::Ok)
+    stdout::print_data(&String::from_utf8_lossy(&page), Exit::Ok)
 }
 
 /// The command of these words, with the name of its page: `roundtable-runs-pin`.

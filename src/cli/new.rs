@@ -1,6 +1,5 @@
 //! `roundtable new`: writes a scenario file to start from, and never replaces one.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::args::NewArgs;
@@ -20,7 +19,7 @@ use crate::ui::theme::{StyleRole, Theme};
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
 /// the patterns.
 pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
-    let paint = StreamStyle::on(&io::stdout(), theme, ascii);
+    let paint = StreamStyle::of_stdout(theme, ascii);
     match start(args) {
         Ok(Start::List) => stdout::print(&list(templates(), &paint), Exit::Ok),
         Ok(Start::Print(text)) => stdout::print(text, Exit::Ok),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::args::RunFormat;
+use super::stdout::TextStream;
 use super::stream_style::StreamStyle;
 use super::workflow_command::{END_OF_GROUP, error as annotation, group, harmless};
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -34,7 +35,7 @@ struct LastLine<'a, T> {
 pub struct RunWriter<W: Write> {
     format: RunFormat,
     paint: StreamStyle,
-    to: io::BufWriter<W>,
+    to: TextStream<W>,
     /// Space for a line.
     line: Vec<u8>,
 }
@@ -42,7 +43,7 @@ pub struct RunWriter<W: Write> {
 impl<W: Write> RunWriter<W> {
     /// A writer of this format.
     pub fn new(format: RunFormat, paint: StreamStyle, to: W) -> Self {
-        Self { format, paint, to: io::BufWriter::new(to), line: Vec::new() }
+        Self { format, to: TextStream::new(to, paint.colour()), paint, line: Vec::new() }
     }
 
     /// Whether the format has the error of a run in words.
@@ -65,7 +66,7 @@ impl<W: Write> RunWriter<W> {
                 if self.format == RunFormat::Github
                     && matches!(event.kind, EventKind::RunStarted(_))
                 {
-                    self.to.write_all(group(&title(world)).as_bytes())?;
+                    self.to.text(&group(&title(world)))?;
                 }
                 let time = format::time_in_run(world.progress.run_time(event.at));
                 for line in lines(event, world) {
@@ -107,7 +108,7 @@ impl<W: Write> RunWriter<W> {
         self.line.clear();
         append(&mut self.line).map_err(io::Error::other)?;
         self.line.push(b'\n');
-        self.to.write_all(&self.line)
+        self.to.data(&self.line)
     }
 
     /// Flushes what was written so far.
@@ -169,8 +170,8 @@ impl<W: Write> RunWriter<W> {
     /// Writes a line of text; in the log of GitHub Actions none is a command.
     fn write_line(&mut self, line: &str) -> io::Result<()> {
         match self.format {
-            RunFormat::Github => writeln!(self.to, "{}", harmless(line)),
-            _ => writeln!(self.to, "{line}"),
+            RunFormat::Github => self.to.text(&(harmless(line) + "\n")),
+            _ => self.to.text(&format!("{line}\n")),
         }
     }
 
@@ -189,7 +190,7 @@ impl<W: Write> RunWriter<W> {
     }
 
     fn text(&mut self, text: &str) -> io::Result<()> {
-        self.to.write_all(text.as_bytes())?;
+        self.to.text(text)?;
         self.to.flush()
     }
 
@@ -205,7 +206,8 @@ impl<W: Write> RunWriter<W> {
                 safe_json::line(&LastLine { v: SCHEMA_VERSION, run, kind, outcome })
             }
         };
-        writeln!(self.to, "{}", json.map_err(io::Error::other)?)?;
+        let json = json.map_err(io::Error::other)? + "\n";
+        self.to.data(json.as_bytes())?;
         self.to.flush()
     }
 }

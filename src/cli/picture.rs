@@ -39,7 +39,7 @@ pub fn picture(args: &PictureArgs, global: &Global, theme: Theme) -> Exit {
         Err(exit) => return exit,
     };
     match &args.output {
-        None => stdout::print(&drawn, Exit::Ok),
+        None => stdout::print_data(&drawn, Exit::Ok),
         Some(path) => match write(path, &drawn) {
             Ok(()) => Exit::Ok,
             Err(error) => {

@@ -1,13 +1,13 @@
 //! `roundtable run`: checks the arguments and the scenario before anything starts.
 
-use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
 use super::exit::Exit;
 use super::headless::{self, HeadlessOptions, SessionTurn};
-use super::message::print_message;
+use super::message::{print_message, print_on_stderr, stderr_is_terminal};
 use super::output::RunWriter;
+use super::stdout;
 use super::stored::{OnStoreFailure, StoreOfCommand};
 use super::stream_style::StreamStyle;
 use crate::base::name::FlagName;
@@ -50,7 +50,7 @@ pub fn is_headless(args: &RunArgs) -> bool {
         || !args.messages.is_empty();
     // Standard input cannot be both the scenario and the dashboard's keyboard.
     let piped = args.scenario == STDIN;
-    args.headless || only_headless || piped || !io::stdout().is_terminal()
+    args.headless || only_headless || piped || !stdout::is_terminal()
 }
 
 /// Parses the values of `--set`. `None`: the errors have already been printed.
@@ -83,7 +83,7 @@ impl CannotRun {
     /// Prints why, each line after `who` if that is not empty, and returns the exit code.
     pub fn print(&self, who: &str) -> Exit {
         if let Some((problems, _)) = &self.problems {
-            let _ = write!(io::stderr(), "{problems}");
+            print_on_stderr(problems, true);
         }
         let who = if who.is_empty() { String::new() } else { format!("{}: ", visible(who)) };
         for line in &self.lines {
@@ -124,7 +124,7 @@ pub(super) fn read_source(
             wrong => Err(CannotRun::because(wrong)),
         },
         None => {
-            let colour = StreamStyle::on(&io::stderr(), Theme::default(), false).colour();
+            let colour = StreamStyle::of_stderr(Theme::default(), false).colour();
             let problems = Some((problems.pretty(colour), problems.pretty(false)));
             Err(CannotRun { problems, ..CannotRun::because(Vec::new()) })
         }
@@ -275,21 +275,20 @@ pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         Ok(sessions) => sessions,
         Err(why) => return why.print(""),
     };
-    let stdout = io::stdout();
-    let format =
-        args.format.unwrap_or(if stdout.is_terminal() { RunFormat::Text } else { RunFormat::Json });
-    let paint = StreamStyle::on(&stdout, theme, global.is_ascii());
+    let usual = if stdout::is_terminal() { RunFormat::Text } else { RunFormat::Json };
+    let format = args.format.unwrap_or(usual);
+    let paint = StreamStyle::of_stdout(theme, global.is_ascii());
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
     // A log of a pipeline needs to know only what is wrong.
-    if io::stderr().is_terminal() {
+    if stderr_is_terminal() {
         print_notes(stored.place.as_slice());
     }
     let engine = Engine::with_keeper(engine_settings(), stored.keeper());
     let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
     let turns = sessions.next_session(args.seed).into_iter();
     let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
-    let output = RunWriter::new(format, paint, stdout);
+    let output = RunWriter::new(format, paint, stdout::data());
     let exit = headless::run(&engine, turns.collect(), drive, output).await;
     print_notes(&stored.finish().await);
     exit

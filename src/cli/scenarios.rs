@@ -1,6 +1,5 @@
 //! `roundtable scenarios`: lists the scenarios that can be run.
 
-use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use serde::Serialize;
@@ -18,11 +17,10 @@ use crate::ui::theme::{StyleRole, Theme};
 /// Lists the shipped scenarios and the files of `./scenarios`, by name.
 pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
     let rows = rows(Path::new(catalogue::FOLDER));
-    let out = io::stdout();
     let text = if json {
         safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
     } else {
-        table(&rows, &StreamStyle::on(&out, theme, ascii))
+        table(&rows, &StreamStyle::of_stdout(theme, ascii))
     };
     stdout::print(&text, Exit::Ok)
 }
@@ -30,11 +28,11 @@ pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
 /// Prints the file of a scenario: as it is, or to a terminal without what could control it.
 pub fn print_one(name: &str) -> Exit {
     match ScenarioSource::find(name) {
-        Ok(source) if io::stdout().is_terminal() => {
+        Ok(source) if stdout::is_terminal() => {
             let lines = source.text.lines().map(|line| visible(line).into_owned() + "\n");
             stdout::print(&lines.collect::<String>(), Exit::Ok)
         }
-        Ok(source) => stdout::print(&source.text, Exit::Ok),
+        Ok(source) => stdout::print_data(&source.text, Exit::Ok),
         Err(error) => {
             print_message(&visible(&error.to_string()));
             Exit::Usage
@@ -131,8 +129,7 @@ mod tests {
         assert!(mine.problem.is_some(), "it has no goal");
         assert!(rows.iter().filter(|row| row.problem.is_none()).count() >= shipped().len() - 1);
 
-        let no_terminal = tempfile::tempfile().expect("a file");
-        let text = table(&rows, &StreamStyle::on(&no_terminal, Theme::default(), true));
+        let text = table(&rows, &StreamStyle::new(false, Theme::default(), true));
         let line = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("  "));
             line.unwrap_or_else(|| panic!("{name} in {text}")).trim_start()

@@ -16,7 +16,7 @@ pub fn run(args: &SchemaArgs) -> Exit {
         SchemaArgs { .. } => schema(),
     };
     match safe_json::pretty(&schema) {
-        Ok(json) => stdout::print(&(json + "\n"), Exit::Ok),
+        Ok(json) => stdout::print_data(&(json + "\n"), Exit::Ok),
         Err(error) => {
             super::message::print_message(&error.to_string());
             Exit::Stopped

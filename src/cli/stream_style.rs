@@ -1,11 +1,13 @@
 //! Styles a command's output with the dashboard's theme and glyphs; colours only on a terminal.
 
-use std::io::IsTerminal;
-
 use ratatui::prelude::IntoCrossterm as _;
 use ratatui::style::Style;
 
+use super::message::stderr_is_terminal;
+use super::stdout;
+use crate::base::visible::visible_lines;
 use crate::narrate::glyph::{Glyph, Glyphs};
+use crate::narrate::measure::padded;
 use crate::narrate::styled::StyledLine;
 use crate::shell::tty::Abilities;
 use crate::ui::theme::{ColourDepth, StateSign, StyleRole, Theme};
@@ -19,10 +21,20 @@ pub struct StreamStyle {
 }
 
 impl StreamStyle {
-    /// The style for this stream.
-    pub fn on(stream: &impl IsTerminal, theme: Theme, ascii: bool) -> Self {
+    /// The style for standard output.
+    pub fn of_stdout(theme: Theme, ascii: bool) -> Self {
+        Self::new(stdout::is_terminal(), theme, ascii)
+    }
+
+    /// The style for standard error.
+    pub fn of_stderr(theme: Theme, ascii: bool) -> Self {
+        Self::new(stderr_is_terminal(), theme, ascii)
+    }
+
+    /// The style for a stream that is a terminal, or not.
+    pub fn new(is_terminal: bool, theme: Theme, ascii: bool) -> Self {
         let depth = Abilities::detect().depth;
-        let colour = stream.is_terminal() && depth != ColourDepth::Mono;
+        let colour = is_terminal && depth != ColourDepth::Mono;
         Self { theme: theme.with_depth(depth), colour, glyphs: Glyphs::new(ascii) }
     }
 
@@ -44,7 +56,8 @@ impl StreamStyle {
     /// Applies a style to a text.
     pub fn with(&self, style: Style, text: &str) -> String {
         if self.colour && style != Style::default() {
-            style.into_crossterm().apply(text).to_string()
+            // A style in the text itself would end this one.
+            style.into_crossterm().apply(visible_lines(text)).to_string()
         } else {
             text.to_owned()
         }
@@ -61,12 +74,12 @@ impl StreamStyle {
         for (at, part) in line.parts.iter().enumerate() {
             let text = match part.glyph {
                 Some(glyph) if part.text.is_empty() => self.glyph(glyph).to_owned(),
-                Some(glyph) => format!("{} {}", self.glyph(glyph), part.text),
-                None => part.text.clone().into_owned(),
+                Some(glyph) => format!("{} {}", self.glyph(glyph), visible_lines(&part.text)),
+                None => visible_lines(&part.text).into_owned(),
             };
             let is_last = at + 1 == line.parts.len();
             let width = if is_last { 0 } else { usize::from(part.width) };
-            let text = format!("{text:<width$}");
+            let text = padded(&text, width);
             match part.role {
                 Some(role) => out.push_str(&self.role(role, &text)),
                 None => out.push_str(&text),

@@ -8,7 +8,7 @@ use super::run::{flag_errors, overrides};
 use super::sources::sources_named;
 use super::stdout;
 use super::stream_style::StreamStyle;
-use crate::base::visible::visible;
+use crate::base::visible::{visible, visible_output};
 use crate::narrate::glyph::Glyph;
 use crate::scenario::{Override, Scenario, ScenarioSource, check};
 use crate::ui::format::count_noun;
@@ -19,11 +19,11 @@ use crate::ui::theme::{StyleRole, Theme};
 /// problems to standard error.
 pub fn run(args: &ValidateArgs, theme: Theme, ascii: bool) -> Exit {
     let Some(set) = overrides(&args.set) else { return Exit::Usage };
-    let (out, err) = (io::stdout(), io::stderr());
     let (on_out, on_err) =
-        (StreamStyle::on(&out, theme.clone(), ascii), StreamStyle::on(&err, theme, ascii));
+        (StreamStyle::of_stdout(theme.clone(), ascii), StreamStyle::of_stderr(theme, ascii));
     let wanted = ValidateInput { scenarios: &args.scenarios, set, flags: &args.flags };
-    let (mut out, mut err) = (ReportStream::new(out, on_out), ReportStream::new(err, on_err));
+    let mut out = ReportStream::new(stdout::data(), on_out);
+    let mut err = ReportStream::new(io::stderr(), on_err);
     let exit = validate_all(&wanted, &mut out, &mut err);
     stdout::exit_after_write(out.written, exit)
 }
@@ -51,6 +51,7 @@ impl<W: Write> ReportStream<W> {
     /// Writes, unless a write has failed before; checking continues without output.
     fn write_text(&mut self, text: &str) {
         if self.written.is_ok() {
+            let text = visible_output(text, self.paint.colour());
             self.written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         }
     }
@@ -133,8 +134,7 @@ mod tests {
     use super::*;
 
     fn judged(scenarios: &[&str]) -> (Exit, String, String) {
-        let no_terminal = tempfile::tempfile().expect("a file");
-        let paint = StreamStyle::on(&no_terminal, Theme::default(), true);
+        let paint = StreamStyle::new(false, Theme::default(), true);
         let scenarios: Vec<String> = scenarios.iter().map(|&what| what.to_owned()).collect();
         let wanted = ValidateInput { scenarios: &scenarios, set: Vec::new(), flags: &[] };
         let mut out = ReportStream::new(Vec::new(), paint.clone());

@@ -4,9 +4,9 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::base::name::{AgentName, RoleName, TaskId};
+use crate::base::name::{AgentName, RoleName, TaskId, read_name};
 
 /// Sequence number of an event in its log: 0, 1, 2, … without gaps. It has no meaning across logs.
 #[derive(
@@ -83,8 +83,8 @@ pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Id of a run, such as `r-7f3a`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// Id of a run, such as `r-7f3a`: at most 64 bytes in a log.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct RunId(Arc<str>);
@@ -97,6 +97,12 @@ impl RunId {
     /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for RunId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        read_name(from, "a run", 64).map(Self)
     }
 }
 

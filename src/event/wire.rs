@@ -12,6 +12,7 @@ use super::kind::SCHEMA_VERSION;
 use super::patterns::PatternFact;
 use super::{Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use super::{safe_json, v1, wire_fast};
+use crate::base::name::TOO_LONG;
 
 /// A line that is not an event. An event of an unknown kind is not an error.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum LineError {
     /// Not JSON, or not an object with `seq`, `at_us`, `span` and `kind`.
     #[error("not an event of a run: {0}")]
     NotAnEvent(#[from] serde_json::Error),
+    /// A name that no scenario can give: of a role, an agent, a tool, a flag or a run.
+    #[error("{0}")]
+    LongName(String),
 }
 
 #[derive(Serialize)]
@@ -112,7 +116,8 @@ impl Event {
     /// [`EventKind::Unknown`].
     ///
     /// # Errors
-    /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`.
+    /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`;
+    /// [`LineError::LongName`] if a name is longer than one of a scenario.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
         match wire_fast::read(line) {
             Some(event) => Ok(event),
@@ -131,6 +136,11 @@ impl Event {
             Some(fact) => fact.map(EventKind::Pattern),
             None => EventKind::deserialize(&value),
         };
+        if let Err(error) = &known
+            && error.to_string().starts_with(TOO_LONG)
+        {
+            return Err(LineError::LongName(error.to_string()));
+        }
         let kind = known.unwrap_or_else(|_| {
             let mut fields = match value {
                 Value::Object(fields) => fields,

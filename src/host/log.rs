@@ -11,6 +11,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 use crate::base::private;
+use crate::base::visible::visible_lines;
 
 /// The environment variable with the log's filter: `debug`, or `roundtable::net=trace`.
 pub const FILTER: &str = "ROUNDTABLE_LOG";
@@ -42,9 +43,9 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
         Sink::File(path) => {
             rotate(path);
             let (writer, worker) = tracing_appender::non_blocking(private::append(path)?);
-            (BoxMakeWriter::new(writer), Some(worker), "info")
+            (BoxMakeWriter::new(move || VisibleLog(writer.clone())), Some(worker), "info")
         }
-        Sink::Stderr => (BoxMakeWriter::new(io::stderr), None, "warn"),
+        Sink::Stderr => (BoxMakeWriter::new(|| VisibleLog(io::stderr())), None, "warn"),
     };
     let said = std::env::var(FILTER).unwrap_or_default();
     let filter = EnvFilter::builder()
@@ -60,6 +61,20 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
         tracing::debug!("the log was already started");
     }
     Ok(LogGuard { _worker: worker })
+}
+
+/// A log in which foreign text is made safe: it may be read on a terminal. An event is one write.
+struct VisibleLog<W>(W);
+
+impl<W: io::Write> io::Write for VisibleLog<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(visible_lines(&text).as_bytes()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Applies a bare level to this program only: messages of libraries below a warning need an

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::format;
 use super::line_parts::estimate;
+use super::measure::{columns, padded};
 use super::patterns::words;
 use super::styled::StyledLine;
 use crate::base::name::ToolName;
@@ -130,11 +131,19 @@ fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String 
     if tools().next().is_none() {
         return out;
     }
-    let width = tools().map(|it| it.tool.as_str().len()).max().unwrap_or(0).max(4);
+    let name = |tool: &ToolName| visible_within(tool.as_str(), REASON_CHARS);
+    let width = tools().map(|it| columns(&name(&it.tool))).max().unwrap_or(0).max(4);
     let _ = writeln!(
         out,
-        "\n{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
-        "tool", "calls", "requests", "a call", "answered", "refused", "p50", "p95"
+        "\n{}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
+        padded("tool", width),
+        "calls",
+        "requests",
+        "a call",
+        "answered",
+        "refused",
+        "p50",
+        "p95"
     );
     let took = |ms: Option<u64>| {
         ms.map_or_else(|| "-".to_owned(), |ms| format::duration_text(Duration::from_millis(ms)))
@@ -143,8 +152,8 @@ fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String 
         let each = it.amplification.map_or_else(|| "-".to_owned(), format::requests_each);
         let _ = writeln!(
             out,
-            "{:<width$}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
-            it.tool,
+            "{}  {:>6}  {:>8}  {:>6}  {:>8}  {:>7}  {:>7}  {:>7}",
+            padded(&name(&it.tool), width),
             it.calls,
             it.requests,
             each,

@@ -92,6 +92,19 @@ pub fn columns(text: &str) -> usize {
     clusters(text).map(|(_, width)| usize::from(width)).sum()
 }
 
+/// Most columns that [`padded`] fills.
+const MAX_PADDING: usize = 512;
+
+/// The text, followed by blanks up to a width in columns. Column widths that come from data are padded here
+/// and nowhere else: the padding of `format!` panics above 65,535 and counts characters.
+pub fn padded(text: &str, width: usize) -> String {
+    let blanks = width.min(MAX_PADDING).saturating_sub(columns(text));
+    let mut out = String::with_capacity(text.len() + blanks);
+    out.push_str(text);
+    out.extend(std::iter::repeat_n(' ', blanks));
+    out
+}
+
 /// The whole text on one line, with nothing hidden: control characters become visible, and any
 /// white space but a single blank becomes one mark, `␊` where it contains a line end and `␣`
 /// otherwise.
@@ -275,6 +288,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn any_width_can_be_padded() {
+        for (text, width, padded_to) in
+            [("ab", 4, "ab  "), ("日本", 5, "日本 "), ("abc", 2, "abc"), ("", 0, "")]
+        {
+            assert_eq!(padded(text, width), padded_to);
+        }
+        assert_eq!(columns(&padded("a", usize::MAX)), MAX_PADDING);
+        assert_eq!(padded(&"t".repeat(70_000), 70_000).len(), 70_000);
+    }
 
     #[test]
     fn a_cluster_of_no_sure_width_is_shown_by_what_all_agree_on() {

@@ -15,6 +15,7 @@ use crossterm::{Command, cursor, queue, terminal};
 use super::terminal_program;
 
 use crate::base::contained;
+use crate::base::visible::visible_output;
 
 /// Whether the program has the terminal.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -342,7 +343,8 @@ pub fn install_hooks() {
         tracing::error!("{info}");
         let was_shown = is_taken();
         restore();
-        let _ = writeln!(io::stderr(), "{}", panic_hook.panic_report(info));
+        let report = format!("{}\n", panic_hook.panic_report(info));
+        let _ = io::stderr().write_all(visible_output(&report, !plain).as_bytes());
         if was_shown {
             process::exit(PANICKED);
         }

@@ -419,3 +419,25 @@ fn an_interrupt_cancels_the_runs_and_reports_those_that_ended() {
     assert_eq!(status.code(), Some(130), "{out}");
     assert!(out.contains("cancelled"), "{out}");
 }
+
+#[test]
+fn reports_hold_no_controls() {
+    let home = Home::new();
+    // Escapes of TOML.
+    let hostile = r"no \ufffe\uffff\ufdd0\u009b2J\u202e";
+    let row = format!(
+        "\n[[expect]]\nthat = 'outcome.answer == \"no\"'\nmessage = \"\\u001b[2J{hostile}\"\n"
+    );
+    home.write("mine.toml", &scenario("MARK", &row).replace("MARK", hostile));
+    for format in ["github", "text", "json"] {
+        let ended =
+            home.run(&["test", "mine.toml", "--format", format, "--report", "junit=out.xml"]);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let found: Vec<char> =
+            ended.out.chars().filter(|c| *c != '\n' && roundtable::bench::is_hostile(*c)).collect();
+        assert!(found.is_empty(), "{format}: {found:?}");
+        let xml = std::fs::read_to_string(home.path().join("out.xml")).expect("a report");
+        assert!(!xml.contains(['\u{fffe}', '\u{ffff}', '\u{1b}']), "{xml}");
+        assert!(junit_parser::from_reader(xml.as_bytes()).is_ok(), "{xml}");
+    }
+}

@@ -415,3 +415,51 @@ fn the_log_is_a_file_for_its_owner_alone() {
     let mode = std::fs::metadata(&file).expect("a log").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
+
+/// Each command that only prints, through a shell: with a closed output, a full disk, a reader that is gone.
+#[cfg(target_os = "linux")]
+#[test]
+fn unwritten_output_is_no_success() {
+    let home = Home::new();
+    let program = env!("CARGO_BIN_EXE_roundtable");
+    let run = |line: &str| {
+        let mut command = std::process::Command::new("bash");
+        command.args(["-c", line]).current_dir(home.path()).env_clear().envs(home.env());
+        end(&mut command)
+    };
+    assert_eq!(home.run(&["run", "checkout-unanimous", "--instant", "--headless"]).code, Some(0));
+    for command in [
+        "scenarios",
+        "scenarios checkout-launch",
+        "schema",
+        "--help",
+        "config",
+        "runs",
+        "show last",
+        "show last --format text",
+        "export last",
+        "fork last",
+        "diff last last",
+        "new",
+        "man",
+        "validate checkout-launch",
+        "picture checkout-unanimous",
+        "test checkout-unanimous --format json",
+        "run checkout-unanimous --instant --headless --format json",
+    ] {
+        let whole = run(&format!("{program} {command} >/dev/null"));
+        assert_eq!(whole.code, Some(0), "{command}: {whole:?}");
+        for (to, why) in
+            [(">&-", "it is closed"), ("1</dev/null", "Bad file"), (">/dev/full", "No space")]
+        {
+            let ended = run(&format!("{program} {command} {to}"));
+            assert_eq!(ended.code, Some(1), "{command} {to}: {ended:?}");
+            assert!(ended.err.contains(why), "{command} {to}: {}", ended.err);
+        }
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let words: Vec<&str> = command.split(' ').collect();
+        let gone = home.command(&words).stdout(writer).output().expect("it starts");
+        assert_eq!(gone.status.code(), Some(141), "{words:?}: {gone:?}");
+    }
+}

@@ -139,3 +139,50 @@ fn a_log_that_is_no_file_is_named() {
         assert!(ended.err.contains(path), "{ended:?}");
     }
 }
+
+/// A text that could control a terminal, or hide in one.
+const CONTROLS: &str = "r\u{1b}[2J\u{9b}31m\u{202e}\u{0}\u{7f}\u{fffe}";
+
+#[test]
+fn no_output_passes_on_controls() {
+    let home = Home::new();
+    let args = ["run", "checkout-unanimous", "--instant", "--no-store", "--format", "jsonl"];
+    let mut lines = home.run(&args).lines();
+    lines.pop().expect("an outcome");
+    for line in &mut lines {
+        for field in ["run", "text", "summary"] {
+            if line.get(field).is_some_and(serde_json::Value::is_string) {
+                line[field] = CONTROLS.into();
+            }
+        }
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    home.write("foreign.jsonl", &text);
+    let hides = |c: &char| *c != '\n' && roundtable::bench::is_hostile(*c);
+    for format in ["text", "github", "json", "jsonl", "markdown"] {
+        let ended = home.run(&["show", "foreign.jsonl", "--format", format]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let found: Vec<char> = ended.out.chars().chain(ended.err.chars()).filter(hides).collect();
+        assert!(found.is_empty(), "{format} prints {found:?}");
+    }
+    let ended = home.run(&["diff", "foreign.jsonl", "foreign.jsonl"]);
+    assert!(!ended.out.chars().any(|c| hides(&c)), "{}", ended.out);
+}
+
+#[test]
+fn names_longer_than_a_scenario_allows_are_refused() {
+    let home = Home::new();
+    let args = ["run", "dev-team", "--instant", "--no-store", "--format", "jsonl"];
+    let log = home.run(&args).out;
+    let long = "t".repeat(66_000);
+    for (name, what) in [("\"find_tickets\"", "a tool"), ("\"project_manager\"", "an agent")] {
+        assert!(log.contains(name), "{name}");
+        home.write("long.jsonl", &log.replace(name, &format!("\"{long}\"")));
+        for args in [&["show", "long.jsonl", "--format", "text"][..], &["import", "long.jsonl"]] {
+            let ended = home.run(args);
+            assert_eq!(ended.code, Some(1), "{args:?}");
+            let says = format!("a name is too long: {what} has 66000 bytes, at most 64");
+            assert!(ended.err.contains(&says), "{}", ended.err);
+        }
+    }
+}

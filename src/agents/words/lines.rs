@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use crate::agents::facts::AgentFact;
 use crate::agents::policy::TRANSFER;
-use crate::agents::projection::{AgentsFold, LineKind, TranscriptLine};
-use crate::agents::words::event_line::written_text;
-use crate::base::visible::{visible, visible_within};
+use crate::agents::projection::{AgentRow, AgentsFold, LineKind, TranscriptLine};
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{Purpose, ToolCall};
 use crate::event::world::{RunFold, SpanKind};
 use crate::event::{Event, EventKind, SpanId};
@@ -16,6 +15,7 @@ use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::line_parts::{signed, with_model};
 use crate::narrate::lines::described;
+use crate::narrate::measure::{columns, padded};
 use crate::narrate::pattern_words::Narrate;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
@@ -80,11 +80,13 @@ pub fn totals(agents: &AgentsFold) -> String {
 
 /// The table of agents: the turns and model calls of each.
 pub fn turns(agents: &AgentsFold) -> String {
-    let width =
-        agents.assignable_agents().map(|row| row.name.as_str().len()).max().unwrap_or(0).max(5);
-    let mut text = format!("\n{:<width$}  {:>5}  {:>11}\n", "agent", "turns", "model calls");
+    let name = |row: &AgentRow| visible_within(row.name.as_str(), REASON_CHARS);
+    let width = agents.assignable_agents().map(|row| columns(&name(row))).max().unwrap_or(0).max(5);
+    let heads = padded("agent", width);
+    let mut text = format!("\n{heads}  {:>5}  {:>11}\n", "turns", "model calls");
     for row in agents.assignable_agents() {
-        let _ = writeln!(text, "{:<width$}  {:>5}  {:>11}", row.name, row.turns, row.calls);
+        let name = padded(&name(row), width);
+        let _ = writeln!(text, "{name}  {:>5}  {:>11}", row.turns, row.calls);
     }
     text
 }

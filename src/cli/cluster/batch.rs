@@ -2,7 +2,6 @@
 //! ended as a table.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -139,10 +138,9 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
 }
 
 /// Writes each outcome as it comes, as `--format jsonl` of one run ends.
-fn lines_of_outcomes() -> RunWriter<io::Stdout> {
-    let stdout = io::stdout();
-    let paint = StreamStyle::on(&stdout, Theme::default(), false);
-    RunWriter::new(RunFormat::Jsonl, paint, stdout)
+fn lines_of_outcomes() -> RunWriter<stdout::Stdout> {
+    let paint = StreamStyle::of_stdout(Theme::default(), false);
+    RunWriter::new(RunFormat::Jsonl, paint, stdout::data())
 }
 
 /// The runs of one command.

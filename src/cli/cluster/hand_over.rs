@@ -1,7 +1,5 @@
 //! `roundtable run --on`: hands a run over to the runners of a cluster.
 
-use std::io::{self, IsTerminal};
-
 use super::batch::run_batch;
 use super::connect::{connect, trouble};
 use super::follow::{FollowEnd, Followed, broken, follow, interrupts};
@@ -47,10 +45,9 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         Err(exit) => return exit,
     };
     let messages = messages(&scenario, args);
-    let stdout = io::stdout();
-    let usual = if stdout.is_terminal() { RunFormat::Text } else { RunFormat::Json };
-    let paint = StreamStyle::on(&stdout, theme, global.is_ascii());
-    let output = RunWriter::new(args.format.unwrap_or(usual), paint, stdout);
+    let usual = if stdout::is_terminal() { RunFormat::Text } else { RunFormat::Json };
+    let paint = StreamStyle::of_stdout(theme, global.is_ascii());
+    let output = RunWriter::new(args.format.unwrap_or(usual), paint, stdout::data());
     let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
     let count = messages.len();
     let mut followed =

@@ -37,6 +37,7 @@ pub async fn runner(args: &RunnerArgs) -> Exit {
         ack_wait: args.takeover_after.max(std::time::Duration::from_millis(300)),
         drain: args.drain,
         archive_after: args.archive_after,
+        broken_for: RunnerSettings::BROKEN_FOR,
     };
     let (drain, draining) = watch::channel(false);
     let stop = Arc::new(drain);

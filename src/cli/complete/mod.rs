@@ -23,7 +23,7 @@ pub fn run(args: &CompleteArgs) -> Exit {
         let about = it.about.lines().next().unwrap_or_default();
         format!("{}\t{}\n", it.word, visible(about))
     });
-    stdout::print(&lines.collect::<String>(), Exit::Ok)
+    stdout::print_data(&lines.collect::<String>(), Exit::Ok)
 }
 
 /// Whether a word can be put on a command line as it is. A name with blanks or quotes would need the

@@ -1,6 +1,5 @@
 //! `roundtable diff`: two runs up to their first difference, and what differs after it.
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,14 +28,13 @@ pub fn diff(args: &DiffArgs, theme: Theme, ascii: bool) -> Exit {
     let found = compare(&left, &right);
     let sides = [ComparedRun::of(&left), ComparedRun::of(&right)];
     let exit = if found.is_same() { Exit::Ok } else { Exit::Stopped };
-    let out = io::stdout();
     let text = match args.format {
         DiffFormat::Json => {
             let report = DiffReport { same: found.is_same(), runs: &sides, comparison: &found };
             safe_json::pretty(&report.json()).map(|json| json + "\n").unwrap_or_default()
         }
         DiffFormat::Text => {
-            let style = StreamStyle::on(&out, theme, ascii);
+            let style = StreamStyle::of_stdout(theme, ascii);
             comparison_text(&found, &sides, &|role, text| style.role(role, text))
         }
     };

@@ -1,7 +1,5 @@
 //! `roundtable fork`: a new run that continues from a boundary of a kept one.
 
-use std::io::{self, Write};
-
 use super::play::{Player, play, print_refusal};
 use crate::base::visible::visible;
 use crate::cli::args::kept::ForkArgs;
@@ -9,6 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::headless::SessionTurn;
 use crate::cli::message::print_message;
 use crate::cli::run::{flag_errors, overrides};
+use crate::cli::stdout;
 use crate::event::BoundaryId;
 use crate::event::launch::ForkPlace;
 use crate::event::run_row::RunRow;
@@ -60,14 +59,11 @@ async fn list(recorded: &RecordedRun) -> Exit {
             return Exit::Stopped;
         }
     };
-    let mut out = io::stdout().lock();
     let line = |it: &ForkPlace| {
         format!("{:>8}  {:>7}  {}\n", clock(it.at), it.next.0, visible(it.id.as_str()))
     };
     let lines: String = passed.iter().map(line).collect();
-    // A closed pipe wants no more.
-    let _ = write!(out, "{:>8}  {:>7}  boundary\n{lines}", "time", "event");
-    Exit::Ok
+    stdout::print(&format!("{:>8}  {:>7}  boundary\n{lines}", "time", "event"), Exit::Ok)
 }
 
 async fn start(

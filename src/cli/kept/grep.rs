@@ -1,7 +1,6 @@
 //! `runs --grep`: where the words were said, as a line below each run and as data.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,6 +9,7 @@ use crate::base::visible::visible;
 use crate::base::word_query::WordQuery;
 use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
+use crate::cli::stdout;
 use crate::cli::stream_style::StreamStyle;
 use crate::event::RunId;
 use crate::event::run_row::RunRow;
@@ -17,7 +17,8 @@ use crate::narrate::excerpt::{Excerpt, excerpt};
 use crate::narrate::format;
 use crate::narrate::measure::columns;
 use crate::narrate::style_role::StyleRole;
-use crate::store::database::said::{RunHits, SaidIndex, UnindexedRun};
+use crate::shell::tty::terminal_size;
+use crate::store::database::said::{RunHits, SaidIndex};
 use crate::store::database::{Database, StoreError};
 
 /// Most hits of a run that `--json` lists.
@@ -138,10 +139,7 @@ fn search(database: &Database, query: &WordQuery) -> Result<Vec<RunHits>, StoreE
 
 /// The width of the terminal.
 fn room() -> usize {
-    match std::io::stdout().is_terminal().then(crossterm::terminal::size) {
-        Some(Ok((columns, _))) if columns > 0 => usize::from(columns),
-        _ => COLUMNS,
-    }
+    if stdout::is_terminal() { usize::from(terminal_size().width) } else { COLUMNS }
 }
 
 /// The text with its words emphasised.

@@ -1,6 +1,5 @@
 //! `roundtable runs`: the list of kept runs, and what is done with whole runs.
 
-use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -122,7 +121,7 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
     } else if rows.is_empty() {
         "no runs\n".to_owned()
     } else {
-        let paint = StreamStyle::on(&io::stdout(), theme, ascii);
+        let paint = StreamStyle::of_stdout(theme, ascii);
         table(&rows, &vec![String::new(); rows.len()], now_ms(), &paint)
     };
     stdout::print(&text, Exit::Ok)
@@ -142,7 +141,6 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
     if let Some(said) = &said {
         rows.retain(|row| said.has(row));
     }
-    let out = io::stdout();
     let text = if args.json {
         match rows.iter().map(|row| RowOut::with(database, said.as_ref(), row)).collect() {
             Ok::<Vec<RowOut<'_>>, _>(rows) => {
@@ -151,7 +149,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
             Err(error) => return unreadable(&error),
         }
     } else {
-        let paint = StreamStyle::on(&out, theme, ascii);
+        let paint = StreamStyle::of_stdout(theme, ascii);
         let below = |row: &RunRow| match &said {
             Some(said) => said.line(database, row, &paint),
             None => Ok(String::new()),

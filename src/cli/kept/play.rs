@@ -1,6 +1,5 @@
 //! Plays a run that continues a recorded one, without the dashboard.
 
-use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use crate::base::visible::visible;
@@ -11,6 +10,7 @@ use crate::cli::headless::{self, HeadlessOptions, SessionTurn};
 use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
 use crate::cli::run::{engine_settings, needed_permission, print_notes, save_permission};
+use crate::cli::stdout;
 use crate::cli::stream_style::StreamStyle;
 use crate::engine::Engine;
 use crate::event::BoundaryId;
@@ -72,11 +72,10 @@ pub(super) async fn play(
     (theme, ascii): (Theme, bool),
 ) -> Exit {
     notes.iter().for_each(|note| print_message(&visible(note)));
-    let out = io::stdout();
-    let usual = if out.is_terminal() { RunFormat::Text } else { RunFormat::Json };
-    let output =
-        RunWriter::new(args.format.unwrap_or(usual), StreamStyle::on(&out, theme, ascii), out);
-    let stored = StoredRuns::new(database, StoreFailure::StopAll);
+    let usual = if stdout::is_terminal() { RunFormat::Text } else { RunFormat::Json };
+    let paint = StreamStyle::of_stdout(theme, ascii);
+    let output = RunWriter::new(args.format.unwrap_or(usual), paint, stdout::data());
+    let stored = StoredRuns::new(database, false);
     let engine =
         Engine::with_keeper(engine_settings(), Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
     let pauses: Vec<PauseArg> =

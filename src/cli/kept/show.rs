@@ -1,6 +1,6 @@
 //! `roundtable show`: a kept run, or an exported one, in each of the formats of a headless run.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use crate::ui::theme::Theme;
 
 /// Runs `roundtable show`.
 pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
-    let out = io::stdout();
     let format = match args.format {
         Some(format) => format,
-        None if out.is_terminal() => RunFormat::Text,
+        None if stdout::is_terminal() => RunFormat::Text,
         None => RunFormat::Json,
     };
-    let paint = StreamStyle::on(&out, theme, ascii);
-    let mut shown = Shown { output: RunWriter::new(format, paint, out), world: World::new() };
+    let paint = StreamStyle::of_stdout(theme, ascii);
+    let output = RunWriter::new(format, paint, stdout::data());
+    let mut shown = Shown { output, world: World::new() };
     let read = if kept::is_file(&args.run) {
         LogFile::open(Path::new(&args.run)).map(|file| {
             for note in &file.notes {

@@ -33,7 +33,7 @@ pub fn export(args: &ExportArgs) -> Exit {
     let log = StoredLog { database, run: row.id, key };
     let html = args.writes_page();
     let Some(path) = &args.output else {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(stdout::data());
         let written = write(&log, html, &mut out).and_then(|()| out.flush());
         return match written {
             Err(error) if is_of_store(&error) => unreadable(&log, &error),

@@ -138,7 +138,7 @@ fn execute(
     }
     let interrupt = InterruptTarget::of_this_process(stored.keeper());
     drop(guard);
-    let paint = StreamStyle::on(&io::stdout(), theme, global.is_ascii());
+    let paint = StreamStyle::of_stdout(theme, global.is_ascii());
     let min_pass = options.min_pass.unwrap_or(1.0);
     let mut report = text::TextReport::new(&cases, paint, format, min_pass);
     let results = play_all(cases, &runtime, options.jobs, &stored, &interrupt, &mut report);
@@ -157,7 +157,7 @@ fn execute(
     let written = match format {
         TestFormat::Json if results.cases.is_empty() => report.failed(),
         TestFormat::Json => {
-            report.failed().and_then(|()| json::write(&results, &mut io::stdout().lock()))
+            report.failed().and_then(|()| json::write(&results, &mut stdout::data()))
         }
         TestFormat::Text | TestFormat::Github => report.finish(&results),
     };

@@ -1,6 +1,6 @@
 //! The results as text: a row for each scenario as it ends, then what failed, and how many passed.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::{Duration, Instant};
 
 use super::case::TestCase;
@@ -9,10 +9,12 @@ use super::play::CaseListener;
 use super::result::{CaseResult, FailedExpectation, NO_WARNINGS, TestResults};
 use crate::base::visible::visible_within;
 use crate::cli::args::TestFormat;
+use crate::cli::stdout::{self, TextStream};
 use crate::cli::stream_style::StreamStyle;
 use crate::expectations::Verdict;
 use crate::narrate::format;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::measure::padded;
 use crate::ui::theme::StyleRole;
 
 /// Longest name of a scenario in a row, in characters.
@@ -72,7 +74,7 @@ impl TextReport {
         for scenario in &results.not_started {
             let sign = self.paint.role(StyleRole::Failed, self.paint.glyph(Glyph::Failed));
             let (name, width) = (visible_within(&scenario.name, NAME_CHARS), self.width);
-            text.push_str(&format!("{sign} {name:<width$}  not started\n"));
+            text.push_str(&format!("{sign} {}  not started\n", padded(&name, width)));
         }
         for case in results.failed().filter(|case| !case.trials.is_empty()) {
             text.push('\n');
@@ -88,16 +90,20 @@ impl TextReport {
 
     fn write(&mut self, text: &str) {
         if self.written.is_ok() {
-            let mut out = io::stdout().lock();
-            self.written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            let mut out = TextStream::new(stdout::data(), self.paint.colour());
+            self.written = out.text(text).and_then(|()| out.flush());
         }
     }
 
     fn heads(&self) -> String {
-        let width = self.width;
         let heads = format!(
-            "  {:<width$}  {:>9}  {:>6}  {:>9}  {:>8}  {:>9}",
-            "scenario", "passed", "rate", "95 %", "time", "cost"
+            "  {}  {:>9}  {:>6}  {:>9}  {:>8}  {:>9}",
+            padded("scenario", self.width),
+            "passed",
+            "rate",
+            "95 %",
+            "time",
+            "cost"
         );
         self.paint.role(StyleRole::Dim, heads.trim_end()) + "\n"
     }
@@ -109,12 +115,11 @@ impl TextReport {
             (false, false) => (Glyph::Failed, StyleRole::Failed),
         };
         let sign = self.paint.role(role, self.paint.glyph(sign));
-        let name = visible_within(&case.name, NAME_CHARS);
+        let name = padded(&visible_within(&case.name, NAME_CHARS), self.width);
         let time = format::duration_text(Duration::from_millis(case.median_ms()));
         let cost = case.cost_usd().map(format::usd);
-        let width = self.width;
         let row = if case.trials.is_empty() {
-            format!("{sign} {name:<width$}  cancelled")
+            format!("{sign} {name}  cancelled")
         } else if self.repeats {
             let passed = format!("{}/{}", case.passed(), case.trials.len());
             let (rate, interval) =
@@ -122,12 +127,10 @@ impl TextReport {
                     (format::percent(rate), format!("{:.0}-{:.0} %", low * 100.0, high * 100.0))
                 });
             let cost = cost.unwrap_or_else(|| "-".to_owned());
-            format!(
-                "{sign} {name:<width$}  {passed:>9}  {rate:>6}  {interval:>9}  {time:>8}  {cost:>9}"
-            )
+            format!("{sign} {name}  {passed:>9}  {rate:>6}  {interval:>9}  {time:>8}  {cost:>9}")
         } else {
             let cost = cost.map(|cost| format!("  {cost}")).unwrap_or_default();
-            format!("{sign} {name:<width$}  {:<16}  {time:>8}{cost}", held(case))
+            format!("{sign} {name}  {:<16}  {time:>8}{cost}", held(case))
         };
         let mut row = row.trim_end().to_owned() + "\n";
         // Those of a scenario that failed are listed with what failed.
