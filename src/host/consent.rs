@@ -86,9 +86,10 @@ const SCRIPT_EXTENSIONS: [&str; 16] = [
     "ts", "zsh",
 ];
 
-/// The local files that a scenario executes, by the name that it uses: programs and scripts with a
-/// path relative to the working directory. Programs of the system (found in `PATH`, or by an
-/// absolute path) are not included, since each update changes them; nor are data files.
+/// The local files that a scenario executes, by the name that it uses: programs with a path; scripts among
+/// the arguments, and in the text of `sh -c`; files that a variable names (`BASH_ENV`, `LD_PRELOAD`).
+/// Programs of the system (found in `PATH`, or in its folders) are not included, since each update changes
+/// them; nor are data files, nor what a script reads itself (docs/rules/decisions.md, *What is trusted*).
 struct LocalFiles(BTreeMap<String, LocalFile>);
 
 struct LocalFile {
@@ -100,7 +101,7 @@ struct LocalFile {
 impl LocalFiles {
     fn of_scenario(scenario: &Scenario) -> Self {
         let own = commands(scenario).flat_map(local_names);
-        Self(own.map(|name| (name.to_owned(), LocalFile::read(Path::new(name)))).collect())
+        Self(own.map(|name| (name.clone(), LocalFile::read(Path::new(&name)))).collect())
     }
 
     fn digest(&self, scenario: &str) -> String {
@@ -117,15 +118,52 @@ impl LocalFiles {
     }
 }
 
+/// Folders of the system: an update changes what is in them, and only the administrator can.
+const SYSTEM_FOLDERS: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix/store", "/System", "/Library"];
+
 /// The local programs and scripts that a command names.
-fn local_names(command: &CommandSpec) -> impl Iterator<Item = &str> {
-    let program = Some(&*command.program).filter(|program| command::is_relative(program));
-    let is_script = |argument: &&str| {
-        let path = Path::new(argument);
-        let end = path.extension().and_then(|end| end.to_str());
-        !path.is_absolute() && end.is_some_and(|end| SCRIPT_EXTENSIONS.contains(&end))
+fn local_names(command: &CommandSpec) -> BTreeSet<String> {
+    let program = Some(command.program.clone()).filter(|program| program.contains('/'));
+    let scripts = command.args.iter().flat_map(|argument| scripts_in(argument));
+    let of_variables = command.env.values().flat_map(|setting| match setting {
+        Setting::Text(value) => files_in(value),
+        Setting::Env(_) => Vec::new(),
+    });
+    let names = program.into_iter().chain(scripts).chain(of_variables);
+    names.filter(|name| !SYSTEM_FOLDERS.iter().any(|it| Path::new(name).starts_with(it))).collect()
+}
+
+/// The scripts that an argument names: itself, or words of a text that a shell executes.
+fn scripts_in(argument: &str) -> Vec<String> {
+    let is_script = |path: &str| {
+        let end = Path::new(path).extension().and_then(|end| end.to_str());
+        end.is_some_and(|end| SCRIPT_EXTENSIONS.contains(&end))
     };
-    program.into_iter().chain(command.args.iter().map(String::as_str).filter(is_script))
+    // Where a word of a shell ends.
+    let ends = |c: char| c.is_whitespace() || ";&|()<>{}`'\"=".contains(c);
+    if is_script(argument) && !argument.contains(ends) {
+        return vec![argument.to_owned()];
+    }
+    let mut found = Vec::new();
+    let mut is_sourced = false;
+    for word in argument.split(ends).filter(|word| !word.is_empty()) {
+        let is_path = word.contains('/');
+        if is_script(word)
+            || (is_sourced && is_path)
+            || (is_path && command::is_program(Path::new(word)))
+        {
+            found.push(word.to_owned());
+        }
+        is_sourced = matches!(word, "." | "source");
+    }
+    found
+}
+
+/// The files that the value of a variable names: a path, or several with colons between them.
+fn files_in(value: &str) -> Vec<String> {
+    let paths = value.split(':').filter(|path| path.contains('/') && Path::new(path).is_file());
+    paths.map(str::to_owned).collect()
 }
 
 impl LocalFile {
@@ -149,8 +187,8 @@ fn command_permission(command: &CommandSpec, own: &LocalFiles) -> Vec<String> {
     let line: Vec<&str> = words.map(String::as_str).collect();
     let mut lines = vec![format!("run {}", single_line(&line.join(" ")))];
     for name in local_names(command) {
-        let Some(file) = own.0.get(name) else { continue };
-        let (name, path) = (single_line(name), single_line(&file.path.display().to_string()));
+        let Some(file) = own.0.get(&name) else { continue };
+        let (name, path) = (single_line(&name), single_line(&file.path.display().to_string()));
         lines.push(match &file.digest {
             Ok(digest) => {
                 let digest = digest.get(..DIGEST_DIGITS).unwrap_or(digest);
@@ -271,6 +309,31 @@ mod tests {
             own("program = \"/usr/bin/jq\"\nargs = [\"-f\", \"/usr/x.jq\", \".\"]"),
             [""; 0]
         );
+        assert_eq!(
+            own("program = \"/home/me/a\"\nargs = [\"/tmp/b.py\"]"),
+            ["/home/me/a", "/tmp/b.py"]
+        );
+        for text in [
+            ". ./x.sh",
+            "set -e; source ./x.sh && echo ok",
+            "if true; then ./x.sh; fi",
+            "cat<./x.sh",
+        ] {
+            assert_eq!(
+                own(&format!("program = \"sh\"\nargs = [\"-c\", {text:?}]")),
+                ["./x.sh"],
+                "{text}"
+            );
+        }
+        assert_eq!(own("program = \"sh\"\nargs = [\"-c\", \". ./settings\"]"), ["./settings"]);
+        assert_eq!(
+            own("program = \"sh\"\nargs = [\"-c\", \"jq . notes.json ./Cargo.toml\"]"),
+            [""; 0]
+        );
+        // The name must exist: a variable may hold any text.
+        let variable =
+            "program = \"sh\"\nargs = []\nenv = { BASH_ENV = \"./Cargo.toml\", A = \"b/c\" }";
+        assert_eq!(own(variable), ["./Cargo.toml"]);
     }
 
     #[test]
