@@ -13,6 +13,7 @@ use super::keyboard::{KeyboardStart, ask_background};
 use super::screen::{self, ScreenGuard};
 use super::surface::{Canvas, Surface};
 use super::terminal_program;
+use super::tty::terminal_size;
 use super::watchdog::Watchdog;
 
 /// Source of keys: on Unix our own thread, elsewhere crossterm's.
@@ -142,7 +143,7 @@ impl Console for Tty {
     }
 
     fn size(&self) -> Size {
-        crossterm::terminal::size().map_or(Size::new(80, 24), |(cols, rows)| Size::new(cols, rows))
+        terminal_size()
     }
 
     fn leave(&mut self) {

@@ -29,14 +29,29 @@ pub struct Abilities {
     pub has_title: bool,
 }
 
+/// Size of the terminal. Some have none and report 0 x 0 (`script`, `expect`, CI): then it is that of
+/// `COLUMNS` and `LINES`, else 80 x 24.
+pub fn terminal_size() -> Size {
+    let reported = crossterm::terminal::size().unwrap_or_default();
+    known_size(reported, |name| std::env::var(name).ok())
+}
+
+fn known_size((columns, rows): (u16, u16), env: impl Fn(&str) -> Option<String>) -> Size {
+    let known = |reported: u16, name, usual| match reported {
+        0 => env(name)
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|it| *it > 0)
+            .unwrap_or(usual),
+        reported => reported,
+    };
+    Size::new(known(columns, "COLUMNS", 80), known(rows, "LINES", 24))
+}
+
 impl Abilities {
     /// Reads the environment and the terminal's size.
     pub fn detect() -> Self {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let size = crossterm::terminal::size()
-            .ok()
-            .filter(|_| std::io::stdout().is_terminal())
-            .map(|(width, height)| Size::new(width, height));
+        let size = std::io::stdout().is_terminal().then(terminal_size);
         Self { size, ..Self::from_env(env) }
     }
 
@@ -121,6 +136,25 @@ mod tests {
     }
 
     #[cfg(not(windows))]
+    #[test]
+    fn unknown_size_comes_from_the_environment() {
+        for (reported, columns, lines, size) in [
+            ((120, 36), Some("200"), Some("50"), (120, 36)),
+            ((0, 0), None, None, (80, 24)),
+            ((0, 0), Some("132"), Some(" 43 "), (132, 43)),
+            ((0, 0), Some("0"), Some("many"), (80, 24)),
+            ((0, 0), Some("-1"), Some("70000"), (80, 24)),
+            ((0, 30), None, Some("43"), (80, 30)),
+        ] {
+            let env = |name: &str| match name {
+                "COLUMNS" => columns.map(str::to_owned),
+                _ => lines.map(str::to_owned),
+            };
+            let found = known_size(reported, env);
+            assert_eq!((found.width, found.height), size, "{reported:?} {columns:?} {lines:?}");
+        }
+    }
+
     #[test]
     fn colours_are_what_the_environment_says() {
         for (env, want) in [

@@ -27,13 +27,19 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for the next byte of a paste. Long, so that a stalled link does not turn text into keys.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Silence after which a paste has stalled: a few bytes alone are then a key that was pressed.
+const PASTE_STALL: Duration = Duration::from_millis(250);
+
+/// Most bytes of a key.
+const KEY_BYTES: usize = 8;
+
 /// Silence after which a Ctrl-C is a key and not part of the paste.
 const PASTE_INTERRUPT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Length limit of a key or mouse sequence, in bytes after its introducer.
 const MAX_SEQUENCE: usize = 128;
 
-/// Length limit of a terminal report, in bytes; reports are skipped.
+/// Bytes of a terminal report that are kept; the rest is skipped up to its end.
 const MAX_REPORT: usize = 4096;
 
 /// Length limit of a paste, in bytes; the rest is dropped.
@@ -72,6 +78,8 @@ pub struct Parser {
     state: ParserState,
     /// Bytes of the current sequence, character or paste.
     held: Vec<u8>,
+    /// The paste stopped in the middle.
+    is_stalled: bool,
     /// The terminal was queried and has not answered everything.
     awaits_reply: bool,
     /// The reply, until it is taken.
@@ -101,6 +109,12 @@ impl Parser {
 
     /// Consumes bytes and emits the events that they complete.
     pub fn feed(&mut self, bytes: &[u8], mut give: impl FnMut(Event)) {
+        if std::mem::take(&mut self.is_stalled)
+            && bytes.len() <= KEY_BYTES
+            && !self.ends_paste(bytes)
+        {
+            self.end_paste(&mut give);
+        }
         for byte in bytes {
             self.byte(*byte, &mut give);
         }
@@ -116,7 +130,8 @@ impl Parser {
             ParserState::Paste { .. } if self.held.last() == Some(&INTERRUPT) => {
                 Some(PASTE_INTERRUPT_TIMEOUT)
             }
-            ParserState::Paste { .. } => Some(PASTE_TIMEOUT),
+            ParserState::Paste { .. } if !self.is_stalled => Some(PASTE_STALL),
+            ParserState::Paste { .. } => Some(PASTE_TIMEOUT - PASTE_STALL),
             ParserState::Sequence | ParserState::Report { .. } if self.is_within_reply() => {
                 Some(REPLY_TIMEOUT)
             }
@@ -135,6 +150,14 @@ impl Parser {
         if self.is_within_reply() {
             return self.reset();
         }
+        if let ParserState::Paste { .. } = self.state {
+            if self.is_stalled || self.held.last() == Some(&INTERRUPT) {
+                self.end_paste(&mut give);
+            } else {
+                self.is_stalled = true;
+            }
+            return;
+        }
         let held = std::mem::take(&mut self.held);
         match std::mem::take(&mut self.state) {
             ParserState::Escape => give(key(KeyCode::Esc, KeyModifiers::NONE)),
@@ -143,19 +166,30 @@ impl Parser {
             ParserState::Report { introducer, .. } if held.is_empty() => {
                 give(character(introducer.into(), KeyModifiers::ALT));
             }
-            // The paste has no end marker: a Ctrl-C in it was pressed by the operator.
-            ParserState::Paste { .. } => {
-                let (interrupts, text): (Vec<u8>, Vec<u8>) =
-                    held.into_iter().partition(|byte| *byte == INTERRUPT);
-                if !text.is_empty() {
-                    give(pasted(&text));
-                }
-                for _ in interrupts.iter().take(2) {
-                    give(interrupt());
-                }
-            }
             _ => {}
         }
+    }
+
+    /// Ends a paste that has no end marker: a Ctrl-C in it was pressed by the operator.
+    fn end_paste(&mut self, give: &mut impl FnMut(Event)) {
+        let held = std::mem::take(&mut self.held);
+        self.reset();
+        let (interrupts, text): (Vec<u8>, Vec<u8>) =
+            held.into_iter().partition(|byte| *byte == INTERRUPT);
+        if !text.is_empty() {
+            give(pasted(&text));
+        }
+        for _ in interrupts.iter().take(2) {
+            give(interrupt());
+        }
+    }
+
+    /// Whether these bytes may contain the rest of the end marker.
+    fn ends_paste(&self, bytes: &[u8]) -> bool {
+        let ParserState::Paste { ends } = self.state else { return false };
+        let rest = &PASTE_ENDS[ends..];
+        let goes_on = ends > 0 && rest.starts_with(&bytes[..bytes.len().min(rest.len())]);
+        goes_on || bytes.windows(PASTE_ENDS.len()).any(|part| part == PASTE_ENDS)
     }
 
     fn byte(&mut self, byte: u8, give: &mut impl FnMut(Event)) {
@@ -229,6 +263,7 @@ impl Parser {
     /// Returns to the ground state.
     fn reset(&mut self) {
         self.state = ParserState::Ground;
+        self.is_stalled = false;
         self.held.clear();
     }
 
@@ -290,7 +325,9 @@ impl Parser {
             b'[' if self.held.is_empty() => self.state = ParserState::Console,
             b'M' if self.held.is_empty() => self.state = ParserState::Mouse,
             b' '..=b'?' if self.held.len() < MAX_SEQUENCE => self.held.push(byte),
-            b' '..=b'?' => self.reset(),
+            // Too long for a key: skipped up to its end, or its rest would be taken for keys.
+            b' '..=b'?' => {}
+            b'@'..=b'~' if self.held.len() >= MAX_SEQUENCE => self.reset(),
             b'~' if self.held == PASTE_STARTS[..3] => {
                 self.held.clear();
                 self.state = ParserState::Paste { ends: 0 };
@@ -325,7 +362,7 @@ impl Parser {
                 self.key_within_reply(byte, give);
             }
             _ if self.held.len() < MAX_REPORT => self.held.push(byte),
-            _ => self.reset(),
+            _ => {}
         }
     }
 

@@ -214,6 +214,8 @@ fn what_is_held_is_bounded() {
         parser.feed(start, |_| {});
         parser.feed(&[b'1'; 100_000], |_| {});
         assert!(parser.held.capacity() <= 2 * MAX_REPORT);
+        assert_eq!(parser.timeout(), Some(SEQUENCE_TIMEOUT), "{start:?} is skipped");
+        parser.on_timeout(|event| panic!("{event:?}"));
         assert_eq!(parser.state, ParserState::Ground, "{start:?} is given up");
     }
 }
@@ -255,4 +257,46 @@ proptest! {
         let bytes = format!("\u{1b}[200~{text}\u{1b}[201~q");
         prop_assert_eq!(read(&[bytes.as_bytes()]), [paste(&text), c('q')]);
     }
+}
+
+#[test]
+fn key_after_stalled_paste_is_a_key() {
+    let stalled = |next: &[&[u8]]| {
+        let (mut parser, mut events) = (Parser::default(), Vec::new());
+        let mut give = |event| events.push(event);
+        parser.feed(b"\x1b[200~a long text", &mut give);
+        assert_eq!(parser.timeout(), Some(PASTE_STALL));
+        parser.on_timeout(&mut give);
+        next.iter().for_each(|bytes| parser.feed(bytes, &mut give));
+        (parser.timeout(), events)
+    };
+    let paste = || Event::Paste("a long text".to_owned());
+    assert_eq!(stalled(&[b"q"]), (None, vec![paste(), character('q', NONE)]));
+    assert_eq!(stalled(&[b"\x1b[A"]), (None, vec![paste(), key(KeyCode::Up, NONE)]));
+    // A link that stalled goes on with more than a key, or with the end.
+    let whole = |rest: &str| Event::Paste(format!("a long text{rest}"));
+    assert_eq!(stalled(&[b"\x1b[201~"]), (None, vec![paste()]));
+    assert_eq!(stalled(&[b" more text\x1b[201~"]), (None, vec![whole(" more text")]));
+    assert_eq!(stalled(&[b"xy\x1b[201~"]), (None, vec![whole("xy")]));
+    assert_eq!(stalled(&[b" more text than a key"]).1, []);
+}
+
+#[test]
+fn long_reports_give_no_keys() {
+    let long = "q".repeat(100_000);
+    for text in [
+        format!("\x1b]52;c;{long}\x07x"),
+        format!("\x1b]11;{long}\x1b\\x"),
+        format!("\x1bP{long}\x1b\\x"),
+        format!("\x1b[{}mx", "1;".repeat(50_000)),
+    ] {
+        let (mut parser, mut events) = (Parser::default(), Vec::new());
+        parser.feed(text.as_bytes(), |event| events.push(event));
+        assert_eq!(events, [character('x', NONE)], "{:?}", &text[..12]);
+        assert_eq!(parser.timeout(), None);
+        assert!(parser.held.capacity() < 2 * MAX_REPORT, "{}", parser.held.capacity());
+    }
+    let mut parser = Parser::default();
+    parser.feed(format!("\x1b]52;c;{long}").as_bytes(), |_| {});
+    assert_eq!(parser.timeout(), Some(SEQUENCE_TIMEOUT), "an unfinished one ends soon");
 }
