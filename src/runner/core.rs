@@ -39,7 +39,17 @@ pub struct RunnerSettings {
     pub drain: Duration,
     /// How long after its end the log of a run goes into the archive.
     pub archive_after: Duration,
+    /// Time before a run whose log cannot be continued is offered again: another version may be able to.
+    pub broken_for: Duration,
 }
+
+impl RunnerSettings {
+    /// The usual value of [`broken_for`](Self::broken_for).
+    pub const BROKEN_FOR: Duration = Duration::from_secs(60);
+}
+
+/// How often a runner tries a run whose log cannot be continued before it gives the run up.
+const MAX_BROKEN: u32 = 10;
 
 /// What a runner reports to the command that started it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +81,8 @@ pub struct Runner {
     pub(super) playing: Mutex<BTreeMap<RunId, bool>>,
     /// What was said of runs that it does not play: they are offered again and again.
     refused: Mutex<BTreeSet<(RunId, String)>>,
+    /// How often each run was found that cannot be continued.
+    broken: Mutex<BTreeMap<RunId, u32>>,
     /// A run has begun or ended here.
     pub(super) slots_changed: Notify,
     news: Box<dyn Fn(RunnerNews) + Send + Sync>,
@@ -89,7 +101,7 @@ impl Runner {
     ) -> Arc<Self> {
         let keeper = Arc::new(ClusterKeeper::default());
         let log = LogLimits { window: 0, ahead: MAX_AHEAD };
-        let engine_settings = EngineSettings { log, finished_bytes: 0 };
+        let engine_settings = EngineSettings { log, finished_bytes: 0, stored_bytes: 0 };
         let engine = Engine::with_keeper(engine_settings, Some(Arc::clone(&keeper) as _));
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
@@ -104,6 +116,7 @@ impl Runner {
             playing,
             slots_changed,
             refused: Mutex::default(),
+            broken: Mutex::default(),
             news,
             draining,
         })
@@ -126,6 +139,21 @@ impl Runner {
     pub(super) fn owner(&self, taken: u32) -> String {
         let number = random_u64(self.nonce, "owner", taken, &self.settings.name);
         format!("{}.{number:016x}", self.settings.name)
+    }
+
+    /// Counts that a run cannot be continued; returns whether it is tried again.
+    pub(super) fn tries_again(&self, run: &RunId) -> bool {
+        let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        if broken.len() >= MAX_REFUSED && !broken.contains_key(run) {
+            broken.clear();
+        }
+        let times = broken.entry(run.clone()).or_default();
+        *times += 1;
+        let again = *times < MAX_BROKEN;
+        if !again {
+            broken.remove(run);
+        }
+        again
     }
 
     pub(super) fn begins(&self, run: &RunId) -> bool {

@@ -17,6 +17,7 @@ use super::played_log::PlayedLog;
 use super::prepared::{PreparedPlay, next_session, prepare_play};
 use crate::cluster::ClusterLog;
 use crate::cluster::claim::Claimed;
+use crate::cluster::entry::LogPart;
 use crate::cluster::queue::QueuedRun;
 use crate::cluster::request::Claim;
 use crate::cluster::rows::{ClusterRow, RunRows};
@@ -29,8 +30,8 @@ use crate::store::{AppendError, RunLog as _};
 /// Time before a run that this runner does not play is offered again.
 const REFUSED_FOR: Duration = Duration::from_secs(3);
 
-/// Time before a run whose log cannot be continued is offered again: another version may be able to.
-const BROKEN_FOR: Duration = Duration::from_secs(60);
+/// What the list of runs says of a run that was given up.
+const GIVEN_UP: &str = "log_broken";
 
 /// How long it may take to learn whether the last append is stored: longer than a server may take to answer.
 const SETTLE: Duration = Duration::from_secs(20);
@@ -49,7 +50,9 @@ enum PlayEnd {
     /// It was returned to the queue: another runner continues it.
     HandedBack,
     /// This runner does not play it.
-    Refused(String, Duration),
+    Refused(String),
+    /// Its log cannot be continued; this version may be the reason.
+    Broken(String),
     /// It cannot be said: the item comes again.
     Unsure(String),
 }
@@ -58,6 +61,10 @@ enum PlayEnd {
 pub(super) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
     let run = item.run.clone();
     let end = play_run(runner, &item, owner).await;
+    let after = match end {
+        PlayEnd::Broken(_) => runner.settings.broken_for,
+        _ => REFUSED_FOR,
+    };
     match end {
         PlayEnd::Ended(reason) => {
             item.done().await;
@@ -67,7 +74,8 @@ pub(super) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
         // Its owner removes the item.
         PlayEnd::Lost => runner.tell(RunnerNews::Lost(run)),
         PlayEnd::HandedBack => runner.tell(RunnerNews::HandedBack(run)),
-        PlayEnd::Refused(why, after) => {
+        PlayEnd::Broken(why) if !runner.tries_again(&run) => give_up(runner, item, &why).await,
+        PlayEnd::Refused(why) | PlayEnd::Broken(why) => {
             item.hand_back(after).await;
             runner.cluster.note(&run, &format!("{}: {why}", runner.settings.name)).await;
             runner.tell(RunnerNews::Refused(run, why));
@@ -85,7 +93,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     };
     let log = match PlayedLog::new(run, entries) {
         Ok(log) => log,
-        Err(why) => return PlayEnd::Refused(why, BROKEN_FOR),
+        Err(why) => return PlayEnd::Broken(why),
     };
     if let Some(reason) = log.reason() {
         // Its owner may have died before it wrote the row.
@@ -97,12 +105,12 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     }
     let session = match next_session(cluster, &log).await {
         Ok(session) => session,
-        Err(why) => return PlayEnd::Refused(why, REFUSED_FOR),
+        Err(why) => return PlayEnd::Refused(why),
     };
     let prepared = match prepare_play(runner, &log, session) {
         Ok(prepared) => prepared,
-        Err(why) if why.starts_with("log.broken") => return PlayEnd::Refused(why, BROKEN_FOR),
-        Err(why) => return PlayEnd::Refused(why, REFUSED_FOR),
+        Err(why) if why.starts_with("log.broken") => return PlayEnd::Broken(why),
+        Err(why) => return PlayEnd::Refused(why),
     };
     let claim = Claim {
         runner: runner.settings.name.clone(),
@@ -135,7 +143,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         PreparedPlay::Continued(launch, resumption) => {
             match runner.engine.resume(launch, resumption) {
                 Ok(handle) => (handle, true),
-                Err(error) => return PlayEnd::Unsure(error.to_string()),
+                Err(error) => return PlayEnd::Broken(format!("it cannot be continued: {error}")),
             }
         }
     };
@@ -174,7 +182,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
                         Err(error) => format!("it cannot be continued: {error}"),
                         Ok(()) => "it has no end".to_owned(),
                     };
-                    PlayEnd::Refused(why, BROKEN_FOR)
+                    PlayEnd::Broken(why)
                 }
                 (None, false) => PlayEnd::Unsure("it has no end".to_owned()),
             }
@@ -198,6 +206,27 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
             other
         }
     }
+}
+
+/// Gives up a run that cannot be continued, whatever damaged it: it leaves the queue, and the list says that
+/// it has ended and why. Its log stays as it is.
+async fn give_up(runner: &Runner, item: QueuedRun, why: &str) {
+    let (cluster, run) = (&runner.cluster, item.run.clone());
+    let entries = cluster.entries(&run).await.unwrap_or_default();
+    if let Some(LogPart::Requested(request)) = entries.into_iter().next().map(|entry| entry.part) {
+        let before = RunRows(cluster).read(&run, request.wall_ms).await.ok().and_then(|row| row.1);
+        let row = before.unwrap_or_else(|| ClusterRow::waiting(&request));
+        let row =
+            ClusterRow { status: "ended".to_owned(), reason: Some(GIVEN_UP.to_owned()), ..row };
+        if let Err(why) = RunRows(cluster).put(&row).await {
+            runner.tell(RunnerNews::Trouble(format!("{run}: {why}")));
+            return;
+        }
+    }
+    let said = format!("given up: {why}");
+    item.done().await;
+    cluster.note(&run, &format!("{}: {said}", runner.settings.name)).await;
+    runner.tell(RunnerNews::Refused(run, said));
 }
 
 fn not_listed(why: String) -> PlayEnd {

@@ -202,16 +202,30 @@ async fn a_log_that_was_changed_is_not_continued() {
         }
         broken.push(run);
     }
-    let mut runner = OwnRunner::start(&server.url(), "a");
-    for _ in &broken {
-        let refused = runner.until(|news| !matches!(news, RunnerNews::Trouble(_))).await;
-        let RunnerNews::Refused(run, why) = refused else { panic!("{refused:?}") };
-        assert!(broken.contains(&run) && why.starts_with("log.broken"), "{why}");
+    let patient = RunnerSettings { broken_for: Duration::from_millis(1), ..settings("a") };
+    let mut runner = OwnRunner::start_with(&server.url(), patient);
+    // Each is refused, and not tried for ever.
+    let (mut refused, mut given_up) = (BTreeSet::new(), BTreeSet::new());
+    while given_up.len() < broken.len() {
+        let news = runner.until(|news| !matches!(news, RunnerNews::Trouble(_))).await;
+        let RunnerNews::Refused(run, why) = news else { panic!("{news:?}") };
+        assert!(broken.contains(&run), "{run}");
+        match why.strip_prefix("given up: ") {
+            Some(why) => assert!(why.starts_with("log.broken") && given_up.insert(run), "{why}"),
+            None => assert!(why.starts_with("log.broken") && refused.insert(run), "{why}"),
+        }
     }
+    assert_eq!(refused, given_up);
     for run in &broken {
         let end = cluster.last_entry(run).await.expect("read").expect("a message");
         assert_eq!(end.owner, "ghost", "it was not claimed");
     }
+    let rows = RunRows(&cluster).all().await.expect("rows");
+    for run in &broken {
+        let row = rows.iter().find(|row| row.run == run.as_str()).expect("listed");
+        assert_eq!((row.status.as_str(), row.reason.as_deref()), ("ended", Some("log_broken")));
+    }
+    assert!(cluster.queued_runs().await.expect("read").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

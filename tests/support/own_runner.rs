@@ -95,6 +95,7 @@ pub fn settings(name: &str) -> RunnerSettings {
         ack_wait: Duration::from_secs(1),
         drain: Duration::from_secs(1),
         archive_after: Duration::from_secs(3_600),
+        broken_for: RunnerSettings::BROKEN_FOR,
     }
 }
 
