@@ -135,6 +135,12 @@ impl TextRedactor {
             let (attempt, mut task) = (attempt.to_owned(), task.to_owned());
             self.text(&mut task);
             *boundary = BoundaryId::new(format!("dispatch:{attempt}:{task}"));
+            return;
+        }
+        // All others consist of words and names of the setup.
+        let in_name = |c: char| c.is_ascii_alphanumeric() || "_-.:/#[]@".contains(c);
+        if !boundary.as_str().chars().all(in_name) && !is_marker(boundary.as_str()) {
+            *boundary = BoundaryId::new(self.marker(boundary.as_str()));
         }
     }
 

@@ -71,8 +71,9 @@ impl Plan for OrchestratorPlan {
             task_timeout_ms: _,
             max_ms: _,
             sections: _,
-            level: _,
+            level,
         } = self;
+        by.text(level);
         for WorkerHead { name, description, flag: _ } in workers {
             by.declare(name.as_str());
             by.text(description);
