@@ -83,7 +83,7 @@ fn local_runs(
         runtime.block_on(async {
             let stored = StoredRuns::new(database, StoreFailure::Pause);
             let log = LogLimits { window: 0, ahead: 64 << 20 };
-            let settings = EngineSettings { log, finished_bytes: 0 };
+            let settings = EngineSettings { log, finished_bytes: 0, stored_bytes: 0 };
             let keeper = Some(Arc::new(StoreKeeper(Arc::clone(&stored))) as _);
             let engine = Engine::with_keeper(settings, keeper);
             futures::stream::iter(0..RUNS)

@@ -34,6 +34,9 @@ pub struct EngineSettings {
     /// Approximate bytes of finished runs' logs to keep. The runs that finished first are dropped
     /// first.
     pub finished_bytes: u64,
+    /// The same for logs that a keeper has stored: they can be read there. Runs that another message can
+    /// follow stay up to `finished_bytes`, because their session is only here.
+    pub stored_bytes: u64,
     /// Limits for the log of a running run. Runs at the same time share the window.
     pub log: LogLimits,
 }
@@ -46,7 +49,8 @@ const SESSION_BYTES: u64 = 1 << 20;
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { finished_bytes: 256 << 20, log: LogLimits::default() }
+        let finished_bytes = 256 << 20;
+        Self { finished_bytes, stored_bytes: finished_bytes, log: LogLimits::default() }
     }
 }
 
@@ -141,20 +145,27 @@ impl EngineShared {
         runs.finished_bytes += weight;
         runs.finished.push_back((run.clone(), weight));
         while runs.finished_bytes > self.settings.finished_bytes && runs.finished.len() > 1 {
-            let Some((oldest, bytes)) = runs.finished.pop_front() else { break };
-            runs.finished_bytes -= bytes;
-            if let Some(handle) = runs.by_id.remove(&oldest) {
-                let facts = handle.bus().len();
-                self.log.publish(
-                    SpanId::RUN,
-                    EventKind::SessionRunDropped { run: oldest, events: facts },
-                );
-                // Usually there is one.
-                forgotten.reserve_exact(1);
-                forgotten.push(handle);
+            forgotten.extend(self.drop_finished(&mut runs, 0));
+        }
+        let mut at = 0;
+        while runs.finished_bytes > self.settings.stored_bytes && at + 1 < runs.finished.len() {
+            let (oldest, _) = &runs.finished[at];
+            match runs.by_id.get(oldest).is_none_or(RunHandle::is_only_a_log) {
+                true => forgotten.extend(self.drop_finished(&mut runs, at)),
+                false => at += 1,
             }
         }
         drop(runs);
+    }
+
+    /// Drops the finished run at this place.
+    fn drop_finished(&self, runs: &mut Runs, at: usize) -> Option<RunHandle> {
+        let (run, bytes) = runs.finished.remove(at)?;
+        runs.finished_bytes -= bytes;
+        let handle = runs.by_id.remove(&run)?;
+        let events = handle.bus().len();
+        self.log.publish(SpanId::RUN, EventKind::SessionRunDropped { run, events });
+        Some(handle)
     }
 }
 

@@ -55,7 +55,7 @@ fn play(runtime: &Runtime, scenario: &Arc<Scenario>, stored: Option<Arc<StoredRu
     let (mut line, mut written) = (Vec::new(), 0);
     runtime.block_on(async {
         let log = LogLimits { window: 0, ahead: 16 << 20 };
-        let settings = EngineSettings { log, finished_bytes: 0 };
+        let settings = EngineSettings { log, finished_bytes: 0, stored_bytes: 0 };
         let keeper = stored.clone().map(|stored| Arc::new(StoreKeeper(stored)) as _);
         let engine = Engine::with_keeper(settings, keeper);
         let run = engine.start(Launch::scripted(Arc::clone(scenario), true));

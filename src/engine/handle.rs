@@ -152,6 +152,13 @@ impl RunHandle {
         self.session.next(self.id.clone(), text)
     }
 
+    /// Whether nothing of this run is lost if it leaves memory: its log is stored, and no message can follow.
+    pub(super) fn is_only_a_log(&self) -> bool {
+        let stored = self.bus.stored_mark().next().0;
+        // The largest number is that of a log whose storing failed.
+        self.session.left().is_none() && stored >= self.bus.len() && stored != u64::MAX
+    }
+
     /// What the run leaves to the next message of its session, as [`follow_up`](Self::follow_up) takes it.
     #[cfg(feature = "nats")]
     pub(crate) fn left_session(&self) -> Option<crate::run::LeftSession> {

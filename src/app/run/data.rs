@@ -233,6 +233,9 @@ impl RunData {
     pub(super) fn drop_log(&mut self) {
         self.past = Timeline::default();
         self.log = EventWindow::default();
+        self.live = BTreeMap::new();
+        // The list shows how far it came and what it used, not its calls.
+        self.world.forget_before(Seq(u64::MAX));
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::bus::{LogLimits, LogReader};
-use crate::engine::{Engine, EngineSettings, Launch, RunHandle};
-use crate::event::{Command, Event, EventKind, Seq, StopReason, World};
+use crate::engine::{Engine, EngineSettings, Launch, RunHandle, RunKeeper};
+use crate::event::{Command, Event, EventKind, RunId, Seq, StopReason, World};
 use crate::scenario;
 use crate::support::random_cases;
 use crate::support::storm::{scenario_of, shown};
@@ -271,4 +271,64 @@ fn what_is_forgotten_leaves_the_tree_whole() {
             }
         }
     }
+}
+
+/// A keeper that stores nothing, and says that it has stored a log, or that storing it failed.
+struct SaysStored(bool);
+
+impl RunKeeper for SaysStored {
+    fn reserve(&self, _: &RunId) -> bool {
+        true
+    }
+
+    fn keep(&self, run: &RunHandle, mut reader: LogReader, _: Seq) {
+        let (mark, is_stored) = (run.bus().stored_mark(), self.0);
+        tokio::spawn(async move {
+            let mut batch = Vec::new();
+            while reader.next_batch(&mut batch, 256).await > 0 {
+                if let Some(last) = batch.drain(..).last() {
+                    mark.raise(Seq(last.seq.0 + 1));
+                }
+            }
+            if !is_stored {
+                mark.abandon();
+            }
+        });
+    }
+}
+
+/// How many of twenty ended runs are in memory, with room for none that is stored.
+fn ended_runs_in_memory(scenario: &str, keeper: Option<SaysStored>) -> usize {
+    let settings = EngineSettings { stored_bytes: 0, ..EngineSettings::default() };
+    let one = scenario::shipped().iter().find(|it| it.name == scenario).expect("shipped");
+    let scenario = Arc::new(scenario::load(one.text, one.origin(), &[]).expect("good"));
+    paused_runtime().block_on(async {
+        let keeper = keeper.map(|keeper| Arc::new(keeper) as Arc<dyn RunKeeper>);
+        let engine = Engine::with_keeper(settings, keeper);
+        for _ in 0..20 {
+            let run = engine.start(Launch::scripted(Arc::clone(&scenario), true));
+            run.wait_until_finished().await;
+            // Another task marks its end as stored.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+        }
+        engine.runs().len()
+    })
+}
+
+#[test]
+fn stored_runs_leave_memory() {
+    assert_eq!(ended_runs_in_memory("checkout-launch", Some(SaysStored(true))), 1, "the last one");
+    assert_eq!(
+        ended_runs_in_memory("checkout-launch", Some(SaysStored(false))),
+        20,
+        "it is lost elsewhere"
+    );
+    assert_eq!(ended_runs_in_memory("checkout-launch", None), 20, "it is nowhere else");
+    assert_eq!(
+        ended_runs_in_memory("dev-team", Some(SaysStored(true))),
+        20,
+        "its session is only here"
+    );
 }
