@@ -81,7 +81,7 @@ pub struct ChatMessage {
     /// Id of the tool call that this message is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
-    /// The blocks of the model's own reply, to be sent back unchanged.
+    /// The parts of the model's own reply in the provider's format, to be sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
 }
@@ -183,8 +183,10 @@ pub struct Reply {
     /// How the reply ended; absent: it is whole.
     #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
     pub end: ReplyEnd,
-    /// The parts of the reply in the provider's own format, if some have to be sent back unchanged
-    /// (signed thinking). Only the same provider understands them.
+    /// The parts of the reply in the provider's own format, if some have to be sent back unchanged.
+    /// Messages: a list of all blocks, if there was signed thinking. Chat completions: the `host` and
+    /// the `model` that sent them, and the fields that are not of the API, those of the `message` and
+    /// those of its `calls`. Only the same provider gets them. A redacted log leaves them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
     /// Names of the answer's fields that were not of the API and were ignored, separated by commas.

@@ -3,11 +3,12 @@
 //! There is no list of model names. A refusal (HTTP 400 or 422) that names an optional parameter is
 //! remembered for the endpoint and model, and the next attempt omits that parameter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::endpoint::Endpoint;
+use crate::base::visible::visible_within;
 
 /// A parameter that a request can omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,13 @@ const UNKNOWN: [&str; 8] = [
     "instead",
 ];
 
+/// Words of a refusal that asks for a field instead of refusing it.
+const WANTED: [&str; 5] =
+    ["missing", "is required", "must be passed", "must be provided", "must be included"];
+
+/// The most characters of a field's name in an event.
+const FIELD_CHARS: usize = 64;
+
 /// A set of parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ParameterSet(u16);
@@ -135,17 +143,6 @@ impl ParameterSet {
         Parameter::ALL.into_iter().filter(move |one| self.has(*one))
     }
 
-    /// The names of the parameters in events.
-    pub(super) fn names(self) -> Vec<String> {
-        self.iter().map(|one| one.name().to_owned()).collect()
-    }
-
-    /// What changes after the refusals, as a sentence.
-    pub(super) fn remedies(self) -> String {
-        let remedies: Vec<String> = self.iter().map(Parameter::remedy).collect();
-        format!("From now on {}.", remedies.join(", "))
-    }
-
     /// The parameters that a refusal names: in its `param` field, else in its text.
     pub(super) fn named_in(param: Option<&str>, text: &str) -> Self {
         let text = text.to_lowercase();
@@ -171,6 +168,57 @@ impl ParameterSet {
             set.insert_if(is_in(one), one);
         }
         set
+    }
+}
+
+/// The optional parts of a request: what a retry can omit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OptionalParts {
+    /// Parameters.
+    pub(super) parameters: ParameterSet,
+    /// Names of fields of earlier replies that go back with them.
+    pub(super) fields: BTreeSet<String>,
+}
+
+impl From<ParameterSet> for OptionalParts {
+    fn from(parameters: ParameterSet) -> Self {
+        Self { parameters, fields: BTreeSet::new() }
+    }
+}
+
+impl OptionalParts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parameters.is_empty() && self.fields.is_empty()
+    }
+
+    /// Those of them that a refusal names: in its `param` field, else in its text. One that asks for
+    /// a field does not refuse it.
+    pub(super) fn named_in(&self, param: Option<&str>, text: &str) -> Self {
+        let parameters = ParameterSet::named_in(param, text).and(self.parameters);
+        let text = text.to_lowercase();
+        let is_asked_for = WANTED.iter().any(|words| text.contains(words));
+        let is_in_path = |name: &str| {
+            param.is_some_and(|param| param.split(['.', '[', ']']).any(|part| part == name))
+        };
+        let is_named =
+            |name: &&String| is_in_path(name) || contains_word(&text, &name.to_lowercase());
+        let fields = self.fields.iter().filter(|_| !is_asked_for).filter(is_named).cloned();
+        Self { parameters, fields: fields.collect() }
+    }
+
+    /// Their names in events.
+    pub(super) fn names(&self) -> Vec<String> {
+        let fields = self.fields.iter().map(|name| visible_within(name, FIELD_CHARS));
+        self.parameters.iter().map(|one| one.name().to_owned()).chain(fields).collect()
+    }
+
+    /// What changes after the refusals, as a sentence.
+    pub(super) fn remedies(&self) -> String {
+        let fields = self.fields.iter();
+        let fields = fields.map(|name| format!("{} is omitted", visible_within(name, FIELD_CHARS)));
+        let remedies: Vec<String> =
+            self.parameters.iter().map(Parameter::remedy).chain(fields).collect();
+        format!("From now on {}.", remedies.join(", "))
     }
 }
 
@@ -202,18 +250,30 @@ impl Adaptations {
     }
 }
 
-/// The parameters that one endpoint refused for one model. Clones share the state.
+/// What one endpoint refused for one model. Clones share the state.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RefusedParameters(Arc<AtomicU16>);
+pub(super) struct RefusedParameters {
+    parameters: Arc<AtomicU16>,
+    fields: Arc<Mutex<BTreeSet<String>>>,
+}
 
 impl RefusedParameters {
     /// The parameters that requests omit now.
     pub(super) fn refused_now(&self) -> ParameterSet {
-        ParameterSet(self.0.load(Ordering::Relaxed))
+        ParameterSet(self.parameters.load(Ordering::Relaxed))
     }
 
-    /// Adds refused parameters.
-    pub(super) fn add(&self, more: ParameterSet) {
-        self.0.fetch_or(more.0, Ordering::Relaxed);
+    /// The fields of earlier replies that requests omit now.
+    pub(super) fn refused_fields(&self) -> BTreeSet<String> {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds refused parts.
+    pub(super) fn add(&self, more: &OptionalParts) {
+        self.parameters.fetch_or(more.parameters.0, Ordering::Relaxed);
+        if !more.fields.is_empty() {
+            let mut fields = self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+            fields.extend(more.fields.iter().cloned());
+        }
     }
 }

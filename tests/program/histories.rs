@@ -1,5 +1,5 @@
 //! Live runs of agents at a server that is strict about histories: the real binary against a server of
-//! the tests that refuses what `support::strict` lists.
+//! the tests that refuses what `support::strict` lists, and wants back what it added to its replies.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,15 +69,25 @@ fn message(said: &Said, nth: usize) -> Value {
     }
 }
 
-/// The reply as a stream.
-fn stream(message: Value) -> Vec<u8> {
+/// The reply as a stream that gives what was thought in two pieces.
+fn stream(mut message: Value) -> Vec<u8> {
+    strict::adorn(&mut message);
+    let thought = message["reasoning_content"].as_str().expect("a text").to_owned();
+    let (one, two) = thought.split_at(thought.len() / 2);
     let finish = if message["tool_calls"].is_array() { "tool_calls" } else { "stop" };
+    message.as_object_mut().expect("fields").remove("reasoning_content");
+    message["refusal"] = Value::Null;
     let event = |delta: Value, finish: Option<&str>| {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         format!("data: {}\n\n", json!({ "object": "chat.completion.chunk", "choices": [choice] }))
     };
-    let events =
-        [event(message, None), event(json!({}), Some(finish)), "data: [DONE]\n\n".to_owned()];
+    let events = [
+        event(json!({ "role": "assistant", "reasoning_content": one }), None),
+        event(json!({ "reasoning_content": two }), None),
+        event(message, None),
+        event(json!({}), Some(finish)),
+        "data: [DONE]\n\n".to_owned(),
+    ];
     format!("{STREAM_HEAD}{}", events.concat()).into_bytes()
 }
 
@@ -151,6 +161,100 @@ async fn a_swarm_hands_back_and_follows_up() {
     assert_eq!(asked.len(), 6);
     let continued = |asking: &Asking| asking.body.to_string().contains("(continued)");
     assert!(continued(&asked[2]) && continued(&asked[4]));
+}
+
+/// The log has what the server added, so a fork gives it back too.
+#[tokio::test]
+async fn a_fork_gives_back_what_was_stored() {
+    let scene = strict(|nth, _| match nth {
+        0 => Said::Calls(vec![("count", json!({ "what": "x" }))]),
+        _ => Said::Text("Seven."),
+    });
+    let scene = scene.await;
+    run(&scene, TEAM, &[]).await;
+    scene.asked();
+    let forked = scene.run(&["fork", "last@ask:2:boss", "--format", "json"]).await;
+    assert_eq!(forked.code, Some(0), "{forked:?}");
+    assert_eq!(forked.json()["answer"], "Seven.");
+    let asked = scene.asked();
+    assert_eq!(asked.len(), 1, "only the last call is made again");
+    let said = &asked[0].body["messages"][2];
+    assert_eq!(said["reasoning_content"], "0 bytes and 1 calls");
+
+    let log = scene.run(&["export", "last"]).await.lines();
+    let kept = |line: &Value| line["blocks"]["message"]["reasoning_content"].is_string();
+    assert_eq!(log.iter().filter(|line| kept(line)).count(), 2);
+    // A redacted log leaves it out.
+    let redacted = scene.run(&["export", "last", "--redact"]).await.out;
+    assert!(!redacted.contains("reasoning_content") && !redacted.contains("thought_signature"));
+    // Another model does not get it.
+    let set = ["fork", "last@ask:2:boss", "--set", "model.name=other", "--format", "json"];
+    let other = scene.run(&set).await;
+    assert_ne!(other.code, Some(0), "the strict server misses it: {other:?}");
+    let asked = scene.asked();
+    assert_eq!(asked[0].body["model"], "other");
+    assert!(asked.iter().all(|it| !it.body.to_string().contains("thought_signature")));
+}
+
+/// DeepSeek's older models, Groq and Mistral refuse what they, or a server like them, have sent.
+#[tokio::test]
+async fn a_field_that_is_refused_is_left_out_and_told_once() {
+    let refusals = [
+        "property 'reasoning_content' is unsupported",
+        "Extra inputs are not permitted: body.messages.2.assistant.reasoning_content",
+        "The reasoning_content is an intermediate result and cannot be used in the input",
+    ];
+    for words in refusals {
+        let asked = AtomicUsize::new(0);
+        let scene = Scene::with(move |asking: &Asking| {
+            if asking.body.to_string().contains("reasoning_content") {
+                return refused(words);
+            }
+            stream(match asked.fetch_add(1, Ordering::Relaxed) {
+                0 | 1 => message(&Said::Calls(vec![("count", json!({ "what": "x" }))]), 0),
+                _ => message(&Said::Text("Seven."), 0),
+            })
+        });
+        let scene = scene.await;
+        scene.home.write("s.toml", TEAM);
+        let args = ["run", "s.toml", "--live", "--trust", "--format", "jsonl"];
+        let ended = scene.run(&args).await;
+        assert_eq!(ended.code, Some(0), "{words}: {ended:?}");
+        let lines = ended.lines();
+        let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).collect::<Vec<_>>();
+        let adapted = of("request.adapted");
+        assert_eq!(adapted.len(), 1, "{words}");
+        assert_eq!(adapted[0]["parameter"], "reasoning_content");
+        assert!(of("call.retried").is_empty(), "it is no retry");
+        assert_eq!(of("attempt.failed").len(), 1, "it is refused once");
+        // What is not refused still goes back.
+        let asked = scene.asked();
+        let last = &asked.last().expect("requests").body["messages"][2]["tool_calls"][0];
+        assert_eq!(last["extra_content"]["google"]["thought_signature"], "count");
+    }
+}
+
+#[tokio::test]
+async fn fields_above_the_limit_are_not_kept() {
+    let asked = AtomicUsize::new(0);
+    let scene = Scene::with(move |_: &Asking| {
+        let mut said = match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => message(&Said::Calls(vec![("count", json!({ "what": "x" }))]), 0),
+            _ => message(&Said::Text("Seven."), 0),
+        };
+        said["pages"] = json!("x".repeat(257 << 10));
+        stream(said)
+    });
+    let scene = scene.await;
+    scene.home.write("s.toml", TEAM);
+    let args = ["run", "s.toml", "--live", "--trust", "--format", "jsonl"];
+    let lines = scene.run(&args).await.lines();
+    let replies: Vec<_> = lines.iter().filter(|line| line["kind"] == "attempt.answered").collect();
+    for reply in replies.iter().filter(|reply| reply.get("result").is_none()) {
+        assert_eq!(reply.get("blocks"), None);
+        assert_eq!(reply["ignored"], "unknown fields above 256 KiB");
+    }
+    assert!(scene.asked().iter().all(|it| !it.body.to_string().contains("pages")));
 }
 
 const WRITTEN: &str =

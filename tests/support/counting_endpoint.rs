@@ -1,6 +1,6 @@
 //! An endpoint of models that counts: it replies as the script of a scenario does, and keeps each
 //! prompt that it got. It can hold a request, so that a test knows what is in flight. It is strict: it
-//! refuses a history that is not in the form of `strict`.
+//! refuses a history that lacks what it has added to a reply, or that is not in the form of `strict`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};
@@ -192,6 +192,7 @@ fn completion(text: &str, calls: &Value) -> Vec<u8> {
         });
         message["tool_calls"] = calls.collect();
     }
+    strict::adorn(&mut message);
     let body = json!({
         "id": "c1",
         "object": "chat.completion",

@@ -1,7 +1,27 @@
-//! The rules of strict servers: what a chat template of Mistral or Gemma and the API's own checks refuse
-//! in a history.
+//! The rules of strict servers: what a chat template of Mistral or Gemma, the API's own checks, DeepSeek
+//! and Gemini refuse in a history.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// Adds the fields that this server wants back to a message of its model.
+pub fn adorn(message: &mut Value) {
+    message["reasoning_content"] = json!(thought(message));
+    for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+        let name = call["function"]["name"].as_str().unwrap_or_default().to_owned();
+        call["extra_content"] = json!({ "google": { "thought_signature": signature(&name) } });
+    }
+}
+
+fn thought(message: &Value) -> String {
+    let text = message["content"].as_str().unwrap_or_default();
+    let calls = message["tool_calls"].as_array().map_or(0, Vec::len);
+    format!("{} bytes and {calls} calls", text.len())
+}
+
+fn signature(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(plain).collect()
+}
 
 /// Why this server refuses the history of a request; `None`: it does not.
 pub fn refusal(body: &Value) -> Option<String> {
@@ -37,7 +57,14 @@ pub fn refusal(body: &Value) -> Option<String> {
             if id.is_empty() || id.len() > 40 {
                 return refused(at, "the id of a call is too long");
             }
+            if call["extra_content"]["google"]["thought_signature"] != json!(signature(name)) {
+                return refused(at, "a call lacks its signature, which is missing");
+            }
             pending.push(id);
+        }
+        let is_own = role == "assistant" && message["content"] != "(continued)";
+        if is_own && message["reasoning_content"] != json!(thought(message)) {
+            return refused(at, "what was thought must be passed back");
         }
     }
     match pending.is_empty() {

@@ -21,7 +21,8 @@ impl HistoryEntry {
             Self::Reply { by: _, text, calls, blocks, end: _ } => {
                 by.text(text);
                 by.calls(calls);
-                by.some_value(blocks);
+                // Only the provider reads it.
+                *blocks = None;
             }
             Self::Result { by: _, call, text } => {
                 by.call(call);

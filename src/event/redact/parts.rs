@@ -29,7 +29,8 @@ impl CallStarted {
             by.text(content);
             by.calls(tool_calls);
             by.some(tool_call_id);
-            by.some_value(blocks);
+            // Only the provider reads it.
+            *blocks = None;
         }
         by.some_value(args);
     }
@@ -59,7 +60,8 @@ impl Reply {
         if let Some(finish) = finish {
             by.word(finish);
         }
-        by.some_value(blocks);
+        // Only the provider reads it.
+        *blocks = None;
     }
 }
 

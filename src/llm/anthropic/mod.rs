@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use self::content::MessageContent;
 use self::parameters::MessageParameters;
 use self::stream::PartialMessage;
-use super::adaptation::ParameterSet;
+use super::adaptation::OptionalParts;
 use super::client::adapter::{ApiRequest, ModelApi};
 use super::client::fields::{BadAnswer, read_whole};
 use super::client::{ApiWords, Client};
@@ -53,14 +53,14 @@ impl ModelApi for Messages {
         let refused = client.refused.refused_now();
         let parameters = MessageParameters::of(&client.tuning, &request.form, stream, refused);
         let body = wire::body(&client.endpoint.model().value, request, &parameters)?;
-        Ok(ApiRequest { body, sent: parameters.sent })
+        Ok(ApiRequest { body, sent: parameters.sent.into() })
     }
 
     fn partial_reply<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
-        _: ParameterSet,
+        _: OptionalParts,
     ) -> Self::PartialReply<'a> {
         PartialMessage::of(client, request, asked)
     }
@@ -68,7 +68,7 @@ impl ModelApi for Messages {
     fn reply(
         client: &Client,
         request: &ChatRequest,
-        _: ParameterSet,
+        _: &OptionalParts,
         status: u16,
         body: &[u8],
     ) -> Result<Reply, Box<Failure>> {
@@ -80,8 +80,8 @@ impl ModelApi for Messages {
             content.add_message(answer, client)?;
             Ok(content)
         });
-        let nothing = ParameterSet::default();
-        let content = content.map_err(|bad| client.bad_answer(bad, nothing, status, body))?;
+        let nothing = OptionalParts::default();
+        let content = content.map_err(|bad| client.bad_answer(bad, &nothing, status, body))?;
         if let Some(cap) = content.blocks.beyond() {
             return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::content::MessageContent;
 use crate::event::id::millis;
 use crate::event::kind::Reply;
-use crate::llm::adaptation::ParameterSet;
+use crate::llm::adaptation::OptionalParts;
 use crate::llm::client::Client;
 use crate::llm::client::fields::{BadAnswer, read_event};
 use crate::llm::client::stream::{BadEvent, ForeignEvent, ReplyAssembler, StreamStep, event_place};
@@ -88,8 +88,8 @@ impl<'a> PartialMessage<'a> {
     fn failed(&self, bad: BadAnswer, data: &str) -> Box<Failure> {
         match bad {
             BadAnswer::Reported(error) => {
-                let (place, none) = (event_place(self.events), ParameterSet::default());
-                self.client.reported_failure(&error, &place, none, self.partial())
+                let (place, none) = (event_place(self.events), OptionalParts::default());
+                self.client.reported_failure(&error, &place, &none, self.partial())
             }
             BadAnswer::Unreadable(why) => {
                 self.client.unreadable_event(self.events, data, &why, self.partial())

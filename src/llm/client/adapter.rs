@@ -16,7 +16,7 @@ use super::{ANSWER_CAP, ApiWords, Client};
 #[cfg(doc)]
 use crate::event::kind::FailureClass;
 use crate::event::kind::{ModelLabel, Reply};
-use crate::llm::adaptation::ParameterSet;
+use crate::llm::adaptation::OptionalParts;
 use crate::llm::endpoint::Endpoint;
 use crate::llm::{Adaptations, ChatModel, ChatRequest, Failure, Listener, Tuning};
 use crate::net::{Http, RequestTarget};
@@ -25,8 +25,8 @@ use crate::net::{Http, RequestTarget};
 pub(in crate::llm) struct ApiRequest {
     /// The bytes that are sent.
     pub(in crate::llm) body: Vec<u8>,
-    /// The optional parameters in it, which a retry can omit.
-    pub(in crate::llm) sent: ParameterSet,
+    /// The optional parts in it, which a retry can omit.
+    pub(in crate::llm) sent: OptionalParts,
 }
 
 /// The part of an adapter that is specific to its API.
@@ -51,12 +51,12 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
         stream: bool,
     ) -> Result<ApiRequest, serde_json::Error>;
 
-    /// An empty reply to this request, which was sent at `asked` with these parameters.
+    /// An empty reply to this request, which was sent at `asked` with these optional parts.
     fn partial_reply<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
-        sent: ParameterSet,
+        sent: OptionalParts,
     ) -> Self::PartialReply<'a>;
 
     /// The reply in an answer that is not streamed, with this status and body.
@@ -66,7 +66,7 @@ pub(in crate::llm) trait ModelApi: Send + Sync + 'static {
     fn reply(
         client: &Client,
         request: &ChatRequest,
-        sent: ParameterSet,
+        sent: &OptionalParts,
         status: u16,
         body: &[u8],
     ) -> Result<Reply, Box<Failure>>;
@@ -133,7 +133,7 @@ impl<A: ModelApi> Adapter<A> {
         let status = answer.status();
         if !(200..300).contains(&status) {
             // Boxed because it is rare: otherwise the future of every attempt would be as large.
-            return Err(Box::pin(client.refusal(answer, Requested::Reply(sent))).await);
+            return Err(Box::pin(client.refusal(answer, Requested::Reply(&sent))).await);
         }
         if client.is_event_stream(&mut answer, self.stream).await? {
             let reply = A::partial_reply(client, request, asked, sent);
@@ -141,7 +141,7 @@ impl<A: ModelApi> Adapter<A> {
         }
         let body =
             answer.collect(ANSWER_CAP).await.map_err(|e| client.incomplete_answer(&e, None))?;
-        A::reply(client, request, sent, status, &body)
+        A::reply(client, request, &sent, status, &body)
     }
 }
 

@@ -10,7 +10,7 @@ use super::tool_calls::{MAX_CALLS, NAME_CAP, ToolCallFault};
 use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
-use crate::llm::adaptation::ParameterSet;
+use crate::llm::adaptation::OptionalParts;
 use crate::net::NetError;
 use crate::net::sse::SseError;
 
@@ -183,7 +183,7 @@ impl Client {
     pub(in crate::llm) fn bad_answer(
         &self,
         bad: BadAnswer,
-        sent: ParameterSet,
+        sent: &OptionalParts,
         status: u16,
         body: &[u8],
     ) -> Box<Failure> {

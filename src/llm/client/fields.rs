@@ -99,6 +99,11 @@ fn says_nothing(json: &str) -> bool {
 }
 
 impl<'a> Fields<'a> {
+    /// Each field.
+    pub(in crate::llm) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(name, value)| (&**name, *value))
+    }
+
     /// Whether there are no fields.
     pub(in crate::llm) fn is_empty(&self) -> bool {
         self.0.is_empty()

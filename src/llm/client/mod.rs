@@ -19,6 +19,7 @@ pub(super) mod arbitrary;
 mod failures;
 pub(super) mod fields;
 pub(super) mod json;
+pub(super) mod kept_fields;
 pub(super) mod probe;
 pub(super) mod refusal;
 pub(super) mod reply_end;

@@ -8,7 +8,7 @@ use crate::base::visible::visible_within;
 use crate::event::id::millis;
 use crate::event::kind::{FailureClass, format_millis};
 use crate::llm::Failure;
-use crate::llm::adaptation::ParameterSet;
+use crate::llm::adaptation::OptionalParts;
 use crate::net::HttpResponse;
 use crate::net::body::read_prefix;
 
@@ -17,9 +17,9 @@ const REFUSAL_BYTES: usize = 16 << 10;
 
 /// The request that an endpoint refused; the advice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::llm) enum Requested {
-    /// A reply, with these optional parameters.
-    Reply(ParameterSet),
+pub(in crate::llm) enum Requested<'a> {
+    /// A reply, with these optional parts.
+    Reply(&'a OptionalParts),
     /// The list of its models.
     Models,
 }
@@ -39,7 +39,7 @@ impl Client {
     pub(in crate::llm) async fn refusal(
         &self,
         answer: HttpResponse,
-        requested: Requested,
+        requested: Requested<'_>,
     ) -> Box<Failure> {
         let status = answer.status();
         let (wait, should_retry) = (answer.retry_after(), answer.should_retry());
@@ -60,7 +60,7 @@ impl Client {
         }
         let adapted = match (requested, status) {
             (Requested::Reply(sent), 400 | 422) => self.adapt(sent, json.as_ref(), &raw),
-            _ => ParameterSet::default(),
+            _ => OptionalParts::default(),
         };
         let wait = wait.map(millis);
         let advice = if adapted.is_empty() {
@@ -90,20 +90,20 @@ impl Client {
         RefusalBody { raw, json, text }
     }
 
-    /// Remembers the sent parameters that a refusal names: requests omit them from now on. A
-    /// request that was sent before another one's refusal arrived is refused for the same
-    /// parameters, and changes nothing more.
+    /// Remembers the sent parts that a refusal names: requests omit them from now on. A request
+    /// that was sent before another one's refusal arrived is refused for the same parts, and changes
+    /// nothing more.
     pub(super) fn adapt(
         &self,
-        sent: ParameterSet,
+        sent: &OptionalParts,
         json: Option<&Value>,
         text: &str,
-    ) -> ParameterSet {
+    ) -> OptionalParts {
         let error = json.map(|json| json.get("error").unwrap_or(json));
         let param = error.and_then(|error| error.get("param")).and_then(Value::as_str);
         let said = json.and_then(error_text);
-        let named = ParameterSet::named_in(param, said.as_deref().unwrap_or(text)).and(sent);
-        self.refused.add(named);
+        let named = sent.named_in(param, said.as_deref().unwrap_or(text));
+        self.refused.add(&named);
         named
     }
 
@@ -112,7 +112,7 @@ impl Client {
         status: u16,
         quota: bool,
         wait_ms: Option<u64>,
-        requested: Requested,
+        requested: Requested<'_>,
         cause: Option<RefusalCause>,
     ) -> String {
         let (url, variable) =

@@ -10,17 +10,17 @@ use super::failures::OTHER_MODEL_ADVICE;
 use super::refusal::{RefusalCause, Requested, error_text, status_meaning};
 use crate::event::kind::FailureClass;
 use crate::llm::Failure;
-use crate::llm::adaptation::ParameterSet;
+use crate::llm::adaptation::OptionalParts;
 
 impl Client {
     /// The failure for an error inside an answer that reports success. `sent`: the optional
-    /// parameters of the request; none if part of the reply had arrived, because then the request
+    /// parts of the request; none if part of the reply had arrived, because then the request
     /// was valid.
     pub(in crate::llm) fn reported_failure(
         &self,
         error: &Value,
         place: &str,
-        sent: ParameterSet,
+        sent: &OptionalParts,
         partial: Option<Arc<str>>,
     ) -> Box<Failure> {
         let error = innermost(error);
@@ -41,7 +41,7 @@ impl Client {
         let what = format!("{host} {meaning} (error {status} {place}): {said_here}");
         let adapted = match status {
             400 | 422 => self.adapt(sent, Some(error), &said),
-            _ => ParameterSet::default(),
+            _ => OptionalParts::default(),
         };
         let advice = match adapted.is_empty() {
             true => {

@@ -11,6 +11,7 @@ use crate::event::kind::ToolCall;
 use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::fields::{BadAnswer, Fields, IgnoredFields};
+use crate::llm::client::kept_fields::{FieldPlace, KeptCall, KeptFields};
 use crate::llm::client::tool_calls::{
     MAX_CALLS, NAME_CAP, ToolCallFault, arguments, make_ids_unique, whole_arguments,
 };
@@ -26,6 +27,10 @@ pub(super) struct ToolCallPart<'a> {
     name: Cow<'a, str>,
     /// The arguments or a part of them.
     arguments: Cow<'a, str>,
+    /// The fields that go back with the call.
+    pub(super) kept: KeptCall,
+    /// Their size in bytes.
+    pub(super) kept_bytes: usize,
 }
 
 impl<'a> ToolCallPart<'a> {
@@ -33,7 +38,11 @@ impl<'a> ToolCallPart<'a> {
     /// The name or the arguments cannot be read.
     pub(super) fn of(call: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
         let function: Fields<'_> = call.needed("function")?.unwrap_or_default();
+        let (in_call, call_bytes) = KeptFields::of(FieldPlace::Call, call);
+        let (in_function, function_bytes) = KeptFields::of(FieldPlace::Function, &function);
         Ok(Self {
+            kept: KeptCall { call: in_call, function: in_function },
+            kept_bytes: call_bytes + function_bytes,
             index: call.index(ignored),
             id: call.word("id"),
             name: function.text("name")?,
@@ -59,6 +68,7 @@ struct PartialCall {
     name: String,
     arguments: String,
     nesting: Nesting,
+    kept: KeptCall,
 }
 
 impl PartialCalls {
@@ -85,7 +95,12 @@ impl PartialCalls {
         self.made.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum()
     }
 
-    /// The calls in order, each with a unique id.
+    /// Drops the fields that go back with the calls.
+    pub(super) fn drop_kept(&mut self) {
+        self.made.iter_mut().for_each(|call| call.kept = KeptCall::default());
+    }
+
+    /// The calls in order, each with a unique id, and the fields that go back with each.
     ///
     /// # Errors
     /// There are too many, or one has no valid name.
@@ -93,13 +108,13 @@ impl PartialCalls {
         mut self,
         by: &Client,
         before: &Conversation,
-    ) -> Result<Arc<[ToolCall]>, ToolCallFault> {
+    ) -> Result<(Arc<[ToolCall]>, Vec<KeptCall>), ToolCallFault> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
         if self.made.is_empty() {
             // The usual case; avoids the allocation of an empty list.
-            return Ok(Arc::default());
+            return Ok(Default::default());
         }
         self.made.sort_by_key(|call| call.index);
         if self.made.iter().any(|call| call.name.is_empty()) {
@@ -115,7 +130,7 @@ impl PartialCalls {
             })
             .collect();
         make_ids_unique(&mut calls, before);
-        Ok(calls.into())
+        Ok((calls.into(), self.made.into_iter().map(|call| call.kept).collect()))
     }
 
     /// The call that a piece continues; `None` if it starts a new one.
@@ -159,6 +174,7 @@ impl PartialCalls {
         }
         call.append_name(&piece.name, offered);
         call.append_arguments(&piece.arguments);
+        call.kept.add_part(piece.kept);
         if call.name.len() > NAME_CAP {
             self.fault = Some(ToolCallFault::LongName);
         }

@@ -13,6 +13,7 @@ use crate::llm::client::Client;
 use crate::llm::client::fields::{
     BadAnswer, Fields, IgnoredFields, JsonText, TokenCounts, parse_needed,
 };
+use crate::llm::client::kept_fields::{FIELDS_CAP, FieldPlace, KeptCall, KeptFields};
 use crate::llm::client::reply_end::end_of_completion;
 use crate::llm::client::tool_calls::ToolCallFault;
 use crate::scenario::spec::tool::ToolOffer;
@@ -25,6 +26,10 @@ struct MessagePart<'a> {
     text: Cow<'a, str>,
     refusal: String,
     calls: Vec<ToolCallPart<'a>>,
+    /// The fields that go back with the message.
+    kept: KeptFields,
+    /// The size of these and of those of the calls, in bytes.
+    kept_bytes: usize,
 }
 
 impl<'a> MessagePart<'a> {
@@ -43,7 +48,14 @@ impl<'a> MessagePart<'a> {
         for call in message.list("tool_calls")? {
             calls.push(ToolCallPart::of(&parse_needed("tool_calls", call)?, ignored)?);
         }
-        Ok(Self { text, refusal, calls })
+        let (kept, bytes) = KeptFields::of(FieldPlace::Message, message);
+        let kept_bytes = bytes + calls.iter().map(|call| call.kept_bytes).sum::<usize>();
+        Ok(Self { text, refusal, calls, kept, kept_bytes })
+    }
+
+    fn drop_kept(&mut self) {
+        self.kept = KeptFields::default();
+        self.calls.iter_mut().for_each(|call| call.kept = KeptCall::default());
     }
 
     fn is_empty(&self) -> bool {
@@ -74,6 +86,9 @@ fn text_of_parts(
     Ok(text)
 }
 
+/// What is noted of fields that are not kept because there are too many of them.
+const FIELDS_BEYOND_CAP: &str = "unknown fields above 256 KiB";
+
 /// The content of a reply so far.
 #[derive(Debug, Default)]
 pub(super) struct CompletionContent {
@@ -90,6 +105,10 @@ pub(super) struct CompletionContent {
     model: Option<Arc<str>>,
     counts: TokenCounts,
     ignored: IgnoredFields,
+    /// The fields that go back with the message.
+    kept: KeptFields,
+    /// The size of these and of those of the calls, in bytes.
+    kept_bytes: usize,
 }
 
 impl CompletionContent {
@@ -150,9 +169,12 @@ impl CompletionContent {
 
     fn add_delta(
         &mut self,
-        delta: MessagePart<'_>,
+        mut delta: MessagePart<'_>,
         offered: &[ToolOffer],
     ) -> Result<(), BadAnswer> {
+        self.kept_bytes += delta.kept_bytes;
+        self.bound_kept(&mut delta);
+        self.kept.add_part(std::mem::take(&mut delta.kept));
         if delta.is_empty() {
             return Ok(());
         }
@@ -170,8 +192,11 @@ impl CompletionContent {
     }
 
     /// Adds a whole message. Where a stream has several, each has what came before and more.
-    fn add_message(&mut self, message: MessagePart<'_>) -> Result<(), BadAnswer> {
+    fn add_message(&mut self, mut message: MessagePart<'_>) -> Result<(), BadAnswer> {
         self.has_message = true;
+        self.kept_bytes = message.kept_bytes;
+        self.bound_kept(&mut message);
+        self.kept.replace(std::mem::take(&mut message.kept));
         match message.text.strip_prefix(&*self.text) {
             Some(more) => self.text.push_str(more),
             None if message.text.is_empty() => {}
@@ -190,6 +215,16 @@ impl CompletionContent {
             self.calls.whole(call);
         }
         Ok(())
+    }
+
+    /// Keeps no fields of a reply that has too many of them.
+    fn bound_kept(&mut self, part: &mut MessagePart<'_>) {
+        if self.kept_bytes > FIELDS_CAP {
+            part.drop_kept();
+            self.kept = KeptFields::default();
+            self.calls.drop_kept();
+            self.ignored.add(FIELDS_BEYOND_CAP);
+        }
     }
 
     /// Notes an event that is not of the API.
@@ -228,12 +263,13 @@ impl CompletionContent {
         request: &ChatRequest,
     ) -> Result<Reply, ToolCallFault> {
         let end = end_of_completion(self.finish.as_deref(), Some(&self.refusal));
-        let tool_calls = match self.calls.done(client, &request.messages) {
+        let (tool_calls, kept_calls) = match self.calls.done(client, &request.messages) {
             Err(why) if end.is_whole() => return Err(why),
             calls => calls.unwrap_or_default(),
         };
         Ok(Reply {
             tool_calls,
+            blocks: client.kept_blocks(self.kept, kept_calls),
             usage: self.counts.usage(),
             model: self.model,
             end,

@@ -8,9 +8,10 @@ use tokio::time::Instant;
 use self::content::CompletionContent;
 use self::parameters::ChatParameters;
 use self::stream::PartialCompletion;
-use super::adaptation::ParameterSet;
+use super::adaptation::OptionalParts;
 use super::client::adapter::{ApiRequest, ModelApi};
 use super::client::fields::{BadAnswer, read_whole};
+use super::client::kept_fields::returned_names;
 use super::client::{ApiWords, Client};
 use super::{ChatRequest, Failure};
 use crate::event::kind::Reply;
@@ -49,15 +50,17 @@ impl ModelApi for ChatCompletions {
     ) -> Result<ApiRequest, serde_json::Error> {
         let refused = client.refused.refused_now();
         let parameters = ChatParameters::of(&client.tuning, &request.form, stream, refused);
-        let body = wire::body(&client.endpoint.model().value, request, &parameters)?;
-        Ok(ApiRequest { body, sent: parameters.sent })
+        let (to, refused_fields) = (client.field_origin(), client.refused.refused_fields());
+        let body = wire::body(to, &refused_fields, request, &parameters)?;
+        let fields = returned_names(&request.messages, to, &refused_fields);
+        Ok(ApiRequest { body, sent: OptionalParts { parameters: parameters.sent, fields } })
     }
 
     fn partial_reply<'a>(
         client: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
-        sent: ParameterSet,
+        sent: OptionalParts,
     ) -> Self::PartialReply<'a> {
         PartialCompletion::of(client, request, asked, sent)
     }
@@ -65,7 +68,7 @@ impl ModelApi for ChatCompletions {
     fn reply(
         client: &Client,
         request: &ChatRequest,
-        sent: ParameterSet,
+        sent: &OptionalParts,
         status: u16,
         body: &[u8],
     ) -> Result<Reply, Box<Failure>> {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::content::CompletionContent;
 use crate::event::id::millis;
 use crate::event::kind::Reply;
-use crate::llm::adaptation::ParameterSet;
+use crate::llm::adaptation::OptionalParts;
 use crate::llm::client::Client;
 use crate::llm::client::fields::{BadAnswer, read_event};
 use crate::llm::client::stream::{BadEvent, ForeignEvent, ReplyAssembler, StreamStep, event_place};
@@ -21,8 +21,8 @@ pub(in crate::llm) struct PartialCompletion<'a> {
     by: &'a Client,
     request: &'a ChatRequest,
     asked: Instant,
-    /// The optional parameters of the request.
-    sent: ParameterSet,
+    /// The optional parts of the request.
+    sent: OptionalParts,
     events: usize,
     content: CompletionContent,
     /// The first event that is not of the API.
@@ -39,7 +39,7 @@ impl<'a> PartialCompletion<'a> {
         by: &'a Client,
         request: &'a ChatRequest,
         asked: Instant,
-        sent: ParameterSet,
+        sent: OptionalParts,
     ) -> Self {
         Self {
             by,
@@ -95,7 +95,8 @@ impl<'a> PartialCompletion<'a> {
             BadAnswer::Reported(error) => {
                 // A reply that has begun means that the request was valid.
                 let begun = self.first_token_ms.is_some();
-                let sent = if begun { ParameterSet::default() } else { self.sent };
+                let none = OptionalParts::default();
+                let sent = if begun { &none } else { &self.sent };
                 self.by.reported_failure(&error, &event_place(self.events), sent, self.partial())
             }
             BadAnswer::Unreadable(why) => {

@@ -1,13 +1,16 @@
 //! Writes the requests of the chat completions API.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::parameters::ChatParameters;
 use crate::event::kind::ChatMessage;
 use crate::llm::ChatRequest;
 use crate::llm::client::json::RequestBody;
+use crate::llm::client::kept_fields::{FieldOrigin, FieldsToReturn};
 use crate::llm::history::{HistoryRules, normalized};
 
 /// The history that servers with this API accept. The API limits ids to 40 characters, and chat
@@ -36,24 +39,25 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
 /// # Errors
 /// Our own requests cause none; the signature is serde_json's.
 pub(super) fn body(
-    model: &str,
+    to: FieldOrigin<'_>,
+    refused_fields: &BTreeSet<String>,
     request: &ChatRequest,
     parameters: &ChatParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
     let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 100);
     // Texts that are JSON grow by one backslash for each quote.
-    let room = texts + texts / 4 + schema + model.len() + 160;
+    let room = texts + texts / 4 + schema + to.model.len() + 160;
     let mut body = RequestBody::with_room_for(room);
     body.raw(r#"{"model":"#);
-    body.text(model);
+    body.text(to.model);
     body.raw(r#","messages":["#);
     let history = normalized(&request.messages, &HISTORY);
     for (nth, message) in history.iter().enumerate() {
         if nth > 0 {
             body.raw(",");
         }
-        write_message(&mut body, message);
+        write_message(&mut body, message, FieldsToReturn::of(message, to, refused_fields))?;
     }
     body.raw("]");
     for (nth, tool) in request.tools.iter().enumerate() {
@@ -69,8 +73,13 @@ pub(super) fn body(
     Ok(body.bytes())
 }
 
-/// Writes a message in the API's format, which differs from the log's.
-fn write_message(body: &mut RequestBody, message: &ChatMessage) {
+/// Writes a message in the API's format, which differs from the log's, with the fields that go back
+/// to the model.
+fn write_message(
+    body: &mut RequestBody,
+    message: &ChatMessage,
+    kept: FieldsToReturn<'_>,
+) -> Result<(), serde_json::Error> {
     body.raw(r#"{"role":""#);
     body.raw(message.role.word());
     // A message with calls but without text has the content `null`.
@@ -88,7 +97,10 @@ fn write_message(body: &mut RequestBody, message: &ChatMessage) {
         body.text(&call.name);
         body.raw(r#","arguments":"#);
         body.text(&sendable(&call.arguments));
-        body.raw("}}");
+        write_fields(body, kept.of_function(nth))?;
+        body.raw("}");
+        write_fields(body, kept.of_call(nth))?;
+        body.raw("}");
     }
     if !message.tool_calls.is_empty() {
         body.raw("]");
@@ -97,7 +109,22 @@ fn write_message(body: &mut RequestBody, message: &ChatMessage) {
         body.raw(r#","tool_call_id":"#);
         body.text(id);
     }
+    write_fields(body, kept.of_message())?;
     body.raw("}");
+    Ok(())
+}
+
+fn write_fields<'a>(
+    body: &mut RequestBody,
+    fields: impl Iterator<Item = (&'a str, &'a Value)>,
+) -> Result<(), serde_json::Error> {
+    for (name, value) in fields {
+        body.raw(",");
+        body.text(name);
+        body.raw(":");
+        body.value(value)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -160,7 +187,8 @@ mod tests {
         ) {
             let parameters =
                 ChatParameters::of(&tuning, &request.form, stream, Default::default());
-            let body = body(&model, &request, &parameters).expect("JSON");
+            let to = FieldOrigin { host: "models.example", model: &model };
+            let body = body(to, &BTreeSet::new(), &request, &parameters).expect("JSON");
             let expected = tree(&model, &request, &parameters);
             prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
         }
