@@ -4,7 +4,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::time::Duration;
 
+use super::action::Action;
 use super::fork_tree::as_tree;
+use super::keys_in_use::key_of;
 use super::list_filter::ListFilter;
 use super::run::RunPage;
 use super::run_terms::{page_has, row_has, text_of_row};
@@ -12,6 +14,10 @@ use super::said_filter::{RunFilter, SaidSearch};
 use crate::event::RunId;
 use crate::event::id::millis;
 use crate::event::run_row::{RunRow, RunStatus};
+use crate::narrate::format;
+
+/// Most interrupted runs that are named.
+const MAX_NAMED: usize = 3;
 
 /// What the list of kept runs is drawn by.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +54,8 @@ pub struct History {
     removed: Vec<RunId>,
     /// When the program started, as Unix time in milliseconds; `None` before the first rows.
     began_ms: Option<u64>,
+    /// Whether the first screen still has to tell that runs were interrupted.
+    tells_interrupted: bool,
 }
 
 /// The order of the kept runs. Runs with equal values stay in the order of their start.
@@ -232,6 +240,8 @@ impl History {
             longest_id: rows.iter().map(|row| row.id.as_str().len()).max().unwrap_or(0),
             has_cluster: rows.iter().any(|row| row.runner.is_some()),
         };
+        let is_interrupted = |row: &RunRow| row.status == RunStatus::Interrupted;
+        self.tells_interrupted |= self.began_ms.is_none() && rows.iter().any(is_interrupted);
         self.rows = rows;
         self.texts.clear();
         self.said.ask_again();
@@ -246,6 +256,34 @@ impl History {
     /// All kept runs, also those that are not listed.
     pub fn rows(&self) -> &[RunRow] {
         &self.rows
+    }
+
+    /// The newest run that was interrupted.
+    pub(super) fn first_interrupted(&self) -> Option<RunId> {
+        self.interrupted().next().map(|row| row.id.clone())
+    }
+
+    fn interrupted(&self) -> impl Iterator<Item = &RunRow> + Clone {
+        self.rows.iter().filter(|row| row.status == RunStatus::Interrupted)
+    }
+
+    /// The runs that were interrupted, until the operator has seen it, and the key that continues the newest
+    /// of them.
+    pub(super) fn interrupted_line(&self) -> Option<String> {
+        let (count, named) = (self.interrupted().count(), self.interrupted().take(MAX_NAMED));
+        let newest = self.first_interrupted().filter(|_| self.tells_interrupted)?;
+        let named: Vec<&str> = named.map(|row| row.id.as_str()).collect();
+        let more = if count > MAX_NAMED { ", …" } else { "" };
+        let were = if count == 1 { "was" } else { "were" };
+        let runs = format::count_noun(count as u64, "run");
+        let (named, key) = (named.join(", "), key_of(Action::PauseResume));
+        let it = if count == 1 { "it" } else { newest.as_str() };
+        Some(format!("{runs} {were} interrupted: {named}{more}; {key} continues {it}"))
+    }
+
+    /// The operator has seen that runs were interrupted; returns whether that was news.
+    pub(super) fn interrupted_seen(&mut self) -> bool {
+        std::mem::take(&mut self.tells_interrupted)
     }
 
     /// Number of kept runs on the list.

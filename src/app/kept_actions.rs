@@ -19,14 +19,10 @@ use super::state::{ActiveScreen, AppState};
 use crate::app::keys_in_use::key_of;
 use crate::event::run_row::{RunRow, RunStatus};
 use crate::event::{Event, RunId};
-use crate::narrate::format;
 
 /// Bytes of stored logs that opened runs may have together; beyond, the run that was shown longest
 /// ago is dropped.
 const MAX_OPENED_BYTES: u64 = 256 << 20;
-
-/// Most interrupted runs that a notice names.
-const MAX_NAMED: usize = 3;
 
 /// Whether an action changes a run, which a kept run does not allow.
 fn changes_run(action: Action) -> bool {
@@ -85,12 +81,8 @@ pub(super) fn on_rows(
     wall_ms: u64,
     change: Option<KeptChange>,
 ) -> Update {
-    let is_first = !state.history.is_known();
     let at = state.home.run.as_ref().and_then(|id| state.listed().position(id));
     state.history.set_rows(rows, wall_ms, state.now);
-    if is_first {
-        tell_interrupted(state);
-    }
     let known = |id: &mut RunId| !state.history.rows().iter().any(|row| row.id == *id);
     let in_session = |id: &RunId| state.runs.iter().any(|page| page.id() == id);
     state.to_compare.marked.take_if(|id| known(id) && !in_session(id));
@@ -125,22 +117,6 @@ pub(super) fn on_rows(
     }
     arrange_home(state);
     Update::redraw()
-}
-
-fn tell_interrupted(state: &mut AppState) {
-    let interrupted = |row: &&RunRow| row.status == RunStatus::Interrupted;
-    let rows = state.history.rows().iter().filter(interrupted);
-    let (count, named) = (rows.clone().count(), rows.take(MAX_NAMED));
-    if count == 0 {
-        return;
-    }
-    let named: Vec<&str> = named.map(|row| row.id.as_str()).collect();
-    let more = if count > MAX_NAMED { ", …" } else { "" };
-    let were = if count == 1 { "was" } else { "were" };
-    let runs = format::count_noun(count as u64, "run");
-    let (named, key) = (named.join(", "), key_of(Action::PauseResume));
-    let text = format!("{runs} {were} interrupted: {named}{more}; {key} continues");
-    state.notify(NoticeKind::Info, text);
 }
 
 /// Opens a kept run: its page, if its log was read before, else the log is requested.

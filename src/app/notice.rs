@@ -1,5 +1,6 @@
-//! Notices for the status row. News replaces older news. Errors stay until the operator dismisses
-//! them: one that is covered is shown again when the news over it goes.
+//! Notices for the status row. News replaces older news, and belongs to a screen: it goes when that screen
+//! is left. Errors stay until the operator dismisses them: one that is covered is shown again when the news
+//! over it goes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub struct Notice {
 /// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// Good to know; disappears by itself.
+    /// Good to know; disappears by itself, and when its screen is left.
     Info,
     /// Something failed; stays until dismissed.
     Error,
@@ -39,12 +40,15 @@ pub enum NoticeKind {
 pub struct Notices {
     list: VecDeque<Notice>,
     dropped: u64,
+    /// Whether the newest news was added since the last [`settle`](Self::settle).
+    has_news: bool,
 }
 
 impl Notices {
     /// Adds a notice. News replaces older news; the same error again only gets the newer time.
     pub fn add(&mut self, at: Duration, kind: NoticeKind, text: String) {
         let is_news = kind == NoticeKind::Info;
+        self.has_news |= is_news;
         self.list.retain(|notice| notice.kind != kind || (!is_news && notice.text != text));
         self.list.push_back(Notice { at, kind, text });
         if self.list.len() > MAX_NOTICES {
@@ -79,6 +83,13 @@ impl Notices {
             notice.kind != NoticeKind::Info || now.saturating_sub(notice.at) < INFO_LIFETIME
         });
         self.list.len() != before
+    }
+
+    /// Ends the handling of a message. If it led to another screen, news of the one before goes; news of
+    /// this message stays. Returns whether any went.
+    pub fn settle(&mut self, is_other_screen: bool) -> bool {
+        let has_news = std::mem::take(&mut self.has_news);
+        is_other_screen && !has_news && self.remove_kind(NoticeKind::Info)
     }
 
     /// Removes all notices of a kind; returns whether there were any.
@@ -127,6 +138,20 @@ mod tests {
         assert!(!notices.expire(SECOND * 700), "errors stay");
         assert!(notices.dismiss());
         assert!(!notices.dismiss());
+    }
+
+    #[test]
+    fn news_goes_with_its_screen() {
+        let mut notices = Notices::default();
+        let shown = |notices: &Notices| notices.current().map(|notice| notice.text.clone());
+        notices.add(SECOND, NoticeKind::Error, "broken".into());
+        notices.add(SECOND, NoticeKind::Info, "w does nothing here".into());
+        assert!(!notices.settle(false), "the screen stays");
+        assert!(notices.settle(true));
+        assert_eq!(shown(&notices).as_deref(), Some("broken"));
+        notices.add(SECOND, NoticeKind::Info, "r-1 is paused".into());
+        assert!(!notices.settle(true), "said by what led to the other screen");
+        assert_eq!(shown(&notices).as_deref(), Some("r-1 is paused"));
     }
 
     #[test]

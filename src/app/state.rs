@@ -75,6 +75,20 @@ pub enum ActiveScreen {
     Run(RunId),
 }
 
+/// What the operator looks at: a screen, or what is open over it. Messages belong to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScreenPlace {
+    screen: ActiveScreen,
+    overlay: Option<std::mem::Discriminant<Overlay>>,
+    is_inspecting: bool,
+}
+
+impl ScreenPlace {
+    /// The first screen.
+    pub(super) const HOME: Self =
+        Self { screen: ActiveScreen::Home, overlay: None, is_inspecting: false };
+}
+
 /// A run that was requested and has not started yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingStart {
@@ -239,6 +253,22 @@ impl AppState {
             _ => None,
         };
         self.overlays.iter().filter_map(window).map(|it| it.height).max().unwrap_or(0)
+    }
+
+    /// What the operator looks at.
+    pub(super) fn place(&self) -> ScreenPlace {
+        ScreenPlace {
+            screen: self.screen.clone(),
+            overlay: self.overlays.last().map(std::mem::discriminant),
+            is_inspecting: self.visible_run().is_some_and(|page| page.inspector().is_some()),
+        }
+    }
+
+    /// The runs that were interrupted and have not been shown yet, as the first screen says it; `None`
+    /// elsewhere.
+    pub fn interrupted_line(&self) -> Option<String> {
+        let is_home = self.place() == ScreenPlace::HOME;
+        self.history.interrupted_line().filter(|_| is_home)
     }
 
     /// The focused context, as the binding table knows it.

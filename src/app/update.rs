@@ -17,10 +17,11 @@ use super::overlay::Overlay;
 use super::run::data::set_zero;
 use super::run::kept_run::KeptRun;
 use super::run::{InputOutcome, PageShape, RunPage, layout};
-use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW};
+use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, ScreenPlace};
 use super::{authoring, compare, earlier, forks, input, kept_actions, pointer};
 use crate::event::kind::Initiator;
 use crate::event::{Command, Event, EventKind, RunId, Seq};
+use crate::narrate::verdict::stop_lead;
 
 impl From<InputOutcome> for Update {
     fn from(outcome: InputOutcome) -> Self {
@@ -38,6 +39,8 @@ impl From<InputOutcome> for Update {
 pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
     state.now = now;
     let gone = state.notices.expire(now) | expire_interrupt(state);
+    let before = state.place();
+    let is_input = matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_));
     let mut update = match msg {
         Msg::Key(key) => input::on_key(state, key),
         Msg::Paste(text) => input::on_paste(state, &text),
@@ -153,6 +156,11 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         }
     }
     earlier::follow_screen(state, &mut update);
+    let is_other_screen = state.place() != before;
+    if before == ScreenPlace::HOME && (is_input || is_other_screen) {
+        update.redraw |= state.history.interrupted_seen();
+    }
+    update.redraw |= state.notices.settle(is_other_screen);
     update.redraw |= gone | drop_form_notice(state) | drop_playhead_notice(state);
     update
 }
@@ -286,7 +294,12 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
                     ActiveScreen::Run(id) => id != run,
                 };
                 if elsewhere {
-                    state.notify(NoticeKind::Info, format!("{run} has ended: {}", reason.phrase()));
+                    let page = state.run(run).map(|page| page.world());
+                    let said = page.and_then(|world| {
+                        Some(stop_lead(world, world.progress.closed.as_deref()?))
+                    });
+                    let said = said.unwrap_or_else(|| reason.phrase().into_owned());
+                    state.notify(NoticeKind::Info, format!("{run} has ended: {said}"));
                     redraw = true;
                 }
             }

@@ -29,6 +29,7 @@ use crate::host::models::{self, LiveModels};
 use crate::host::trust::Trust;
 use crate::narrate::patterns::words;
 use crate::narrate::styled::StyledLine;
+use crate::narrate::verdict::stop_lead;
 use crate::scenario::catalogue::RequestedModel;
 use crate::shell::console::{Console, Tty};
 use crate::shell::effects::{EffectResult, LaunchExtras, Services};
@@ -330,7 +331,7 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     if let Some(closed) =
         world.progress.closed.as_ref().filter(|closed| !said(closed.reason.class()))
     {
-        line = format!("{line}  {}", closed.reason.phrase());
+        line = format!("{line}  {}", stop_lead(world, closed));
     }
     let totals = words(world).map(|words| words.summary(world)).unwrap_or_default();
     line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));

@@ -18,6 +18,7 @@ use crate::narrate::format;
 use crate::narrate::lines::lines;
 use crate::narrate::patterns::words;
 use crate::narrate::style_role::StyleRole;
+use crate::narrate::verdict::stop_lead;
 use crate::scenario::STDIN;
 
 /// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
@@ -182,7 +183,10 @@ impl<W: Write> RunWriter<W> {
             let source = world.head.as_ref().and_then(|head| head.launch.as_ref());
             let file = source.and_then(|launch| launch.source.file.as_deref());
             let why = outcome.error.as_deref().map(|why| format!("\n{why}")).unwrap_or_default();
-            let message = format!("{} stopped: {}{why}", outcome.run_id, outcome.stop_reason);
+            let lead = world.progress.closed.as_deref().map(|closed| stop_lead(world, closed));
+            let lead = lead.unwrap_or_else(|| outcome.stop_reason.phrase().into_owned());
+            let (run, id) = (&outcome.run_id, &outcome.stop_reason);
+            let message = format!("{run} stopped: {lead} ({id}){why}");
             let file = file.filter(|file| *file != STDIN);
             text.push_str(&annotation(file, None, &title(world), &message));
         }

@@ -69,7 +69,5 @@ mod tests {
         ] {
             assert_eq!(StopReason::from(id).phrase(), phrase);
         }
-        assert_eq!(StopReason::Cancelled.phrase_and_id(), "cancelled");
-        assert_eq!(StopReason::LlmTimeout.phrase_and_id(), "model timed out (llm_timeout)");
     }
 }

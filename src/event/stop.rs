@@ -172,12 +172,6 @@ impl StopReason {
             other => other.row_class(),
         }
     }
-
-    /// The phrase, followed by the identifier where the two differ.
-    pub(crate) fn phrase_and_id(&self) -> String {
-        let (phrase, id) = (self.phrase(), self.to_string());
-        if *phrase == id { id } else { format!("{phrase} ({id})") }
-    }
 }
 
 impl Serialize for StopReason {

@@ -25,6 +25,20 @@ pub fn decision(decision: Decision) -> Badge {
     Badge { word: decision.phrase(), ..stance(looks_like) }
 }
 
+/// The badge of a round without a decision.
+pub const UNDECIDED: Badge = Badge::new(Glyph::Waiting, "no decision", StyleRole::Undecided);
+
+/// The badge of a level that is one of a traffic light's, which looks like the stance of this severity;
+/// other words have none.
+pub fn level(word: &str) -> Option<Badge> {
+    Some(stance(match word {
+        "green" => Stance::Go,
+        "yellow" | "amber" | "orange" => Stance::Caution,
+        "red" => Stance::Block,
+        _ => return None,
+    }))
+}
+
 /// The badge of a run that has ended, by the class of its stop reason.
 pub fn ended(class: StopClass) -> Badge {
     match class {
@@ -33,5 +47,20 @@ pub fn ended(class: StopClass) -> Badge {
         StopClass::Stopped | StopClass::Budget | StopClass::Unreachable => {
             Badge::new(Glyph::Failed, "STOPPED", StyleRole::Failed)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_looks_like_its_stance() {
+        for (word, like) in
+            [("green", Stance::Go), ("yellow", Stance::Caution), ("red", Stance::Block)]
+        {
+            assert_eq!(level(word), Some(stance(like)));
+        }
+        assert_eq!(level("calm"), None);
     }
 }

@@ -128,12 +128,14 @@ pub enum Glyph {
     Lane,
     /// The lane of the agent in control.
     LaneInControl,
+    /// When a running attempt times out.
+    Timeout,
 }
 
 impl Glyph {
     /// Every glyph.
     #[cfg(test)]
-    pub const ALL: [Glyph; 62] = [
+    pub const ALL: [Glyph; 63] = [
         Self::Done,
         Self::Running,
         Self::Waiting,
@@ -196,6 +198,7 @@ impl Glyph {
         Self::Cross,
         Self::Lane,
         Self::LaneInControl,
+        Self::Timeout,
     ];
 
     /// The glyph and its ASCII twin.
@@ -263,6 +266,7 @@ impl Glyph {
             Self::Cross => ("┼", "+"),
             Self::Lane => ("┊", "|"),
             Self::LaneInControl => ("┃", "#"),
+            Self::Timeout => ("╎", "!"),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::patterns::words;
 use super::style_role::StyleRole;
 use super::styled::{StyledLine, StyledPart};
 use super::tell::line_of;
+use super::verdict::{reason_id, stop_lead};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{
     FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed, RunStarted, Usage,
@@ -141,7 +142,10 @@ fn start_line(head: &RunStarted) -> StyledLine {
 fn end_line(closed: &RunClosed, world: &World, words: Option<&dyn Narrate>) -> StyledLine {
     let mut line = StyledLine::from(StyledPart::from(badges::ended(closed.reason.class())));
     if !closed.reason.is_success() {
-        line.push(format!("  {}", closed.reason.phrase_and_id()));
+        line.push(format!("  {}", visible(&stop_lead(world, closed))));
+        if let Some(id) = reason_id(closed) {
+            line.parts.push(StyledPart::new(StyleRole::Dim, format!(" ({id})")));
+        }
     }
     if let Some(phase) = &closed.phase {
         line.push(format!(" in {phase}"));

@@ -78,12 +78,17 @@ pub trait Narrate: Projection {
     fn result(&self, run: &RunFold) -> StyledLine;
 
     /// How a run ended, and the figures behind it.
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let verdict = RunVerdict::of(closed);
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let verdict = RunVerdict::of(run, closed);
         match self.reached() {
             Some(reached) => verdict.with(reached),
             None => verdict,
         }
+    }
+
+    /// Why the run was stopped, where the pattern knows more than the stop reason and the refused reply.
+    fn stop_detail(&self, _closed: &RunClosed) -> Option<String> {
+        None
     }
 
     /// How far a run came, for its end: `2 rounds`, `3/4 tasks`. `None`: the number of calls says it.

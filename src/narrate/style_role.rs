@@ -59,12 +59,14 @@ roles! {
     NeedsYou = "needs_you",
     /// Switched off.
     Off = "off",
-    /// Stance `go`.
+    /// The lowest severity: stance `go`, level `green`.
     Go = "go",
-    /// Stance `caution`.
+    /// The middle severity: stance `caution`, level `yellow`.
     Caution = "caution",
-    /// Stance `block`.
+    /// The highest severity: stance `block`, level `red`.
     Block = "block",
+    /// No severity yet: no stance, no decision.
+    Undecided = "undecided",
     /// Changed since the last round.
     Changed = "changed",
     /// Depends on a flag.

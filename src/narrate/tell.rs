@@ -11,6 +11,7 @@ use super::pattern_words::Narrate;
 use super::patterns::words;
 use super::readable::top_text;
 use super::style_role::StyleRole;
+use super::verdict::{phase_text, run_lead};
 use crate::agents::words::event_line::calls_text;
 use crate::event::kind::{AttemptFailed, RunClosed, RunStarted, StepSize};
 use crate::event::world::{RunFold, World};
@@ -44,7 +45,7 @@ pub fn line_of<'a>(
     match &event.kind {
         EventKind::RunStarted(head) => line.text = run_started_text(head, words).into(),
         EventKind::RunClosed(closed) => {
-            line.text = run_closed_text(closed).into();
+            line.text = run_closed_text(run, closed, words).into();
             line.tone =
                 if closed.reason.is_success() { StyleRole::Done } else { StyleRole::Failed };
         }
@@ -260,10 +261,11 @@ fn run_started_text(head: &RunStarted, words: Option<&dyn Narrate>) -> String {
     }
 }
 
-fn run_closed_text(closed: &RunClosed) -> String {
-    let mut what = closed.reason.phrase().into_owned();
+fn run_closed_text(run: &RunFold, closed: &RunClosed, words: Option<&dyn Narrate>) -> String {
+    let own = words.and_then(|words| words.stop_detail(closed));
+    let mut what = own.unwrap_or_else(|| run_lead(run, closed));
     if let Some(phase) = &closed.phase {
-        what.push_str(&format!(" in {phase}"));
+        what.push_str(&format!(" in {}", phase_text(phase)));
     }
     what.push_str(&format!(" after {}", took_ms(closed.elapsed_ms)));
     if closed.paused_ms > 0 {

@@ -53,16 +53,19 @@ impl StatusCount {
 /// the last of them first; only a notice longer than the row is cut.
 fn status(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let (text, more, role) = news(state);
-    let mut counts = counts(state);
+    let (of, mut counts) = counts(state);
     let room = usize::from(area.width).saturating_sub(2);
     let taken = columns(&text) + columns(&more);
-    while counts.iter().map(StatusCount::width).sum::<usize>() + taken > room {
+    while columns(of) + 2 + counts.iter().map(StatusCount::width).sum::<usize>() + taken > room {
         if counts.pop().is_none() {
             break;
         }
     }
     let mut pen = Pen::new(buf, area, cx.glyphs);
     pen.space(1);
+    if !counts.is_empty() {
+        pen.put(of, cx.theme.style(StyleRole::Dim)).space(2);
+    }
     for count in counts {
         count.draw(cx, &mut pen);
     }
@@ -87,6 +90,9 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
         };
         return (format!("{mark}{}", notice.text), more, role);
     }
+    if let Some(text) = state.interrupted_line() {
+        return (text, String::new(), StyleRole::Notice);
+    }
     if let Some(kept) =
         state.visible_run().and_then(|page| page.kept.as_deref()).filter(|it| !it.is_read)
     {
@@ -103,12 +109,13 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
     (starting.unwrap_or_default(), String::new(), StyleRole::Dim)
 }
 
-/// The calls of the run on the screen, or the runs of the program; the most important first.
-fn counts(state: &AppState) -> Vec<StatusCount> {
+/// What is counted, and the counts: the calls of the run on the screen, or the runs of this session; the
+/// most important first.
+fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
     let count = |glyph, role, count, word| StatusCount { glyph, role, count, word };
     // The comparison covers the run that the counts would be of.
     if state.overlays.iter().any(|it| matches!(it, Overlay::Comparison(_))) {
-        return Vec::new();
+        return ("", Vec::new());
     }
     if let Some(page) = state.visible_run() {
         let tally = page.shown().tally;
@@ -129,7 +136,10 @@ fn counts(state: &AppState) -> Vec<StatusCount> {
         if tally.cancelled > 0 {
             counts.push(count(Glyph::Off, StyleRole::Off, tally.cancelled, "cancelled"));
         }
-        return counts;
+        return ("calls", counts);
+    }
+    if state.runs.is_empty() {
+        return ("", Vec::new());
     }
     let ended = |class: fn(StopClass) -> bool| {
         let of = |page: &&crate::app::run::RunPage| {
@@ -139,7 +149,7 @@ fn counts(state: &AppState) -> Vec<StatusCount> {
         state.runs.iter().filter(of).count() as u64
     };
     let stopped = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
-    vec![
+    let counts = vec![
         count(Glyph::Running, StyleRole::Running, state.live_runs().count() as u64, "live"),
         count(Glyph::Done, StyleRole::Done, ended(|class| class == StopClass::Ok), "done"),
         count(
@@ -149,7 +159,8 @@ fn counts(state: &AppState) -> Vec<StatusCount> {
             "cancelled",
         ),
         count(Glyph::Failed, StyleRole::Failed, stopped, "stopped"),
-    ]
+    ];
+    ("runs of this session", counts)
 }
 
 /// The keys of the focused context.

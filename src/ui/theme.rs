@@ -305,6 +305,34 @@ mod tests {
     }
 
     #[test]
+    fn severity_is_one_ramp_in_every_theme() {
+        use StyleRole::{Block, Caution, Go, Undecided};
+        for name in Theme::names() {
+            let theme = Theme::shipped(name).expect("shipped");
+            let ramp = [Go, Caution, Block, Undecided].map(|role| theme.style(role));
+            for (at, one) in ramp.iter().enumerate() {
+                assert!(!ramp[at + 1..].contains(one), "{name}: {:?}", ramp);
+            }
+            if name == "mono" {
+                continue;
+            }
+            let [go, caution, block, undecided] =
+                ramp.map(|style| rgb(style.fg.expect("a colour")).expect("its parts"));
+            let is_grey = |(r, g, b): (u8, u8, u8)| r.abs_diff(b) < 30 && r.abs_diff(g) < 30;
+            let is_amber = |(r, g, b): (u8, u8, u8)| r > g && g > b && g > r / 2;
+            assert!(is_grey(undecided) && is_amber(caution), "{name}: {ramp:?}");
+            // Where red and green look alike, the ramp is from blue to a strong amber.
+            if name == "colour-blind" {
+                assert!(go.2 > go.0 && is_amber(block) && block.2 < caution.2, "{ramp:?}");
+            } else {
+                assert!(go.1 > go.0 && go.1 > go.2, "{name}: green: {go:?}");
+                assert!(block.0 > 2 * block.1.min(block.2), "{name}: red: {block:?}");
+            }
+            assert_eq!(theme.style(StyleRole::Failed).fg, theme.style(Block).fg, "{name}");
+        }
+    }
+
+    #[test]
     fn a_file_of_ones_own_changes_what_it_names() {
         let theme = Theme::parse("name = \"mine\"\nbase = \"light\"\n[roles]\ngo = \"#123456\"\n")
             .expect("reads");

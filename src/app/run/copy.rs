@@ -22,6 +22,7 @@ use crate::narrate::format;
 use crate::narrate::patterns::words;
 use crate::narrate::styled::StyledText;
 use crate::narrate::tell::event_line;
+use crate::narrate::verdict::stop_lead;
 
 impl RunData {
     /// Whether there is a report to export.
@@ -112,7 +113,7 @@ fn run_markdown(run: &RunData) -> String {
         let _ = writeln!(
             out,
             "Ended: {}{} after {}.",
-            reason_markdown(&closed.reason),
+            reason_markdown(&stop_lead(world, closed), &closed.reason),
             place.unwrap_or_default(),
             took_ms(closed.elapsed_ms)
         );

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::event::kind::Purpose;
-use crate::event::{Event, EventKind, World};
+use crate::event::{Event, EventKind, StopReason, World};
+use crate::narrate::badges;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::tell::event_line;
 use crate::scenario::condition::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
@@ -79,7 +80,8 @@ impl Filter {
             Self::Notable => Ok(event.kind.is_notable()),
             Self::Words(words) => {
                 let line = event_line(event, world).line().to_lowercase();
-                Ok(words.iter().all(|word| line.contains(word.as_str())))
+                let more = state_words(event);
+                Ok(words.iter().all(|word| line.contains(word.as_str()) || more.contains(&**word)))
             }
             Self::Condition { condition, whole } => {
                 let described = event_line(event, world);
@@ -92,6 +94,48 @@ impl Filter {
             }
         }
     }
+}
+
+/// The words by which the screen counts and names what an event says, besides its line: `retry` finds
+/// the call that was retried.
+fn state_words(event: &Event) -> String {
+    let again = |attempt: u32| if attempt > 1 { "retry retried retrying" } else { "" };
+    let ended = |reason: &StopReason| {
+        format!("{} {reason} {}", reason.phrase(), badges::ended(reason.class()).word)
+    };
+    let words = match &event.kind {
+        EventKind::CallRetried { .. } | EventKind::ClientRetried { .. } => again(2).to_owned(),
+        EventKind::AttemptStarted { attempt, .. } => format!("running {}", again(*attempt)),
+        EventKind::CallAnswered { attempts } => format!("answered done {}", again(*attempts)),
+        EventKind::AttemptAnswered(_) => "answered".to_owned(),
+        EventKind::AttemptFailed(failed) => {
+            format!("failed {} {}", failed.class.word(), failed.class.phrase())
+        }
+        EventKind::RetryRefused { .. } => "retry refused".to_owned(),
+        EventKind::CallFailed { attempts, reason } => {
+            format!("failed {} {}", ended(reason), again(*attempts))
+        }
+        EventKind::CallDegraded { attempts, reason, .. } => {
+            format!("degraded fallback {} {}", ended(reason), again(*attempts))
+        }
+        EventKind::AttemptRefused { reason, .. } => format!("refused {}", ended(reason)),
+        EventKind::CallQueued | EventKind::AttemptQueued { .. } => "queued waiting".to_owned(),
+        EventKind::ReplyRefused(refused) => {
+            let retried = if refused.repeat.is_some() { again(2) } else { "" };
+            format!("refused {} {retried}", ended(&refused.reason))
+        }
+        EventKind::ReplyRepaired { .. } => "repaired".to_owned(),
+        EventKind::RunClosed(closed) => ended(&closed.reason),
+        EventKind::FlagChanged { on, .. } => if *on { "on" } else { "off" }.to_owned(),
+        EventKind::Pattern(fact) => {
+            let about = fact.get().about();
+            let reason = about.reason.as_deref().map(StopReason::from);
+            let reason = reason.as_ref().map(ended).unwrap_or_default();
+            format!("{reason} {}", about.attempt.map_or("", again))
+        }
+        _ => String::new(),
+    };
+    words.to_lowercase()
 }
 
 fn event_value(event: &Event) -> Value {

@@ -47,6 +47,20 @@ pub struct PaneWish {
     pub first: u16,
     /// Columns of the third pane, where the fourth is next to it.
     pub third: u16,
+    /// How the panes of a run that has ended share their place, if other than above.
+    pub ended: Option<EndedWish>,
+}
+
+/// How the panes of a run that has ended share their place, where all are shown: in two columns, each
+/// divided on its own, so that the outcome gets the height that the picture does not need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndedWish {
+    /// Columns of the first and the third pane.
+    pub left: u16,
+    /// Rows that the first pane needs: the picture.
+    pub picture: u16,
+    /// Rows that the second pane needs: the outcome.
+    pub outcome: u16,
 }
 
 /// Columns inside the frames of two panes side by side, which take three lines.
@@ -223,8 +237,8 @@ fn heights(rows: u16, wish: RowWish) -> [u16; 3] {
     };
     let middle = content.saturating_add(2).max(4).min(rows.saturating_sub(TABLE + LIST).max(4));
     let left = rows.saturating_sub(middle);
-    let upper = (left * 13 / 20).max(TABLE.min(left.saturating_sub(LIST)));
-    [upper, middle, left - upper]
+    let lower = (left / 5).clamp(LIST, 8).min(left);
+    [left - lower, middle, lower]
 }
 
 /// The rows where what was said deserves more of them than the events behind it.
@@ -239,12 +253,32 @@ fn wide(area: Rect, wish: PaneWish) -> [Option<Rect>; 5] {
     let [upper, middle, lower] = heights(area.height - 4, wish.rows);
     let inner = inner_columns(area);
     let (first, third) = (wish.first.min(inner), wish.third.min(inner));
-    let row = |y: u16, height: u16, left: u16| {
-        let right = Rect::new(area.x + left + 2, y, inner - left, height);
-        (Some(Rect::new(area.x + 1, y, left, height)), Some(right))
+    // Two panes below each other in a column; `above` rows for the upper one.
+    let column = |x: u16, width: u16, above: u16| {
+        let below = Rect::new(x, area.y + above + 2, width, upper + middle - above);
+        [Some(Rect::new(x, area.y + 1, width, above)), Some(below)]
     };
-    let (first, second) = row(area.y + 1, upper, first);
-    let (third, fourth) = row(area.y + upper + 2, middle, third);
+    let (left, right) = (area.x + 1, |columns: u16| (area.x + columns + 2, inner - columns));
+    let [[first, third], [second, fourth]] = match wish.ended {
+        Some(ended) => {
+            let columns = ended.left.min(inner);
+            let most = (upper + middle).saturating_sub(LIST);
+            let share = |rows: u16| rows.clamp(LIST.min(most), most);
+            let (picture, outcome) = (share(ended.picture), share(ended.outcome));
+            // Lines that nearly meet would look like a mistake.
+            let picture = if picture.abs_diff(outcome) <= 1 { outcome } else { picture };
+            let (x, width) = right(columns);
+            [column(left, columns, picture), column(x, width, outcome)]
+        }
+        None => {
+            let [one, _] = column(left, first, upper);
+            let [_, three] = column(left, third, upper);
+            let ((x, width), (low_x, low_width)) = (right(first), right(third));
+            let [two, _] = column(x, width, upper);
+            let [_, four] = column(low_x, low_width, upper);
+            [[one, three], [two, four]]
+        }
+    };
     let events = Rect::new(area.x + 1, area.y + upper + middle + 3, area.width - 2, lower);
     [first, second, third, fourth, Some(events)]
 }
@@ -287,7 +321,8 @@ pub fn window_start(row: usize, rows: usize, height: usize) -> usize {
 mod tests {
     use super::*;
 
-    const WISH: PaneWish = PaneWish { rows: RowWish::Content(4), first: 68, third: 48 };
+    const WISH: PaneWish =
+        PaneWish { rows: RowWish::Content(4), first: 68, third: 48, ended: None };
 
     fn focus(zoom: bool) -> PaneFocus {
         PaneFocus { focus: Pane::Events, zoom, ..PaneFocus::default() }
@@ -302,6 +337,11 @@ mod tests {
                     rows,
                     first,
                     third,
+                    ended: (first == 130).then_some(EndedWish {
+                        left: 70,
+                        picture: 7,
+                        outcome: 60,
+                    }),
                 })
             })
             .collect();

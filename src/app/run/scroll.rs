@@ -7,6 +7,17 @@ pub trait WrappingLines {
     fn count(&self) -> usize;
     /// Number of rows of a line, at least 1.
     fn rows(&self, line: usize) -> usize;
+    /// Number of rows of all lines, at most `most`.
+    fn rows_within(&self, most: u16) -> u16 {
+        let mut rows = 0;
+        for line in 0..self.count() {
+            rows += self.rows(line).max(1);
+            if rows >= usize::from(most) {
+                return most;
+            }
+        }
+        rows as u16
+    }
 }
 
 /// The first line and row in view.

@@ -14,6 +14,8 @@ use crate::app::keys_in_use::key_of;
 use crate::event::world::RunState;
 use crate::event::{EventKind, SpanId};
 use crate::narrate::measure::{row_count, wrap_within};
+use crate::narrate::patterns::words;
+use crate::narrate::verdict::refused_text;
 
 /// What is said of a call that is still running at the playhead.
 pub(super) const NO_PARTIAL_TEXT: &str = "Partial text is not recorded; scrub to the answer.";
@@ -66,6 +68,11 @@ impl<'a> SubjectText<'a> {
         Self::new(text, TextState::Complete, Vec::new())
     }
 
+    /// Rows of the text at this width, at most `most`.
+    pub fn rows_within(&self, width: u16, most: u16) -> u16 {
+        TextLines::new(&self.text, width).rows_within(most)
+    }
+
     /// Rows reserved for the "… left out" note.
     pub fn left_out_rows(&self, rows: u16) -> u16 {
         u16::from(self.left_out > 0 && rows > 3)
@@ -80,14 +87,17 @@ pub fn text_area(pane: Rect) -> Rect {
     }
 }
 
+/// Most rows of a text that are counted for the layout of a page.
+pub const MAX_ROWS: u16 = 100;
+
 /// Columns before the text of an action: the word, then its number.
 pub const ACTION: u16 = 11;
 
-/// Number of rows of each action, at most 3.
+/// Number of rows of each action, at most 4.
 pub fn action_rows(width: u16, words: &SubjectText<'_>) -> Vec<u16> {
     let width = usize::from(width.saturating_sub(ACTION).max(1));
-    let rows = |text: &Cow<'_, str>| wrap_within(text, width, 3).0.len() as u16;
-    words.actions.iter().take(3).map(rows).collect()
+    let rows = |text: &Cow<'_, str>| wrap_within(text, width, 4).0.len() as u16;
+    words.actions.iter().take(6).map(rows).collect()
 }
 
 /// How the rows of the speaker's pane are divided.
@@ -102,6 +112,12 @@ pub struct RowShares {
 }
 
 impl RowShares {
+    /// Rows in which all of an outcome is shown at this width.
+    pub fn outcome_rows(width: u16, words: &SubjectText<'_>) -> u16 {
+        let above = if words.state == TextState::Problem { 3 } else { 2 };
+        above + words.rows_within(width, MAX_ROWS) + 3
+    }
+
     /// Divides the rows of the pane's text area: the text gets at least a third.
     pub fn divide(area: Rect, is_outcome: bool, words: &SubjectText<'_>) -> RowShares {
         let rows = area.height;
@@ -116,7 +132,9 @@ impl RowShares {
         let asked = if is_outcome { 3 } else { 4 };
         let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
         let left = rows - above;
-        let words = left.saturating_sub(wanted).max(left.div_ceil(3)).min(left);
+        // A short text leaves its share to the actions.
+        let third = left.div_ceil(3).min(words.rows_within(area.width, left));
+        let words = left.saturating_sub(wanted).max(third).min(left);
         RowShares { above, words, below: left - words }
     }
 }
@@ -226,8 +244,14 @@ pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     }
     let mut text = String::new();
     // What happened first, then what to do.
-    let refused = world.stop_refusal().map(|refused| format!("Refused: {}.", refused.detail));
-    let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string()));
+    let refused = world.stop_refusal().map(|stop| {
+        let (lead, detail) = (refused_text(stop), &stop.refused.detail);
+        // The whole detail also says where the text is no JSON, and which setting would accept it.
+        let more = if lead.ends_with(&**detail) { String::new() } else { format!("\n{detail}") };
+        format!("{lead}.{more}")
+    });
+    let own = || words(world).and_then(|words| words.stop_detail(closed));
+    let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string())).or_else(own);
     if let Some(cause) =
         cause.or_else(|| call.and_then(|call| last_failure(run, call))).filter(|it| !it.is_empty())
     {

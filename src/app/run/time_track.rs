@@ -50,12 +50,28 @@ struct FoldedTime {
 impl TimeTrack {
     /// The time of a run up to `head` in these columns.
     pub(crate) fn new(data: &RunData, head: Elapsed, track: Rect) -> Self {
-        Self::of_world(data.world(), data.scrubber_start(), head, track)
+        Self::of_world(data.world(), data.scrubber_start(), head, track, &[])
     }
 
-    fn of_world(world: &World, from: Elapsed, head: Elapsed, track: Rect) -> Self {
+    /// The same, with these times folded too: nothing that matters happened in them.
+    pub(crate) fn with_quiet(
+        data: &RunData,
+        head: Elapsed,
+        track: Rect,
+        quiet: &[(Elapsed, Elapsed)],
+    ) -> Self {
+        Self::of_world(data.world(), data.scrubber_start(), head, track, quiet)
+    }
+
+    fn of_world(
+        world: &World,
+        from: Elapsed,
+        head: Elapsed,
+        track: Rect,
+        quiet: &[(Elapsed, Elapsed)],
+    ) -> Self {
         let end = head.max(from);
-        let folds = folds(world, from, end, track.width / 3);
+        let folds = folds(world, from, end, track.width / 3, quiet);
         let in_labels: u16 = folds.iter().map(|fold| fold.width).sum();
         let folded: u64 = folds.iter().map(|fold| fold.until.0 - fold.from.0).sum();
         let plain = track.width - in_labels;
@@ -136,7 +152,13 @@ impl TimeTrack {
 
 /// The folded times between two moments, in order. Labels take at most `room` columns; the longest
 /// times get theirs first.
-fn folds(world: &World, from: Elapsed, end: Elapsed, room: u16) -> Vec<FoldedTime> {
+fn folds(
+    world: &World,
+    from: Elapsed,
+    end: Elapsed,
+    room: u16,
+    quiet: &[(Elapsed, Elapsed)],
+) -> Vec<FoldedTime> {
     let progress = &world.progress;
     let pauses = progress.pauses().iter();
     // The present pause has no label: it is still growing, and the header shows it.
@@ -145,6 +167,7 @@ fn folds(world: &World, from: Elapsed, end: Elapsed, room: u16) -> Vec<FoldedTim
     let idle = world.over_time.idle.folded(progress.active_between(from, end), from);
     let mut folds: Vec<FoldedTime> = pauses
         .chain(idle)
+        .chain(quiet.iter().copied())
         .map(|(from, until)| FoldedTime { from, until, width: 0 })
         .chain(open)
         .map(|it| FoldedTime { from: it.from.max(from), until: it.until.min(end), ..it })
@@ -207,7 +230,7 @@ mod tests {
 
     fn track(world: &World, width: u16) -> TimeTrack {
         let head = world.progress.at;
-        TimeTrack::of_world(world, Elapsed(0), head, Rect::new(3, 0, width, 1))
+        TimeTrack::of_world(world, Elapsed(0), head, Rect::new(3, 0, width, 1), &[])
     }
 
     fn labels(track: &TimeTrack) -> Vec<(u16, u16, u64)> {
@@ -260,7 +283,7 @@ mod tests {
         let paused = EventKind::Paused { at };
         world.apply(&Event { seq, at: Elapsed(10_000_000), span, kind: paused });
         let head = Elapsed(500_000_000);
-        let track = TimeTrack::of_world(&world, Elapsed(0), head, Rect::new(0, 0, 100, 1));
+        let track = TimeTrack::of_world(&world, Elapsed(0), head, Rect::new(0, 0, 100, 1), &[]);
         assert_eq!(labels(&track), []);
         assert_eq!(track.column(Elapsed(5_000_000)), 50);
     }
@@ -295,5 +318,18 @@ mod tests {
             let in_labels: u16 = labels.iter().map(|(from, end, _)| end - from).sum();
             prop_assert!(in_labels <= width / 3);
         }
+    }
+
+    #[test]
+    fn quiet_times_take_only_their_label() {
+        let world = world(&[0, 19, 30, 40, 50, 60, 70, 80, 85], &[]);
+        let second = |at: u64| Elapsed(at * 1_000_000);
+        let quiet = [(second(20), second(84))];
+        let place = Rect::new(0, 0, 60, 1);
+        let track = TimeTrack::of_world(&world, Elapsed(0), second(85), place, &quiet);
+        let labels: Vec<_> = track.labels().collect();
+        assert_eq!(labels.len(), 1, "{labels:?}");
+        assert_eq!(labels[0].1, Duration::from_secs(64));
+        assert!(track.column(second(19)) > 40, "what mattered has the columns");
     }
 }

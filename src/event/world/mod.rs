@@ -25,7 +25,7 @@ mod patterns;
 pub mod pauses;
 mod progress;
 mod projection;
-mod refusals;
+pub mod refusals;
 pub mod spans;
 mod spending;
 mod stop_cause;

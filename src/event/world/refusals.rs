@@ -13,12 +13,16 @@ pub(super) struct Refusals {
     stops: Vec<StopRefusal>,
 }
 
+/// A refused reply that may stop a run.
 #[derive(Clone, Debug)]
-struct StopRefusal {
+pub struct StopRefusal {
     /// Round and seat, if seats are asked in parallel: the first seat of the sequence stops the
     /// run.
     seat: Option<(u32, u16)>,
-    refused: Arc<ReplyRefused>,
+    /// What the reply was for; `None`: the log does not say it.
+    pub purpose: Option<Purpose>,
+    /// The refusal.
+    pub refused: Arc<ReplyRefused>,
 }
 
 /// Most reasons to keep: reasons that quote a model's own words may be many.
@@ -30,13 +34,15 @@ impl Refusals {
         if refused.repeat.is_some() {
             return;
         }
-        let seat = match spans.get(event.span).map(|span| &span.kind) {
-            Some(SpanKind::Call(Purpose::Contribution { round, seat, .. })) => {
-                Some((*round, *seat))
-            }
+        let purpose = match spans.get(event.span).map(|span| &span.kind) {
+            Some(SpanKind::Call(purpose)) => Some(purpose.clone()),
             _ => None,
         };
-        let new = StopRefusal { seat, refused: Arc::new(ReplyRefused::clone(refused)) };
+        let seat = match purpose {
+            Some(Purpose::Contribution { round, seat, .. }) => Some((round, seat)),
+            _ => None,
+        };
+        let new = StopRefusal { seat, purpose, refused: Arc::new(ReplyRefused::clone(refused)) };
         let room = self.stops.len() < MAX_REASONS;
         match self.stops.iter_mut().find(|it| it.refused.reason == refused.reason) {
             Some(before) => {
@@ -54,7 +60,7 @@ impl Refusals {
     }
 
     /// The refused reply that stops a run with this reason, if there is one.
-    pub fn for_reason(&self, stop: &StopReason) -> Option<&Arc<ReplyRefused>> {
-        self.stops.iter().map(|it| &it.refused).find(|refused| refused.reason == *stop)
+    pub fn for_reason(&self, stop: &StopReason) -> Option<&StopRefusal> {
+        self.stops.iter().find(|it| it.refused.reason == *stop)
     }
 }

@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use super::World;
+use super::fold::RunFold;
 use super::last_errors::LastError;
+use super::refusals::StopRefusal;
 use crate::base::name::ToolName;
 use crate::event::StopReason;
-use crate::event::kind::{BreakerCause, ReplyRefused, RetryLimit, format_millis};
+use crate::event::kind::{BreakerCause, RetryLimit, format_millis};
 use crate::event::stop::LlmError;
 
 /// Name of the model at the gateway.
 const LLM: &str = "llm";
 
-impl World {
+impl RunFold {
     /// The cause of the end of a run, if a model call or an open breaker stopped it: the last error
     /// and the limit that prevented a retry, or what opened the breaker.
     pub fn stop_cause(&self) -> Option<Arc<str>> {
@@ -31,8 +32,13 @@ impl World {
     }
 
     /// The refused reply that stopped the run, if one did.
-    pub fn stop_refusal(&self) -> Option<&Arc<ReplyRefused>> {
+    pub fn stop_refusal(&self) -> Option<&StopRefusal> {
         self.failures.refusals.for_reason(&self.progress.closed.as_ref()?.reason)
+    }
+
+    /// The refused reply with this stop reason, if there was one.
+    pub fn refusal(&self, reason: &StopReason) -> Option<&StopRefusal> {
+        self.failures.refusals.for_reason(reason)
     }
 
     /// What to do about the end of the run, in one sentence; `None` for a success.
@@ -52,7 +58,7 @@ impl World {
             (_, Some(RetryLimit::RetryBudget { .. })) => {
                 Some("Start the run again later, or raise tools.llm.retry_budget.min.")
             }
-            _ if self.stop_refusal().is_some_and(|refused| refused.repeats > 0) => Some(
+            _ if self.stop_refusal().is_some_and(|stop| stop.refused.repeats > 0) => Some(
                 "Asking the model again did not help: fix the prompt, set model.repair, or use another model.",
             ),
             _ => reason.advice(),

@@ -60,10 +60,10 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A stop reason in words, followed by its identifier.
-pub(crate) fn reason_markdown(reason: &StopReason) -> String {
-    let (phrase, id) = (reason.phrase(), reason.to_string());
-    if *phrase == id { code(&id) } else { format!("{} ({})", text(&phrase), code(&id)) }
+/// Why a run ended in these words, followed by the identifier of its stop reason.
+pub(crate) fn reason_markdown(lead: &str, reason: &StopReason) -> String {
+    let id = reason.to_string();
+    if lead == id { code(&id) } else { format!("{} ({})", text(lead), code(&id)) }
 }
 
 /// A link if the address is http or https; otherwise the address is shown as code.

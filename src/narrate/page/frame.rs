@@ -11,6 +11,7 @@ use crate::event::world::SpanKind;
 use crate::event::{SpanId, World};
 use crate::narrate::event_line::{model_text, took_ms};
 use crate::narrate::patterns::words;
+use crate::narrate::verdict::{reason_id, stop_lead};
 use crate::narrate::{badges, closing, format};
 
 /// Parts that the table of contents names.
@@ -49,7 +50,10 @@ fn facts(head: &RunStarted, world: &World) -> String {
     match &world.progress.closed {
         Some(closed) => {
             let badge = badges::ended(closed.reason.class());
-            row("Ended", &closed.reason.phrase(), class(badge.role));
+            row("Ended", &stop_lead(world, closed), class(badge.role));
+            if let Some(id) = reason_id(closed) {
+                row("Stop reason", &id, "dim");
+            }
             row("Took", &took_ms(closed.elapsed_ms), "");
         }
         None => row("Ended", "not in this log", "warn"),

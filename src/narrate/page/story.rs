@@ -12,6 +12,7 @@ use crate::event::world::SpanKind;
 use crate::event::{Event, EventKind, World};
 use crate::narrate::attribution::subject_name;
 use crate::narrate::event_line::cut_reply;
+use crate::narrate::glyph::Glyphs;
 use crate::narrate::patterns::words;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
@@ -216,6 +217,8 @@ pub(super) fn note(line: &StyledLine) -> String {
         // The columns of a terminal mean nothing here.
         let text = part.text.split("  ").map(str::trim).filter(|it| !it.is_empty());
         let text = text.collect::<Vec<_>>().join(", ");
+        let glyph = part.glyph.map_or("", |glyph| Glyphs::Unicode.symbol(glyph));
+        let text = format!("{glyph} {text}").trim().to_owned();
         if text.is_empty() {
             continue;
         }
@@ -237,7 +240,7 @@ pub(super) fn class(role: StyleRole) -> &'static str {
         | StyleRole::Flag
         | StyleRole::NeedsYou
         | StyleRole::Notice => "warn",
-        StyleRole::Dim | StyleRole::Off | StyleRole::Waiting => "dim",
+        StyleRole::Dim | StyleRole::Off | StyleRole::Waiting | StyleRole::Undecided => "dim",
         _ => "",
     }
 }

@@ -170,6 +170,14 @@ impl<'a> CallTree<'a> {
         self.rows(at..at + 1).pop()
     }
 
+    /// The row of the root that a row is below: the coordinator's, else that of the hop.
+    pub fn root_of_row(&self, at: usize) -> Option<usize> {
+        if self.head {
+            return Some(0);
+        }
+        self.place(root_of(self.row(at)?.span, &self.world.spans)?)
+    }
+
     /// The rows in this range. Only the roots in the range are visited.
     pub fn rows(&self, wanted: Range<usize>) -> Vec<CallNode> {
         let mut rows = Vec::new();

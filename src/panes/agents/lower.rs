@@ -30,6 +30,39 @@ pub struct LowerPanes {
     line: ListCursor,
 }
 
+/// Fewest rows of a tree above which its root stays in view.
+const LEAST_WITH_ROOT: usize = 4;
+
+/// The rows of the call tree in view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallWindow {
+    /// The row of the root, above the others, if it would be out of view.
+    pub root: Option<usize>,
+    /// The rows below it.
+    pub rows: Range<usize>,
+    /// The selected row.
+    pub selected: Option<usize>,
+}
+
+impl CallWindow {
+    /// The rows from the top.
+    pub fn shown(&self) -> impl Iterator<Item = usize> {
+        self.root.into_iter().chain(self.rows.clone())
+    }
+
+    fn row_at(&self, line: usize) -> Option<usize> {
+        self.shown().nth(line)
+    }
+}
+
+/// Rows of the tree that follow the selection: one is left for the root where not all are in view.
+fn calls_height(tree: &CallTree<'_>, height: usize) -> usize {
+    match tree.len() > height && height >= LEAST_WITH_ROOT {
+        true => height - 1,
+        false => height,
+    }
+}
+
 impl LowerPanes {
     /// Whether the transcript follows its end.
     pub fn follows_transcript(&self) -> bool {
@@ -41,10 +74,22 @@ impl LowerPanes {
         &self.closed
     }
 
-    /// The calls in view in a window of this height, and the selected one.
-    pub fn call_rows(&self, tree: &CallTree<'_>, height: usize) -> (Range<usize>, Option<usize>) {
+    /// The calls in view in a window of this height, and the selected one. The root of the first of them
+    /// stays in view above them.
+    pub fn call_rows(&self, tree: &CallTree<'_>, height: usize) -> CallWindow {
         let rows = self.call_cursor(tree);
-        (rows.window(tree.len(), height), rows.cursor)
+        let below = rows.window(tree.len(), calls_height(tree, height));
+        let root = tree.root_of_row(below.start).filter(|root| *root < below.start);
+        match root.filter(|_| height >= LEAST_WITH_ROOT) {
+            Some(root) => CallWindow { root: Some(root), rows: below, selected: rows.cursor },
+            None => {
+                let rows_of = rows.window(tree.len(), height);
+                // Without a root above them there is room for one row more.
+                let end = (below.start + height).min(tree.len());
+                let shown = if tree.len() > height { below.start..end } else { rows_of };
+                CallWindow { root: None, rows: shown, selected: rows.cursor }
+            }
+        }
     }
 
     /// The first line and row of the transcript in view, and the selected line.
@@ -76,6 +121,7 @@ impl LowerPanes {
         match pane {
             Pane::Third => {
                 let Some(tree) = call_tree(run, &self.closed) else { return };
+                let height = calls_height(&tree, height);
                 let rows = self.call_cursor(&tree).after_wheel(by, tree.len(), height);
                 let call = rows.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
                 self.call = call;
@@ -96,8 +142,8 @@ impl LowerPanes {
         match pane {
             Pane::Third => {
                 let Some(tree) = call_tree(run, &self.closed) else { return };
-                let (window, _) = self.call_rows(&tree, height);
-                let Some(node) = tree.row(window.start + line) else { return };
+                let Some(row) = self.call_rows(&tree, height).row_at(line) else { return };
+                let Some(node) = tree.row(row) else { return };
                 let selected = self.call == Some(node.span);
                 if selected && matches!(node.fold, Fold::Open | Fold::Closed) {
                     self.toggle_fold(node.span);
@@ -142,13 +188,13 @@ impl LowerPanes {
     /// The text of the selected line of the transcript.
     pub fn line_text(&self, run: &RunData) -> Option<String> {
         let line = self.line.line?;
-        Transcript::of_run(run, 80)?.line(line).map(|spoken| spoken.text.into_owned())
+        Transcript::of_run(run, 80)?.text_of_line(line)
     }
 
     /// The rows of the call tree in view in an area, and how many there are.
     pub fn calls_in_view(&self, run: &RunData, area: Rect) -> Option<(Range<usize>, usize)> {
         let tree = call_tree(run, &self.closed)?;
-        Some((self.call_rows(&tree, usize::from(area.height)).0, tree.len()))
+        Some((self.call_rows(&tree, usize::from(area.height)).rows, tree.len()))
     }
 
     fn call_cursor(&self, tree: &CallTree<'_>) -> RowCursor {
@@ -180,7 +226,7 @@ impl LowerPanes {
                 self.select_call(run, select, height);
             }
             action => {
-                let moved = rows.after_action(action, tree.len(), height);
+                let moved = rows.after_action(action, tree.len(), calls_height(&tree, height));
                 let call = moved.cursor.and_then(|row| tree.row(row)).map(|node| node.span);
                 self.call = call;
                 self.calls_top = moved.top;
@@ -191,6 +237,7 @@ impl LowerPanes {
     fn select_call(&mut self, run: &RunData, call: SpanId, height: usize) {
         let Some(tree) = call_tree(run, &self.closed) else { return };
         let Some(row) = tree.place(call) else { return };
+        let height = calls_height(&tree, height);
         let rows = self.call_cursor(&tree).select(row, tree.len(), height);
         self.call = Some(call);
         self.calls_top = rows.top;

@@ -12,6 +12,7 @@ use crate::narrate::event_line::took_ms;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
+use crate::narrate::verdict::{phase_text, reason_id, stop_lead};
 
 /// Adds the outcome. `call` is the last one of the agent that answered, or that was in control.
 pub(crate) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut StyledText) {
@@ -21,8 +22,11 @@ pub(crate) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut Styled
         return text.text(StyleRole::Dim, &words.text);
     };
     let badge = badges::ended(closed.reason.class());
-    let part = StyledPart::with_glyph(badge.glyph, badge.role, head(team, closed));
+    let part = StyledPart::with_glyph(badge.glyph, badge.role, head(world, team, closed));
     text.lines.push(StyledLine { label: None, parts: vec![part] });
+    if let Some(id) = reason_id(closed) {
+        text.add(StyleRole::Dim, id);
+    }
     if !words.text.trim().is_empty() {
         text.gap();
         let role = match words.state {
@@ -51,11 +55,13 @@ pub(crate) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut Styled
 }
 
 /// How the run ended, in one line.
-fn head(team: &AgentsFold, closed: &RunClosed) -> String {
+fn head(world: &World, team: &AgentsFold, closed: &RunClosed) -> String {
     match (closed.reason.is_success(), &team.answered_by, &closed.phase) {
         (true, Some(by), _) => format!("answered by {by}"),
-        (false, _, Some(phase)) => format!("{} in {phase}", closed.reason.phrase()),
-        _ => closed.reason.phrase().into_owned(),
+        (false, _, Some(phase)) => {
+            format!("{} in {}", stop_lead(world, closed), phase_text(phase))
+        }
+        _ => stop_lead(world, closed),
     }
 }
 

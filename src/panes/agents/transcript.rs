@@ -15,6 +15,7 @@ use crate::event::{Elapsed, Seq, SpanId, StopReason};
 use crate::narrate::event_line::{cut_reply, took_ms};
 use crate::narrate::measure::{columns, wrap_within};
 use crate::narrate::readable::{call_text, readable_result};
+use crate::narrate::verdict::stop_lead;
 
 /// Columns before each line: the mark and the time.
 pub const TIME: u16 = 9;
@@ -30,6 +31,8 @@ const LEAST_WITH_AFTER: u16 = 40;
 const LEAST_TEXT: u16 = 26;
 /// Most bytes of one text that are used for a line.
 const MAX_BYTES: usize = 16 * 1024;
+/// What stands in the transcript for the answer, which pane 2 has.
+const SEE_OUTCOME: &str = "answer: see Outcome";
 /// Most rows of a text, of a tool's call and of its result; the inspector shows all of it.
 const MOST: [usize; 3] = [400, 3, 4];
 
@@ -108,6 +111,8 @@ pub struct Transcript<'a> {
     lines: usize,
     /// The open model calls that are shown: agent, attempt, depth.
     coming: Vec<(&'a AgentName, SpanId, u16)>,
+    /// The line with the answer, which the outcome has.
+    answer: Option<usize>,
     /// Lines about the end of the run, once it has ended.
     ending: Vec<(TranscriptKind, String)>,
     /// Columns for the names of authors.
@@ -147,6 +152,7 @@ impl<'a> Transcript<'a> {
             history: world.session().map_or(&[], |session| &session.history),
             lines: team.lines.len(),
             coming: coming.collect(),
+            answer: answer_line(run),
             ending: ending(run),
             names,
             models,
@@ -186,7 +192,9 @@ impl<'a> Transcript<'a> {
         let at = at - self.history.len();
         if at < self.lines {
             let team = self.run.shown().agents()?;
-            return team.lines.get(at).map(line_text);
+            let line = team.lines.get(at).map(line_text)?;
+            let text = if self.answer == Some(at) { SEE_OUTCOME.into() } else { line.text };
+            return Some(SpokenLine { text, ..line });
         }
         let at = at - self.lines;
         if let Some((how, text)) =
@@ -210,6 +218,13 @@ impl<'a> Transcript<'a> {
                 live.text[from..].into()
             }),
         })
+    }
+
+    /// The whole text of a line.
+    pub fn text_of_line(&self, at: usize) -> Option<String> {
+        let own = at.checked_sub(self.history.len()).filter(|at| Some(*at) == self.answer);
+        let answer = own.and_then(|_| self.run.shown().progress.answer.as_deref());
+        answer.map(str::to_owned).or_else(|| self.line(at).map(|line| line.text.into_owned()))
     }
 
     /// The event behind a line, and the call that it belongs to.
@@ -248,6 +263,17 @@ impl WrappingLines for Transcript<'_> {
     }
 }
 
+/// The line of a run's answer: the last thing that was said, if that is the answer of this run.
+fn answer_line(run: &RunData) -> Option<usize> {
+    let world = run.shown();
+    let closed = world.progress.closed.as_ref()?;
+    let answer = world.progress.answer.as_ref().filter(|_| closed.reason.is_success())?;
+    let lines = &world.agents()?.lines;
+    let last = lines.len().checked_sub(1)?;
+    let is_said = |line: &TranscriptLine| matches!(&line.what, LineKind::Said(text) if text.trim() == answer.trim());
+    (last.saturating_sub(3)..=last).rev().find(|at| lines.get(*at).is_some_and(is_said))
+}
+
 /// Lines about the end of a run, with the partial answer if it was stopped.
 fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     let world = run.shown();
@@ -281,7 +307,7 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
         lines.push((TranscriptKind::Call, format!("best partial answer ({by}): {text}")));
     }
     let advice = closed.reason.advice().map(|advice| format!(". {advice}"));
-    let text = format!("{} after {took}{}", closed.reason.phrase(), advice.unwrap_or_default());
+    let text = format!("{} after {took}{}", stop_lead(world, closed), advice.unwrap_or_default());
     lines.push((TranscriptKind::Failed, text));
     lines
 }

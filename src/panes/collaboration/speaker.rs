@@ -14,6 +14,7 @@ use crate::app::run::subject_text::{
 use crate::event::SpanId;
 use crate::event::contribution::Contribution;
 use crate::narrate::format;
+use crate::narrate::verdict::reply_text;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
 
 /// What is spoken about this subject; `call` is its call.
@@ -74,7 +75,11 @@ fn seat_text<'a>(
         return SubjectText::new(taken.summary.as_ref(), TextState::Complete, actions.collect());
     }
     if let Some(reason) = &seat.refused {
-        let mut text = format!("Refused by the gateway: {}.", reason.phrase());
+        let lead = match &seat.detail {
+            Some(detail) => reply_text(seat.role.as_str(), detail),
+            None => reason.phrase().into_owned(),
+        };
+        let mut text = format!("{lead}.\nStop reason: {reason}");
         if let Some(advice) = reason.advice() {
             text.push_str(&format!("\n{advice}"));
         }

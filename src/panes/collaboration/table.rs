@@ -9,7 +9,11 @@ const MOST: usize = 8;
 /// Narrowest frame of a card.
 const CARD: u16 = 16;
 /// Widest frame of a card.
-const CARD_MOST: u16 = 56;
+const CARD_MOST: u16 = 72;
+/// Highest frame of a card.
+const CARD_HIGH: u16 = 7;
+/// Most rows of a seat in a list.
+const SEAT_ROWS: u16 = 4;
 /// Narrowest frame of the table.
 const TABLE: u16 = 26;
 /// Header rows above the list of seats.
@@ -51,19 +55,23 @@ impl RoundTable {
         }
         let outer = u16::from(above > 0) + u16::from(below > 0);
         let mut spare = area.height.checked_sub(5 + 3 * outer)?;
-        let mut grant = |wanted: u16| {
-            let given = if spare >= wanted { wanted } else { 0 };
-            spare -= given;
+        let grant = |spare: &mut u16, wanted: u16| {
+            let given = if *spare >= wanted { wanted } else { 0 };
+            *spare -= given;
             given
         };
         let each = |rows: u16| rows / outer.max(1);
         // What a seat says needs rows before the table and the gaps get more.
-        let mut card_h = 3 + each(grant(outer));
-        let mut table_h = 5 + grant(2);
-        card_h += each(grant(outer));
-        let gap = each(grant(outer));
-        card_h += each(grant(outer));
-        table_h += grant(2);
+        let mut card_h = 3 + each(grant(&mut spare, outer));
+        let mut table_h = 5 + grant(&mut spare, 2);
+        card_h += each(grant(&mut spare, outer));
+        let gap = each(grant(&mut spare, outer));
+        card_h += each(grant(&mut spare, outer));
+        table_h += grant(&mut spare, 2);
+        while card_h < CARD_HIGH && spare >= outer && outer > 0 {
+            card_h += 1;
+            spare -= outer;
+        }
         let beside_h = if outer == 0 { area.height.min(8) } else { table_h };
         let lead = spare / 2;
         let upper = if above > 0 { card_h + gap } else { 0 };
@@ -100,13 +108,24 @@ fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
     (0..count).map(|nth| Rect::new(start + nth * (width + gap), y, width, height)).collect()
 }
 
+/// Rows of each seat in the list of this area: what it says wraps where there is room.
+pub fn seat_rows(area: Rect, seats: usize) -> u16 {
+    let seats = u16::try_from(seats).unwrap_or(u16::MAX).max(1);
+    (area.height.saturating_sub(LIST_HEAD) / seats).clamp(1, SEAT_ROWS)
+}
+
+/// Seats in view in the list of this area.
+pub fn seats_in_list(area: Rect, seats: usize) -> u16 {
+    area.height.saturating_sub(LIST_HEAD) / seat_rows(area, seats)
+}
+
 /// The seat at this cell, whether around a table or in a list whose window starts at `first`.
 pub fn seat_at(area: Rect, seats: usize, first: usize, col: u16, row: u16) -> Option<usize> {
     match RoundTable::for_seats(area, seats) {
         Some(round) => round.cards.iter().position(|card| hits(*card, col, row)),
         None => {
             let line = row.checked_sub(area.y + LIST_HEAD)?;
-            Some(first + usize::from(line)).filter(|seat| *seat < seats)
+            Some(first + usize::from(line / seat_rows(area, seats))).filter(|seat| *seat < seats)
         }
     }
 }
@@ -152,7 +171,15 @@ mod tests {
         assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 90, 20), 9), None);
         assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 50, 20), 4), None);
         assert_eq!(RoundTable::for_seats(Rect::new(0, 0, 68, 10), 4), None);
-        assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 8), Some(8));
-        assert_eq!(seat_at(Rect::new(0, 0, 90, 20), 9, 0, 5, LIST_HEAD + 9), None);
+        // Two rows for each, where there is room for them.
+        for (height, rows) in [(20, 2), (19, 1), (60, 4)] {
+            let area = Rect::new(0, 0, 90, height);
+            assert_eq!(seat_rows(area, 9), rows);
+            for seat in 0..9 {
+                let row = LIST_HEAD + rows * seat;
+                assert_eq!(seat_at(area, 9, 0, 5, row), Some(seat.into()));
+            }
+            assert_eq!(seat_at(area, 9, 0, 5, LIST_HEAD + rows * 9), None);
+        }
     }
 }

@@ -163,6 +163,7 @@ impl RunView for CollaborationView {
             rows: RowWish::Content(plan.map_or(0, |plan| plan.sequence.len())),
             first: (page.width.saturating_mul(57) / 100).clamp(66, 96),
             third: (5 + names + STANCE * rounds).clamp(30, most),
+            ended: None,
         }
     }
 
@@ -189,7 +190,7 @@ impl RunView for CollaborationView {
         let first = |rows: u16| window_start(self.selected_seat(run), seats, usize::from(rows));
         let seat = match at.pane {
             Pane::First => {
-                let first = first(area.height.saturating_sub(table::LIST_HEAD));
+                let first = first(table::seats_in_list(area, seats));
                 table::seat_at(area, seats, first, col, row)
             }
             Pane::Third | Pane::Fourth => {

@@ -10,11 +10,11 @@ use super::waterfall::{self, WaterfallRow};
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::WrappedDocument;
-use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns, window_start};
+use crate::app::run::layout::{EndedWish, Pane, PaneWish, RowWish, inner_columns, window_start};
 use crate::app::run::run_view::{LiveChange, PaneAt, RunView};
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject_text::{
-    Spoken, SubjectText, call_text, outcome_text, rows_scrolled, run_text, text_area,
+    RowShares, Spoken, SubjectText, call_text, outcome_text, rows_scrolled, run_text, text_area,
 };
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -165,12 +165,25 @@ impl RunView for OrchestratorView {
         ["Waterfall", "Task", "Results", "Slots and budgets"]
     }
 
-    fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
+    fn layout(&self, run: &RunData, page: Rect) -> PaneWish {
+        let inner = inner_columns(page);
+        let ended = run.shown().orchestrator().filter(|_| run.shown().progress.closed.is_some());
+        let ended = ended.map(|orchestrator| {
+            let left = inner.saturating_mul(58) / 100;
+            let words = outcome_text(run, orchestrator.finalize);
+            let width = (inner - left).saturating_sub(2);
+            EndedWish {
+                left,
+                picture: waterfall::HEAD + WaterfallRow::count(orchestrator.tasks.len()) as u16,
+                outcome: RowShares::outcome_rows(width, &words),
+            }
+        });
         // Time runs to the right, so width shows more of it.
         PaneWish {
             rows: RowWish::Content(6),
             first: page.width.saturating_mul(65) / 100,
-            third: inner_columns(page).saturating_mul(55) / 100,
+            third: inner.saturating_mul(55) / 100,
+            ended,
         }
     }
 

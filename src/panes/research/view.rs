@@ -29,6 +29,7 @@ impl RunView for ResearchView {
             rows: RowWish::Texts,
             first: inner.saturating_mul(62) / 100,
             third: inner.saturating_mul(48) / 100,
+            ended: None,
         }
     }
 

@@ -10,10 +10,10 @@ use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::WrappedDocument;
 use crate::app::run::inspect::target::InspectTarget;
-use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns, window_start};
+use crate::app::run::layout::{EndedWish, Pane, PaneWish, RowWish, inner_columns, window_start};
 use crate::app::run::run_view::{PaneAt, RunView};
-use crate::app::run::scroll::Scroll;
-use crate::app::run::subject_text::{rows_scrolled, text_area};
+use crate::app::run::scroll::{Scroll, WrappingLines};
+use crate::app::run::subject_text::{MAX_ROWS, rows_scrolled, text_area};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
 use crate::event::world::RunState;
@@ -107,9 +107,18 @@ impl RunView for RouterView {
         self.route.is_none() && run.shown().progress.stage == RunState::Closed
     }
 
-    fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
-        let left = inner_columns(page).saturating_mul(48) / 100;
-        PaneWish { rows: RowWish::Texts, first: left, third: left }
+    fn layout(&self, run: &RunData, page: Rect) -> PaneWish {
+        let inner = inner_columns(page);
+        let left = inner.saturating_mul(48) / 100;
+        let ended = run.shown().router().filter(|_| run.shown().progress.closed.is_some());
+        let ended = ended.map(|router| {
+            let document = document(run, None);
+            let width = (inner - left).saturating_sub(2);
+            let lines = WrappedDocument { document: &document, width };
+            let picture = router.plan.routes.len().min(usize::from(MAX_ROWS)) as u16;
+            EndedWish { left, picture: ROUTES_HEAD + picture, outcome: lines.rows_within(MAX_ROWS) }
+        });
+        PaneWish { rows: RowWish::Texts, first: left, third: left, ended }
     }
 
     fn on_move(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {

@@ -48,6 +48,13 @@ impl TeamView {
         sequence.row(self.hops.cursor.and(self.hops.row(sequence.len()))?)
     }
 
+    /// The outcome of the run.
+    pub(super) fn outcome_document(&self, run: &RunData) -> StyledText {
+        let mut text = StyledText::default();
+        add_outcome(run, self.holder_call(run), &mut text);
+        text
+    }
+
     /// The text of pane 2; `None`: it shows the agents.
     pub fn document(&self, run: &RunData) -> Option<StyledText> {
         let mut text = StyledText::default();

@@ -11,10 +11,10 @@ use crate::app::action::Action;
 use crate::app::run::data::RunData;
 use crate::app::run::inspect::WrappedDocument;
 use crate::app::run::inspect::target::InspectTarget;
-use crate::app::run::layout::{Pane, PaneWish, RowWish, inner_columns};
+use crate::app::run::layout::{EndedWish, Pane, PaneWish, RowWish, inner_columns};
 use crate::app::run::run_view::{PaneAt, RunView};
-use crate::app::run::scroll::Scroll;
-use crate::app::run::subject_text::{rows_scrolled, text_area};
+use crate::app::run::scroll::{Scroll, WrappingLines};
+use crate::app::run::subject_text::{MAX_ROWS, rows_scrolled, text_area};
 use crate::base::name::AgentName;
 use crate::event::SpanId;
 use crate::panes::agents::lower::LowerPanes;
@@ -119,11 +119,23 @@ impl RunView for TeamView {
         self.is_about_outcome(run)
     }
 
-    fn layout(&self, _run: &RunData, page: Rect) -> PaneWish {
+    fn layout(&self, run: &RunData, page: Rect) -> PaneWish {
         // The diagram needs the width; the texts below have theirs at the right.
         let inner = inner_columns(page);
         let share = |percent: u16| inner.saturating_mul(percent) / 100;
-        PaneWish { rows: RowWish::Texts, first: share(64), third: share(43) }
+        let ended = Sequence::of(run).filter(|_| run.shown().progress.closed.is_some());
+        let ended = ended.map(|sequence| {
+            let left = share(56);
+            let document = self.outcome_document(run);
+            let width = (inner - left).saturating_sub(2);
+            let lines = WrappedDocument { document: &document, width };
+            let area = Rect { width: left, ..page };
+            let head = Diagram::of(run, area).map_or(1, |diagram| diagram.head.height);
+            let rows = sequence.len().min(usize::from(MAX_ROWS)) as u16;
+            // A blank row before the legend.
+            EndedWish { left, picture: head + rows + 2, outcome: lines.rows_within(MAX_ROWS) }
+        });
+        PaneWish { rows: RowWish::Texts, first: share(64), third: share(43), ended }
     }
 
     fn on_move(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {

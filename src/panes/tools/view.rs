@@ -147,6 +147,7 @@ impl RunView for ToolsView {
             rows: RowWish::Content(listed_tools(run.world()).len().clamp(4, 8)),
             first: (page.width.saturating_mul(62) / 100).min(130),
             third: inner_columns(page).saturating_mul(47) / 100,
+            ended: None,
         }
     }
 

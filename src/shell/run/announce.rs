@@ -7,6 +7,7 @@ use crate::app::Msg;
 use crate::event::RunId;
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
+use crate::narrate::verdict::stop_lead;
 use crate::shell::console::Console;
 use crate::shell::surface::Surface;
 use crate::ui::title;
@@ -33,7 +34,9 @@ impl<C: Console> DashboardLoop<C> {
         let progress = &page.world().progress;
         let asked_here = matches!(before.asked, Some(Initiator::You | Initiator::Suspend));
         let what = match (&progress.stage, &progress.closed) {
-            (RunState::Closed, Some(closed)) => format!("has ended: {}", closed.reason.phrase()),
+            (RunState::Closed, Some(closed)) => {
+                format!("has ended: {}", stop_lead(page.world(), closed))
+            }
             (stage, _) if before.waited || asked_here || !title::waits(stage) => return,
             (RunState::Paused { at, .. }, _) => match at.first() {
                 Some(at) => format!("is paused before {}", at.display_name()),

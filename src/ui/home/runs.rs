@@ -187,7 +187,7 @@ fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
     let mut line = match (words(world), &world.progress.closed) {
         (Some(words), _) => words.result(world),
-        (None, Some(closed)) => end_line(closed),
+        (None, Some(closed)) => end_line(world, closed),
         (None, None) => return,
     };
     if !world.progress.answer_end.is_whole() {

@@ -57,7 +57,8 @@ pub(crate) trait DrawView {
     /// Draws the progress into the second header row; `alone` if no note shares that row.
     fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer);
 
-    /// Columns that the progress needs: the minimum, and those for all of it.
+    /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
+    /// without bars, which takes what is free.
     fn track_columns(&self, data: &RunData) -> (u16, u16);
 
     /// The note where the run has none of its own.

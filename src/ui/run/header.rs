@@ -16,7 +16,7 @@ use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::kept::{age, run_state};
-use crate::narrate::verdict::RunVerdict;
+use crate::narrate::verdict::{RunVerdict, phase_text, stop_lead};
 use crate::panes::draw::draw_view;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -31,16 +31,39 @@ const MOST_RUNNER: Range<usize> = 12..20;
 const LEAST_MODEL: usize = 24;
 /// Fewest columns in which the beginning of a cause says something.
 const LEAST_CAUSE: usize = 40;
-/// Width of the budget's bar.
-const BAR: u16 = 8;
+/// Width of the budget's bar, on a narrow screen and on a wide one. It does not change during a run.
+const BAR: Range<u16> = 5..8;
+/// Columns of the longest state of a live run, so that what follows keeps its place.
+const STATE: usize = "PAUSING".len() + 2;
+/// Columns that notes of the second row have next to the progress, whose width does not change during a run.
+const NOTE: u16 = 48;
 
 /// A part of the first row. Parts with a high rank are left out first.
 struct Piece {
     rank: u8,
     text: String,
     style: Style,
+    /// Columns that it has at least, so that what follows keeps its place while it changes.
+    least: usize,
     /// Number of blanks after it.
     gap: u16,
+}
+
+impl Piece {
+    fn columns(&self) -> usize {
+        columns(&self.text).max(self.least)
+    }
+
+    fn at_least(self, least: usize) -> Self {
+        Self { least, ..self }
+    }
+}
+
+/// Columns of a budget's text when all of it is used: `msgs 12/12`.
+fn columns_when_used(text: &str) -> usize {
+    let Some((used, allowed)) = text.rsplit_once('/') else { return 0 };
+    let name = used.rsplit_once(' ').map_or(0, |(name, _)| columns(name) + 1);
+    name + 2 * columns(allowed) + 1
 }
 
 /// Draws the first row: run, pattern, title, state, round, clock, cost, messages, model.
@@ -48,7 +71,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     let world = page.shown();
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
-    let piece = |rank, text: String, style, gap| Piece { rank, text, style, gap };
+    let piece = |rank, text: String, style, gap| Piece { rank, text, style, least: 0, gap };
     let head = world.head.as_ref();
     let title = head.map_or("", |head| head.title.as_str());
     let mut pieces = vec![
@@ -57,7 +80,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         piece(4, page.id().to_string(), dim, 2),
     ];
     if let Some(head) = head {
-        pieces.push(piece(8, head.plan.name().to_owned(), dim, 2));
+        pieces.push(piece(10, head.plan.name().to_owned(), dim, 2));
     }
     pieces.push(piece(0, String::new(), theme.style(StyleRole::Strong), 3));
     let state = if page.is_scrubbed() {
@@ -68,7 +91,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     };
     let style =
         if page.is_scrubbed() { theme.style(StyleRole::Playhead) } else { sign_of(page, cx).style };
-    pieces.push(piece(1, state, style, 3));
+    pieces.push(piece(1, state, style, 2).at_least(STATE));
     if let Some(kept) = page.kept.as_deref() {
         pieces.push(piece(2, format!("kept, {}", age(kept.age_ms(cx.now))), dim, 3));
     }
@@ -94,8 +117,9 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         Some((format!("{name} {used}/{allowed}"), used, allowed))
     });
     if let Some((text, ..)) = &budget {
-        pieces.push(piece(rank, text.clone(), plain, 1));
-        pieces.push(piece(9, " ".repeat(usize::from(BAR)), plain, 2));
+        pieces.push(piece(rank, text.clone(), plain, 1).at_least(columns_when_used(text)));
+        let width = if area.width < 140 { BAR.start } else { BAR.end };
+        pieces.push(piece(9, " ".repeat(width.into()), plain, 2));
     }
     // "live" or "scripted" is never left out.
     let who = head.map(|head| &head.model);
@@ -103,7 +127,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     pieces.push(piece(1, least_who.clone(), dim, 0));
     let width = usize::from(area.width.saturating_sub(2));
     let taken = |pieces: &[Piece]| -> usize {
-        pieces.iter().map(|piece| columns(&piece.text) + usize::from(piece.gap)).sum()
+        pieces.iter().map(|piece| piece.columns() + usize::from(piece.gap)).sum()
     };
     // The title gets the remaining width, at least this much.
     let least = (columns(title) + 2).min(16);
@@ -111,6 +135,14 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         let most = pieces.iter().map(|piece| piece.rank).max().filter(|rank| *rank > 1);
         let Some(most) = most else { break };
         pieces.retain(|piece| piece.rank != most);
+    }
+    // Gaps are shortened before the title and the model's name.
+    let whole_who = who.map_or(0, |who| columns(&model_text(who)));
+    let unnamed = whole_who.saturating_sub(columns(&least_who));
+    if taken(&pieces) + columns(title) + 2 + unnamed > width {
+        for piece in &mut pieces {
+            piece.gap = piece.gap.min(2);
+        }
     }
     // The title is shortened before the model's name.
     if let (Some(who), Some(last)) = (who, pieces.last_mut()) {
@@ -120,16 +152,6 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         if let Some(last) = pieces.last_mut() {
             last.text = text;
         }
-    }
-    // Gaps and the bar are shortened before the title.
-    if taken(&pieces) + columns(title) + 2 > width {
-        for piece in &mut pieces {
-            piece.gap = piece.gap.min(2);
-        }
-    }
-    let over = (taken(&pieces) + columns(title) + 2).saturating_sub(width).min(4);
-    if let Some(bar) = pieces.iter_mut().find(|piece| piece.rank == 9) {
-        bar.text.truncate(usize::from(BAR) - over);
     }
     if !pieces.iter().any(|piece| piece.rank == 9)
         && let Some((text, ..)) = &budget
@@ -154,7 +176,8 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
                 pen.space(piece.gap);
             }
             _ => {
-                pen.put(&piece.text, piece.style).space(piece.gap);
+                let end = pen.x().saturating_add(piece.columns() as u16);
+                pen.put(&piece.text, piece.style).advance_to(end).space(piece.gap);
             }
         }
     }
@@ -209,9 +232,14 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     if let Some(closed) = closed_now(page) {
         return verdict(page, closed, cx, row, buf);
     }
+    let (least, wanted) = view.track_columns(page);
+    // The progress keeps its width while notes come and go; where only one of them has room, it has the
+    // whole row.
+    let beside = row.width.saturating_sub(NOTE + 3);
+    let track = if beside >= wanted { beside } else { row.width };
+    let has_bars = wanted < u16::MAX;
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
-        // Without a notice the progress has the whole row.
-        return view.track(page, cx, row, true, buf);
+        return view.track(page, cx, Rect { width: track, ..row }, true, buf);
     };
     let HeaderNote { text: mut note, role, matters } = note;
     if let Some((short, _)) = note.split_once('\n') {
@@ -223,24 +251,30 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
             format!("{short}: see pane {}", view.advice_pane().number())
         };
     }
-    let full = columns(&note);
-    let (least, wanted) = view.track_columns(page);
-    // An important notice is never shortened; the decision rule is shown only if there is room.
-    let width = if matters {
-        full.min(room)
-    } else if full + 3 + usize::from(wanted) <= room {
-        full
-    } else {
-        0
-    };
-    let width = width as u16;
-    let track = row.width.saturating_sub(if width > 0 { width + 3 } else { 0 });
-    let with_track = track >= least;
-    if with_track {
-        view.track(page, cx, Rect { width: track, ..row }, false, buf);
+    // Of an important note only the keys are left out, which the key row has too; the decision rule is
+    // shown only if there is room.
+    if has_bars
+        && columns(&note) + usize::from(track) + 3 > room
+        && let Some(at) = note.rfind(" (").filter(|_| note.ends_with(')'))
+    {
+        note.truncate(at);
     }
-    let at = if with_track { Rect { x: row.right() - width, width, ..row } } else { row };
-    Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
+    let full = columns(&note);
+    let width = full.min(room) as u16;
+    let left = row.width - width;
+    let next_to = match left.checked_sub(3) {
+        Some(left) if left >= track => Some(track),
+        Some(left) if matters && left >= least => Some(if has_bars { least } else { left }),
+        _ => None,
+    };
+    if let Some(width) = next_to.or((!matters).then_some(track)) {
+        view.track(page, cx, Rect { width, ..row }, false, buf);
+    }
+    if next_to.is_some() || matters {
+        let width = if next_to.is_some() { width } else { row.width };
+        let at = Rect { x: row.right() - width, width, ..row };
+        Pen::new(buf, at, cx.glyphs).put(&note, cx.theme.style(role));
+    }
 }
 
 /// How the run ended, if it has and the screen shows its end.
@@ -254,16 +288,17 @@ fn closed_now(page: &RunPage) -> Option<&RunClosed> {
 /// time and the cost.
 fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let world = page.shown();
-    let RunVerdict { glyph, word, role, mut facts, cause } = RunVerdict::of_run(world, closed);
-    if !closed.reason.is_success()
-        && let Some(phase) = &closed.phase
-    {
-        facts.insert(0, format!("in {phase}"));
-    }
-    let cause = match (&cause, world.stop_refusal()) {
-        (Some(cause), _) => Some(cause.as_str()),
-        (None, Some(refused)) => Some(refused.detail.as_ref()),
-        (None, None) => world.stop_advice(),
+    let RunVerdict { glyph, word, role, mut facts, cause, id } = RunVerdict::of_run(world, closed);
+    let cause = match cause {
+        Some(cause) => Some(Cow::from(cause)),
+        None => {
+            if !closed.reason.is_success()
+                && let Some(phase) = &closed.phase
+            {
+                facts.insert(0, format!("in {}", phase_text(phase)));
+            }
+            world.stop_advice().map(Cow::from)
+        }
     };
     let style = cx.theme.style(role).add_modifier(Modifier::REVERSED | Modifier::BOLD);
     let light = style.remove_modifier(Modifier::BOLD);
@@ -279,14 +314,19 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
     let mut text = facts.join(", ");
     if let Some(cause) = cause {
         let room = usize::from(pen.left()).saturating_sub(columns(&text) + 2);
-        let shown: Cow<'_, str> = if columns(cause) <= room || room >= LEAST_CAUSE {
-            cause.into()
+        let shown: Cow<'_, str> = if columns(&cause) <= room || room >= LEAST_CAUSE {
+            cause
         } else {
             format!("see pane {}", draw_view(page).advice_pane().number()).into()
         };
         text = if text.is_empty() { shown.into_owned() } else { format!("{text}: {shown}") };
     }
     pen.put(&text, light);
+    if let Some(id) = id.filter(|id| pen.fits(columns(id) + 3)) {
+        let dim = light.add_modifier(Modifier::DIM);
+        let free = usize::from(pen.left()) - columns(&id);
+        pen.space(free as u16 - 1).put(&id, dim);
+    }
     let right = Rect { x: row.right().saturating_sub(end_columns), width: end_columns, ..row };
     Pen::new(buf, right.intersection(row), cx.glyphs).put(&end, style);
 }
@@ -318,16 +358,14 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
     }
     Some(match (&world.progress.stage, &world.progress.closed) {
         (RunState::Closed, Some(closed)) if !closed.reason.is_success() => {
-            let place = closed.phase.as_deref().map(|phase| format!(" in {phase}"));
+            let place = closed.phase.as_deref().map(|phase| format!(" in {}", phase_text(phase)));
             let mut text = format!(
                 "{} {}{}",
                 cx.glyphs.symbol(cx.theme.ended(closed.reason.class()).glyph),
-                closed.reason.phrase(),
+                stop_lead(world, closed),
                 place.unwrap_or_default()
             );
-            if let Some(refused) = world.stop_refusal() {
-                text.push_str(&format!("\n{}", refused.detail));
-            } else if let Some(advice) = world.stop_advice() {
+            if let Some(advice) = world.stop_advice() {
                 text.push_str(&format!("\n{advice}"));
             }
             let cancelled = closed.reason.class() == crate::event::StopClass::Cancelled;

@@ -134,17 +134,6 @@ fn marks(
             Pen::new(buf, at, cx.glyphs).put(text, theme.style(role));
         }
     };
-    if let Some(x) = playhead {
-        let text = format!(
-            "{} playhead",
-            format::time_in_run(page.world().progress.run_time(page.shown().progress.at))
-        );
-        put(
-            labels.reserve(page.shown().progress.at, x, columns(&text), 0),
-            &text,
-            StyleRole::Playhead,
-        );
-    }
     let (now, role) = if page.world().progress.is_live() {
         ("now", StyleRole::Notice)
     } else {
@@ -220,6 +209,18 @@ fn marks(
             None => put(Some(*place), ellipsis, StyleRole::Dim),
         }
     }
+    // Last, so that no label leaves its mark for it.
+    if let Some(x) = playhead {
+        let at = page.world().progress.run_time(page.shown().progress.at);
+        let time = format::time_in_run(at);
+        for text in [format!("{time} playhead"), time] {
+            let place = labels.nearest(x, columns(&text));
+            if place.is_some() {
+                put(place, &text, StyleRole::Playhead);
+                break;
+            }
+        }
+    }
 }
 
 /// The labels of handoffs and consultations. Adjacent labels mean consecutive ones, so an ellipsis
@@ -274,6 +275,15 @@ impl Labels {
         let at = usize::from(x - self.row.x);
         self.occupied.get_mut(at..at + usize::from(width))?.fill(true);
         self.set.push((when, x));
+        Some(Rect { x, width, height: self.row.height, ..self.row })
+    }
+
+    /// The free place for `width` columns that is nearest to `x`; `None`: there is none.
+    fn nearest(&self, x: u16, width: usize) -> Option<Rect> {
+        let width = u16::try_from(width).ok()?;
+        let end = self.row.right().checked_sub(width + 1)?;
+        let free = (self.row.x..=end).filter(|at| self.is_free(*at, width));
+        let x = free.min_by_key(|at| at.abs_diff(x))?;
         Some(Rect { x, width, height: self.row.height, ..self.row })
     }
 

@@ -15,9 +15,11 @@ use crate::app::run::subject_text::{
 };
 use crate::event::kind::EventKind;
 use crate::event::world::{Projection, SpanKind};
+use crate::narrate::badges;
 use crate::narrate::event_line::{model_text, took_ms};
 use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
+use crate::narrate::verdict::{phase_text, reason_id};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
@@ -60,15 +62,19 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let mut figures: Vec<String> =
         [far, took_ms(closed.elapsed_ms)].into_iter().chain(cost).collect();
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
-    pen.glyph(sign.glyph, sign.style).space(1).put(&closed.reason.phrase(), sign.style);
+    // What stopped the run is the text below; of a reason without a detail, its words.
+    let is_told = !closed.reason.is_success()
+        && (world.stop_refusal().is_some()
+            || words.is_some_and(|words| words.stop_detail(closed).is_some()));
+    let head = if is_told { "stopped".into() } else { closed.reason.phrase() };
+    pen.glyph(sign.glyph, sign.style).space(1).put(&head, sign.style);
     if closed.reason.is_success() {
         if let Some(decision) = decision {
             let sign = theme.decision(decision);
             pen.space(3).glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
         }
         if let Some((name, level)) = words.and_then(|words| words.level()) {
-            let style = theme.style(level.role.unwrap_or(StyleRole::Strong));
-            pen.space(3).put(name, dim).space(1).put(&level.text, style);
+            pen.space(3).put(name, dim).space(1).line(&level.into(), theme);
         }
         if let Some(mark) = world.progress.answer_end.mark() {
             pen.space(3).put(&format!("answer {mark}"), theme.style(StyleRole::Retry));
@@ -86,7 +92,10 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         return;
     }
     if let Some(phase) = &closed.phase {
-        pen.put("  in ", dim).put(phase, theme.style(StyleRole::Text));
+        pen.put("  in ", dim).put(&phase_text(phase), theme.style(StyleRole::Text));
+    }
+    if let Some(id) = reason_id(closed).filter(|id| pen.fits(columns(id) + 2)) {
+        pen.space(2).put(&id, dim);
     }
     let after = figures.join(", ");
     let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);
@@ -97,7 +106,8 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             pen.put(sign.word, sign.style);
         }
         None if decides => {
-            pen.put("no decision", dim);
+            let sign = theme.badge(badges::UNDECIDED);
+            pen.glyph(sign.glyph, sign.style).space(1).put(sign.word, sign.style);
         }
         None => {
             pen.put(&after, dim);
@@ -203,10 +213,13 @@ fn detail_rows(
         bottom(&mut left, buf, &mut |pen| attempts::put(data, cx, pen, call, "attempt "));
     }
     // The actions start at the top of the remaining area, with a blank row before and after.
-    let mut at = Rect { y: left.y + 1, height: left.height.saturating_sub(2), ..left };
-    for ((nth, action), rows) in
-        words.actions.iter().enumerate().zip(action_rows(area.width, words))
-    {
+    let rows = action_rows(area.width, words);
+    let spare = left.height.saturating_sub(rows.iter().sum());
+    let mut at =
+        Rect { y: left.y + spare.min(1), height: left.height.saturating_sub(spare.min(2)), ..left };
+    for ((nth, action), rows) in words.actions.iter().enumerate().zip(rows) {
+        let rows = rows.min(at.height);
+
         let width = usize::from(at.width.saturating_sub(ACTION));
         let (text, cut) = wrap_within(action, width, usize::from(rows));
         for (row, part) in text.iter().take(usize::from(rows)).enumerate() {

@@ -467,7 +467,8 @@ mod list {
         dash.text("RISK retried").press(KeyCode::Enter);
         assert_eq!(dash.state.context(), Context::Run);
         let len = |dash: &Dash| shown(dash).list().len(shown(dash).log());
-        assert_eq!(len(&dash), 1);
+        // The retry, and the attempt that it led to.
+        assert_eq!(len(&dash), 2);
         for (filter, count) in [
             ("kind == \"call.retried\" && round == 2", 1),
             ("round == 1", 17),
@@ -483,6 +484,29 @@ mod list {
             dash.press(KeyCode::Esc).text("/");
             dash.key(crate::app::KeyPress::ctrl('u')).text(filter).press(KeyCode::Enter);
             assert_eq!(len(&dash), count, "{filter}");
+        }
+    }
+
+    #[test]
+    fn the_filter_knows_the_words_on_screen() {
+        let facts = facts::prose();
+        for (words, kinds) in [
+            ("retry", &["call.retried", "attempt.started"][..]),
+            ("retried", &["call.retried", "attempt.started"]),
+            ("refused", &["reply.refused", "contribution.refused"]),
+            ("stopped", &["reply.refused", "contribution.refused", "run.closed"]),
+            ("failed 503", &["attempt.failed"]),
+            ("missing_keys", &["reply.refused", "contribution.refused", "run.closed"]),
+        ] {
+            let mut dash = dash(&facts);
+            dash.text(&format!("/{words}")).press(KeyCode::Enter);
+            let page = shown(&dash);
+            let (list, log) = (page.list(), page.log());
+            let found = (0..list.len(log)).filter_map(|row| log.get(list.place(row)?));
+            let found: Vec<&str> = found.map(|event| event.kind.name()).collect();
+            for kind in kinds {
+                assert!(found.contains(kind), "{words}: {found:?}");
+            }
         }
     }
 

@@ -8,7 +8,10 @@ use ratatui::style::Modifier;
 use crate::app::msg::PartialText;
 use crate::app::{KeyCode, Msg};
 use crate::event::kind::{Initiator, Purpose};
-use crate::event::{Event, EventKind, RunId, SpanId};
+use crate::event::{Event, EventKind, RunId, SpanId, World};
+use crate::narrate::lines;
+use crate::narrate::page::RunPageWriter;
+use crate::narrate::styled::StyledLine;
 use crate::support::facts;
 use crate::support::facts::{COMING, Facts};
 use crate::support::screen::Dash;
@@ -95,6 +98,60 @@ fn breakpoints_are_seen() {
     assert!(track.contains("R3 ○ ◉") && track.contains("◉ brief"), "{track}");
 }
 
+/// The columns of the bars in the two header rows.
+fn bars(dash: &Dash) -> Vec<(usize, usize)> {
+    let screen = dash.screen();
+    let rows = screen.lines().take(2);
+    rows.flat_map(|row| {
+        let cells: Vec<char> = row.chars().collect();
+        let is_bar = |at: usize| cells.get(at).is_some_and(|cell| "▰▱━╸╌".contains(*cell));
+        let starts = (0..cells.len()).filter(|at| is_bar(*at) && (*at == 0 || !is_bar(at - 1)));
+        starts
+            .map(|start| (start, (start..).take_while(|at| is_bar(*at)).count()))
+            .collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[test]
+fn bars_keep_their_width_during_a_run() {
+    let log = facts::decided().log;
+    for cols in [120, 160, 200] {
+        let widths = |dash: &Dash| {
+            let bars = bars(dash);
+            let end = bars.last().map(|(start, width)| start + width);
+            (bars.first().copied(), end)
+        };
+        let of_round_2 = widths(&streaming(cols, 36));
+        assert!(of_round_2.0.is_some(), "{cols}");
+        for facts in [facts::paused(), facts::pausing()] {
+            assert_eq!(widths(&dash(cols, 36, &facts.log)), of_round_2, "{cols}");
+        }
+        // Over the whole run, also while it is scrubbed.
+        let mut dash = dash(cols, 36, &log[..log.len() - 1]);
+        for _ in 0..12 {
+            assert_eq!(widths(&dash).0, of_round_2.0, "{}", dash.screen());
+            dash.text(",");
+        }
+    }
+}
+
+#[test]
+fn a_scrubbed_label_leaves_no_mark() {
+    let mut dash = dash(120, 36, &facts::decided().log);
+    let marks = |dash: &Dash| {
+        let screen = dash.screen();
+        let row = screen.lines().nth(33).expect("the marks").to_owned();
+        ["R1", "R2", "R3"].map(|label| row.find(label).map(|at| row[..at].chars().count()))
+    };
+    let before = marks(&dash);
+    for _ in 0..40 {
+        dash.text(",");
+        assert_eq!(marks(&dash), before, "{}", dash.screen());
+        assert!(dash.screen().contains("playhead"), "{}", dash.screen());
+    }
+}
+
 #[test]
 fn asked_to_rest() {
     insta::assert_snapshot!("pausing_120x36", of(facts::pausing)(120, 36).screen());
@@ -132,6 +189,62 @@ fn stopped() {
     let mut dash = of(facts::stopped)(80, 24);
     dash.text("2");
     insta::assert_snapshot!("stopped_outcome_80x24", dash.screen());
+}
+
+#[test]
+fn the_detail_of_a_stop_leads() {
+    const LEAD: &str = "risk_analyst's reply is not JSON (\"I think we should go…\")";
+    const ID: &str = "invalid_contribution:missing_keys";
+    let log = facts::prose().log;
+    let world = World::from_events(log.iter().map(|event| &**event));
+    let mut texts = Vec::new();
+    for (cols, rows) in [(120, 36), (200, 50)] {
+        let mut dash = dash(cols, rows, &log);
+        let screen = dash.screen();
+        assert!(!screen.to_lowercase().contains("keys missing"), "{screen}");
+        let bar = screen.lines().nth(1).expect("a bar").to_owned();
+        assert!(bar.contains("STOPPED"), "{bar}");
+        texts.push((bar, false));
+        texts.push((screen, true));
+        // The list of runs, and the preview of the selected one.
+        dash.text("q").text("2");
+        texts.push((dash.screen(), true));
+    }
+    let lines = log.iter().flat_map(|event| lines::lines(event, &world));
+    let line = |line: StyledLine| line.text().into_owned() + "\n";
+    texts.push((lines.map(line).collect(), true));
+    let mut page = Vec::new();
+    let mut writer = RunPageWriter::begin(&mut page, &world).expect("begins");
+    log.iter().for_each(|event| writer.event(event).expect("written"));
+    writer.end().expect("ends");
+    let page = String::from_utf8(page).expect("text");
+    texts.push((page.replace("&quot;", "\"").replace("&#39;", "'"), true));
+    for (text, has_id) in texts {
+        let start =
+            text.find("risk_analyst's reply is not JSON").unwrap_or_else(|| panic!("{text}"));
+        assert!(text.contains(LEAD) || text.contains("risk_analyst's reply is not JS"), "{text}");
+        let id = text.find(ID);
+        assert!(!has_id || id.is_some(), "{text}");
+        assert!(id.is_none_or(|id| id > start), "the identifier comes behind: {text}");
+    }
+    assert_eq!(world.outcome().expect("an outcome").stop_reason.to_string(), ID);
+}
+
+#[test]
+fn seats_show_all_that_they_say() {
+    let log = facts::decided().log;
+    let dash = dash(200, 60, &log);
+    let screen = dash.screen();
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let shown = words(&screen.replace('│', " "));
+    let world = World::from_events(log.iter().map(|event| &**event));
+    let table = world.collaboration().expect("a collaboration");
+    for seat in &table.current().expect("a round").seats {
+        let Some(said) = &seat.contribution else { continue };
+        for word in words(&said.summary) {
+            assert!(shown.contains(&word), "{word}: {screen}");
+        }
+    }
 }
 
 #[test]

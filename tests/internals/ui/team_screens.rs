@@ -493,3 +493,46 @@ fn consultations_of_one_agent_are_not_drawn_as_a_chain() {
     let screen = dash.screen();
     assert!(screen.contains("incident_lead ⇄ diagnosis x2, status_writer"), "{screen}");
 }
+
+#[test]
+fn the_answer_is_shown_once() {
+    let facts = team::office_answered();
+    let mut dash = dash(120, 36, &facts);
+    let answer = |dash: &Dash| {
+        let page = dash.state.visible_run().expect("a run");
+        page.world().progress.answer.clone().expect("an answer")
+    };
+    let answer = answer(&dash);
+    let first: String = answer.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+    let screen = dash.screen();
+    assert!(screen.contains("answer: see Outcome"), "{screen}");
+    let above = screen.split("5 Events").next().expect("the panes");
+    assert_eq!(above.matches(&first).count(), 1, "{screen}");
+    // Copied is the answer itself.
+    dash.text("4").press(KeyCode::Up).press(KeyCode::Up);
+    assert!(dash.screen().contains("answer: see Outcome"), "{}", dash.screen());
+}
+
+#[test]
+fn a_call_tree_never_hides_its_root() {
+    let facts = team::office_answered();
+    for rows in [32, 36] {
+        let mut dash = dash(120, rows, &facts);
+        let pane = |dash: &Dash| {
+            let screen = dash.screen();
+            let start = screen.lines().position(|line| line.contains("3 Call tree"));
+            let row = screen.lines().nth(start.expect("the tree") + 1).expect("a row").to_owned();
+            (row, screen)
+        };
+        let root = dash.state.visible_run().expect("a run").world().agents().expect("agents");
+        let root = root.plan.root.clone().expect("a root").to_string();
+        let (row, screen) = pane(&dash);
+        assert!(row.contains(&root), "{rows}: {screen}");
+        dash.text("3");
+        for _ in 0..9 {
+            dash.press(KeyCode::Up);
+            let (row, screen) = pane(&dash);
+            assert!(row.contains(&root), "{rows}: {screen}");
+        }
+    }
+}

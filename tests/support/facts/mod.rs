@@ -520,6 +520,19 @@ pub fn broken() -> Facts {
     facts
 }
 
+/// Stopped in the second round: a reply was prose, which the collaboration source document calls missing
+/// keys.
+pub fn prose() -> Facts {
+    let mut facts = streaming();
+    facts.replies(2, "I think we should go ahead");
+    let detail =
+        "not JSON: begins with \"I think we should go…\"; expected value at line 1 column 1";
+    facts.judged(2, "invalid_contribution:missing_keys", detail, None);
+    facts.refused(2, "invalid_contribution:missing_keys");
+    facts.ends("invalid_contribution:missing_keys", Some("round_2:risk_analyst"));
+    facts
+}
+
 /// In the second round a seat's reply is refused, and its model is asked again, with what is left of a
 /// budget of tokens.
 pub fn asked_again() -> Facts {

@@ -103,7 +103,7 @@ impl World {
             status: if success { "ok" } else { "stopped" },
             stop_reason: closed.reason.clone(),
             phase: closed.phase.clone(),
-            detail: self.stop_refusal().map(|refused| refused.detail.clone()),
+            detail: self.stop_refusal().map(|stop| stop.refused.detail.clone()),
             error: self.stop_cause(),
             fields,
             run_id: head.run.clone(),

@@ -52,8 +52,12 @@ pub(crate) fn render(
         return empty(cx, area, "No calls yet: hops, members and tools will appear here.", buf);
     }
     let now = data.drawn_to(cx.now);
-    let (window, selected) = view.call_rows(&tree, usize::from(area.height));
-    let rows = tree.rows(window.clone());
+    let window = view.call_rows(&tree, usize::from(area.height));
+    let selected = window.selected;
+    let rows: Vec<CallNode> = match window.root {
+        Some(root) => tree.row(root).into_iter().chain(tree.rows(window.rows.clone())).collect(),
+        None => tree.rows(window.rows.clone()),
+    };
     let wanted = rows.iter().map(|node| wanted_width(world, *node)).max();
     // The result keeps at least two fifths of the row, or half of it including the model.
     let several = !world.models.is_empty();
@@ -64,7 +68,7 @@ pub(crate) fn render(
         _ => 0,
     };
     let places = CallColumns { names, model };
-    for (nth, (at, node)) in window.zip(rows).enumerate() {
+    for (nth, (at, node)) in window.shown().zip(rows).enumerate() {
         let here = line(area, nth as u16);
         let mut pen = table::row(cx, here, selected == Some(at), buf);
         call_row(data, cx, world, &mut pen, node, now, places);

@@ -128,7 +128,8 @@ fn seat(
         return;
     }
     if let Some(reason) = &seat.refused {
-        pen.put(&reason.phrase(), theme.style(StyleRole::Refused));
+        let text = seat.detail.as_deref().map_or_else(|| reason.phrase(), Into::into);
+        pen.put(&text, theme.style(StyleRole::Refused));
         return;
     }
     let note = match seat.state {

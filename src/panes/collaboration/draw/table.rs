@@ -14,7 +14,7 @@ use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::measure::wrap_within;
 use crate::panes::collaboration::subject::{is_paused_before, round_joined};
-use crate::panes::collaboration::table::{LIST_HEAD, RoundTable};
+use crate::panes::collaboration::table::{LIST_HEAD, RoundTable, seat_rows, seats_in_list};
 use crate::panes::collaboration::view::{CollaborationView, Selection};
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, RoundSeat, SeatState};
@@ -152,25 +152,15 @@ fn card(
     seat_state(data, cx, &mut pen, place, table, with_bar);
     let rows = inside.height.saturating_sub(1);
     let said = place.seat.and_then(|seat| seat.contribution.as_ref());
-    // The argument, then how it changed.
-    let text_rows = match said {
-        Some(_) => rows - u16::from(rows > 3),
-        None => 0,
-    };
+    // The argument, and how it changed where the argument leaves room.
+    let text_rows = if said.is_some() { rows } else { 0 };
     let text = said.map_or("", |said| &*said.summary);
     let width = usize::from(inside.width);
     let (lines, is_cut) = wrap_within(text, width, text_rows.into());
     let taken = lines.len() as u16;
     for (nth, text) in (0..).zip(&lines) {
-        let mut pen = Pen::new(buf, line(inside, 1 + nth), cx.glyphs);
-        let text: Cow<'_, str> = match is_cut && nth + 1 == taken {
-            true => {
-                let whole = format!("{text}{}", cx.glyphs.symbol(Glyph::Ellipsis));
-                elide(&whole, width, cx.glyphs).into_owned().into()
-            }
-            false => text.into(),
-        };
-        pen.put(&text, theme.style(StyleRole::Dim));
+        let pen = Pen::new(buf, line(inside, 1 + nth), cx.glyphs);
+        put_wrapped(cx, pen, text, is_cut && nth + 1 == taken);
     }
     if taken < rows {
         let mut pen = Pen::new(buf, line(inside, 1 + taken), cx.glyphs);
@@ -339,8 +329,8 @@ fn render_list(
             }
         }
     }
-    let rows = area.height.saturating_sub(LIST_HEAD);
     let seats = plan.sequence.len();
+    let (rows, each) = (seats_in_list(area, seats), seat_rows(area, seats));
     let first = window_start(view.selected_seat(data), seats, usize::from(rows));
     let name = names(plan).clamp(4, (area.width / 3).max(4));
     for nth in 0..rows {
@@ -349,7 +339,7 @@ fn render_list(
             break;
         }
         let place = place(view, world, table, plan, index);
-        let at = line(area, LIST_HEAD + nth);
+        let at = line(area, LIST_HEAD + nth * each);
         let mut pen = table::row_or_blank(cx, at, place.selected, buf);
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
@@ -358,8 +348,14 @@ fn render_list(
         let start = pen.x();
         seat_state(data, cx, &mut pen, &place, table, false);
         pen.advance_to(start + 17).space(1);
-        if let Some(said) = place.seat.and_then(|seat| seat.contribution.as_ref()) {
-            pen.put(&said.summary, theme.style(StyleRole::Dim));
+        let said = place.seat.and_then(|seat| seat.contribution.as_ref());
+        let Some(said) = said else { continue };
+        let text = Rect { x: pen.x(), width: pen.left(), ..at };
+        let (lines, cut) = wrap_within(&said.summary, usize::from(text.width), each.into());
+        for (row, words) in (0..).zip(&lines) {
+            let here = Rect { y: at.y + row, height: 1, ..text };
+            let is_cut = cut && row + 1 == lines.len() as u16;
+            put_wrapped(cx, Pen::new(buf, here, cx.glyphs), words, is_cut);
         }
     }
     if seats > first + usize::from(rows) || first > 0 {
@@ -367,4 +363,17 @@ fn render_list(
         let at = line(area, 1);
         Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(StyleRole::Dim));
     }
+}
+
+/// Draws a row of what a seat says; `is_cut`: it goes on.
+fn put_wrapped(cx: &DrawContext, mut pen: Pen, text: &str, is_cut: bool) {
+    let width = usize::from(pen.left());
+    let text: Cow<'_, str> = match is_cut {
+        true => {
+            let whole = format!("{text}{}", cx.glyphs.symbol(Glyph::Ellipsis));
+            elide(&whole, width, cx.glyphs).into_owned().into()
+        }
+        false => text.into(),
+    };
+    pen.put(&text, cx.theme.style(StyleRole::Dim));
 }

@@ -6,7 +6,9 @@ use ratatui::layout::Rect;
 use crate::app::layout::line;
 use crate::event::contribution::Stance;
 use crate::event::world::{RunState, World};
+use crate::narrate::badges;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::styled::Badge;
 use crate::pattern::collaboration::plan::CollaborationPlan;
 use crate::pattern::collaboration::projection::{Collaboration, Round};
 use crate::pattern::collaboration::words::phrases::{decided_by_text, decision_or_next};
@@ -83,25 +85,17 @@ pub(crate) fn rule(plan: &CollaborationPlan) -> String {
 }
 
 pub(crate) fn votes(cx: &DrawContext, round: &Round, width: usize) -> Vec<(String, StyleRole)> {
-    let words = Stance::ALL.map(|stance| {
-        let sign = cx.theme.stance(stance);
-        (cx.glyphs.symbol(sign.glyph), round.votes(stance), sign.word, stance)
-    });
+    let words = Stance::ALL.map(|stance| (badges::stance(stance), round.votes(stance)));
     let long: usize =
-        words.iter().map(|(_, votes, word, _)| votes.to_string().len() + word.len() + 3).sum();
+        words.iter().map(|(it, votes)| votes.to_string().len() + it.word.len() + 3).sum();
     let long = long + 4 <= width;
     let mut row = Vec::new();
-    for (nth, (glyph, votes, word, stance)) in words.into_iter().enumerate() {
+    for (nth, (Badge { glyph, word, role }, votes)) in words.into_iter().enumerate() {
         if nth > 0 {
             row.push(("  ".to_owned(), StyleRole::Text));
         }
-        let role = match (votes, stance) {
-            (0, _) => StyleRole::Dim,
-            (_, Stance::Go) => StyleRole::Go,
-            (_, Stance::Caution) => StyleRole::Caution,
-            (_, Stance::Block) => StyleRole::Block,
-        };
-        row.push((format!("{glyph} "), role));
+        let role = if votes == 0 { StyleRole::Dim } else { role };
+        row.push((format!("{} ", cx.glyphs.symbol(glyph)), role));
         let text = if long { format!("{votes} {word}") } else { votes.to_string() };
         row.push((text, if votes == 0 { StyleRole::Dim } else { StyleRole::Text }));
     }
@@ -143,15 +137,10 @@ pub(crate) fn state_line(
     round: &Round,
 ) -> Vec<(String, StyleRole)> {
     if let Some(decision) = table.decision() {
-        let sign = cx.theme.decision(decision);
-        let role = match sign.glyph {
-            Glyph::Go => StyleRole::Go,
-            Glyph::Caution => StyleRole::Caution,
-            _ => StyleRole::Block,
-        };
+        let Badge { glyph, word, role } = badges::decision(decision);
         let mut parts = vec![
             ("decided ".to_owned(), StyleRole::Strong),
-            (format!("{} {}", cx.glyphs.symbol(sign.glyph), sign.word), role),
+            (format!("{} {word}", cx.glyphs.symbol(glyph)), role),
         ];
         if let Some(by) = &round.decided_by {
             parts.push((format!(" {}", decided_by_text(by)), StyleRole::Dim));
@@ -161,12 +150,16 @@ pub(crate) fn state_line(
     let (came, asked) = (round.contributions().count(), round.asked_seats());
     match (&world.progress.stage, round.closed) {
         (RunState::Closed, _) => {
-            let reason =
-                world.progress.closed.as_ref().map(|closed| closed.reason.phrase().into_owned());
+            // What is wrong with a refused reply is in its seat.
+            let reason = world.progress.closed.as_ref().map(|closed| match world.stop_refusal() {
+                Some(_) => "stopped".to_owned(),
+                None => closed.reason.phrase().into_owned(),
+            });
             vec![(reason.unwrap_or_default(), StyleRole::Failed)]
         }
         (_, Some(_)) => {
-            vec![(decision_or_next(&table.plan, round.number, None, None), StyleRole::Dim)]
+            let text = decision_or_next(&table.plan, round.number, None, None);
+            vec![(text, badges::UNDECIDED.role)]
         }
         (_, None) => vec![(format!("{came} of {asked} answered"), StyleRole::Running)],
     }

@@ -9,8 +9,9 @@ use ratatui::layout::Rect;
 use super::{calls, rounds, speaker, stances, table, table_middle};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
-use crate::narrate::glyph::Glyph;
+use crate::narrate::badges;
 use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::Badge;
 use crate::ui::cx::DrawContext;
 use crate::ui::run::draw_view::{DrawView, HeaderNote, PaneTitle};
 use crate::ui::run::speech;
@@ -52,13 +53,8 @@ impl DrawView for CollaborationView {
             let text = table_middle::rule(&table.plan);
             return Some(HeaderNote { text, role: StyleRole::Dim, matters: false });
         };
-        let sign = cx.theme.decision(decision);
-        let role = match sign.glyph {
-            Glyph::Go => StyleRole::Go,
-            Glyph::Caution => StyleRole::Caution,
-            _ => StyleRole::Block,
-        };
-        let text = format!("decided {} {}", cx.glyphs.symbol(sign.glyph), sign.word);
+        let Badge { glyph, word, role } = badges::decision(decision);
+        let text = format!("decided {} {word}", cx.glyphs.symbol(glyph));
         Some(HeaderNote { text, role, matters: true })
     }
 }

@@ -16,7 +16,7 @@ use crate::panes::orchestrator::results::{
 use crate::panes::orchestrator::view::OrchestratorView;
 use crate::panes::orchestrator::waterfall::WaterfallRow;
 use crate::pattern::orchestrator::projection::TaskState;
-use crate::pattern::orchestrator::words::results::level_role;
+use crate::pattern::orchestrator::words::results::level_part;
 use crate::ui::cx::DrawContext;
 use crate::ui::table;
 use crate::ui::text::Pen;
@@ -124,7 +124,10 @@ fn put_fields(
         return;
     }
     let role = match entry {
-        ResultEntry::Level(_, level) => level_role(level).unwrap_or(StyleRole::Strong),
+        ResultEntry::Level(_, level) => {
+            pen.line(&level_part(level).into(), cx.theme);
+            return;
+        }
         ResultEntry::Task(_, row, _) if row.state == TaskState::Failed => StyleRole::Failed,
         ResultEntry::Task(_, row, _) if row.state == TaskState::Degraded => StyleRole::Retry,
         _ => StyleRole::Text,

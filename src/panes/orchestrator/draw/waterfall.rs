@@ -164,7 +164,22 @@ fn one_row(
     let queued = queued(orchestrator, row, now).map(|(from, to)| (column(from), column(to)));
     queue_line(cx, track, queued, buf);
     let end = segments(cx, track, &bars, &column, now, world.progress.is_live(), buf);
+    let timeout = timeout_of(world, orchestrator, row, &bars);
     let note = row_note(world, orchestrator, row, now);
+    let note = match timeout {
+        Some((at, _)) if world.progress.run_time(at).as_micros() <= u128::from(axis.end) => {
+            let x = track.x + column(at);
+            if x >= end && x < track.right() {
+                let place = Rect { x, width: 1, ..track };
+                Pen::new(buf, place, cx.glyphs).glyph(Glyph::Timeout, dim);
+            }
+            note
+        }
+        Some((_, after)) => note.or_else(|| {
+            Some((format!("timeout {}", format::duration_text(after)), StyleRole::Dim))
+        }),
+        None => note,
+    };
     if let Some((text, role)) = note {
         let queue_end = queued.map_or(track.x, |(_, to)| track.x + to + 1);
         let from = if bars.is_empty() { queue_end } else { end + 1 };
@@ -192,6 +207,29 @@ fn one_row(
     {
         pen.advance_to(track.right() + 1 + TOOK).put(p95, cx.theme.style(StyleRole::Retry));
     }
+}
+
+/// When the running attempt of a row will time out, and after how long; `None`: none runs.
+fn timeout_of(
+    world: &World,
+    orchestrator: &Orchestrator,
+    row: WaterfallRow,
+    bars: &[Bar],
+) -> Option<(Elapsed, Duration)> {
+    let bar = bars.last().filter(|bar| bar.end == AttemptEnd::InFlight)?;
+    let of_tool = |name: &str| world.tools.get(name).map(|tool| tool.head.limits.timeout_ms);
+    let ms = match row {
+        WaterfallRow::Plan | WaterfallRow::Report => of_tool("llm")?,
+        WaterfallRow::Task(task) => {
+            let worker = orchestrator.tasks.get(task)?.task.worker.as_str();
+            let own = orchestrator.plan.task_timeout_ms;
+            of_tool(worker).map_or(own, |tool| tool.min(own))
+        }
+        WaterfallRow::Join => return None,
+    };
+    let after = Duration::from_millis(ms);
+    let is_live = world.progress.is_live() && ms > 0;
+    is_live.then(|| (Elapsed(bar.opened.0.saturating_add(ms.saturating_mul(1_000))), after))
 }
 
 /// The mark of a running task that has exceeded its worker's 95th percentile.

@@ -4,6 +4,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::agents::facts::LoopGuard;
 use crate::agents::plan::AgentsPlan;
 use crate::agents::projection::{AgentRow, AgentsFold};
 use crate::app::layout::line;
@@ -19,7 +20,7 @@ use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::{bar, empty};
 use crate::ui::table::{self, Column};
-use crate::ui::text::{Pen, columns};
+use crate::ui::text::Pen;
 use crate::ui::theme::StyleRole;
 
 /// Width of the labels of the totals.
@@ -168,26 +169,29 @@ fn totals(
     if swarm.repetitive_handoff_window > 0 {
         let (least, window) =
             (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
-        // The guard applies only when the window is full.
-        let full = counts.guard.window >= window;
-        let tight = full && counts.guard.distinct_agents < least;
-        let style = cx.theme.style(if tight { StyleRole::Retry } else { StyleRole::Text });
+        let (text, role) = guard_text(&counts.guard, least, window);
         labelled("loop guard", buf, &|pen| {
-            let distinct = counts.guard.distinct_agents;
-            let whole = guard_text(distinct, least, &format!("the last {window} hops"));
-            let short = guard_text(distinct, least, &format!("{window} hops"));
-            let text = if pen.fits(columns(&whole)) { whole } else { short };
-            pen.put(&text, style);
+            pen.put(&text, cx.theme.style(role));
         });
     }
     labelled("context", buf, &|pen| context_sparkline(cx, pen, team, live));
 }
 
-/// How many different agents were handed over to in the loop guard's window, and how many must be.
-pub(super) fn guard_text(distinct: u32, least: u32, window: &str) -> String {
-    match distinct < least {
-        true => format!("{distinct} of {least} required agents in {window}"),
-        false => format!("{distinct} agents in {window} ({least} required)"),
+/// How many different agents were handed over to in the loop guard's window, and how many must be. The
+/// guard applies only when the window is full.
+pub(super) fn guard_text(guard: &LoopGuard, least: u32, window: u32) -> (String, StyleRole) {
+    let different = match guard.distinct_agents {
+        1 => "1 agent".to_owned(),
+        several => format!("{several} different agents"),
+    };
+    if guard.window < window {
+        let made = format::count_noun(guard.window.into(), "handoff");
+        return (format!("{different} in {made}, checked from {window} on"), StyleRole::Text);
+    }
+    let text = format!("{different} in the last {window} handoffs (needs {least})");
+    match guard.distinct_agents < least {
+        true => (format!("loop? only {text}"), StyleRole::Caution),
+        false => (text, StyleRole::Text),
     }
 }
 
@@ -208,4 +212,25 @@ fn context_sparkline(cx: &DrawContext, pen: &mut Pen, team: &AgentsFold, live: b
         pen.put(cx.glyphs.spark(part, 1_000), cx.theme.style(StyleRole::Spark));
     }
     pen.space(2).put(&format!("{} tok", format::count(newest)), cx.theme.style(StyleRole::Text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loop_guard_says_what_is_wrong() {
+        let guard = |window, distinct_agents| LoopGuard { handoffs: 9, window, distinct_agents };
+        for (guard, text, role) in [
+            (
+                guard(8, 2),
+                "loop? only 2 different agents in the last 8 handoffs (needs 3)",
+                StyleRole::Caution,
+            ),
+            (guard(8, 3), "3 different agents in the last 8 handoffs (needs 3)", StyleRole::Text),
+            (guard(1, 1), "1 agent in 1 handoff, checked from 8 on", StyleRole::Text),
+        ] {
+            assert_eq!(guard_text(&guard, 3, 8), (text.to_owned(), role));
+        }
+    }
 }

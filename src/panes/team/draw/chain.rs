@@ -147,12 +147,11 @@ fn aside(
     if let Some((swarm, row)) = plan.outer_swarm().zip(team.outer_swarm()) {
         let gap = if said.is_empty() { "" } else { "   " };
         if swarm.repetitive_handoff_window > 0 {
-            said.push((format!("{gap}loop guard: "), StyleRole::Dim));
-            let (guard, least) = (row.guard, swarm.repetitive_handoff_min_unique);
-            let window = swarm.repetitive_handoff_window;
-            let window = format!("the last {window} hops");
-            let distinct = guard_text(guard.distinct_agents, least, &window);
-            said.push((distinct, StyleRole::Text));
+            let (least, window) =
+                (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
+            let (text, role) = guard_text(&row.guard, least, window);
+            said.push((gap.to_owned(), StyleRole::Dim));
+            said.push((text, role));
         }
         if row.rejections > 0 {
             let glyph = cx.glyphs.symbol(Glyph::Refused);

@@ -14,6 +14,7 @@ use crate::app::run::data::RunData;
 use crate::base::name::AgentName;
 use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::verdict::stop_lead;
 use crate::panes::agents::draw::agent::{agent_sign, is_active_agent};
 use crate::panes::agents::picture::is_on_bench;
 use crate::panes::team::lanes::{CLOCK, CONTEXT, HopArrow, LaneCell, Lanes};
@@ -279,7 +280,7 @@ impl Drawn<'_> {
             SequenceRow::Hop(_, hop) => hop_words(hop),
             SequenceRow::Ended(closed) => match closed.reason.is_success() {
                 true => ("answers".into(), StyleRole::Done),
-                false => (closed.reason.phrase().into_owned().into(), StyleRole::Failed),
+                false => (stop_lead(self.world, closed).into(), StyleRole::Failed),
             },
         }
     }

@@ -39,6 +39,6 @@ impl DrawView for TeamView {
     }
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {
-        (48, 48)
+        (48, u16::MAX)
     }
 }

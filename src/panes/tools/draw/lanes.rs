@@ -30,6 +30,12 @@ const FIGURES: [u16; 2] = [12, 8];
 const MIN_GRAPH: u16 = 12;
 /// Fewest calls of a window that are worth drawing next to their sums.
 const MIN_CELLS: usize = 10;
+/// The time that the present figures are of.
+const PRESENT: Duration = Duration::from_secs(2);
+/// Number of parts of a run's time that are looked at one by one for quiet times.
+const QUIET_PARTS: u64 = 64;
+/// Shortest quiet time that is folded.
+const MIN_QUIET: Duration = Duration::from_secs(10);
 /// Most rows of one graph.
 const MAX_ROWS: u16 = 4;
 
@@ -248,7 +254,8 @@ struct LaneGraph {
 impl LaneGraph {
     fn new(data: &RunData, tool: &ToolRow, cx: &DrawContext, at: Rect) -> Self {
         let now = data.time(cx.now);
-        let track = TimeTrack::new(data, data.head_time(cx.now), at);
+        let (head, quiet) = (data.head_time(cx.now), quiet_times(data, tool));
+        let track = TimeTrack::with_quiet(data, head, at, &quiet);
         let halves = track.halves();
         let mut from = track.from;
         let windows = (0..at.width * 2).map(|nth| {
@@ -395,7 +402,15 @@ impl LaneGraph {
         let rest = pen.left();
         pen.right_aligned(&clock(end), rest, dim);
         let middle = clock(self.track.column_end((row.width / 2).saturating_sub(1)));
-        if row.width >= 40 {
+        let dash = cx.glyphs.symbol(Glyph::TrackEmpty);
+        let mut folded = false;
+        for (columns, length) in self.track.labels() {
+            let place = Rect { x: row.x + columns.start, width: columns.len() as u16, ..row };
+            let text = format!("{dash}{}{dash}", format::duration_text(length));
+            Pen::new(buf, place.intersection(row), cx.glyphs).cell(&text, place.width, dim);
+            folded = true;
+        }
+        if row.width >= 40 && !folded {
             let at = Rect { x: row.x + row.width / 2, width: columns(&middle) as u16, ..row };
             Pen::new(buf, at, cx.glyphs).put(&middle, dim);
         }
@@ -455,6 +470,42 @@ fn window_lane(
         FIGURES[1],
         dim,
     );
+}
+
+/// The long times of a run that has ended in which nothing about a tool mattered: its breaker was closed,
+/// no attempt failed and none was queued. They are folded, so that the rest has the columns.
+fn quiet_times(data: &RunData, tool: &ToolRow) -> Vec<(Elapsed, Elapsed)> {
+    let progress = &data.world().progress;
+    // The times of a tool are without pauses, those of the axis with them.
+    let Some(end) = progress.closed.as_ref().map(|_| progress.at) else { return Vec::new() };
+    if progress.pauses().iter().next().is_some() {
+        return Vec::new();
+    }
+    let part = (end.0 / QUIET_PARTS).max(1);
+    let is_calm = |nth: u64| {
+        let (from, until) = (Elapsed(nth * part), Elapsed((nth + 1) * part));
+        let window = tool.timeline.between(from, until, end);
+        let stage = ToolWindow::stage(std::iter::once(&window));
+        window.error_rate().is_none_or(|rate| rate == 0.0)
+            && window.most_queued() == 0
+            && stage.is_none_or(|stage| stage == BreakerStage::Closed)
+    };
+    let mut quiet = Vec::new();
+    let mut calm_from = None;
+    for nth in 0..=QUIET_PARTS {
+        if nth < QUIET_PARTS && is_calm(nth) {
+            calm_from.get_or_insert(nth);
+            continue;
+        }
+        // A part at either end stays, so that the calm is seen.
+        let Some(first) = calm_from.take() else { continue };
+        let (from, until) = (Elapsed((first + 1) * part), Elapsed(nth.saturating_sub(1) * part));
+        let is_all = first == 0 && nth == QUIET_PARTS;
+        if !is_all && until.since(from) >= MIN_QUIET && until.0 - from.0 >= end.0 / 4 {
+            quiet.push((from, until));
+        }
+    }
+    quiet
 }
 
 /// The state with the longer time; the first of two equal ones.

@@ -40,6 +40,6 @@ impl DrawView for ToolsView {
     }
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {
-        (60, 60)
+        (60, u16::MAX)
     }
 }

@@ -4,6 +4,7 @@ use super::phrases::{conflict_names, decision_or_next};
 use crate::event::EventKind;
 use crate::event::contribution::Contribution;
 use crate::event::patterns::PatternFact;
+use crate::event::world::RunFold;
 use crate::narrate::event_line::EventLine;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
@@ -13,7 +14,7 @@ use crate::pattern::collaboration::plan::CollaborationPlan;
 /// Fills the line of such an event; leaves other events alone.
 pub(super) fn fill_line<'a>(
     kind: &'a EventKind,
-    plan: &CollaborationPlan,
+    (plan, run): (&CollaborationPlan, &'a RunFold),
     line: &mut EventLine<'a>,
 ) {
     match kind {
@@ -69,7 +70,10 @@ pub(super) fn fill_line<'a>(
         )) => {
             line.round = Some(*round);
             line.subject = role.as_str().into();
-            line.text = reason.phrase();
+            line.text = match run.refusal(reason) {
+                Some(stop) => stop.refused.detail.as_ref().into(),
+                None => reason.phrase(),
+            };
             line.tone = StyleRole::Refused;
         }
         _ => {}

@@ -14,9 +14,13 @@ use crate::narrate::{badges, format};
 use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::pattern::collaboration::projection::Collaboration;
 
-/// The line of an event; `None` if it does not belong to a collaboration.
-pub(super) fn line(table: &Collaboration, event: &Event, run: &RunFold) -> Option<StyledLine> {
-    Some(match &event.kind {
+/// The lines of an event; `None` if it does not belong to a collaboration.
+pub(super) fn lines(
+    table: &Collaboration,
+    event: &Event,
+    run: &RunFold,
+) -> Option<Vec<StyledLine>> {
+    let line = match &event.kind {
         EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
             round,
             ..
@@ -41,7 +45,7 @@ pub(super) fn line(table: &Collaboration, event: &Event, run: &RunFold) -> Optio
                         None => line,
                     }
                 }
-                None => line.then("no decision"),
+                None => line.with(badges::UNDECIDED),
             }
         }
         EventKind::Pattern(PatternFact::Collaboration(
@@ -77,13 +81,18 @@ pub(super) fn line(table: &Collaboration, event: &Event, run: &RunFold) -> Optio
         EventKind::Pattern(PatternFact::Collaboration(
             CollaborationFact::ContributionRefused { role, reason, .. },
         )) => {
+            if run.refusal(reason).is_some() {
+                // The line of the refused reply says it.
+                return Some(Vec::new());
+            }
             // If the seat's model was not called, the event belongs to no call.
             let who = with_model(role.to_string(), model_of(event, run));
             signed(Glyph::Refused, "refused", StyleRole::Refused)
                 .then(format!("  {who}  {}", reason.phrase()))
         }
         _ => return None,
-    })
+    };
+    Some(vec![line])
 }
 
 /// The totals for the last line of a run.

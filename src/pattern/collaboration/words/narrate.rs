@@ -43,8 +43,8 @@ impl Narrate for Collaboration {
         (seats, format!("max {rounds}"))
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
-        fill_line(&event.kind, &self.plan, line);
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, line: &mut EventLine<'w>) {
+        fill_line(&event.kind, (&self.plan, run), line);
     }
 
     fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
@@ -93,11 +93,14 @@ impl Narrate for Collaboration {
         self.asked_seat(call)?.refused.as_ref()
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let verdict = RunVerdict::of(closed);
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let verdict = RunVerdict::of(run, closed);
         if !closed.reason.is_success() {
             // The phase says in which round.
-            return if closed.phase.is_some() { verdict } else { verdict.with(rounds_text(self)) };
+            return match closed.phase.is_some() || verdict.cause.is_some() {
+                true => verdict,
+                false => verdict.with(rounds_text(self)),
+            };
         }
         let (Some(decision), Some(round)) = (self.decision(), self.current()) else {
             return verdict.with(rounds_text(self));
@@ -118,7 +121,7 @@ impl Narrate for Collaboration {
                 Some(by) => vec![votes.join(", "), by.clone(), round],
                 None => vec![votes.join(", "), round],
             },
-            cause: None,
+            ..verdict
         }
     }
 
@@ -167,7 +170,7 @@ impl Narrate for Collaboration {
         if let Some(closed) = &run.progress.closed {
             return match self.decision().filter(|_| closed.reason.is_success()) {
                 Some(decision) => StyledPart::from(badges::decision(decision)).into(),
-                None => end_line(closed),
+                None => end_line(run, closed),
             };
         }
         let mut line = StyledLine::default();
@@ -183,7 +186,7 @@ impl Narrate for Collaboration {
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        lines::line(self, event, run).map(|line| vec![line])
+        lines::lines(self, event, run)
     }
 
     fn totals(&self) -> Vec<StyledPart> {

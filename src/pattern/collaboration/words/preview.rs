@@ -2,6 +2,7 @@
 
 use super::badges::seat_badge;
 use crate::event::world::RunFold;
+use crate::narrate::preview::add_end;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledText;
 use crate::narrate::{badges, format};
@@ -14,10 +15,7 @@ pub(super) fn add_state(table: &Collaboration, run: &RunFold, to: &mut StyledTex
             Some(decision) if closed.reason.is_success() => {
                 to.item("decision", StyleRole::Text, decision.phrase());
             }
-            _ => to.error("stopped", closed.reason.phrase()),
-        }
-        if let Some(advice) = closed.reason.advice() {
-            to.item("", StyleRole::Dim, advice);
+            _ => add_end(run, to),
         }
     }
     if let Some(round) = table.current() {

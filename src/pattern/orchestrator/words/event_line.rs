@@ -21,11 +21,10 @@ pub(super) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
             task,
             worker,
-            args_hash,
             ..
         })) => {
             line.subject = task.as_str().into();
-            line.text = format!("{worker}, args {args_hash}").into();
+            line.text = worker.as_str().into();
         }
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
             line.text = format::count_noun(u64::from(*attempts), "attempt").into();

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use super::event_line::fill_line;
-use super::results::{level_evidence, level_role, one_line, task_at, tasks_text};
+use super::results::{level_evidence, level_part, task_at, tasks_text};
 use super::{lines, markdown, preview, what_if};
 use crate::base::name::FlagName;
 use crate::event::kind::{Purpose, RunClosed};
 use crate::event::world::{Projection, RunFold, SpanKind};
 use crate::event::{Event, StopReason};
 use crate::narrate::event_line::EventLine;
-use crate::narrate::format;
 use crate::narrate::measure::columns;
 use crate::narrate::pattern_words::{Narrate, PatternTerms};
 use crate::narrate::preview::end_line;
@@ -18,6 +17,7 @@ use crate::narrate::progress::Progress;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
 use crate::narrate::verdict::RunVerdict;
+use crate::narrate::{badges, format};
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 
 impl Narrate for Orchestrator {
@@ -71,7 +71,10 @@ impl Narrate for Orchestrator {
 
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
-        let mut line = end_line(closed);
+        let mut line = match self.stop_detail(closed) {
+            Some(detail) => StyledLine::new(badges::ended(closed.reason.class()).role, detail),
+            None => end_line(run, closed),
+        };
         if let Some((_, level)) = self.level() {
             line = line.then(", ").with(level);
         }
@@ -81,27 +84,32 @@ impl Narrate for Orchestrator {
         line
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let mut verdict = RunVerdict::of(closed);
-        if matches!(closed.reason, StopReason::CriticalTaskFailed) {
-            let failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
-            let required = failed.clone().find(|row| row.task.critical).or(failed.clone().next());
-            if let Some(row) = required {
-                let why = row.error.as_deref().map(str::to_owned);
-                let why = why.or_else(|| Some(row.reason.as_ref()?.phrase().into_owned()));
-                verdict.cause = Some(format!("{}: {}", row.task.id, why.unwrap_or_default()));
-            }
-            return verdict;
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(run, closed);
+        if let Some(cause) = self.stop_detail(closed) {
+            return verdict.because(closed, cause);
         }
         if let Some((name, level)) = self.level() {
             let why = level_evidence(self).map(|why| format!(" ({why})"));
             verdict.facts.push(format!("{name} {}{}", level.text, why.unwrap_or_default()));
-            if let Some(role) = level.role.filter(|_| closed.reason.is_success()) {
-                verdict.role = role;
+            if closed.reason.is_success() {
+                verdict.role = level.role.unwrap_or(verdict.role);
+                verdict.glyph = level.glyph.unwrap_or(verdict.glyph);
             }
         }
         verdict.facts.extend(self.reached());
         verdict
+    }
+
+    fn stop_detail(&self, closed: &RunClosed) -> Option<String> {
+        if !matches!(closed.reason, StopReason::CriticalTaskFailed) {
+            return None;
+        }
+        let failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
+        let row = failed.clone().find(|row| row.task.critical).or(failed.clone().next())?;
+        let why = row.error.as_deref().map(str::to_owned);
+        let why = why.or_else(|| Some(row.reason.as_ref()?.phrase().into_owned()))?;
+        Some(format!("{} failed: {why}", row.task.id))
     }
 
     fn reached(&self) -> Option<String> {
@@ -110,8 +118,7 @@ impl Narrate for Orchestrator {
 
     fn level(&self) -> Option<(&str, StyledPart)> {
         let level = self.aggregate.as_ref()?.get(&self.plan.level)?;
-        let part = StyledPart { role: level_role(level), ..StyledPart::plain(one_line(level)) };
-        Some((&self.plan.level, part))
+        Some((&self.plan.level, level_part(level)))
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {

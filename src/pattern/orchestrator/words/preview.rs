@@ -1,11 +1,13 @@
 //! The state of an orchestrator in the preview of its run.
 
-use super::results::{one_line, state_word, task_result};
+use super::results::{level_part, state_word, task_result};
 use crate::event::world::RunFold;
 use crate::narrate::format;
-use crate::narrate::preview::add_end;
+use crate::narrate::pattern_words::Narrate;
+use crate::narrate::preview::add_stop;
 use crate::narrate::style_role::StyleRole;
-use crate::narrate::styled::StyledText;
+use crate::narrate::styled::{StyledLine, StyledText};
+use crate::narrate::verdict::run_lead;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskState};
 
 /// The most tasks that are listed; the others are only counted.
@@ -13,10 +15,14 @@ const MAX_TASKS: usize = 32;
 
 /// Adds how the run ended, and its tasks: their results, or their progress.
 pub(super) fn add_state(orchestrator: &Orchestrator, run: &RunFold, to: &mut StyledText) {
-    add_end(run, to);
+    if let Some(closed) = &run.progress.closed {
+        let lead = orchestrator.stop_detail(closed).unwrap_or_else(|| run_lead(run, closed));
+        add_stop(run, lead, closed, to);
+    }
     let level = &orchestrator.plan.level;
     if let Some(value) = orchestrator.aggregate.as_ref().and_then(|it| it.get(level)) {
-        to.item(level, StyleRole::Text, one_line(value));
+        let part = level_part(value);
+        to.lines.push(StyledLine { label: Some(level.clone().into()), parts: vec![part] });
     }
     for (at, row) in orchestrator.tasks.iter().take(MAX_TASKS).enumerate() {
         let label = if at == 0 { "tasks" } else { "" };

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::base::visible::visible_within;
+use crate::narrate::badges;
 use crate::narrate::event_line_tool::fallback_text;
 use crate::narrate::readable::top_text;
-use crate::narrate::style_role::StyleRole;
+use crate::narrate::styled::StyledPart;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
 
 /// Most characters of one value by which a level was decided.
@@ -71,13 +72,12 @@ pub(super) fn level_evidence(orchestrator: &Orchestrator) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// The colour of a level that is one of a traffic light's; other words have none.
-pub fn level_role(level: &Value) -> Option<StyleRole> {
-    match level.as_str()? {
-        "green" => Some(StyleRole::Go),
-        "yellow" | "amber" | "orange" => Some(StyleRole::Retry),
-        "red" => Some(StyleRole::Block),
-        _ => None,
+/// A level of the aggregate: its word, with the glyph and the colour of its severity if it has one.
+pub fn level_part(level: &Value) -> StyledPart {
+    let word = one_line(level);
+    match badges::level(&word) {
+        Some(badge) => StyledPart::with_glyph(badge.glyph, badge.role, word),
+        None => StyledPart::plain(word),
     }
 }
 

@@ -91,8 +91,8 @@ impl Narrate for Research {
         to.item("notes", StyleRole::Text, notes);
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let mut verdict = RunVerdict::of(closed);
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(run, closed);
         let funnel = self.funnel();
         if closed.reason.is_success() && !self.sentences.is_empty() {
             verdict.word = "answered".into();
@@ -119,7 +119,7 @@ impl Narrate for Research {
     }
 
     fn result(&self, run: &RunFold) -> StyledLine {
-        run.progress.closed.as_ref().map(|closed| end_line(closed)).unwrap_or_default()
+        run.progress.closed.as_ref().map(|closed| end_line(run, closed)).unwrap_or_default()
     }
 
     fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {

@@ -10,6 +10,7 @@ use crate::event::kind::RunStarted;
 use crate::event::world::RunFold;
 use crate::narrate::export::escape::{code, link, paragraph, reason_markdown, text};
 use crate::narrate::format;
+use crate::narrate::verdict::run_lead;
 use crate::pattern::research::facts::phrases::skip_phrase;
 use crate::pattern::research::facts::{DropReason, Note, ReadingEnd, Sentence};
 use crate::pattern::research::ids::NoteId;
@@ -56,7 +57,9 @@ fn answer(out: &mut String, run: &RunFold, research: &Research) {
             let advice = closed.reason.advice().unwrap_or_default();
             format!("{} ({})", text(advice), code(&closed.reason.to_string()))
         }
-        (Some(closed), true) => format!("No answer: {}.", reason_markdown(&closed.reason)),
+        (Some(closed), true) => {
+            format!("No answer: {}.", reason_markdown(&run_lead(run, closed), &closed.reason))
+        }
         (None, true) => "No answer yet.".to_owned(),
     };
     let _ = writeln!(out, "{why}");

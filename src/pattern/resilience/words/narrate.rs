@@ -73,7 +73,7 @@ impl Narrate for Resilience {
 
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
-        let line = end_line(closed);
+        let line = end_line(run, closed);
         match run.tools.amplification() {
             Some(factor) => {
                 let factor = format!(", {}", format::requests_a_call(factor));
@@ -84,7 +84,7 @@ impl Narrate for Resilience {
     }
 
     fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let mut verdict = RunVerdict::of(closed);
+        let mut verdict = RunVerdict::of(run, closed);
         let calls = format::count_noun(run.tally.calls, "call");
         verdict.facts.push(calls);
         if let Some(factor) = run.tools.amplification() {

@@ -106,7 +106,7 @@ impl Narrate for Router {
 
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
-        let line = end_line(closed);
+        let line = end_line(run, closed);
         match self.route() {
             Some(choice) => {
                 let role =
@@ -117,8 +117,8 @@ impl Narrate for Router {
         }
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let mut verdict = RunVerdict::of(closed);
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(run, closed);
         if let Some(choice) = self.route() {
             if closed.reason.is_success() {
                 verdict.word = "answered".into();

@@ -80,15 +80,15 @@ impl Narrate for Team {
 
     fn result(&self, run: &RunFold) -> StyledLine {
         let Some(closed) = &run.progress.closed else { return StyledLine::default() };
-        let line = end_line(closed);
+        let line = end_line(run, closed);
         match &self.agents.answered_by {
             Some(by) => line.with(StyledPart::new(StyleRole::Text, format!(", {by}"))),
             None => line,
         }
     }
 
-    fn verdict(&self, _run: &RunFold, closed: &RunClosed) -> RunVerdict {
-        let mut verdict = RunVerdict::of(closed);
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(run, closed);
         if let Some(by) = self.agents.answered_by.as_ref().filter(|_| closed.reason.is_success()) {
             verdict.word = "answered".into();
             verdict.facts.push(format!("by {by}"));

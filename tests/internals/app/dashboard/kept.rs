@@ -1,5 +1,7 @@
 //! Kept runs: listed, filtered, sorted, opened read only, pinned, removed and brought back.
 
+use std::time::Duration;
+
 use std::sync::Arc;
 
 use crate::app::kept_change::KeptChange;
@@ -33,14 +35,53 @@ fn runs_of_this_session_come_first_and_none_is_listed_twice() {
 }
 
 #[test]
-fn interrupted_runs_are_told_once() {
-    let mut dash = Dash::new(120, 36);
+fn interrupted_runs_are_told_on_home() {
     let more = kept("r-60ff", 99, "front-desk", "Desk", "interrupted");
-    list(&mut dash, history().into_iter().chain([more]).collect());
-    assert!(dash.screen().contains("2 runs were interrupted: r-40dd, r-60ff"));
-    dash.press(KeyCode::Esc);
-    list(&mut dash, history());
-    assert!(!dash.screen().contains("interrupted:"));
+    let rows = || history().into_iter().chain([more.clone()]).collect::<Vec<_>>();
+    const TOLD: &str = "2 runs were interrupted: r-40dd, r-60ff; Space continues r-40dd";
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, rows());
+    dash.after(Duration::from_secs(60));
+    assert!(dash.screen().contains(TOLD), "{}", dash.screen());
+    dash.press(KeyCode::Down);
+    assert!(!dash.screen().contains("interrupted:"), "it was seen");
+    list(&mut dash, rows());
+    assert!(!dash.screen().contains("interrupted:"), "it is told once");
+
+    // The key of the line acts on the run that the line names.
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, rows());
+    dash.asked();
+    dash.text(" ");
+    let asked = dash.asked();
+    assert!(
+        matches!(&asked[..], [Effect::Resume { run, .. }] if run.as_str() == "r-40dd"),
+        "{asked:?}"
+    );
+
+    // Neither in a run nor over the first screen.
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-20bb", &ended());
+    list(&mut dash, rows());
+    for key in ["", "?"] {
+        dash.text(key);
+        assert!(!dash.screen().contains("interrupted:"), "{}", dash.screen());
+    }
+    dash.press(KeyCode::Esc).text("q");
+    assert!(dash.screen().contains(TOLD), "{}", dash.screen());
+}
+
+#[test]
+fn a_message_stays_with_its_screen() {
+    let mut dash = Dash::new(120, 36);
+    dash.run("r-20bb", &ended()).text("w");
+    assert!(dash.screen().contains("w does nothing here"));
+    dash.text("q");
+    assert!(!dash.screen().contains("does nothing here"), "{}", dash.screen());
+    dash.text("w");
+    assert!(dash.screen().contains("w does nothing here"));
+    dash.text("?");
+    assert!(!dash.screen().contains("does nothing here"), "{}", dash.screen());
 }
 
 /// The searches that were asked for since the last time.

@@ -156,14 +156,21 @@ fn hostile_text_never_reaches_the_terminal() {
 fn news_takes_the_status_row_that_it_needs() {
     let row = |dash: &Dash| dash.screen().lines().rev().nth(1).expect("a row").to_owned();
     let mut dash = Dash::new(80, 24);
+    dash.run("r-7f3a", &live()).text("q");
     dash.send(Msg::Notice("short".to_owned()));
-    assert!(row(&dash).contains("0 stopped") && row(&dash).ends_with("short"), "{}", row(&dash));
-    for long in [50, 78] {
+    assert!(
+        row(&dash).contains("runs of this session")
+            && row(&dash).contains("0 stopped")
+            && row(&dash).ends_with("short"),
+        "{}",
+        row(&dash)
+    );
+    for long in [45, 78] {
         let text = "x".repeat(long);
         dash.send(Msg::Notice(text.clone()));
         dash.after(std::time::Duration::from_secs(7)).send(Msg::Notice(text.clone()));
         assert!(row(&dash).contains(&text), "{}", row(&dash));
-        assert_eq!(row(&dash).contains("live"), long == 50, "{}", row(&dash));
+        assert_eq!(row(&dash).contains("live"), long == 45, "{}", row(&dash));
     }
     dash.after(std::time::Duration::from_secs(7)).send(Msg::Notice("x".repeat(90)));
     assert!(row(&dash).ends_with('…'), "{}", row(&dash));
