@@ -61,6 +61,8 @@ pub struct EndedWish {
     pub picture: u16,
     /// Rows that the second pane needs: the outcome.
     pub outcome: u16,
+    /// Rows that the longer of the two columns needs; the events get the others.
+    pub rows: u16,
 }
 
 /// Columns inside the frames of two panes side by side, which take three lines.
@@ -250,7 +252,11 @@ fn text_heights(rows: u16) -> [u16; 3] {
 }
 
 fn wide(area: Rect, wish: PaneWish) -> [Option<Rect>; 5] {
-    let [upper, middle, lower] = heights(area.height - 4, wish.rows);
+    let [mut upper, middle, mut lower] = heights(area.height - 4, wish.rows);
+    if let Some(ended) = wish.ended {
+        let spare = (upper + middle).saturating_sub(ended.rows).min(upper.saturating_sub(LIST));
+        (upper, lower) = (upper - spare, lower + spare);
+    }
     let inner = inner_columns(area);
     let (first, third) = (wish.first.min(inner), wish.third.min(inner));
     // Two panes below each other in a column; `above` rows for the upper one.
@@ -341,6 +347,7 @@ mod tests {
                         left: 70,
                         picture: 7,
                         outcome: 60,
+                        rows: 9,
                     }),
                 })
             })

@@ -106,9 +106,6 @@ fn add_task(
     }
     let args = fields_text(&task.args);
     document.field("args", if task.args.is_empty() { "none" } else { &args });
-    if !row.args_hash.is_empty() {
-        document.field("args hash", &row.args_hash);
-    }
     document.field("critical", if task.critical { "yes: no report without it" } else { "no" });
     if let Some(flag) = worker.and_then(|worker| worker.flag.as_ref()) {
         let on = world.settings.flags.iter().any(|it| it.name == *flag && it.on);

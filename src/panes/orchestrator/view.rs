@@ -14,7 +14,8 @@ use crate::app::run::layout::{EndedWish, Pane, PaneWish, RowWish, inner_columns,
 use crate::app::run::run_view::{LiveChange, PaneAt, RunView};
 use crate::app::run::scroll::Scroll;
 use crate::app::run::subject_text::{
-    RowShares, Spoken, SubjectText, call_text, outcome_text, rows_scrolled, run_text, text_area,
+    MAX_ROWS, RowShares, Spoken, SubjectText, call_text, outcome_text, rows_scrolled, run_text,
+    text_area,
 };
 use crate::event::kind::Initiator;
 use crate::event::world::RunState;
@@ -152,6 +153,9 @@ impl OrchestratorView {
     }
 }
 
+/// Most rows of the slots and budgets.
+const SLOTS: u16 = 7;
+
 impl RunView for OrchestratorView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Waterfall", "Task", "Results", "Slots"]
@@ -172,11 +176,12 @@ impl RunView for OrchestratorView {
             let left = inner.saturating_mul(58) / 100;
             let words = outcome_text(run, orchestrator.finalize);
             let width = (inner - left).saturating_sub(2);
-            EndedWish {
-                left,
-                picture: waterfall::HEAD + WaterfallRow::count(orchestrator.tasks.len()) as u16,
-                outcome: RowShares::outcome_rows(width, &words),
-            }
+            let picture = waterfall::HEAD + WaterfallRow::count(orchestrator.tasks.len()) as u16;
+            let outcome = RowShares::outcome_rows(width, &words);
+            let most = usize::from(MAX_ROWS);
+            let results = result_rows(&RunResults::of(run), 0, fields_width(left), most).len();
+            let rows = (picture + results as u16).max(outcome + SLOTS);
+            EndedWish { left, picture, outcome, rows }
         });
         // Time runs to the right, so width shows more of it.
         PaneWish {

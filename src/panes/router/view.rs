@@ -116,7 +116,12 @@ impl RunView for RouterView {
             let width = (inner - left).saturating_sub(2);
             let lines = WrappedDocument { document: &document, width };
             let picture = router.plan.routes.len().min(usize::from(MAX_ROWS)) as u16;
-            EndedWish { left, picture: ROUTES_HEAD + picture, outcome: lines.rows_within(MAX_ROWS) }
+            EndedWish {
+                left,
+                picture: ROUTES_HEAD + picture,
+                outcome: lines.rows_within(MAX_ROWS),
+                rows: u16::MAX,
+            }
         });
         PaneWish { rows: RowWish::Texts, first: left, third: left, ended }
     }

@@ -133,7 +133,12 @@ impl RunView for TeamView {
             let head = Diagram::of(run, area).map_or(1, |diagram| diagram.head.height);
             let rows = sequence.len().min(usize::from(MAX_ROWS)) as u16;
             // A blank row before the legend.
-            EndedWish { left, picture: head + rows + 2, outcome: lines.rows_within(MAX_ROWS) }
+            EndedWish {
+                left,
+                picture: head + rows + 2,
+                outcome: lines.rows_within(MAX_ROWS),
+                rows: u16::MAX,
+            }
         });
         PaneWish { rows: RowWish::Texts, first: share(64), third: share(43), ended }
     }

@@ -472,8 +472,8 @@ fn window_lane(
     );
 }
 
-/// The long times of a run that has ended in which nothing about a tool mattered: its breaker was closed,
-/// no attempt failed and none was queued. They are folded, so that the rest has the columns.
+/// The long times of a run that has ended in which nothing about a tool mattered: its breaker was closed
+/// and no attempt failed. They are folded, so that the rest has the columns.
 fn quiet_times(data: &RunData, tool: &ToolRow) -> Vec<(Elapsed, Elapsed)> {
     let progress = &data.world().progress;
     // The times of a tool are without pauses, those of the axis with them.
@@ -487,7 +487,6 @@ fn quiet_times(data: &RunData, tool: &ToolRow) -> Vec<(Elapsed, Elapsed)> {
         let window = tool.timeline.between(from, until, end);
         let stage = ToolWindow::stage(std::iter::once(&window));
         window.error_rate().is_none_or(|rate| rate == 0.0)
-            && window.most_queued() == 0
             && stage.is_none_or(|stage| stage == BreakerStage::Closed)
     };
     let mut quiet = Vec::new();

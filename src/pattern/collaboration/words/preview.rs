@@ -13,7 +13,7 @@ pub(super) fn add_state(table: &Collaboration, run: &RunFold, to: &mut StyledTex
     if let Some(closed) = &run.progress.closed {
         match table.decision() {
             Some(decision) if closed.reason.is_success() => {
-                to.item("decision", StyleRole::Text, decision.phrase());
+                to.signed("decision", badges::decision(decision), decision.phrase());
             }
             _ => add_end(run, to),
         }

@@ -58,6 +58,9 @@ impl Narrate for Orchestrator {
                 to.field("task", task.as_str());
                 if let Some(row) = task_at(self, *index) {
                     to.field("worker", row.task.worker.as_str());
+                    if !row.args_hash.is_empty() {
+                        to.field("args hash", &row.args_hash);
+                    }
                 }
             }
             Purpose::Finalize => to.field("purpose", "final answer"),
