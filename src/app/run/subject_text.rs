@@ -246,7 +246,7 @@ pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     // What happened first, then what to do.
     let refused = world.stop_refusal().map(|stop| {
         let (lead, detail) = (refused_text(stop), &stop.refused.detail);
-        // The whole detail also says where the text is no JSON, and which setting would accept it.
+        // The whole detail also says where the JSON is wrong, and which setting would accept it.
         let more = if lead.ends_with(&**detail) { String::new() } else { format!("\n{detail}") };
         format!("{lead}.{more}")
     });

@@ -31,7 +31,7 @@ const LEAST_WITH_AFTER: u16 = 40;
 const LEAST_TEXT: u16 = 26;
 /// Most bytes of one text that are used for a line.
 const MAX_BYTES: usize = 16 * 1024;
-/// What stands in the transcript for the answer, which pane 2 has.
+/// Replaces the answer in the transcript: pane 2 has it.
 const SEE_OUTCOME: &str = "answer: see Outcome";
 /// Most rows of a text, of a tool's call and of its result; the inspector shows all of it.
 const MOST: [usize; 3] = [400, 3, 4];

@@ -235,8 +235,8 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let (least, wanted) = view.track_columns(page);
     // The progress keeps its width while notes come and go; where only one of them has room, it has the
     // whole row.
-    let beside = row.width.saturating_sub(NOTE + 3);
-    let track = if beside >= wanted { beside } else { row.width };
+    let with_note = row.width.saturating_sub(NOTE + 3);
+    let track = if with_note >= wanted { with_note } else { row.width };
     let has_bars = wanted < u16::MAX;
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
         return view.track(page, cx, Rect { width: track, ..row }, true, buf);

@@ -278,7 +278,7 @@ impl Labels {
         Some(Rect { x, width, height: self.row.height, ..self.row })
     }
 
-    /// The free place for `width` columns that is nearest to `x`; `None`: there is none.
+    /// The free place for `width` columns that is nearest to `x`; `None`: nothing is free.
     fn nearest(&self, x: u16, width: usize) -> Option<Rect> {
         let width = u16::try_from(width).ok()?;
         let end = self.row.right().checked_sub(width + 1)?;

@@ -365,7 +365,7 @@ fn render_list(
     }
 }
 
-/// Draws a row of what a seat says; `is_cut`: it goes on.
+/// Draws a row of what a seat says; `is_cut`: more follows.
 fn put_wrapped(cx: &DrawContext, mut pen: Pen, text: &str, is_cut: bool) {
     let width = usize::from(pen.left());
     let text: Cow<'_, str> = match is_cut {
