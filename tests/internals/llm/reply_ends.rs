@@ -250,7 +250,7 @@ impl Seen {
     }
 
     fn screen(&self) -> String {
-        let mut dash = Dash::new(120, 36);
+        let mut dash = Dash::new(200, 50);
         dash.run("r-1", &self.events);
         dash.screen()
     }

@@ -71,7 +71,7 @@ fn paused_before_a_dispatch() {
     let at = vec![BoundaryId::new("dispatch:1:t1"), BoundaryId::new("dispatch:1:t2")];
     facts.add(SpanId::RUN, EventKind::Paused { at });
     let screen = dash(120, 36, &facts).screen();
-    let notice = "paused before t1, attempt 1 and 1 more (Space resume, s step)";
+    let notice = "paused before t1, attempt 1 and 1 more";
     assert!(screen.contains(notice), "{screen}");
     assert!(screen.contains("paused before attempt 1"), "{screen}");
     // A paused run stands still, whatever the clock says.
