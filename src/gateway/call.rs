@@ -267,7 +267,8 @@ async fn make_attempt<'g>(
             Some(time_up) => run_within_clock(time_up, attempt).await,
             None => run_within(limit, attempt).await,
         };
-        let mut ended = ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host())));
+        let mut ended =
+            ended.unwrap_or_else(|| Err(timeout_error(limit, scope.callee_host(), open.partial())));
         if slow.is_some_and(|(since, most)| bus.clock().since(since) > most) {
             match &mut ended {
                 Ok(reply) => reply.slow = true,

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::agents::facts::AgentFact;
 use crate::agents::policy::TRANSFER;
 use crate::agents::projection::{AgentRow, AgentsFold, LineKind, TranscriptLine};
+use crate::agents::words::event_line::written_text;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::event::kind::{Purpose, ToolCall};
 use crate::event::world::{RunFold, SpanKind};

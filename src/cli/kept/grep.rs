@@ -18,7 +18,7 @@ use crate::narrate::format;
 use crate::narrate::measure::columns;
 use crate::narrate::style_role::StyleRole;
 use crate::shell::tty::terminal_size;
-use crate::store::database::said::{RunHits, SaidIndex};
+use crate::store::database::said::{RunHits, SaidIndex, UnindexedRun};
 use crate::store::database::{Database, StoreError};
 
 /// Most hits of a run that `--json` lists.

@@ -75,7 +75,7 @@ pub(super) async fn play(
     let usual = if stdout::is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let paint = StreamStyle::of_stdout(theme, ascii);
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, stdout::data());
-    let stored = StoredRuns::new(database, false);
+    let stored = StoredRuns::new(database, StoreFailure::StopAll);
     let engine =
         Engine::with_keeper(engine_settings(), Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
     let pauses: Vec<PauseArg> =

@@ -87,31 +87,4 @@ impl ModelApi for Messages {
         }
         content.done(client, request).map_err(|why| client.bad_tool_calls(why, None))
     }
-    let Some(content) = message.content else {
-        return Err(client.unreadable(status, body, "it has no `content`"));
-    };
-    let mut blocks = ReplyBlocks::default();
-    for (index, block) in (0..).zip(content) {
-        block.add(index, &mut blocks);
-    }
-    if let Some(cap) = blocks.beyond() {
-        return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
-    }
-    let (end, finish) = wire::finish(client, message.stop_reason, message.stop_details);
-    let said = blocks.done(client, &request.messages, end);
-    let said = said.map_err(|why| client.bad_tool_calls(why, None))?;
-    Ok(Reply {
-        text: client.without_the_key(&said.text),
-        tool_calls: said.calls,
-        result: None,
-        usage: message.usage.and_then(wire::MessageUsage::usage),
-        estimated: false,
-        first_token_ms: None,
-        slow: false,
-        model: message.model.map(|model| client.model_name(&model.0)),
-        finish,
-        end,
-        blocks: said.kept,
-        adopted: false,
-    })
 }

@@ -154,21 +154,8 @@ impl ReplyAssembler for PartialMessage<'_> {
             return Err(self.client.ended_empty());
         }
         let partial = self.partial();
-        let said = self.blocks.done(self.client, &self.request.messages, self.end);
-        let said = said.map_err(|why| self.client.bad_tool_calls(why, partial))?;
-        Ok(Reply {
-            text: self.client.without_the_key(&said.text),
-            tool_calls: said.calls,
-            result: None,
-            usage: self.counted.and_then(MessageUsage::usage),
-            estimated: false,
-            first_token_ms: self.first_token_ms,
-            slow: false,
-            model: self.model,
-            finish: self.finish,
-            end: self.end,
-            blocks: said.kept,
-            adopted: false,
-        })
+        let reply = self.content.done(self.client, self.request);
+        let reply = reply.map_err(|why| self.client.bad_tool_calls(why, partial))?;
+        Ok(Reply { first_token_ms: self.first_token_ms, ..reply })
     }
 }

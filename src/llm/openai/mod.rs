@@ -88,26 +88,6 @@ impl ModelApi for ChatCompletions {
         if let Some(cap) = content.exceeded_cap() {
             return Err(client.incomplete_answer(&NetError::TooLarge { cap }, None));
         }
-        if text.len() + calls.bytes() > TEXT_CAP {
-            return Err(client.incomplete_answer(&NetError::TooLarge { cap: TEXT_CAP }, None));
-        }
-        let tool_calls = match calls.done(client, &request.messages) {
-            Err(why) if end.is_whole() => return Err(client.bad_tool_calls(why, None)),
-            calls => calls.unwrap_or_default(),
-        };
-        Ok(Reply {
-            tool_calls,
-            result: None,
-            text: client.without_the_key(&text),
-            usage: completion.usage.and_then(wire::CompletionUsage::usage),
-            estimated: false,
-            first_token_ms: None,
-            slow: false,
-            model: completion.model.map(|model| client.model_name(&model.0)),
-            finish: client.finish(reason, refusal),
-            end,
-            blocks: None,
-            adopted: false,
-        })
+        content.done(client, request).map_err(|why| client.bad_tool_calls(why, None))
     }
 }

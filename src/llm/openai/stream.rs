@@ -153,25 +153,9 @@ impl ReplyAssembler for PartialCompletion<'_> {
             return Err(self.by.ended_empty());
         }
         let partial = self.partial();
-        let end = end_of_completion(self.finish.as_deref(), Some(&self.refusal));
-        let tool_calls = match self.calls.done(self.by, &self.request.messages) {
-            Err(why) if end.is_whole() => return Err(self.by.bad_tool_calls(why, partial)),
-            calls => calls.unwrap_or_default(),
-        };
-        Ok(Reply {
-            tool_calls,
-            result: None,
-            text: self.by.without_the_key(&self.text),
-            usage: self.usage,
-            estimated: false,
-            first_token_ms: self.first_token_ms,
-            slow: false,
-            model: self.model,
-            finish: self.by.finish(self.finish.as_deref(), Some(&self.refusal)),
-            end,
-            blocks: None,
-            adopted: false,
-        })
+        let reply = self.content.done(self.by, self.request);
+        let reply = reply.map_err(|why| self.by.bad_tool_calls(why, partial))?;
+        Ok(Reply { first_token_ms: self.first_token_ms, ..reply })
     }
 
     fn partial(&self) -> Option<Arc<str>> {

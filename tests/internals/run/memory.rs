@@ -277,8 +277,8 @@ fn what_is_forgotten_leaves_the_tree_whole() {
 struct SaysStored(bool);
 
 impl RunKeeper for SaysStored {
-    fn reserve(&self, _: &RunId) -> bool {
-        true
+    fn reserve(&self, _: &RunId) -> Result<bool, String> {
+        Ok(true)
     }
 
     fn keep(&self, run: &RunHandle, mut reader: LogReader, _: Seq) {

@@ -30,8 +30,6 @@ const FIGURES: [u16; 2] = [12, 8];
 const MIN_GRAPH: u16 = 12;
 /// Fewest calls of a window that are worth drawing next to their sums.
 const MIN_CELLS: usize = 10;
-/// The time that the present figures are of.
-const PRESENT: Duration = Duration::from_secs(2);
 /// Number of parts of a run's time that are looked at one by one for quiet times.
 const QUIET_PARTS: u64 = 64;
 /// Shortest quiet time that is folded.
