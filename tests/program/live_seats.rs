@@ -71,7 +71,8 @@ async fn the_command_line_goes_before_the_file_and_set_before_model() {
     };
     let given = run(&["--model", "openai/asked-for"]).await;
     assert_eq!(given.code, Some(0), "{given:?}");
-    assert_eq!(models(&scene.asked()), ["asked-for"; 3]);
+    // A server of one's own gets the name as it was given.
+    assert_eq!(models(&scene.asked()), ["openai/asked-for"; 3]);
     let set = run(&["--model", "asked-for", "--set", "roles.second.model=set"]).await;
     assert_eq!(set.code, Some(0), "{set:?}");
     assert_eq!(models(&scene.asked()), ["asked-for", "set", "asked-for"]);
@@ -150,7 +151,7 @@ async fn the_shipped_mixed_table_needs_three_keys_or_one_model_for_all() {
     let args = ["run", "mixed-table", "--headless", "--live", "--model", "openai/one-for-all"];
     let ended = scene.run(&args).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(models(&scene.asked()), ["one-for-all"; 4]);
+    assert_eq!(models(&scene.asked()), ["openai/one-for-all"; 4]);
 }
 
 /// What a Messages endpoint answers at a table that agrees.
