@@ -10,7 +10,7 @@ pub const REASON_CHARS: usize = 64;
 /// Replaces a character that has no symbol of its own.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// A body without the byte order mark that some programs put before UTF-8; it is no part of the text.
+/// A body without the byte order mark that some programs put before UTF-8; it does not belong to the text.
 pub fn without_byte_order_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }

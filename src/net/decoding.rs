@@ -1,4 +1,4 @@
-//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress though nobody asked.
+//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress without a request for it.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};

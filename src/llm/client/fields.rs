@@ -2,7 +2,7 @@
 //! field is read if it can be, and is otherwise ignored and named in the reply.
 //!
 //! An answer is not parsed into a structure, because one odd field would then fail all of it. [`Fields`] keeps
-//! the values of an object as text and parses each one when it is asked for.
+//! the values of an object as text and parses each one when it is needed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -183,7 +183,7 @@ impl<'a> Fields<'a> {
         index.map(|index| index as i64)
     }
 
-    /// A count of tokens. One that cannot be (negative, not whole, above 10^9) is no count.
+    /// A count of tokens; `None` also for one that is impossible (negative, not whole, above 10^9).
     pub(in crate::llm) fn count(
         &self,
         name: &'static str,
@@ -211,7 +211,7 @@ impl<'a> Fields<'a> {
         error.or_else(|| (is_one("object") || is_one("type")).then(|| self.to_map().into()))
     }
 
-    /// As [`error`](Self::error), for an answer that is no part of a reply: then a message is an error too.
+    /// As [`error`](Self::error), for an answer without any part of a reply: then a message is an error too.
     pub(in crate::llm) fn error_without_reply(&self) -> Option<Value> {
         let all = || Value::from(self.to_map());
         self.error().or_else(|| Some(all()).filter(|all| error_text(all).is_some()))
@@ -282,8 +282,8 @@ pub(in crate::llm) fn read_answer(json: &str) -> Result<Fields<'_>, BadAnswer> {
     }
 }
 
-/// The reply in a body that is not streamed. `read` gets its fields, and once more without halves of characters if
-/// they are the reason that it cannot be read.
+/// The reply in a body that is not streamed. `read` gets its fields, and again without halves of characters if they
+/// are the reason that it cannot be read.
 ///
 /// # Errors
 /// As [`read_answer`] and `read`.
@@ -358,7 +358,7 @@ impl TokenCounts {
         let reasoning = self.reasoning.unwrap_or_default();
         let completion = match beyond_prompt {
             Some(tokens) => counted.max(tokens),
-            // It cannot be a part of them, so it was counted beside them.
+            // It cannot be a part of them, so it was counted apart.
             None if reasoning > counted => counted + reasoning,
             None => counted,
         };

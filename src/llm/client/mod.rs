@@ -47,7 +47,7 @@ const WORD_CHARS: usize = 200;
 pub(super) struct ApiWords {
     /// The term for a reply of the model.
     pub(super) reply: &'static str,
-    /// Text that only answers of this API have: where it stands in an invalid one, the address is right.
+    /// Text that only answers of this API have: an invalid answer with it comes from the right address.
     pub(super) marks: &'static [&'static str],
 }
 

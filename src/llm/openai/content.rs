@@ -18,7 +18,7 @@ use crate::llm::client::reply_end::end_of_completion;
 use crate::llm::client::tool_calls::ToolCallFault;
 use crate::scenario::spec::tool::ToolOffer;
 
-/// Types of content parts that are the model's thinking, which is no part of the reply.
+/// Types of content parts that are the model's thinking; the reply does not include it.
 const THINKING: [&str; 4] = ["thinking", "redacted_thinking", "reasoning", "summary"];
 
 /// A message, or the next part of one.
@@ -136,7 +136,7 @@ impl CompletionContent {
             let delta = MessagePart::of(&delta, &mut self.ignored)?;
             self.add_delta(delta, offered)?;
         }
-        // Beside deltas, some servers repeat the message as a whole.
+        // Next to deltas, some servers repeat the message as a whole.
         if !self.is_streamed && choice.raw("message").is_some_and(|it| it.get() != "null") {
             let message = choice.needed("message")?.unwrap_or_default();
             let message = MessagePart::of(&message, &mut self.ignored)?;
