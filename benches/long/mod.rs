@@ -139,6 +139,7 @@ fn one_round(
                 text: "The endpoint is busy.".to_owned(),
                 retry_after_ms: None,
                 should_retry: None,
+                slow: false,
                 partial: None,
                 usage: None,
                 adapted: None,

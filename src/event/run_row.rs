@@ -92,7 +92,7 @@ pub enum RunStatus {
 pub struct StatusFilter(String);
 
 impl StatusFilter {
-    /// The words that are no stop reasons. Lists show most of them.
+    /// The words besides stop reasons. Lists show most of them.
     pub const WORDS: [&str; 9] = [
         "waiting",
         "running",

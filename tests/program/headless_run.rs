@@ -344,13 +344,13 @@ fn what_a_command_prints_and_cannot_be_written_is_no_success() {
         let says = "cannot write to standard output";
         assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
 
-        // A reader that closes the pipe wants no more: no failure and nothing to say.
+        // A reader that closes the pipe wants no more: the status of SIGPIPE, and nothing to say.
         let mut child = home.command(args).spawn().expect("the program starts");
         drop(child.stdout.take());
         let mut err = String::new();
         let mut stderr = child.stderr.take().expect("a pipe");
         std::io::Read::read_to_string(&mut stderr, &mut err).expect("UTF-8");
-        assert_eq!((child.wait().expect("it ends").code(), &*err), (Some(0), ""), "{args:?}");
+        assert_eq!((child.wait().expect("it ends").code(), &*err), (Some(141), ""), "{args:?}");
     }
 }
 

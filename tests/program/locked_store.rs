@@ -272,7 +272,8 @@ fn in_the_middle(kept: &Kept, resumed: bool, held: Held) {
         }
         Held::Longer => {
             assert_eq!(status.code(), Some(i32::from(resumed)), "{about}");
-            assert!(err.contains(TOLD) && err.contains("not kept"), "{about}");
+            let says = if resumed { "cannot be stored" } else { "not kept" };
+            assert!(err.contains(TOLD) && err.contains(says), "{about}");
             assert!(!kept_log.contains("\"run.closed\""), "{about}");
         }
     }

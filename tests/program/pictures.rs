@@ -50,10 +50,10 @@ fn a_scenario_is_drawn_at_a_boundary_a_time_and_its_end() {
     let home = Home::new();
     let at = |at: &str| picture(&home, &LAUNCH, &["--text", "--at", at]);
     let boundary = at("round:2");
-    assert!(boundary.contains("LIVE  round 1/3"), "round 2 has not begun: {boundary}");
+    assert!(boundary.contains("LIVE     round 1/3"), "round 2 has not begun: {boundary}");
     let time = at("00:05.2");
     assert_eq!(time, at("5200ms"), "both are times of the run's clock");
-    for part in ["LIVE  round 2/3", "joined in R2", "attempt 2 ●", "chargeback alerts are"] {
+    for part in ["LIVE     round 2/3", "joined in R2", "attempt 2 ●", "chargeback alerts are"] {
         assert!(time.contains(part), "no {part}: {time}");
     }
     let end = picture(&home, &LAUNCH, &["--text"]);

@@ -79,6 +79,8 @@ goal = "Find it out."
 max_seconds = 60
 max_urls = 10
 max_read_pages = 5
+[model]
+ask_again = 0
 [research]
 question = "{QUESTION}"
 allowed_domains_policy = {policy:?}

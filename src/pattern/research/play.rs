@@ -111,7 +111,7 @@ impl ResearchRun<'_> {
     }
 
     /// Judges a plan as the model wrote it. A plan without a query is accepted, as in the source
-    /// document, and its search then fails with this reason; refused here, the model is told why.
+    /// document, and its search then fails with this reason; refused here, the model receives why.
     fn judge_plan(&self, raw: &Value) -> Result<(), BadPlan> {
         let steps = policy::validate_plan(plan_steps(raw), self.spec.budget.max_steps)?;
         let query = steps.first().and_then(|step| step.args.get("query"));

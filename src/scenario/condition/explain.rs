@@ -39,13 +39,14 @@ pub(super) fn run_names(node: &CelNode) -> Vec<(RunFunction, &str)> {
     names
 }
 
-/// The texts that a bound name is compared with by `==` or `!=`.
+/// The texts that a bound name, or a field of this name, is compared with by `==` or `!=`.
 pub(super) fn texts_equal_to<'n>(node: &'n CelNode, name: &str) -> Vec<&'n str> {
     let mut texts = Vec::new();
     walk(node, &mut |node| {
         if let CelNode::Equal(_, sides) = node
-            && let [CelNode::Bound(bound, _), CelNode::Text(text)]
-            | [CelNode::Text(text), CelNode::Bound(bound, _)] = &**sides
+            && let [CelNode::Bound(bound, _) | CelNode::Field(_, bound), CelNode::Text(text)]
+            | [CelNode::Text(text), CelNode::Bound(bound, _) | CelNode::Field(_, bound)] =
+                &**sides
             && bound == name
         {
             texts.push(text.as_str());

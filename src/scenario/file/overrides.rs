@@ -9,8 +9,8 @@ use super::reader::{ReadContext, closest_name, suggest_declared_name};
 use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
-/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where the file
-/// has a string, a number, a date or a truth value is kept as the string that was typed: `1.10`.
+/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where an input
+/// or a fact is a string, what was typed is kept: `1.10`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     text: String,
@@ -34,8 +34,8 @@ pub enum OverrideError {
 }
 
 impl Override {
-    /// Sets a field to a value that is TOML or, if it is not valid TOML or replaces a string, the text
-    /// itself.
+    /// Sets a field to a value that is TOML or, if it is not valid TOML or replaces a string of the
+    /// inputs or facts, the text itself.
     ///
     /// # Errors
     /// The path is not valid.
@@ -87,13 +87,14 @@ impl Override {
         TomlNode { at, value: TomlValue::Text(self.text[self.value..].to_owned()) }
     }
 
-    /// Puts its value into the place of another. The value that stands there decides the type: a
-    /// string stays a string, and data of a run (`inputs`, `facts`) keeps its type.
+    /// Puts its value into the place of another. Data of a run (`inputs`, `facts`) keeps the type of the
+    /// value that is replaced; elsewhere the format decides.
     fn replace(&self, slot: &mut TomlNode, new: TomlNode, data: bool, cx: &mut ReadContext) {
         use TomlValue::{Boolean, Date, Integer, List, Number, Text};
         let kept = match (&slot.value, &new.value) {
-            (Text(_), Integer(_) | Number(_) | Boolean(_) | Date(_)) => self.typed(new.at.text),
-            (Text(_), List(_)) if data => self.typed(new.at.text),
+            (Text(_), Integer(_) | Number(_) | Boolean(_) | Date(_) | List(_)) if data => {
+                self.typed(new.at.text)
+            }
             (Integer(_) | Number(_), Text(text)) if data => {
                 let help = "write a number, or change the file";
                 return cx.error(new.at, format!("{text:?} replaces a number"), help);

@@ -128,6 +128,8 @@ const KEPT: &[&str] = &[
     "fallback",
     "steps",
     "sequence",
+    "veto",
+    "vetoes",
     "sections",
     "summary_inputs",
     "phase",

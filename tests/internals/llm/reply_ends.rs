@@ -257,14 +257,14 @@ impl Seen {
 
     /// The last message of the last prompt of this agent.
     fn read_by(&self, name: &str) -> String {
-        let prompts = self.events.iter().filter_map(|event| match &event.kind {
+        let mut prompts = self.events.iter().filter_map(|event| match &event.kind {
             EventKind::CallStarted(call) => match &call.purpose {
                 Purpose::ModelCall { agent, .. } if agent.as_str() == name => Some(&call.prompt),
                 _ => None,
             },
             _ => None,
         });
-        let last = prompts.last().and_then(|prompt| prompt.messages.last());
+        let last = prompts.next_back().and_then(|prompt| prompt.messages.last());
         last.map(|message| message.content.to_string()).unwrap_or_default()
     }
 }

@@ -19,9 +19,11 @@ use crate::support::table::{self, BRIEF, engine, facts, outcome, says};
 /// How long a reply takes, and its text; `None`: the endpoint fails.
 type Said = (u64, Option<String>);
 
+type Answers = dyn Fn(&Purpose, &Value) -> Said + Send + Sync;
+
 /// A model of a live run that says what a function of the purpose and the payload returns.
 struct Speaker {
-    say: Box<dyn Fn(&Purpose, &Value) -> Said + Send + Sync>,
+    say: Box<Answers>,
     /// The system prompt and the payload of each request.
     asked: Mutex<Vec<(String, Value)>>,
 }

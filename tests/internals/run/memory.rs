@@ -286,7 +286,7 @@ impl RunKeeper for SaysStored {
         tokio::spawn(async move {
             let mut batch = Vec::new();
             while reader.next_batch(&mut batch, 256).await > 0 {
-                if let Some(last) = batch.drain(..).last() {
+                if let Some(last) = batch.drain(..).next_back() {
                     mark.raise(Seq(last.seq.0 + 1));
                 }
             }

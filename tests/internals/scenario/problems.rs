@@ -977,7 +977,7 @@ fn rows_that_decide_name_what_exists() {
         ),
         (
             r#"{ when = "weight.blocked > 1.0", decision = "go" }"#,
-            "17:28: error: collaboration.decide[0].when: `blocked` is not a stance (did you mean `block`?)",
+            "17:28: error: collaboration.decide[0].when: `blocked` is not a stance (one of go, caution, block)",
         ),
         (
             r#"{ when = "confidences.anne > 0.5", decision = "go" }"#,

@@ -927,7 +927,7 @@ fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
                 "agent = \"front\"\n",
                 "agent = \"front\"\nwhen = \"role == 'front'\"\n",
                 &[
-                    "72:9: error: script[1].when: `role` is not available in this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, from, members)",
+                    "72:9: error: script[1].when: `role` is not available in this condition (one of facts, inputs, goal, attempt, flags, agent, input, message, turn, round, results, handoffs, refused, from, members)",
                 ],
             ),
             (

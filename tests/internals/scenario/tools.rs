@@ -603,7 +603,7 @@ fn the_parts_of_an_orchestrator_know_each_other() {
                 "aggregate.health == 'red'",
                 "final_decision == 'go'",
                 &[
-                    "46:9: error: script[1].when: `final_decision` is not available in this condition (one of facts, inputs, goal, attempt, flags, aggregate)",
+                    "46:9: error: script[1].when: `final_decision` is not available in this condition (one of facts, inputs, goal, attempt, flags, aggregate, results)",
                 ],
             ),
             (
@@ -646,7 +646,10 @@ fn exactly_one_thing_answers_for_a_worker() {
             (
                 "[tools.keeper]\n",
                 "[tools.keper]\n",
-                &["39:8: warning: tools.keper: `keper` is never called (did you mean `keeper`?)"],
+                &[
+                    "35:1: warning: workers.keeper.http: only timeouts of this worker are retried, as in the source document (add [tools.keeper] with retries = { max_attempts = 2 })",
+                    "39:8: warning: tools.keper: `keper` is never called (did you mean `keeper`?)",
+                ],
             ),
             (
                 "[workers.keeper]\n",

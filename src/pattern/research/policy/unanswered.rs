@@ -83,7 +83,7 @@ pub fn unanswered_by_rule<'q>(
     question_parts(question).into_iter().filter(is_open).collect()
 }
 
-/// The stems of a part, without those of `how often`, `how long` and so on: they are asked for, and
+/// The stems of a part, without those of `how often`, `how long` and so on: they are the question, and
 /// answers do not repeat them. `it` and `us` are a department and a country in capitals only.
 fn content_words(part: &str) -> Vec<String> {
     let trimmed = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
@@ -93,7 +93,7 @@ fn content_words(part: &str) -> Vec<String> {
         let is_asked = std::mem::replace(&mut after_how, word.eq_ignore_ascii_case("how"));
         let measures =
             ["far", "fast", "high", "large", "long", "many", "much", "often", "old", "soon"];
-        !matches!(&*word, "it" | "us") && !(is_asked && measures.contains(&&*word))
+        !(matches!(&*word, "it" | "us") || is_asked && measures.contains(&&*word))
     });
     stems(&words.collect::<Vec<&str>>().join(" "))
 }
