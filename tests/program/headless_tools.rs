@@ -179,7 +179,7 @@ fn the_shop_that_is_needed_is_named_where_it_is_missing() {
     });
     let line = line.expect("the task's line");
     assert!(
-        line.contains("orders_worker failed after 1 attempt") && line.contains("no connection to"),
+        line.contains("orders_worker failed after 2 attempts") && line.contains("no connection to"),
         "{line}"
     );
 }

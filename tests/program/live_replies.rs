@@ -81,7 +81,7 @@ fn shapes() -> Vec<Shape> {
         said("confidence `\"0.8\"`", with(json!({ "confidence": "0.8" }))),
         said(
             "a comma after the last value",
-            good.replace("0.8", "0.8,").replace("\"Start\"", "\"Start\","),
+            format!("{},}}", good.strip_suffix('}').expect("an object")),
         ),
         said("in a list with one entry", format!("[{good}]")),
         said("inside `{\"response\": …}`", json!({ "response": self::good() }).to_string()),
