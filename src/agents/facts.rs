@@ -87,7 +87,7 @@ facts! {
         /// The whole reply of an agent that has tools is a tool call written as text, so nothing was
         /// called; belongs to the span of the model call.
         "tool_call.written" ToolCallWritten {
-            /// The agent whose model wrote the call.
+            /// The agent that wrote the call.
             agent: AgentName,
             /// The beginning of the reply; control characters made visible, length limited. Its
             /// attempt has the whole reply.

@@ -155,7 +155,7 @@ impl RunHandle {
     /// Whether nothing of this run is lost if it leaves memory: its log is stored, and no message can follow.
     pub(super) fn is_only_a_log(&self) -> bool {
         let stored = self.bus.stored_mark().next().0;
-        // The largest number is that of a log whose storing failed.
+        // The largest number marks a log that could not be stored.
         self.session.left().is_none() && stored >= self.bus.len() && stored != u64::MAX
     }
 

@@ -130,7 +130,7 @@ pub enum ModelChoice {
     },
     /// Models, and the timeout of one attempt if the scenario sets none.
     Live(Models, Duration),
-    /// The replies of a recorded run, whose log has this head.
+    /// The replies of the recorded run with this head.
     Recorded(Arc<RecordedModel>, Arc<RunStarted>),
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Failures {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct CutReply {
-    /// The role, agent or step whose reply it is.
+    /// The role, agent or step that replied.
     pub who: Box<str>,
     /// How it ended.
     pub end: ReplyEnd,
