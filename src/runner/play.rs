@@ -17,7 +17,6 @@ use super::played_log::PlayedLog;
 use super::prepared::{PreparedPlay, next_session, prepare_play};
 use crate::cluster::ClusterLog;
 use crate::cluster::claim::Claimed;
-use crate::cluster::entry::LogPart;
 use crate::cluster::queue::QueuedRun;
 use crate::cluster::request::Claim;
 use crate::cluster::rows::{ClusterRow, RunRows};
@@ -212,10 +211,15 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
 /// it has ended and why. Its log stays as it is.
 async fn give_up(runner: &Runner, item: QueuedRun, why: &str) {
     let (cluster, run) = (&runner.cluster, item.run.clone());
-    let entries = cluster.entries(&run).await.unwrap_or_default();
-    if let Some(LogPart::Requested(request)) = entries.into_iter().next().map(|entry| entry.part) {
-        let before = RunRows(cluster).read(&run, request.wall_ms).await.ok().and_then(|row| row.1);
-        let row = before.unwrap_or_else(|| ClusterRow::waiting(&request));
+    // The damage may have taken the request with it, so the row is found by the run alone.
+    let listed = match RunRows(cluster).all().await {
+        Ok(rows) => rows.into_iter().find(|row| row.run == run.as_str()),
+        Err(why) => {
+            runner.tell(RunnerNews::Trouble(format!("{run}: {why}")));
+            return;
+        }
+    };
+    if let Some(row) = listed {
         let row =
             ClusterRow { status: "ended".to_owned(), reason: Some(GIVEN_UP.to_owned()), ..row };
         if let Err(why) = RunRows(cluster).put(&row).await {
