@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::spans::{SpanKind, Spans};
-use crate::event::kind::{Purpose, RetryLimit};
+use crate::event::kind::{Asks, Purpose, RetryLimit};
 use crate::event::stop::StopClass;
 use crate::event::{Event, EventKind, SpanId, StopReason};
 
@@ -94,18 +94,12 @@ impl LastErrors {
     fn note(&mut self, reason: &StopReason, call: SpanId, said: LastError, what: &SpanKind) {
         // Concurrent seats: the first one in the sequence stops the run, no matter which one failed
         // first.
-        let first_counts = match what {
-            SpanKind::Call(Purpose::Contribution { .. }) => true,
-            SpanKind::Call(
-                Purpose::Plan
-                | Purpose::ModelCall { .. }
-                | Purpose::Notes { .. }
-                | Purpose::Synthesize
-                | Purpose::Finalize,
-            ) => false,
-            // A tool, or an agent whose own model call has the cause already.
-            _ => return,
-        };
+        let SpanKind::Call(purpose) = what else { return };
+        // A tool has no such reason, and of an agent its own model call has the cause already.
+        if purpose.asks() != Asks::Model {
+            return;
+        }
+        let first_counts = matches!(purpose, Purpose::Contribution { .. });
         match self.failed.iter_mut().find(|failed| failed.reason == *reason) {
             Some(before) if first_counts && before.call < call => {}
             Some(before) => (before.call, before.said) = (call, said),

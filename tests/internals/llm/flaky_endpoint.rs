@@ -106,3 +106,14 @@ async fn most_runs_succeed_and_each_other_names_the_limit_that_ended_it() {
         assert!(succeeded * 100 >= 90 * SEEDS, "{name}: {succeeded}, others {others:?}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_of_each_pattern_says_what_its_first_call_failed_of() {
+    let relay = &Relay::start(|_| Does::Drops(0)).await;
+    for shipped in scenario::shipped().iter().filter(|it| it.name != "vendor-brownout") {
+        let scenario = relay::shipped(shipped.name, &[SHORT]);
+        let outcome = relay.play(&scenario, 1).await.0.outcome().expect("an outcome");
+        let said = outcome.error.as_deref().unwrap_or_default();
+        assert!(said.contains("broke"), "{}: {}: {said}", shipped.name, outcome.stop_reason);
+    }
+}
