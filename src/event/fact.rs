@@ -40,8 +40,8 @@ pub trait Fact {
         None
     }
 
-    /// What the run comes to by it, as the list of runs says it: a decision, a level, a route. `plan` is
-    /// that of the run.
+    /// The result of the run that the fact states, in the words of the list of runs: a decision, a level, a
+    /// route. `plan` is that of the run.
     fn result(&self, _plan: &PatternPlan) -> Option<String> {
         None
     }

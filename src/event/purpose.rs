@@ -206,7 +206,7 @@ impl Purpose {
     }
 
     /// Whether this caller's model is called.
-    pub fn is_called_by(&self, caller: &ModelCaller) -> bool {
+    pub(crate) fn is_called_by(&self, caller: &ModelCaller) -> bool {
         match (caller, self) {
             (ModelCaller::Role(own), Self::Contribution { role, .. }) => own == role,
             (ModelCaller::Agent(own), Self::ModelCall { agent, .. }) => own == agent,
@@ -217,7 +217,7 @@ impl Purpose {
 
     /// Whether it repeats a call that got no result: such a call counts as an attempt, not as a new
     /// call.
-    pub fn is_repeat(&self) -> bool {
+    pub(crate) fn is_repeat(&self) -> bool {
         matches!(self, Self::AgentStep { repeat: 1.., .. })
     }
 
@@ -286,7 +286,7 @@ impl Purpose {
 
     /// The call in the words of a script, for a message about a missing row; `message` is the
     /// number of the message in its session.
-    pub fn script_label(&self, message: u32) -> String {
+    pub(crate) fn script_label(&self, message: u32) -> String {
         match self {
             Self::Contribution { round, role, .. } => format!("{role} in round {round}"),
             Self::Task { task, .. } => format!("task {task}"),

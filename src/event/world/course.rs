@@ -121,7 +121,7 @@ impl RunFold {
     }
 
     /// How much of each spending limit the run has used.
-    pub fn spending_used(&self) -> Vec<SpendingUsed> {
+    pub(crate) fn spending_used(&self) -> Vec<SpendingUsed> {
         let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
         let tokens = limits
             .max_total_tokens

@@ -32,12 +32,12 @@ impl RunFold {
     }
 
     /// The refused reply that stopped the run, if one did.
-    pub fn stop_refusal(&self) -> Option<&StopRefusal> {
+    pub(crate) fn stop_refusal(&self) -> Option<&StopRefusal> {
         self.failures.refusals.for_reason(&self.progress.closed.as_ref()?.reason)
     }
 
     /// The refused reply with this stop reason, if there was one.
-    pub fn refusal(&self, reason: &StopReason) -> Option<&StopRefusal> {
+    pub(crate) fn refusal(&self, reason: &StopReason) -> Option<&StopRefusal> {
         self.failures.refusals.for_reason(reason)
     }
 

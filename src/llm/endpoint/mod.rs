@@ -113,7 +113,7 @@ impl Endpoint {
         &self.model
     }
     /// The model's name with its provider in front, once.
-    pub fn full_model_name(&self) -> String {
+    pub(crate) fn full_model_name(&self) -> String {
         let (provider, model) = (self.provider(), &self.model.value);
         match split_model_name(model) {
             (Some(of), _) if of == provider => model.clone(),
