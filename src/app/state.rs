@@ -13,7 +13,9 @@ use super::notice::{NoticeKind, Notices};
 use super::overlay::Overlay;
 use super::request::RequestId;
 use super::run::RunPage;
-use crate::event::world::RunState;
+use crate::event::kind::ModelLabel;
+use crate::event::run_row::RunStatus;
+use crate::event::world::{RunState, World};
 use crate::event::{Elapsed, RunId};
 use crate::panes::tools::comparison::comparison_of;
 use crate::scenario::catalogue::sort_in_groups;
@@ -44,6 +46,11 @@ pub struct AppState {
     pub history: History,
     /// Finished runs whose logs were dropped to bound memory, with their numbers of events.
     pub dropped_runs: Vec<(RunId, u64)>,
+    /// Ended runs of this session whose logs are only in the store: their pages leave once another screen is
+    /// shown and the list has their rows.
+    pub(super) leaving: Vec<RunId>,
+    /// What the runs used whose pages have left.
+    pub(super) left: SessionTotals,
     /// The scenarios on the list.
     pub scenarios: Vec<ScenarioEntry>,
     /// Display settings.
@@ -102,6 +109,44 @@ pub struct PendingStart {
     pub open: bool,
 }
 
+/// What runs of this session used.
+#[derive(Clone, Debug, Default)]
+pub struct SessionTotals {
+    /// Number of runs.
+    pub runs: usize,
+    /// Calls started.
+    pub calls: u64,
+    /// Tokens of requests and replies.
+    pub tokens: u64,
+    /// Replies whose tokens are estimated.
+    pub estimated: u64,
+    live_cost_usd: f64,
+    has_unknown_cost: bool,
+}
+
+impl SessionTotals {
+    fn add(&mut self, world: &World) {
+        let (tally, usage) = (&world.tally, world.tally.usage);
+        self.runs += 1;
+        self.calls += tally.calls;
+        let tokens = usage.prompt_tokens.saturating_add(usage.completion_tokens);
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.estimated += tally.estimated;
+        let model = world.head.as_ref().map(|head| &head.model);
+        if matches!(model, Some(ModelLabel::Live { .. })) {
+            match world.cost_usd() {
+                Some(cost) => self.live_cost_usd += cost,
+                None => self.has_unknown_cost = true,
+            }
+        }
+    }
+
+    /// Estimated cost of the live runs in US dollars; `None`: nothing, or that of one of them is unknown.
+    pub fn cost_usd(&self) -> Option<f64> {
+        (!self.has_unknown_cost && self.live_cost_usd > 0.0).then_some(self.live_cost_usd)
+    }
+}
+
 /// How the dashboard is displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisplaySettings {
@@ -140,6 +185,8 @@ impl AppState {
             opened: Vec::new(),
             history: History::default(),
             dropped_runs: Vec::new(),
+            leaving: Vec::new(),
+            left: SessionTotals::default(),
             scenarios,
             settings,
             notices: Notices::default(),
@@ -153,6 +200,39 @@ impl AppState {
             last_click: None,
             paused_for_suspend: Vec::new(),
         }
+    }
+
+    /// What all runs of this session used.
+    pub fn totals(&self) -> SessionTotals {
+        let mut totals = self.left.clone();
+        self.runs.iter().for_each(|page| totals.add(page.world()));
+        totals
+    }
+
+    /// Number of runs of this session that only the store has.
+    pub fn left_count(&self) -> usize {
+        self.left.runs
+    }
+
+    /// Removes the pages of ended runs that the store has and that are not shown. The list has their rows.
+    pub(super) fn let_stored_runs_leave(&mut self) {
+        let shown = self.visible_run().map(|page| page.id().clone());
+        let is_kept = |id: &RunId| {
+            let row = self.history.row(id);
+            row.is_some_and(|row| matches!(row.status, RunStatus::Ended(_)))
+        };
+        let goes = |id: &RunId| shown.as_ref() != Some(id) && is_kept(id);
+        let (gone, leaving) = std::mem::take(&mut self.leaving).into_iter().partition(goes);
+        self.leaving = leaving;
+        let gone: Vec<RunId> = gone;
+        if gone.is_empty() {
+            return;
+        }
+        let pages = std::mem::take(&mut self.runs).into_iter();
+        let (left, runs): (Vec<_>, Vec<_>) = pages.partition(|page| gone.contains(page.id()));
+        left.iter().for_each(|page| self.left.add(page.world()));
+        self.runs = runs;
+        self.history.arrange(&self.runs);
     }
 
     /// The page of a run.

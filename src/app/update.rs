@@ -284,7 +284,12 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
                     page.data_mut().earlier.set_stored(is_stored);
                     page.drop_log();
                 }
-                state.dropped_runs.push((run.clone(), *facts));
+                if is_stored {
+                    state.leaving.push(run.clone());
+                    state.let_stored_runs_leave();
+                } else {
+                    state.dropped_runs.push((run.clone(), *facts));
+                }
                 redraw = true;
             }
             // The end of a run is a notice on every other screen.

@@ -316,6 +316,11 @@ pub fn block_workers(runtime: &tokio::runtime::Handle) {
 fn print_summary(state: &AppState, paint: &StreamStyle) {
     let lines: String =
         state.runs.iter().map(|page| summary_line(page.world(), paint) + "\n").collect();
+    let earlier = match state.left_count() as u64 {
+        0 => String::new(),
+        left => format!("{} before: roundtable runs\n", format::count_noun(left, "run")),
+    };
+    let lines = earlier + &lines;
     if !lines.is_empty() {
         // The terminal may be closed or stalled; then there is no summary.
         let _ = screen::write_last(visible_output(&lines, paint.colour()).as_bytes());

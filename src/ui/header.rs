@@ -8,7 +8,6 @@ use super::text::{Pen, columns};
 use super::theme::StyleRole;
 use super::{format, run};
 use crate::app::AppState;
-use crate::event::kind::{ModelLabel, RunStarted};
 use crate::narrate::glyph::Glyph;
 
 /// Draws both rows.
@@ -35,7 +34,7 @@ fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut
     brand(cx, &mut pen);
     pen.put("home", cx.theme.style(StyleRole::Text));
     let live = state.live_runs().count();
-    let text = match state.runs.len() {
+    let text = match state.runs.len() + state.left_count() {
         0 if state.history.rows().is_empty() => "no runs yet".to_owned(),
         0 => {
             let noun = if state.history.summary.has_cluster { "run" } else { "kept run" };
@@ -56,22 +55,16 @@ fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut
     if broken > 0 {
         pen.put(", ", dim).put(&format!("{broken} broken"), cx.theme.style(StyleRole::Failed));
     }
-    let tally = state.runs.iter().map(|page| page.world().tally);
-    let (calls, tokens, estimated) = tally.fold((0, 0, 0), |(calls, tokens, estimated), tally| {
-        let usage = tally.usage;
-        let own = usage.prompt_tokens.saturating_add(usage.completion_tokens);
-        (calls + tally.calls, u64::saturating_add(tokens, own), estimated + tally.estimated)
-    });
-    if calls > 0 {
-        let text =
-            format!("   {}, {} tok", format::count_noun(calls, "call"), format::count(tokens));
-        pen.put(&text, dim);
+    let totals = state.totals();
+    if totals.calls > 0 {
+        let calls = format::count_noun(totals.calls, "call");
+        pen.put(&format!("   {calls}, {} tok", format::count(totals.tokens)), dim);
     }
-    if let Some(cost) = cost(state) {
+    if let Some(cost) = totals.cost_usd() {
         pen.put(&format!(", {}", format::estimate(cost, cx.glyphs)), dim);
     }
-    if estimated > 0 {
-        pen.put(&format!(" ({} estimated)", replies(estimated)), dim);
+    if totals.estimated > 0 {
+        pen.put(&format!(" ({} estimated)", replies(totals.estimated)), dim);
     }
     if !state.dropped_runs.is_empty() {
         let facts = state.dropped_runs.iter().map(|(_, facts)| facts).sum();
@@ -80,16 +73,6 @@ fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut
             format!("   {} of {runs} dropped to bound memory", format::count_noun(facts, "event"));
         pen.put(&text, cx.theme.style(StyleRole::Notice));
     }
-}
-
-/// Estimated cost of all live runs together, in US dollars; `None` if the cost of one of them is
-/// unknown.
-fn cost(state: &AppState) -> Option<f64> {
-    let is_live = |head: &RunStarted| matches!(head.model, ModelLabel::Live { .. });
-    let worlds = state.runs.iter().map(|page| page.world());
-    let live = worlds.filter(|world| world.head.as_deref().is_some_and(is_live));
-    let cost: f64 = live.map(|world| world.cost_usd()).sum::<Option<f64>>()?;
-    (cost > 0.0).then_some(cost)
 }
 
 fn replies(number: u64) -> String {
