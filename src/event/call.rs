@@ -184,9 +184,9 @@ pub struct Reply {
     #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
     pub end: ReplyEnd,
     /// The parts of the reply in the provider's own format, if some have to be sent back unchanged.
-    /// Messages: a list of all blocks, if there was signed thinking. Chat completions: the `host` and
-    /// the `model` that sent them, and the fields that are not of the API, those of the `message` and
-    /// those of its `calls`. Only the same provider gets them. A redacted log leaves them out.
+    /// The `host` and the `model` that sent them, and of Messages all blocks as the `content`, if there was
+    /// signed thinking; of Chat completions the fields that are not of the API, those of the `message` and
+    /// those of its `calls`. Only the same model gets them. A redacted log leaves them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Arc<Value>>,
     /// Names of the answer's fields that were not of the API and were ignored, separated by commas.

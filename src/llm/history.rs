@@ -1,11 +1,11 @@
-//! The history of a conversation as endpoints accept it. Ours has what was said in its own order and
-//! with the names and ids that models made; strict servers and chat templates refuse a part of that
-//! (docs/rules/decisions.md, *Histories*). The log and `--replay` have our own form.
+//! The history of a conversation as endpoints accept it. Our log keeps the original order, names and ids;
+//! strict servers and chat templates refuse a part of that (docs/rules/decisions.md, *Histories*).
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Conversation;
+use super::client::kept_fields::FieldOrigin;
 use crate::base::digest::sha256_of_text;
 use crate::event::kind::{ChatMessage, MessageRole, ToolCall};
 use crate::event::result_text::error_text;
@@ -23,13 +23,15 @@ const NAME_CHARS: usize = 64;
 const MADE_ID_CHARS: usize = 9;
 
 /// The rules of an API. See [`normalized`] for what both APIs require.
-pub(super) struct HistoryRules {
+pub(super) struct HistoryRules<'a> {
+    /// The model that the history goes to.
+    pub(super) to: FieldOrigin<'a>,
     /// Whether user and model must alternate, message by message. Otherwise the writer joins them.
     pub(super) alternates: bool,
     /// Whether the API accepts the id of a call.
     pub(super) accepts_id: fn(&str) -> bool,
     /// Whether a message of the model is sent as it came, with the ids and names in it.
-    pub(super) sends_as_it_came: fn(&ChatMessage) -> bool,
+    pub(super) sends_as_it_came: fn(&ChatMessage, FieldOrigin<'_>) -> bool,
 }
 
 /// The same conversation in the form that the API accepts:
@@ -46,7 +48,7 @@ pub(super) struct HistoryRules {
 /// allocation.
 pub(super) fn normalized<'a>(
     history: &'a Conversation,
-    rules: &HistoryRules,
+    rules: &HistoryRules<'_>,
 ) -> Cow<'a, Conversation> {
     match rules.accept(history) {
         true => Cow::Borrowed(history),
@@ -54,7 +56,7 @@ pub(super) fn normalized<'a>(
     }
 }
 
-impl HistoryRules {
+impl HistoryRules<'_> {
     fn accept(&self, history: &Conversation) -> bool {
         use MessageRole::{Assistant, System, Tool, User};
         let mut last = None;
@@ -79,7 +81,7 @@ impl HistoryRules {
                     let calls = &message.tool_calls;
                     !begins
                         && !again
-                        && (calls.iter().all(accepts) || (self.sends_as_it_came)(message))
+                        && (calls.iter().all(accepts) || (self.sends_as_it_came)(message, self.to))
                 }
             };
             if !is_accepted {
@@ -94,7 +96,7 @@ impl HistoryRules {
     fn is_blank(&self, message: &ChatMessage) -> bool {
         message.tool_calls.is_empty()
             && message.content.trim_start().is_empty()
-            && !(self.sends_as_it_came)(message)
+            && !(self.sends_as_it_came)(message, self.to)
     }
 
     fn rebuild(&self, history: &Conversation) -> Conversation {
@@ -143,7 +145,7 @@ impl HistoryRules {
     /// The message, its calls with names and ids that the API accepts.
     fn with_accepted_calls(&self, message: &ChatMessage) -> ChatMessage {
         let mut message = message.clone();
-        if (self.sends_as_it_came)(&message) {
+        if (self.sends_as_it_came)(&message, self.to) {
             return message;
         }
         let accepts = |call: &ToolCall| is_plain(&call.name) && (self.accepts_id)(&call.id);
@@ -164,7 +166,7 @@ impl HistoryRules {
 
 /// The messages of a history in its new form.
 struct RebuiltHistory<'r> {
-    rules: &'r HistoryRules,
+    rules: &'r HistoryRules<'r>,
     messages: Vec<ChatMessage>,
 }
 
@@ -257,12 +259,19 @@ mod tests {
     use super::*;
 
     /// The rules of a strict server of each API.
-    fn rules() -> [HistoryRules; 2] {
+    fn rules() -> [HistoryRules<'static>; 2] {
         let short = |id: &str| (1..=40).contains(&id.len());
-        let kept = |message: &ChatMessage| message.blocks.is_some();
+        let kept = |message: &ChatMessage, _: FieldOrigin<'_>| message.blocks.is_some();
+        let to = FieldOrigin { host: "h", model: "m" };
         [
-            HistoryRules { alternates: true, accepts_id: short, sends_as_it_came: |_| false },
             HistoryRules {
+                to,
+                alternates: true,
+                accepts_id: short,
+                sends_as_it_came: |_, _| false,
+            },
+            HistoryRules {
+                to,
                 alternates: false,
                 accepts_id: has_plain_characters,
                 sends_as_it_came: kept,
@@ -271,17 +280,20 @@ mod tests {
     }
 
     /// Why a server with these rules refuses a history, found without a look at the code above.
-    fn refusal(messages: &[ChatMessage], rules: &HistoryRules) -> Option<&'static str> {
+    fn refusal(messages: &[ChatMessage], rules: &HistoryRules<'_>) -> Option<&'static str> {
         let begin = messages.iter().take_while(|it| it.role == MessageRole::System).count();
         let (system, said) = messages.split_at(begin);
         if rules.alternates && system.len() > 1 {
             return Some("two instructions");
         }
+        if system.iter().any(|it| it.content.trim().is_empty()) {
+            return Some("a blank instruction");
+        }
         if said.first().is_none_or(|first| first.role != MessageRole::User) {
             return Some("no user first");
         }
         for (at, message) in said.iter().enumerate() {
-            let kept = (rules.sends_as_it_came)(message);
+            let kept = (rules.sends_as_it_came)(message, rules.to);
             match message.role {
                 MessageRole::System => return Some("late instructions"),
                 MessageRole::Tool => {

@@ -191,6 +191,15 @@ fn estimate_missing_counts(request: &ChatRequest, reply: &mut Reply) {
     }
 }
 
+/// The blocks of a reply and of its continuation, as those of one reply of the model that sent the latter.
+fn joined_blocks(before: Option<&Value>, more: Option<&Value>) -> Option<Arc<Value>> {
+    let content = |blocks: &Value| blocks.get("content")?.as_array().cloned();
+    let mut joined = more?.clone();
+    let all = content(before?)?.into_iter().chain(content(&joined)?).collect();
+    *joined.get_mut("content")? = all;
+    Some(Arc::new(joined))
+}
+
 /// The model behind the gateway, with the request.
 struct ModelCallee<'a> {
     scope: &'a ModelCallScope<'a>,
@@ -219,11 +228,11 @@ impl Callee for ModelCallee<'_> {
             let model = cx.models.model_for(&self.ask.purpose);
             let said = async {
                 let mut reply = model.chat(&request, &listener).await?;
-                if reply.end == ReplyEnd::Failed {
-                    return Err(failed_by_provider(&reply, self.scope.callee_host()));
-                }
                 if cx.is_live() {
                     estimate_missing_counts(&request, &mut reply);
+                }
+                if reply.end == ReplyEnd::Failed {
+                    return Err(failed_by_provider(&reply, self.scope.callee_host()));
                 }
                 Ok(reply)
             };
@@ -304,12 +313,7 @@ impl RunContext {
             ask = ask.continue_after_pause(call, &part);
             let (next, reply) = self.call_model_once(&ask).await?;
             (call, part) = (next, Arc::unwrap_or_clone(reply));
-            let blocks = match (whole.blocks.as_deref(), part.blocks.as_deref()) {
-                (Some(Value::Array(before)), Some(Value::Array(more))) => {
-                    Some(Arc::new(before.iter().chain(more).cloned().collect()))
-                }
-                _ => None,
-            };
+            let blocks = joined_blocks(whole.blocks.as_deref(), part.blocks.as_deref());
             let text = format!("{}{}", whole.text, part.text).into();
             whole = Reply { text, blocks, ..part.clone() };
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::kind::{ReplyEnd, ToolCall};
+use crate::event::kind::{MessageRole, ReplyEnd, ToolCall};
 use crate::llm::Conversation;
 use crate::llm::client::Client;
 use crate::llm::client::TEXT_CAP;
@@ -192,9 +192,11 @@ impl ReplyBlocks {
         let thought = |block: &ReplyBlock| {
             matches!(block.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
         };
-        // A model that paused continues from all that it had.
-        let is_continued = end == ReplyEnd::Paused && !made.is_empty();
-        let keeps = is_continued || made.iter().any(thought);
+        // A model that paused continues from all that it had, and so does its continuation.
+        let continues =
+            before.iter().last().is_some_and(|last| last.role == MessageRole::Assistant);
+        let is_part = (end == ReplyEnd::Paused || continues) && !made.is_empty();
+        let keeps = is_part || made.iter().any(thought);
         let calls = match calls_of(&made, client, before) {
             Err(why) if end.is_whole() => return Err(why),
             calls => calls.unwrap_or_default(),
@@ -204,14 +206,13 @@ impl ReplyBlocks {
             let blocks = made.into_iter().map(|block| {
                 let is_call = block.kind == BlockKind::ToolUse;
                 let mut block = block.whole();
-                client.data_without_the_key(&mut block);
                 // The result of the call is sent under this id.
                 if let Some(id) = is_call.then(|| ids.next()).flatten() {
                     block["id"] = Value::from(&**id);
                 }
                 block
             });
-            Arc::new(blocks.collect())
+            client.kept_content(blocks.collect())
         });
         Ok(ReplyContent { text: self.text, calls, kept })
     }
@@ -263,8 +264,9 @@ impl ReplyBlock {
 
     /// The complete block.
     fn whole(self) -> Value {
-        let is_call = self.kind == BlockKind::ToolUse;
-        let arguments = is_call.then(|| self.arguments().into_owned());
+        // The input of a tool of the provider is streamed like that of ours.
+        let has_input = self.kind == BlockKind::ToolUse || !self.json.trim().is_empty();
+        let arguments = has_input.then(|| self.arguments().into_owned());
         let mut block = self.start;
         if let Some(field) = self.kind.field() {
             block.insert(field.to_owned(), Value::from(self.text));

@@ -10,16 +10,20 @@ use serde_json::{Value, json};
 use crate::event::kind::{ChatMessage, MessageRole};
 use crate::llm::Conversation;
 use crate::llm::client::json::RequestBody;
+use crate::llm::client::kept_fields::{FieldOrigin, content_to_return};
 use crate::llm::history::{HistoryRules, has_plain_characters, plain_name};
 use crate::scenario::spec::tool::ToolCall;
 
 /// The history that the API accepts. It takes any number of messages of one role in a row: they are
 /// the blocks of one turn.
-pub(super) const HISTORY: HistoryRules = HistoryRules {
-    alternates: false,
-    accepts_id: has_plain_characters,
-    sends_as_it_came: has_kept_blocks,
-};
+pub(super) fn history_rules(to: FieldOrigin<'_>) -> HistoryRules<'_> {
+    HistoryRules {
+        to,
+        alternates: false,
+        accepts_id: has_plain_characters,
+        sends_as_it_came: |message, to| blocks_to_return(message, to).is_some(),
+    }
+}
 
 /// The system messages, in order.
 pub(super) fn instructions(conversation: &Conversation) -> impl Iterator<Item = &str> {
@@ -135,18 +139,24 @@ impl<'a> CallInput<'a> {
     }
 }
 
-/// The turns of a conversation that is in the form of [`HISTORY`].
-pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
+/// The turns of a conversation that is in the form of [`history_rules`].
+pub(super) fn turns<'a>(
+    conversation: &'a Conversation,
+    to: FieldOrigin<'_>,
+) -> Vec<MessageTurn<'a>> {
     let mut turns: Vec<MessageTurn<'_>> = Vec::new();
     for message in conversation.iter() {
         let (role, blocks) = match message.role {
             MessageRole::System => continue,
             MessageRole::User => (TurnRole::User, text(&message.content).into_iter().collect()),
             MessageRole::Tool => (TurnRole::User, vec![result(message)]),
-            MessageRole::Assistant if has_kept_blocks(message) => {
-                (TurnRole::Assistant, kept_blocks(message).collect())
+            MessageRole::Assistant => {
+                let blocks = match blocks_to_return(message, to) {
+                    Some(blocks) => kept_blocks(blocks).collect(),
+                    None => reply_blocks(message),
+                };
+                (TurnRole::Assistant, blocks)
             }
-            MessageRole::Assistant => (TurnRole::Assistant, reply_blocks(message)),
         };
         match turns.last_mut() {
             Some(last) if last.role == role => last.content.extend(blocks),
@@ -156,11 +166,11 @@ pub(super) fn turns(conversation: &Conversation) -> Vec<MessageTurn<'_>> {
     turns
 }
 
-/// Whether a message has its blocks as the model sent them, in the format of this API.
-fn has_kept_blocks(message: &ChatMessage) -> bool {
-    let blocks = message.blocks.as_deref().and_then(Value::as_array);
+/// The blocks of a message as this model sent them, in the format of this API.
+fn blocks_to_return<'a>(message: &'a ChatMessage, to: FieldOrigin<'_>) -> Option<&'a Vec<Value>> {
+    let blocks = content_to_return(message, to)?;
     let is_ours = |block: &Value| block.get("type").is_some_and(Value::is_string);
-    blocks.is_some_and(|blocks| blocks.iter().all(is_ours) && !blocks.iter().all(is_silent))
+    (blocks.iter().all(is_ours) && !blocks.iter().all(is_silent)).then_some(blocks)
 }
 
 /// Whether a block is a blank text: the API rejects them, even its own.
@@ -169,9 +179,8 @@ fn is_silent(block: &Value) -> bool {
 }
 
 /// The blocks as the model sent them.
-fn kept_blocks(message: &ChatMessage) -> impl Iterator<Item = TurnBlock<'_>> {
-    let blocks = message.blocks.as_deref().and_then(Value::as_array).into_iter().flatten();
-    blocks.filter(|block| !is_silent(block)).map(|block| {
+fn kept_blocks(blocks: &[Value]) -> impl Iterator<Item = TurnBlock<'_>> {
+    blocks.iter().filter(|block| !is_silent(block)).map(|block| {
         let made_up = block.get("name").and_then(Value::as_str).map(plain_name);
         TurnBlock::Kept(match made_up {
             Some(Cow::Owned(name)) if block["type"] == "tool_use" => {

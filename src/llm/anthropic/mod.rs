@@ -52,7 +52,7 @@ impl ModelApi for Messages {
     ) -> Result<ApiRequest, serde_json::Error> {
         let refused = client.refused.refused_now();
         let parameters = MessageParameters::of(&client.tuning, &request.form, stream, refused);
-        let body = wire::body(&client.endpoint.model().value, request, &parameters)?;
+        let body = wire::body(client.field_origin(), request, &parameters)?;
         Ok(ApiRequest { body, sent: parameters.sent.into() })
     }
 

@@ -1,9 +1,10 @@
 //! Writes the requests of the Messages API.
 
-use super::conversation::{HISTORY, instructions, turns};
+use super::conversation::{history_rules, instructions, turns};
 use super::parameters::MessageParameters;
 use crate::llm::ChatRequest;
 use crate::llm::client::json::RequestBody;
+use crate::llm::client::kept_fields::FieldOrigin;
 use crate::llm::history::normalized;
 
 /// Marks the end of a prefix that the next request repeats: the provider caches everything up to
@@ -15,17 +16,17 @@ const CACHED: &str = r#","cache_control":{"type":"ephemeral"}"#;
 /// # Errors
 /// Our own requests cause none; the signature is serde_json's.
 pub(super) fn body(
-    model: &str,
+    to: FieldOrigin<'_>,
     request: &ChatRequest,
     parameters: &MessageParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 60).sum();
     let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 80);
-    let room = texts + texts / 4 + schema + model.len() + 200;
+    let room = texts + texts / 4 + schema + to.model.len() + 200;
     let mut body = RequestBody::with_room_for(room);
     body.raw(r#"{"model":"#);
-    body.text(model);
-    let history = normalized(&request.messages, &HISTORY);
+    body.text(to.model);
+    let history = normalized(&request.messages, &history_rules(to));
     let mut system = instructions(&history).peekable();
     let mut begin = r#","system":["#;
     while let Some(text) = system.next() {
@@ -37,7 +38,7 @@ pub(super) fn body(
         body.raw(if system.peek().is_none() { "}]" } else { "}" });
     }
     body.raw(r#","messages":["#);
-    for (nth, turn) in turns(&history).iter().enumerate() {
+    for (nth, turn) in turns(&history, to).iter().enumerate() {
         body.raw(if nth == 0 { "" } else { "," });
         turn.write(&mut body)?;
     }
@@ -83,9 +84,13 @@ mod tests {
         parameters: &'a MessageParameters<'a>,
     }
 
-    fn tree(model: &str, request: &ChatRequest, parameters: &MessageParameters<'_>) -> String {
+    fn tree(
+        to: FieldOrigin<'_>,
+        request: &ChatRequest,
+        parameters: &MessageParameters<'_>,
+    ) -> String {
         let text = |text: &str| json!({ "type": "text", "text": text });
-        let history = normalized(&request.messages, &HISTORY);
+        let history = normalized(&request.messages, &history_rules(to));
         let mut system: Vec<Value> = instructions(&history).map(text).collect();
         let tools = request.tools.iter().map(|tool| {
             let mut offered = json!({ "name": *tool.name });
@@ -99,8 +104,8 @@ mod tests {
         for last in [system.last_mut(), tools.last_mut()].into_iter().flatten() {
             last["cache_control"] = json!({ "type": "ephemeral" });
         }
-        let messages = turns(&history);
-        let tree = MessageTree { model, system, messages, tools, parameters };
+        let messages = turns(&history, to);
+        let tree = MessageTree { model: to.model, system, messages, tools, parameters };
         serde_json::to_string(&tree).expect("JSON")
     }
 
@@ -111,10 +116,11 @@ mod tests {
             model in "[a-z\"\\\\]{0,9}",
             stream in any::<bool>(),
         ) {
+            let to = FieldOrigin { host: "h", model: &model };
             let parameters =
                 MessageParameters::of(&tuning, &request.form, stream, Default::default());
-            let body = body(&model, &request, &parameters).expect("JSON");
-            let expected = tree(&model, &request, &parameters);
+            let body = body(to, &request, &parameters).expect("JSON");
+            let expected = tree(to, &request, &parameters);
             prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
         }
     }

@@ -9,12 +9,15 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::Client;
-use super::fields::Fields;
+use super::fields::{Fields, IgnoredFields};
 use crate::event::kind::ChatMessage;
 use crate::llm::Conversation;
 
 /// The most bytes of the fields of one reply that are kept.
 pub const FIELDS_CAP: usize = 256 << 10;
+
+/// The note on a reply whose fields exceed the cap.
+const ABOVE_CAP: &str = "unknown fields above 256 KiB";
 
 /// Where a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,20 +59,14 @@ impl FieldPlace {
 pub(in crate::llm) struct KeptFields(Map<String, Value>);
 
 impl KeptFields {
-    /// The fields to keep of an object, and their size in bytes. A field that is `null`, or that
-    /// serde_json cannot hold, is not kept.
-    pub(in crate::llm) fn of(place: FieldPlace, fields: &Fields<'_>) -> (Self, usize) {
-        let (mut kept, mut bytes) = (Map::new(), 0);
-        for (name, value) in fields.iter().filter(|(name, _)| place.keeps(name)) {
-            match serde_json::from_str(value.get()) {
-                Ok(Value::Null) | Err(_) => {}
-                Ok(value_of) => {
-                    bytes += name.len() + value.get().len();
-                    kept.insert(name.to_owned(), value_of);
-                }
-            }
-        }
-        (Self(kept), bytes)
+    /// The fields to keep of an object. A field that is `null`, or that serde_json cannot hold, is not kept.
+    pub(in crate::llm) fn of(place: FieldPlace, fields: &Fields<'_>) -> Self {
+        let kept = fields.iter().filter(|(name, _)| place.keeps(name));
+        let kept = kept.filter_map(|(name, value)| {
+            let value: Value = serde_json::from_str(value.get()).ok()?;
+            (!value.is_null()).then(|| (name.to_owned(), value))
+        });
+        Self(kept.collect())
     }
 
     /// Whether there are none.
@@ -163,17 +160,48 @@ pub(in crate::llm) struct FieldOrigin<'a> {
     pub(in crate::llm) model: &'a str,
 }
 
+impl FieldOrigin<'_> {
+    /// Whether these blocks came from this model at this host.
+    fn has_sent(self, blocks: &Map<String, Value>) -> bool {
+        let is = |name: &str, text: &str| blocks.get(name).and_then(Value::as_str) == Some(text);
+        is("host", self.host) && is("model", self.model)
+    }
+}
+
+/// The blocks of a message of the Messages API, if this model at this host sent them. Logs of version 0.1
+/// have no origin; runs of that time had one model.
+pub(in crate::llm) fn content_to_return<'a>(
+    message: &'a ChatMessage,
+    to: FieldOrigin<'_>,
+) -> Option<&'a Vec<Value>> {
+    match message.blocks.as_deref()? {
+        Value::Array(content) => Some(content),
+        Value::Object(blocks) if to.has_sent(blocks) => blocks.get("content")?.as_array(),
+        _ => None,
+    }
+}
+
 impl Client {
     /// The model that requests go to.
     pub(in crate::llm) fn field_origin(&self) -> FieldOrigin<'_> {
         FieldOrigin { host: self.endpoint.host(), model: &self.endpoint.model().value }
     }
 
-    /// The fields of a reply as they are stored with it (`Reply::blocks`), without the key.
+    /// The blocks of a reply of the Messages API as they are stored with it (`Reply::blocks`), without the
+    /// key.
+    pub(in crate::llm) fn kept_content(&self, mut content: Value) -> Arc<Value> {
+        self.data_without_the_key(&mut content);
+        let FieldOrigin { host, model } = self.field_origin();
+        Arc::new(json!({ "host": host, "model": model, "content": content }))
+    }
+
+    /// The fields of a reply as they are stored with it (`Reply::blocks`), without the key; `None`: there are
+    /// none, or they are larger than [`FIELDS_CAP`], which is noted among the ignored ones.
     pub(in crate::llm) fn kept_blocks(
         &self,
         message: KeptFields,
         calls: Vec<KeptCall>,
+        ignored: &mut IgnoredFields,
     ) -> Option<Arc<Value>> {
         let in_calls = calls.iter().any(|call| !call.is_empty());
         if message.is_empty() && !in_calls {
@@ -198,6 +226,10 @@ impl Client {
             });
             add("calls", calls.collect());
         }
+        if blocks.to_string().len() > FIELDS_CAP {
+            ignored.add(ABOVE_CAP);
+            return None;
+        }
         Some(Arc::new(blocks))
     }
 }
@@ -217,13 +249,8 @@ impl<'a> FieldsToReturn<'a> {
         to: FieldOrigin<'_>,
         refused: &'a BTreeSet<String>,
     ) -> Self {
-        let is = |name: &str, blocks: &Map<String, Value>, text: &str| {
-            blocks.get(name).and_then(Value::as_str) == Some(text)
-        };
         let blocks = message.blocks.as_deref().and_then(Value::as_object);
-        let blocks =
-            blocks.filter(|blocks| is("host", blocks, to.host) && is("model", blocks, to.model));
-        Self { blocks, refused }
+        Self { blocks: blocks.filter(|blocks| to.has_sent(blocks)), refused }
     }
 
     /// The fields of the message.
@@ -287,7 +314,7 @@ mod tests {
     fn fields(json: &Value) -> KeptFields {
         let text = json.to_string();
         let fields = serde_json::from_str(&text).expect("an object");
-        KeptFields::of(FieldPlace::Message, &fields).0
+        KeptFields::of(FieldPlace::Message, &fields)
     }
 
     #[test]

@@ -29,8 +29,6 @@ pub(super) struct ToolCallPart<'a> {
     arguments: Cow<'a, str>,
     /// The fields that go back with the call.
     pub(super) kept: KeptCall,
-    /// Their size in bytes.
-    pub(super) kept_bytes: usize,
 }
 
 impl<'a> ToolCallPart<'a> {
@@ -38,11 +36,12 @@ impl<'a> ToolCallPart<'a> {
     /// The name or the arguments cannot be read.
     pub(super) fn of(call: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
         let function: Fields<'_> = call.needed("function")?.unwrap_or_default();
-        let (in_call, call_bytes) = KeptFields::of(FieldPlace::Call, call);
-        let (in_function, function_bytes) = KeptFields::of(FieldPlace::Function, &function);
+        let kept = KeptCall {
+            call: KeptFields::of(FieldPlace::Call, call),
+            function: KeptFields::of(FieldPlace::Function, &function),
+        };
         Ok(Self {
-            kept: KeptCall { call: in_call, function: in_function },
-            kept_bytes: call_bytes + function_bytes,
+            kept,
             index: call.index(ignored),
             id: call.word("id"),
             name: function.text("name")?,
@@ -94,12 +93,6 @@ impl PartialCalls {
     pub(super) fn bytes(&self) -> usize {
         self.made.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum()
     }
-
-    /// Drops the fields that go back with the calls.
-    pub(super) fn drop_kept(&mut self) {
-        self.made.iter_mut().for_each(|call| call.kept = KeptCall::default());
-    }
-
     /// The calls in order, each with a unique id, and the fields that go back with each.
     ///
     /// # Errors

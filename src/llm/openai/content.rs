@@ -13,7 +13,7 @@ use crate::llm::client::Client;
 use crate::llm::client::fields::{
     BadAnswer, Fields, IgnoredFields, JsonText, TokenCounts, parse_needed,
 };
-use crate::llm::client::kept_fields::{FIELDS_CAP, FieldPlace, KeptCall, KeptFields};
+use crate::llm::client::kept_fields::{FieldPlace, KeptFields};
 use crate::llm::client::reply_end::end_of_completion;
 use crate::llm::client::tool_calls::ToolCallFault;
 use crate::scenario::spec::tool::ToolOffer;
@@ -28,15 +28,13 @@ struct MessagePart<'a> {
     calls: Vec<ToolCallPart<'a>>,
     /// The fields that go back with the message.
     kept: KeptFields,
-    /// The size of these and of those of the calls, in bytes.
-    kept_bytes: usize,
 }
 
 impl<'a> MessagePart<'a> {
     /// # Errors
     /// Its text or its calls cannot be read.
     fn of(message: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
-        let mut refusal = message.word("refusal").unwrap_or_default().into_owned();
+        let mut refusal = message.text("refusal")?.into_owned();
         let is_list = |content: &RawValue| content.get().starts_with('[');
         let text = match message.get("content") {
             Some(content) if is_list(content) => {
@@ -48,14 +46,8 @@ impl<'a> MessagePart<'a> {
         for call in message.list("tool_calls")? {
             calls.push(ToolCallPart::of(&parse_needed("tool_calls", call)?, ignored)?);
         }
-        let (kept, bytes) = KeptFields::of(FieldPlace::Message, message);
-        let kept_bytes = bytes + calls.iter().map(|call| call.kept_bytes).sum::<usize>();
-        Ok(Self { text, refusal, calls, kept, kept_bytes })
-    }
-
-    fn drop_kept(&mut self) {
-        self.kept = KeptFields::default();
-        self.calls.iter_mut().for_each(|call| call.kept = KeptCall::default());
+        let kept = KeptFields::of(FieldPlace::Message, message);
+        Ok(Self { text, refusal, calls, kept })
     }
 
     fn is_empty(&self) -> bool {
@@ -86,9 +78,6 @@ fn text_of_parts(
     Ok(text)
 }
 
-/// What is noted of fields that are not kept because there are too many of them.
-const FIELDS_BEYOND_CAP: &str = "unknown fields above 256 KiB";
-
 /// The content of a reply so far.
 #[derive(Debug, Default)]
 pub(super) struct CompletionContent {
@@ -107,8 +96,6 @@ pub(super) struct CompletionContent {
     ignored: IgnoredFields,
     /// The fields that go back with the message.
     kept: KeptFields,
-    /// The size of these and of those of the calls, in bytes.
-    kept_bytes: usize,
 }
 
 impl CompletionContent {
@@ -172,8 +159,6 @@ impl CompletionContent {
         mut delta: MessagePart<'_>,
         offered: &[ToolOffer],
     ) -> Result<(), BadAnswer> {
-        self.kept_bytes += delta.kept_bytes;
-        self.bound_kept(&mut delta);
         self.kept.add_part(std::mem::take(&mut delta.kept));
         if delta.is_empty() {
             return Ok(());
@@ -191,11 +176,9 @@ impl CompletionContent {
         Ok(())
     }
 
-    /// Adds a whole message. Where a stream has several, each has what came before and more.
+    /// Adds a whole message. In a stream, each message repeats the text so far.
     fn add_message(&mut self, mut message: MessagePart<'_>) -> Result<(), BadAnswer> {
         self.has_message = true;
-        self.kept_bytes = message.kept_bytes;
-        self.bound_kept(&mut message);
         self.kept.replace(std::mem::take(&mut message.kept));
         match message.text.strip_prefix(&*self.text) {
             Some(more) => self.text.push_str(more),
@@ -215,16 +198,6 @@ impl CompletionContent {
             self.calls.whole(call);
         }
         Ok(())
-    }
-
-    /// Keeps no fields of a reply that has too many of them.
-    fn bound_kept(&mut self, part: &mut MessagePart<'_>) {
-        if self.kept_bytes > FIELDS_CAP {
-            part.drop_kept();
-            self.kept = KeptFields::default();
-            self.calls.drop_kept();
-            self.ignored.add(FIELDS_BEYOND_CAP);
-        }
     }
 
     /// Notes an event that is not of the API.
@@ -258,7 +231,7 @@ impl CompletionContent {
     /// # Errors
     /// A call cannot be kept.
     pub(super) fn done(
-        self,
+        mut self,
         client: &Client,
         request: &ChatRequest,
     ) -> Result<Reply, ToolCallFault> {
@@ -269,7 +242,7 @@ impl CompletionContent {
         };
         Ok(Reply {
             tool_calls,
-            blocks: client.kept_blocks(self.kept, kept_calls),
+            blocks: client.kept_blocks(self.kept, kept_calls, &mut self.ignored),
             usage: self.counts.usage(),
             model: self.model,
             end,

@@ -15,11 +15,14 @@ use crate::llm::history::{HistoryRules, normalized};
 
 /// The history that servers with this API accept. The API limits ids to 40 characters, and chat
 /// templates (Gemma, Mistral) want the roles to alternate.
-const HISTORY: HistoryRules = HistoryRules {
-    alternates: true,
-    accepts_id: |id| (1..=40).contains(&id.len()),
-    sends_as_it_came: |_| false,
-};
+fn history_rules(to: FieldOrigin<'_>) -> HistoryRules<'_> {
+    HistoryRules {
+        to,
+        alternates: true,
+        accepts_id: |id| (1..=40).contains(&id.len()),
+        sends_as_it_came: |_, _| false,
+    }
+}
 
 /// The arguments of an earlier call. llama.cpp, vLLM and Ollama reject a whole conversation if some
 /// arguments are not a JSON object, so invalid ones are wrapped in an object.
@@ -52,7 +55,7 @@ pub(super) fn body(
     body.raw(r#"{"model":"#);
     body.text(to.model);
     body.raw(r#","messages":["#);
-    let history = normalized(&request.messages, &HISTORY);
+    let history = normalized(&request.messages, &history_rules(to));
     for (nth, message) in history.iter().enumerate() {
         if nth > 0 {
             body.raw(",");
@@ -155,7 +158,7 @@ mod tests {
             }
             said
         };
-        let history = normalized(&request.messages, &HISTORY);
+        let history = normalized(&request.messages, &history_rules(to));
         let messages: Vec<Value> = history.iter().map(message).collect();
         let mut body = json!({ "model": model, "messages": messages });
         if !request.tools.is_empty() {
