@@ -135,7 +135,7 @@ const WRITTEN_CALLS: [(&str, Option<&str>); 19] = [
     ("```tool_call", Some("```")),
 ];
 
-/// Whether a whole reply is a tool call written as text: in the form of a chat template, as a
+/// Whether a reply is a tool call written as text, or ends in one: in the form of a chat template, as a
 /// JSON object with the name of an offered tool and its arguments, or as `name(…)` of an offered
 /// tool. Thinking before it does not count.
 pub fn is_written_call(text: &str, offered: &[ToolOffer]) -> bool {
@@ -143,11 +143,17 @@ pub fn is_written_call(text: &str, offered: &[ToolOffer]) -> bool {
         return false;
     }
     let text = text.trim();
-    let thought = text.strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
-    let text = thought.map_or(text, |(_, said)| said.trim());
+    // Templates that open the tag in the prompt send the closing one alone, on a line of its own.
+    let text = match text.split_once("</think>") {
+        Some((thought, said)) if text.starts_with("<think>") || thought.ends_with('\n') => {
+            said.trim()
+        }
+        _ => text,
+    };
     let fence = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let json = fence.and_then(|fenced| fenced.split_once('\n')).map_or(text, |(_, inner)| inner);
     has_written_form(text)
+        || ends_in_written_form(text, offered)
         || serde_json::from_str(json.trim()).is_ok_and(|value| is_call_value(&value, offered))
         || is_function_call(json.trim(), offered)
 }
@@ -166,6 +172,17 @@ fn has_written_form(text: &str) -> bool {
         }
     }
     !text.is_empty()
+}
+
+/// Whether a text ends in a call of an offered tool in the form of a chat template, on a line of its own.
+fn ends_in_written_form(text: &str, offered: &[ToolOffer]) -> bool {
+    let at = WRITTEN_CALLS
+        .iter()
+        .filter(|(open, close)| close.is_some() && open.starts_with('<'))
+        .filter_map(|(open, _)| text.find(&format!("\n{open}")))
+        .min();
+    let call = at.and_then(|at| text.get(at..)).unwrap_or_default().trim();
+    has_written_form(call) && offered.iter().any(|tool| call.contains(&*tool.name))
 }
 
 /// Whether a value is a call of an offered tool, or a list of such calls.

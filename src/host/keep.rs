@@ -231,9 +231,10 @@ async fn keep(
                 // It was said when it was given up.
                 RecordError::GaveUp(_) => {}
             }
+            // The mark of a log that is stored stays: it says that the log may leave memory.
+            mark.abandon();
         }
     }
-    mark.abandon();
 }
 
 /// Follows a run while it is stored.
@@ -384,6 +385,7 @@ pub fn now_ms() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Engine, EngineSettings, Launch};
     use crate::event::World;
     use crate::event::run_row::RunStatus;
     use crate::store::EventGroup;
@@ -420,5 +422,26 @@ mod tests {
         let row = database.run("r-1").expect("read").expect("a row");
         let world = World::from_events(events.iter().map(|event| &**event));
         assert_eq!((row.tokens, row.cost_usd), (world.tally.usage.total(), world.cost_usd()));
+    }
+
+    /// The logs of runs that the store has leave memory, whichever wrote last.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_stored_run_leaves_memory() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let database = Database::open(&dir.path().join("runs.db")).expect("a store");
+        let runs = StoredRuns::new(database, StoreFailure::Stop);
+        let keeper = Arc::new(StoreKeeper(Arc::clone(&runs)));
+        let settings = EngineSettings { stored_bytes: 0, ..EngineSettings::default() };
+        let engine = Engine::with_keeper(settings, Some(keeper));
+        let scenario = crate::scenario::shipped().iter().find(|it| it.name == "fraud-check");
+        let scenario = scenario.expect("shipped");
+        let scenario = crate::scenario::load(scenario.text, scenario.origin(), &[]).expect("good");
+        let scenario = Arc::new(scenario);
+        for _ in 0..3 {
+            let run = engine.start(Launch::scripted(Arc::clone(&scenario), true));
+            run.wait_until_finished().await;
+            runs.finish().await;
+        }
+        assert_eq!(engine.runs().len(), 1, "the last one");
     }
 }

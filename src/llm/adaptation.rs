@@ -200,8 +200,17 @@ impl OptionalParts {
         let is_in_path = |name: &str| {
             param.is_some_and(|param| param.split(['.', '[', ']']).any(|part| part == name))
         };
-        let is_named =
-            |name: &&String| is_in_path(name) || contains_word(&text, &name.to_lowercase());
+        // A name that is an everyday word (`context`) counts where it is quoted, or called unknown.
+        let says_unknown = UNKNOWN.iter().any(|word| text.contains(word));
+        let is_meant = |name: &str| {
+            let quoted =
+                ['\'', '"', '`'].iter().any(|mark| text.contains(&format!("{mark}{name}{mark}")));
+            name.contains('_') || says_unknown || quoted
+        };
+        let is_named = |name: &&String| {
+            let lower = name.to_lowercase();
+            is_in_path(name) || (contains_word(&text, &lower) && is_meant(&lower))
+        };
         let fields = self.fields.iter().filter(|_| !is_asked_for).filter(is_named).cloned();
         Self { parameters, fields: fields.collect() }
     }

@@ -43,9 +43,10 @@ impl Scripted {
         &self,
         request: &ChatRequest,
         listener: &dyn Listener,
-    ) -> Option<&ScriptRow> {
+    ) -> Option<(usize, &ScriptRow)> {
+        let mut rows = self.scenario.script.rows.iter().enumerate();
         if !self.conditions {
-            return self.scenario.script.rows.iter().find(|row| row_matches(row, request));
+            return rows.find(|(_, row)| row_matches(row, request));
         }
         let mut shown = CelBindings::clone(&request.shown);
         shown.bind("attempt", &request.attempt.into());
@@ -65,7 +66,7 @@ impl Scripted {
         for (place, text) in failed {
             listener.condition_failed(&format!("script[{place}].when"), &text);
         }
-        self.scenario.script.rows.get(found?)
+        rows.nth(found?)
     }
 
     async fn play(
@@ -73,7 +74,7 @@ impl Scripted {
         request: &ChatRequest,
         listener: &dyn Listener,
     ) -> Result<Reply, Box<Failure>> {
-        let Some(row) = self.matching_row(request, listener).await else {
+        let Some((place, row)) = self.matching_row(request, listener).await else {
             return Err(failure(FailureClass::ScriptMissing, missing_reply_text(request)));
         };
         let answer = match row.fills.is_empty() {
@@ -83,7 +84,8 @@ impl Scripted {
                 shown.bind("attempt", &request.attempt.into());
                 let (text, missing) = row.filled(&shown);
                 for path in missing {
-                    listener.condition_failed("script", &format!("`{path}` has no value"));
+                    let place = format!("script[{place}].text");
+                    listener.condition_failed(&place, &format!("`{path}` has no value"));
                 }
                 text
             }

@@ -133,7 +133,8 @@ pub fn refused_text(stop: &StopRefusal) -> String {
 /// The sentence for a refused reply of somebody, from what the gateway says about it.
 pub fn reply_text(who: &str, detail: &str) -> String {
     if let Some(begins) = detail.strip_prefix("not JSON: begins with ") {
-        // After the quoted beginning the parser says where, and which repair would accept it.
+        // After the beginning the parser says where, and which repair would accept it.
+        let begins = begins.split_once("; repair = ").map_or(begins, |(begins, _)| begins);
         let end = match begins.strip_prefix('"') {
             Some(_) => begins.rfind('"').map(|end| end + 1),
             None => begins.find("; "),
@@ -168,6 +169,14 @@ mod tests {
             (
                 "not JSON: begins with \"I think we should\"; expected value at line 1 column 1",
                 "risk_analyst's reply is not JSON (\"I think we should\")",
+            ),
+            (
+                "not JSON: begins with \"Sure! {\"agent\":…\"; repair = [\"preface\"] would remove it",
+                "risk_analyst's reply is not JSON (\"Sure! {\"agent\":…\")",
+            ),
+            (
+                "not JSON: begins with \"{\"agent\":…\"; trailing comma at line 1 column 9; repair = [\"commas\"] would remove it",
+                "risk_analyst's reply is not JSON (\"{\"agent\":…\")",
             ),
             (
                 "not JSON: begins with ```json; repair = [\"fence\"] would remove it",

@@ -315,6 +315,18 @@ text = "{{results.t1.items}} of {{results.t1.of.0.name}}, {{aggregate.stock.item
     assert_eq!(last["answer"], "7 of lamp, 7; {{x}}; .", "{ended:?}");
     let failed = lines.iter().find(|line| line["kind"] == "condition.failed").expect("an event");
     assert_eq!(failed["text"], "`results.t2.items` has no value", "{failed}");
+    assert_eq!(failed["place"], "script[1].text", "{failed}");
+    let more = text.replace("{{results.t2.items}}", "{{results.t2.items}}, {{results.t3.a}}");
+    let home = home("t.toml", &format!("{more}[[expect]]\nthat = \"true\"\n"));
+    let tested = home.run(&["test", "t.toml"]);
+    for path in ["results.t2.items", "results.t3.a"] {
+        let line = format!("script[1].text: `{path}` has no value; it is left out");
+        assert!(tested.out.contains(&line), "{tested:?}");
+    }
+    let wrong = text.replace("{{results.t2.items}}", "{{flags.none}}");
+    home.write("w.toml", &wrong);
+    let told = home.run(&["validate", "w.toml"]);
+    assert!(told.err.contains("flag") && told.code != Some(0), "{told:?}");
 }
 
 #[test]

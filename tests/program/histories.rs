@@ -257,6 +257,34 @@ async fn fields_above_the_limit_are_not_kept() {
     assert!(scene.asked().iter().all(|it| !it.body.to_string().contains("pages")));
 }
 
+/// The limit is for what is kept, not for what the pieces of a stream take on the wire.
+#[tokio::test]
+async fn pieces_of_a_field_count_joined() {
+    let asked = AtomicUsize::new(0);
+    let scene = Scene::with(move |_: &Asking| {
+        let said = match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => message(&Said::Calls(vec![("count", json!({ "what": "x" }))]), 0),
+            _ => message(&Said::Text("Seven."), 0),
+        };
+        let thought = |_| {
+            format!(
+                "data: {}\n\n",
+                json!({ "choices": [{ "index": 0, "delta": {
+            "reasoning_content": " word", "reasoning_details": [{ "index": 0, "type": "text", "text": " word" }],
+        } }] })
+            )
+        };
+        let thoughts: String = (0..9_000).map(thought).collect();
+        let said = String::from_utf8(stream(said)).expect("a stream");
+        said.replacen(STREAM_HEAD, &format!("{STREAM_HEAD}{thoughts}"), 1).into_bytes()
+    });
+    let scene = scene.await;
+    scene.home.write("s.toml", TEAM);
+    scene.run(&["run", "s.toml", "--live", "--trust", "--format", "jsonl"]).await;
+    let sent = scene.asked().last().expect("requests").body["messages"].to_string();
+    assert_eq!(sent.matches(" word").count(), 18_000);
+}
+
 const WRITTEN: &str =
     "<tool_call>\n{\"name\": \"count\", \"arguments\": {\"what\": \"x\"}}\n</tool_call>";
 

@@ -86,6 +86,22 @@ pub fn saying(text: &str) -> String {
     message_start() + &block_start(0, &block) + &text_delta(text) + &block_stop(0)
 }
 
+/// A stream of these blocks, the input of each call in one piece.
+pub fn streamed_blocks(content: &Value, reason: &str) -> Vec<String> {
+    let blocks = content.as_array().into_iter().flatten().zip(0..);
+    let parts = blocks.flat_map(|(block, index)| {
+        let mut start = block.clone();
+        let input = start.get_mut("input").map(|input| std::mem::replace(input, json!({})));
+        let delta = |input: Value| {
+            let json = input.to_string();
+            block_delta(index, &json!({ "type": "input_json_delta", "partial_json": json }))
+        };
+        [Some(block_start(index, &start)), input.map(delta), Some(block_stop(index))]
+    });
+    let begin = std::iter::once(message_start());
+    begin.chain(parts.flatten()).chain([ending(reason)]).collect()
+}
+
 pub fn call_of(id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
 }

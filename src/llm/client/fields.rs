@@ -340,7 +340,8 @@ impl TokenCounts {
     /// These counts, updated with later ones.
     pub(in crate::llm) fn updated_with(self, later: Self) -> Self {
         Self {
-            prompt: later.prompt.or(self.prompt),
+            // Some proxies end a stream with a prompt of 0 tokens.
+            prompt: later.prompt.filter(|tokens| *tokens > 0).or(self.prompt).or(later.prompt),
             completion: later.completion.or(self.completion),
             total: later.total.or(self.total),
             cached: later.cached.or(self.cached),
@@ -351,19 +352,19 @@ impl TokenCounts {
 
     /// The usage for events; `None` without any count. A prompt or a reply that was not counted has 0 tokens.
     pub(in crate::llm) fn usage(self) -> Option<Usage> {
-        let prompt = self.prompt.unwrap_or_default();
         let counted = self.completion.unwrap_or_default();
-        // Gemini, xAI and others count the tokens for reasoning in the total alone.
-        let beyond_prompt = self.prompt.and(self.total).and_then(|total| total.checked_sub(prompt));
         let reasoning = self.reasoning.unwrap_or_default();
-        let completion = match beyond_prompt {
-            Some(tokens) => counted.max(tokens),
-            // It cannot be a part of them, so it was counted apart.
-            None if reasoning > counted => counted + reasoning,
-            None => counted,
-        };
+        // Tokens for reasoning that cannot be a part of the reply's were counted apart.
+        let said = if reasoning > counted { counted + reasoning } else { counted };
+        // Of a total alone, all but the reply is the prompt.
+        let prompt = self.prompt.or_else(|| self.total?.checked_sub(said));
+        // Gemini, xAI and others count the tokens for reasoning in the total alone.
+        let beyond_prompt = self.total.and_then(|total| total.checked_sub(self.prompt?));
+        let completion = beyond_prompt.map_or(said, |tokens| counted.max(tokens));
+        let is_counted = prompt.is_some() || completion > 0 || self.completion.is_some();
+        let prompt = prompt.unwrap_or_default();
         let surplus = self.completion.map_or(0, |counted| completion - counted);
-        (self.prompt.is_some() || completion > 0 || self.completion.is_some()).then(|| Usage {
+        is_counted.then(|| Usage {
             cached_tokens: self.cached.unwrap_or_default().min(prompt),
             cache_write_tokens: self.cache_written.unwrap_or_default().min(prompt),
             reasoning_tokens: reasoning.max(surplus).min(completion),

@@ -107,25 +107,20 @@ impl Client {
         }
     }
 
-    /// Whether the body is an event stream. The content type decides; if it does not say
-    /// and a stream was requested, the first character does.
+    /// Whether the body is an event stream. If a stream was requested, the first character decides, because
+    /// some proxies name the type of the request; otherwise the content type does.
     pub(super) async fn is_event_stream(
         &self,
         answer: &mut HttpResponse,
         requested: bool,
     ) -> Result<bool, Box<Failure>> {
-        if answer.has_media_type("text/event-stream") {
-            return Ok(true);
-        }
-        if !requested
-            || answer.has_media_type("application/json")
-            || answer.has_media_type("text/html")
-        {
-            return Ok(false);
+        let named = answer.has_media_type("text/event-stream");
+        if !requested {
+            return Ok(named);
         }
         let first = answer.peek().await.map_err(|error| self.incomplete_answer(&error, None))?;
         let first = without_byte_order_mark(first).iter().find(|byte| !byte.is_ascii_whitespace());
-        Ok(first.is_some_and(|byte| !matches!(byte, b'{' | b'<' | b'[')))
+        Ok(first.map_or(named, |byte| !matches!(byte, b'{' | b'<' | b'[')))
     }
 
     /// A word from the endpoint, without the key, shortened and with control characters made

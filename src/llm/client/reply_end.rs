@@ -23,8 +23,10 @@ pub(in crate::llm) fn end_of_message(reason: Option<&str>) -> ReplyEnd {
 
 /// Parts of the words for each end. The first row with a part of the word counts; a word that is in
 /// no row is an end of a future or local server, and the reply is taken as whole.
-const PARTS: [(ReplyEnd, &[&str]); 5] = [
+const PARTS: [(ReplyEnd, &[&str]); 6] = [
     (ReplyEnd::Paused, &["pause"]),
+    // Gemini's `function_call_filter: MALFORMED_FUNCTION_CALL` is no filter.
+    (ReplyEnd::Failed, &["malformed", "unexpected_tool", "missing_thought", "too_many_tool"]),
     (
         ReplyEnd::Filtered,
         &[
@@ -69,7 +71,6 @@ const PARTS: [(ReplyEnd, &[&str]); 5] = [
             "timeout",
             "timed_out",
             "network",
-            "malformed",
             "invalid",
             "unexpected",
             "insufficient",

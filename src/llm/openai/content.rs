@@ -34,7 +34,10 @@ impl<'a> MessagePart<'a> {
     /// # Errors
     /// Its text or its calls cannot be read.
     fn of(message: &Fields<'a>, ignored: &mut IgnoredFields) -> Result<Self, BadAnswer> {
-        let mut refusal = message.text("refusal")?.into_owned();
+        // A refusal of another type says nothing.
+        let refuses = message.get("refusal").is_some_and(|it| it.get().starts_with('"'));
+        let mut refusal =
+            if refuses { message.text("refusal")?.into_owned() } else { String::new() };
         let is_list = |content: &RawValue| content.get().starts_with('[');
         let text = match message.get("content") {
             Some(content) if is_list(content) => {

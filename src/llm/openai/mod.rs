@@ -78,7 +78,8 @@ impl ModelApi for ChatCompletions {
             let missing = |what: &str| Err(BadAnswer::Unreadable(what.to_owned()));
             match (content.has_choice, content.has_message) {
                 (false, _) => missing("it has no `choices`"),
-                (true, false) if !content.has_begun() => {
+                // A filter may leave the message out.
+                (true, false) if !content.has_begun() && !content.has_ended() => {
                     missing("its first choice has no `message`")
                 }
                 _ => Ok(content),

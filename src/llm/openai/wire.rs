@@ -158,7 +158,8 @@ mod tests {
             }
             said
         };
-        let history = normalized(&request.messages, &history_rules(to));
+        let history =
+            normalized(&request.messages, &history_rules(FieldOrigin { host: "h", model }));
         let messages: Vec<Value> = history.iter().map(message).collect();
         let mut body = json!({ "model": model, "messages": messages });
         if !request.tools.is_empty() {

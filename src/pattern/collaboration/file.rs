@@ -14,7 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::name::{FlagName, InputName, RoleName};
+use crate::event::contribution::{Contribution, Stance};
+use crate::event::kind::ReplyEnd;
 use crate::pattern::collaboration::file::table::{CollaborationTable, Escalation, RoleTable};
+use crate::pattern::collaboration::policy::RoundFigures;
 use crate::pattern::collaboration::spec::{
     CollaborationBudget, CollaborationSpec, DecideRow, RoleFlag, RoleSpec, WhenOff,
 };
@@ -113,7 +116,7 @@ pub(crate) fn collaboration(
     });
     let decide = cx.at_key("collaboration.decide", |cx| decide_rows(table, file, filling, cx));
     let budget = file.budget.as_ref()?;
-    Some(CollaborationSpec {
+    let spec = CollaborationSpec {
         budget: CollaborationBudget {
             max_rounds: budget.max_rounds.value.0,
             max_messages: budget.max_messages.value.0,
@@ -132,7 +135,9 @@ pub(crate) fn collaboration(
             .iter()
             .map(|input| InputName::from(input.text.as_str()))
             .collect(),
-    })
+    };
+    warn_of_unread(&spec, file, cx);
+    Some(spec)
 }
 
 fn sequence(
@@ -154,7 +159,31 @@ fn sequence(
     Some(sequence.iter().map(|role| RoleName::from(role.text.as_str())).collect())
 }
 
-/// The rows that decide. Warns of what they do not read.
+/// Warns of weights and votes that no row reads.
+fn warn_of_unread(spec: &CollaborationSpec, file: &ScenarioFile, cx: &mut ReadContext) {
+    for entry in &file.roles.entries {
+        if let Some(weight) = entry.value.as_ref().and_then(|role| role.weight.as_ref())
+            && !spec.reads("weight")
+        {
+            let help = "read `weight` in a condition of [[collaboration.decide]], or remove it";
+            cx.at_key(&format!("roles.{}.weight", entry.name), |cx| {
+                cx.warn(weight.at, format!("the weight of `{}` has no effect", entry.name), help);
+            });
+        }
+    }
+    let votes = file.budget.as_ref().map(|budget| &budget.min_go_votes);
+    if let Some(votes) = votes.filter(|votes| !votes.is_not_in_file())
+        && !spec.decide.is_empty()
+        && !spec.reads("min_go_votes")
+    {
+        cx.at_key("budget.min_go_votes", |cx| {
+            let what = "no row of collaboration.decide reads it, so it has no effect";
+            cx.warn(votes.at, what, "read `min_go_votes` in a condition, or remove it");
+        });
+    }
+}
+
+/// The rows that decide.
 fn decide_rows(
     table: &CollaborationTable,
     file: &ScenarioFile,
@@ -168,13 +197,17 @@ fn decide_rows(
             cx.at_index(index, |cx| {
                 cx.at_key("when", |cx| {
                     if let Some(row) = always {
-                        let what = format!("row {row} always holds: this one is never reached");
+                        let what = format!(
+                            "row {row} of the table always holds: this one is never reached"
+                        );
                         cx.warn(when.at, what, "move it before that row, or remove it");
                     } else if when.text.trim() == "true" {
                         always = Some(index + 1);
                     }
                     let condition = condition_check::compile_condition(when, &scope, cx)?;
-                    check_row(&condition, when, table, cx).then_some(condition)
+                    let is_good = check_row(&condition, when, table, cx)
+                        && check_values(&condition, when, table, cx);
+                    is_good.then_some(condition)
                 })
             })
         });
@@ -183,25 +216,6 @@ fn decide_rows(
     // All of them, so that each problem is reported.
     let rows: Vec<Option<DecideRow>> = rows.collect();
     let rows: Vec<DecideRow> = rows.into_iter().collect::<Option<_>>()?;
-    let reads = |wanted: &str| {
-        rows.iter().any(|row| row.when.names().iter().any(|it| it.path.first() == Some(&wanted)))
-    };
-    for entry in &file.roles.entries {
-        if let Some(weight) = entry.value.as_ref().and_then(|role| role.weight.as_ref())
-            && !reads("weight")
-        {
-            let help = "read `weight` in a condition of [[collaboration.decide]], or remove it";
-            cx.warn(weight.at, format!("the weight of `{}` has no effect", entry.name), help);
-        }
-    }
-    let votes = file.budget.as_ref().map(|budget| &budget.min_go_votes);
-    if let Some(votes) = votes.filter(|votes| votes.at.end > 0)
-        && !rows.is_empty()
-        && !reads("min_go_votes")
-    {
-        let what = "budget.min_go_votes has no effect: no row of collaboration.decide reads it";
-        cx.warn(votes.at, what, "read `min_go_votes` in a condition, or remove it");
-    }
     Some(rows.into())
 }
 
@@ -242,6 +256,38 @@ fn check_row(
         }
     }
     good
+}
+
+/// Whether the row has a value in some round with all seats. Otherwise it would fail in each.
+fn check_values(
+    condition: &Condition,
+    when: &NonBlankString,
+    table: &CollaborationTable,
+    cx: &mut ReadContext,
+) -> bool {
+    let seats = table.sequence.iter().flat_map(|list| &list.value.0);
+    let seats: Vec<RoleName> = seats.map(|seat| RoleName::from(seat.text.as_str())).collect();
+    let figures =
+        RoundFigures { round: 1, max_rounds: 1, min_go_votes: 1, weights: &BTreeMap::new() };
+    let fault_if_all = |stance| {
+        let says = |role: &RoleName| {
+            Arc::new(Contribution {
+                agent: role.clone(),
+                stance,
+                summary: Arc::default(),
+                confidence: 0.5,
+                actions: Vec::new(),
+                end: ReplyEnd::Stop,
+            })
+        };
+        let round: Vec<_> = seats.iter().map(says).collect();
+        condition.holds(&figures.values(&round)).err()
+    };
+    let faults: Option<Vec<_>> = Stance::ALL.into_iter().map(fault_if_all).collect();
+    let Some(fault) = faults.and_then(|faults| faults.into_iter().next()) else { return true };
+    let help = "write a condition that is true or false, such as size(stances.go) >= 2";
+    cx.error(when.at, fault.to_string(), help);
+    false
 }
 
 /// Warns of limits that keep the run from ending with a decision.

@@ -151,6 +151,10 @@ impl<'a> CollaborationRun<'a> {
         if let Some(role) = policy::veto_of(&self.plan.vetoes, contributions) {
             return (Some(Decision::NoGo), Some(DecidedBy::Veto(role.clone())));
         }
+        // A table that said nothing decides nothing, also where "all of none" would hold.
+        if contributions.is_empty() {
+            return (None, None);
+        }
         let rows = &self.spec.decide;
         if rows.is_empty() {
             let stances = contributions.iter().map(|from| from.stance);

@@ -240,8 +240,9 @@ impl<'a> RoundFigures<'a> {
             (stance.word().to_owned(), json!(roles))
         };
         let sum = |stance: Stance| {
-            let sum: f64 = by_stance(stance).map(|it| weight(&it.agent)).sum();
-            (stance.word().to_owned(), json!(sum))
+            // From 0.0, because the sum of nothing is -0.0; rounded, because 0.7 + 0.1 is not 0.8.
+            let sum = by_stance(stance).fold(0.0, |sum, it| sum + weight(&it.agent));
+            (stance.word().to_owned(), json!(round_to_thousandths(sum)))
         };
         let confidence =
             |it: &Arc<Contribution>| (it.agent.to_string(), Value::from(it.confidence));

@@ -72,6 +72,14 @@ pub enum Share {
     Arguments,
 }
 
+impl CollaborationSpec {
+    /// Whether a row that decides reads this name.
+    pub(crate) fn reads(&self, wanted: &str) -> bool {
+        let mut names = self.decide.iter().flat_map(|row| row.when.names());
+        names.any(|name| name.path.first() == Some(&wanted))
+    }
+}
+
 impl Share {
     /// Whether it is the rule of the source document.
     pub fn is_stances(&self) -> bool {
@@ -167,12 +175,16 @@ impl Spec for CollaborationSpec {
 
     fn limits(&self) -> Vec<LimitField> {
         let budget = &self.budget;
-        vec![
+        let mut limits = vec![
             LimitField::new("budget.max_rounds", "Max rounds", budget.max_rounds),
             LimitField::new("budget.max_messages", "Max messages", budget.max_messages),
             LimitField::max_seconds(budget.max_seconds),
-            LimitField::new("budget.min_go_votes", "Go votes needed", budget.min_go_votes),
-        ]
+        ];
+        if self.decide.is_empty() || self.reads("min_go_votes") {
+            let votes = budget.min_go_votes;
+            limits.push(LimitField::new("budget.min_go_votes", "Go votes needed", votes));
+        }
+        limits
     }
 
     fn preview(&self) -> Vec<LabelledText> {

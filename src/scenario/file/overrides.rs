@@ -90,22 +90,37 @@ impl Override {
     /// Puts its value into the place of another. Data of a run (`inputs`, `facts`) keeps the type of the
     /// value that is replaced; elsewhere the format decides.
     fn replace(&self, slot: &mut TomlNode, new: TomlNode, data: bool, cx: &mut ReadContext) {
-        use TomlValue::{Boolean, Date, Integer, List, Number, Text};
-        let kept = match (&slot.value, &new.value) {
-            (Text(_), Integer(_) | Number(_) | Boolean(_) | Date(_) | List(_)) if data => {
-                self.typed(new.at.text)
+        use TomlValue::{Boolean, Integer, List, Number, Table, Text};
+        let wanted = match (&slot.value, &new.value) {
+            _ if !data => None,
+            (Text(_), Text(_)) => None,
+            (Text(_), _) => {
+                *slot = self.typed(new.at.text);
+                return;
             }
-            (Integer(_) | Number(_), Text(text)) if data => {
-                let help = "write a number, or change the file";
-                return cx.error(new.at, format!("{text:?} replaces a number"), help);
+            (Integer(_) | Number(_), Integer(_) | Number(_)) => None,
+            (Integer(_) | Number(_), _) => Some("a number"),
+            (Boolean(_), Boolean(_)) => None,
+            (Boolean(_), _) => Some("true or false"),
+            (List(_), List(_)) => None,
+            (List(_), _) => Some("a list"),
+            // A new entry is an empty table.
+            (Table(old), new) if !old.entries.is_empty() && !matches!(new, Table(_)) => {
+                Some("a table")
             }
-            (Boolean(_), Text(text)) if data => {
-                let help = "write true or false";
-                return cx.error(new.at, format!("{text:?} replaces true or false"), help);
-            }
-            _ => new,
+            _ => None,
         };
-        *slot = kept;
+        match wanted {
+            None => *slot = new,
+            Some(wanted) => {
+                let given = match &new.value {
+                    Text(text) => format!("{text:?}"),
+                    _ => self.text[self.value..].trim().to_owned(),
+                };
+                let what = format!("{given} replaces {wanted}");
+                cx.error(new.at, what, format!("write {wanted}, or change the file"));
+            }
+        }
     }
 
     /// Applies it to the file.

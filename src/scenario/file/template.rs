@@ -140,11 +140,15 @@ impl TemplateScope<'_> {
                 (None, Some(flag)) if is_prompt && self.flags.contains(&flag) => {
                     parts.push(TemplatePart::Flag(flag));
                 }
-                (None, _) if later.contains(&root_of(name)) => {
+                (None, flag)
+                    if later.contains(&root_of(name))
+                        && flag.is_none_or(|flag| self.flags.contains(&flag)) =>
+                {
                     parts.push(TemplatePart::Later(name));
                 }
-                (None, Some(flag)) if self.when_names.is_empty() => {
-                    self.unknown_flag(flag, is_prompt, cx.inner_span(at, open, close + 2), cx);
+                (None, Some(flag)) if self.when_names.is_empty() || later.contains(&"flags") => {
+                    let may = is_prompt || later.contains(&"flags");
+                    self.unknown_flag(flag, may, cx.inner_span(at, open, close + 2), cx);
                 }
                 (None, _) => self.unknown(name, cx.inner_span(at, open, close + 2), cx),
             }

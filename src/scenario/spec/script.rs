@@ -74,6 +74,10 @@ impl ScriptRow {
             text.push_str(&self.reply_text[from..*at]);
             from = *at;
             match shown.value_at(path) {
+                // As prompts say it.
+                Some(Value::Bool(on)) if path.starts_with("flags.") => {
+                    text.push_str(if *on { "on" } else { "off" });
+                }
                 Some(value) => text.push_str(&plain_text(value)),
                 None => missing.push(path.as_str()),
             }

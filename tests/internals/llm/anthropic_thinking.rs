@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{ChatMessage, MessageRole, Reply};
+use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Reply};
 use crate::llm::ChatModel;
 use crate::support::messages::*;
 use crate::support::wire::*;
@@ -53,8 +53,13 @@ fn stream() -> String {
     .concat()
 }
 
-/// What is sent as the messages of a conversation that goes on from this reply.
+/// What is sent to the same model as the messages of a conversation that goes on from this reply.
 async fn sent_after(reply: &Reply) -> Value {
+    sent_to(reply, None).await
+}
+
+/// The same, to a model at this host; `None`: the one that sent the reply.
+async fn sent_to(reply: &Reply, host: Option<&str>) -> Value {
     let mut messages =
         vec![ChatMessage::new(MessageRole::User, "Look."), ChatMessage::from_reply(reply)];
     // The log keeps it, and reads it again.
@@ -63,6 +68,10 @@ async fn sent_after(reply: &Reply) -> Value {
     messages.extend(reply.tool_calls.iter().map(|call| ChatMessage::tool_result(call, "found")));
     let server = Server::start().await;
     let model = anthropic(&server, false);
+    let ModelLabel::Live { host: same, .. } = model.label() else { panic!("a live model") };
+    if let Some(blocks) = &mut messages[1].blocks {
+        Arc::make_mut(blocks)["host"] = json!(host.unwrap_or(&same));
+    }
     let request = asking(&messages);
     let (_, asking) = answered(&server, &model, &request, closing("200 OK", MESSAGE)).await;
     asking.body["messages"].clone()
@@ -83,7 +92,7 @@ async fn thinking_goes_back_as_it_came_with_the_results_of_the_calls() {
             .collect();
         assert_eq!(calls, [content()[3]["input"].clone(), json!({})]);
         let blocks = reply.blocks.as_deref().expect("the blocks");
-        assert_eq!(blocks.to_string(), content().to_string(), "byte for byte");
+        assert_eq!(blocks["content"].to_string(), content().to_string(), "byte for byte");
         let messages = sent_after(&reply).await;
         assert_eq!(messages[1]["role"], json!("assistant"));
         assert_eq!(messages[1]["content"].to_string(), content().to_string(), "byte for byte");
@@ -101,7 +110,8 @@ async fn thinking_that_is_cut_at_any_byte_is_the_same() {
     let mut kept = Kept::new().await;
     for cut in 1..stream.len() {
         let reply = kept.reply(&stream, Some(cut)).await;
-        assert_eq!(reply.blocks.as_deref(), Some(&content()), "cut at {cut}");
+        let blocks = reply.blocks.as_deref().expect("the blocks");
+        assert_eq!(blocks["content"], content(), "cut at {cut}");
     }
 }
 
@@ -172,6 +182,27 @@ async fn blocks_that_are_not_of_this_api_are_not_sent() {
     assert_eq!(asking.body["messages"][1], json!({ "role": "assistant", "content": "I look." }));
 }
 
+/// Signed thinking is of one model: another one gets the text and the calls.
+#[tokio::test]
+async fn another_model_gets_no_thinking() {
+    let body = json!({ "content": content(), "stop_reason": "tool_use" }).to_string();
+    let server = Server::start().await;
+    let model = anthropic(&server, false);
+    let (reply, _) = answered(&server, &model, &ask(false), closing("200 OK", &body)).await;
+    let reply = reply.expect("a reply");
+    let kinds = |messages: &Value| -> Vec<String> {
+        let blocks = messages[1]["content"].as_array().expect("blocks");
+        blocks.iter().map(|block| block["type"].as_str().expect("a type").to_owned()).collect()
+    };
+    let plain = ["text", "tool_use", "tool_use"];
+    assert_eq!(kinds(&sent_to(&reply, Some("other.example")).await), plain);
+    let mut of_other = reply.clone();
+    let blocks = of_other.blocks.as_mut().expect("blocks");
+    Arc::make_mut(blocks)["model"] = json!("other");
+    assert_eq!(kinds(&sent_to(&of_other, None).await), plain);
+    assert_eq!(kinds(&sent_to(&reply, None).await).len(), 5);
+}
+
 /// Ids that had to be made are those of the blocks too: results are given back under them.
 #[tokio::test]
 async fn calls_and_blocks_have_the_same_ids() {
@@ -205,7 +236,7 @@ async fn a_key_within_blocks_is_not_kept() {
     let (reply, _) = answered(&server, &model, &ask(false), closing("200 OK", &body)).await;
     let blocks = reply.expect("a reply").blocks.expect("the blocks");
     assert_eq!(
-        *blocks,
+        blocks["content"],
         json!([
             { "type": "thinking", "thinking": "it is ***!", "signature": "s" },
             { "type": "tool_use", "id": "***", "name": "a", "input": { "k": ["***"], "***": { "x": 1 } } },
@@ -221,5 +252,5 @@ async fn a_key_within_blocks_is_not_kept() {
         + &thinking(end)
         + &ending("end_turn");
     let blocks = streamed(events).await.expect("a reply").blocks.expect("the blocks");
-    assert_eq!(*blocks, json!([{ "type": "thinking", "thinking": "***" }]));
+    assert_eq!(blocks["content"], json!([{ "type": "thinking", "thinking": "***" }]));
 }

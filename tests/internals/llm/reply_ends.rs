@@ -71,6 +71,7 @@ fn endings() -> Vec<Ending> {
         same("abort", Failed),
         same("network_error", Failed),
         same("malformed_function_call", Failed),
+        same("function_call_filter: MALFORMED_FUNCTION_CALL", Failed),
         same("insufficient_system_resource", Failed),
         same("pause_turn", Paused),
     ]
@@ -489,7 +490,7 @@ async fn a_paused_model_goes_on() {
         let asked = std::sync::atomic::AtomicUsize::new(0);
         let serving = Serving::start(way, move |_| {
             let nth = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let ending = if nth < 3 { endings().remove(14) } else { endings().remove(0) };
+            let ending = if nth < 3 { endings().remove(15) } else { endings().remove(0) };
             ending.answer(way, &format!("<{nth}>"))
         })
         .await;
@@ -510,6 +511,48 @@ async fn a_paused_model_goes_on() {
             assert_eq!(said, expected, "{way:?}");
             assert!(messages[1..].iter().all(|message| message["role"] == "assistant"));
         }
+    }
+}
+
+/// The blocks of a reply that paused, and those of its continuation, go back as one.
+#[tokio::test]
+async fn a_continuation_keeps_all_blocks() {
+    let thought = json!({ "type": "thinking", "thinking": "Hm.", "signature": "s" });
+    let search = json!({
+        "type": "server_tool_use", "id": "s1", "name": "web_search", "input": { "query": "x" },
+    });
+    let call = json!({
+        "type": "tool_use", "id": "c1", "name": "writer", "input": { "request": "Write." },
+    });
+    let (first, second) = (json!([thought, search]), json!([call]));
+    for stream in [true, false] {
+        let way = Way::Messages { stream };
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let (first, second) = (first.clone(), second.clone());
+        let serving = Serving::start(way, move |asking| {
+            let says = |content: &Value, reason: &str| match stream {
+                false => {
+                    whole(&json!({ "type": "message", "content": content, "stop_reason": reason }))
+                }
+                true => streamed(&messages::streamed_blocks(content, reason), true),
+            };
+            match (is_of_writer(asking), asked.load(std::sync::atomic::Ordering::Relaxed)) {
+                (true, _) => return endings()[0].answer(way, "Seven."),
+                (_, nth) => asked.store(nth + 1, std::sync::atomic::Ordering::Relaxed),
+            }
+            match asked.load(std::sync::atomic::Ordering::Relaxed) {
+                1 => says(&first, "pause_turn"),
+                2 => says(&second, "tool_use"),
+                _ => endings()[0].answer(way, "Done."),
+            }
+        })
+        .await;
+        let seen = played(&read(TEAM, &[]), Some(&serving)).await;
+        assert_eq!(seen.outcome()["answer"], "Done.", "{way:?}");
+        let last: Value = serde_json::from_str(seen.asked.last().expect("requests")).expect("JSON");
+        assert_eq!(last["messages"][1]["content"], json!([thought, search, call]), "{way:?}");
+        let continued: Value = serde_json::from_str(&seen.asked[1]).expect("JSON");
+        assert_eq!(continued["messages"][1]["content"], json!([thought, search]), "{way:?}");
     }
 }
 

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::engine::Launch;
 use crate::event::contribution::{Contribution, Decision, Stance};
 use crate::event::kind::ReplyEnd;
+use crate::event::{StopReason, World};
 use crate::pattern::collaboration::payload::{self, ClosedRound};
 use crate::pattern::collaboration::policy::{
     ContributionGateway, RoleSet, RoundFigures, SOURCE_ROWS, decide_round_outcome,
@@ -13,6 +15,7 @@ use crate::pattern::collaboration::policy::{
 };
 use crate::pattern::collaboration::spec::Share;
 use crate::scenario::condition::Condition;
+use crate::support::table::{engine, facts, paused_runtime, read};
 use crate::support::vectors::{same, table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -137,6 +140,59 @@ fn the_rule_of_the_source_can_be_said_in_rows() {
         let ours = by_rows(&stances(&case["given"]["input"]), votes);
         assert_eq!(serde_json::to_value(ours).expect("json"), case["return"], "row {row}: {case}");
     }
+}
+
+/// A sum of weights is what a person adds up: 0.7 and 0.1 are 0.8, and nothing is 0.
+#[test]
+fn weights_add_up() {
+    let says = |role: &str, stance| {
+        Arc::new(Contribution {
+            agent: role.into(),
+            stance,
+            summary: "Said.".into(),
+            confidence: 0.5,
+            actions: vec!["Act".into()],
+            end: ReplyEnd::Stop,
+        })
+    };
+    let round = [says("a", Stance::Go), says("b", Stance::Go)];
+    let weights = BTreeMap::from([("a".into(), 0.7), ("b".into(), 0.1)]);
+    let figures = RoundFigures { round: 1, max_rounds: 3, min_go_votes: 2, weights: &weights };
+    let shown = figures.values(&round);
+    for when in ["weight.go >= 0.8", "weight.go <= 0.8", "1.0 / weight.block > 0.0"] {
+        assert_eq!(Condition::compile(when).expect("good").holds(&shown), Ok(true), "{when}");
+    }
+}
+
+/// Rows such as "all say go" hold for a table at which nobody sits; it decides nothing.
+#[test]
+fn an_empty_table_decides_nothing() {
+    let scenario = read(
+        r#"
+title = "Nobody"
+pattern = "collaboration"
+about = "For tests."
+goal = "Decide."
+[flags.on]
+default = false
+[budget]
+max_rounds = 2
+[collaboration]
+sequence = ["a", "b"]
+finalize_prompt = "Sum up."
+decide = [{ when = "size(stances.go) == size(seats)", decision = "go" }]
+[roles]
+a = { prompt = "You are a.", flag = "on" }
+b = { prompt = "You are b.", flag = "on" }
+"#,
+        &[],
+    );
+    let world = paused_runtime().block_on(async {
+        let run = engine().start(Launch::scripted(scenario, true));
+        World::from_events(facts(&run).await.iter().map(|event| &**event))
+    });
+    let outcome = world.outcome().expect("an outcome");
+    assert_eq!(outcome.stop_reason, StopReason::MaxRoundsReached);
 }
 
 proptest! {

@@ -226,11 +226,23 @@ fn a_reply_is_a_written_call() {
         assert!(is_written_call(&text, &offered), "{text}");
         assert!(is_written_call(&format!("\n {text}\n"), &offered), "{text}");
         assert!(!is_written_call(&text, &[]), "an agent without tools: {text}");
-        assert!(!is_written_call(&format!("I call it: {text}"), &offered), "{text}");
+        // A call on a line of its own at the end counts, whatever is said before it.
+        let is_apart = ["\n<tool_call>", "\n<function="].iter().any(|open| text.contains(open));
+        let said = format!("I call it: {text}");
+        assert_eq!(is_written_call(&said, &offered), is_apart, "{text}");
         assert!(!is_written_call(&format!("{text} That is all."), &offered), "{text}");
+    }
+    let call = "<tool_call>\n{\"name\": \"stock\", \"arguments\": {}}\n</tool_call>";
+    for text in [
+        format!("I look it up.\n</think>\n\n{call}"),
+        format!("Let me look that up.\n\n{call}"),
+        format!("Two of them.\n{call}\n{call}"),
+    ] {
+        assert!(is_written_call(&text, &offered), "{text}");
     }
     for text in [
         "",
+        "This is how:\n<tool_call>\n{\"name\": \"other\"}\n</tool_call>",
         "Seven.",
         "stock",
         "stock()s are things",

@@ -824,6 +824,18 @@ fn overrides_are_named_where_they_are_wrong() {
             ],
         ),
         (
+            "facts.rate=true",
+            &[
+                "--set facts.rate=true: error: true replaces a number (write a number, or change the file)",
+            ],
+        ),
+        (
+            "facts.rate=[1]",
+            &[
+                "--set facts.rate=[1]: error: [1] replaces a number (write a number, or change the file)",
+            ],
+        ),
+        (
             "roles.ann.prompt=Hi {{who}}",
             &[
                 "--set roles.ann.prompt=Hi {{who}}: error: roles.ann.prompt: `{{who}}` is not an input (one of what, day, size)",
@@ -1000,8 +1012,24 @@ fn rows_that_decide_name_what_exists() {
             "error: collaboration.decide[0].decision: ",
         ),
         (
+            r#"{ when = "stances.go >= 2", decision = "go" }"#,
+            "error: collaboration.decide[0].when: ",
+        ),
+        (
+            r#"{ when = "size(stances.go)", decision = "go" }"#,
+            "error: collaboration.decide[0].when: ",
+        ),
+        (
+            r#"{ when = "size(stances['goo']) > 0", decision = "go" }"#,
+            "error: collaboration.decide[0].when: ",
+        ),
+        (
+            r#"{ when = "confidences['zz'] > 0.5", decision = "go" }"#,
+            "error: collaboration.decide[0].when: ",
+        ),
+        (
             r#"{ when = "true", decision = "go" }, { when = "round == 1", decision = "no_go" }"#,
-            "warning: collaboration.decide[1].when: row 1 always holds: this one is never reached (move it before that row, or remove it)",
+            "warning: collaboration.decide[1].when: row 1 of the table always holds: this one is never reached (move it before that row, or remove it)",
         ),
     ];
     for (row, expected) in table {
@@ -1013,12 +1041,16 @@ fn rows_that_decide_name_what_exists() {
     assert_eq!(
         told(&votes, &[]),
         [
-            "11:16: warning: collaboration.decide: budget.min_go_votes has no effect: no row of collaboration.decide reads it (read `min_go_votes` in a condition, or remove it)"
+            "11:16: warning: budget.min_go_votes: no row of collaboration.decide reads it, so it has no effect (read `min_go_votes` in a condition, or remove it)"
         ]
     );
     let heavy =
         with(row).replacen("prompt = \"You are Ann.\"", "prompt = \"You are Ann.\"\nweight = 2", 1);
-    assert!(told(&heavy, &[])[0].contains("the weight of `ann` has no effect"));
+    let said = &told(&heavy, &[])[0];
+    assert!(
+        said.contains("warning: roles.ann.weight: the weight of `ann` has no effect"),
+        "{said}"
+    );
 }
 
 #[test]

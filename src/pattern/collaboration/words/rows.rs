@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::event::contribution::Contribution;
+use crate::narrate::format;
 use crate::narrate::styled::StyledText;
 use crate::pattern::collaboration::facts::DecidedBy;
 use crate::pattern::collaboration::policy::RoundFigures;
 use crate::pattern::collaboration::projection::Collaboration;
 use crate::scenario::condition::{Condition, ObservedPart};
 
-/// The most rows that are explained.
+/// The most rows that are explained, besides the one that decided.
 const MAX_ROWS: usize = 8;
 
 /// Adds the rows up to the one that decided, each with its condition and the values of its parts.
@@ -29,7 +30,8 @@ pub(super) fn add_rows(
         Some(DecidedBy::Row(row)) => usize::try_from(*row).unwrap_or(usize::MAX),
         _ => usize::MAX,
     };
-    for (nth, row) in rows.iter().enumerate().take(decided.min(MAX_ROWS)) {
+    let is_told = |nth: usize| nth < MAX_ROWS || nth + 1 == decided;
+    for (nth, row) in rows.iter().enumerate().take(decided).filter(|(nth, _)| is_told(*nth)) {
         to.gap();
         let held = if nth + 1 == decided { "held" } else { "did not hold" };
         to.field(&format!("row {}", nth + 1), format!("{held}: {}", row.when.replace('\n', " ")));
@@ -39,7 +41,9 @@ pub(super) fn add_rows(
             to.field("", format!("{part} = {value}"));
         }
     }
-    if rows.len() > MAX_ROWS && decided > MAX_ROWS {
-        to.field("", format!("and {} more rows", rows.len().min(decided) - MAX_ROWS));
+    let left_out = (0..rows.len().min(decided)).filter(|nth| !is_told(*nth)).count();
+    if left_out > 0 {
+        let more = format::count_noun(left_out as u64, "row");
+        to.field("", format!("{more} more did not hold"));
     }
 }

@@ -16,6 +16,7 @@ use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledLine;
 use crate::pattern::research::facts::{ReadingEnd, ResearchFact, SourceOutcome};
 use crate::pattern::research::projection::{Research, SourceRow};
+use crate::pattern::research::spec::StepExecutor;
 use crate::scenario::spec::script::ScriptStep;
 
 /// Length limit of a text from a page or a model, in characters; the answer at the end is complete.
@@ -157,12 +158,33 @@ fn address(row: &SourceRow) -> String {
 pub(super) fn totals(research: &Research) -> String {
     let funnel = research.funnel();
     let things = |count: usize, what| format::count_noun(count as u64, what);
-    format!(
+    let mut totals = format!(
         "  {}, {}, {} cited",
         things(funnel.read, "page"),
         things(funnel.notes, "note"),
         funnel.cited
-    )
+    );
+    for fact in by_rule(research).into_iter().map(str::to_owned).chain(open_parts(research)) {
+        totals += ", ";
+        totals += &fact;
+    }
+    totals
+}
+
+/// What was done by rule instead of a model.
+pub(super) fn by_rule(research: &Research) -> Option<&'static str> {
+    match (research.plan.notes_by, research.plan.answer_by) {
+        _ if research.sentences.is_empty() => None,
+        (StepExecutor::Rule, StepExecutor::Rule) => Some("extract by rule, no model"),
+        (_, StepExecutor::Rule) => Some("answer by rule"),
+        (_, StepExecutor::Model) => None,
+    }
+}
+
+/// How many parts of the question have no answer, if there are some.
+pub(super) fn open_parts(research: &Research) -> Option<String> {
+    let parts = research.unanswered.len() as u64;
+    (parts > 0).then(|| format!("{} unanswered", format::count_noun(parts, "part")))
 }
 
 /// The parts of the question that no note says anything about, a line each.

@@ -19,7 +19,6 @@ use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
 use crate::narrate::verdict::RunVerdict;
 use crate::pattern::research::facts::ResearchFact;
 use crate::pattern::research::projection::Research;
-use crate::pattern::research::spec::StepExecutor;
 
 impl Narrate for Research {
     fn terms(&self) -> PatternTerms {
@@ -96,13 +95,7 @@ impl Narrate for Research {
         let funnel = self.funnel();
         if closed.reason.is_success() && !self.sentences.is_empty() {
             verdict.word = "answered".into();
-            match (self.plan.notes_by, self.plan.answer_by) {
-                (StepExecutor::Rule, StepExecutor::Rule) => {
-                    verdict.facts.push("extract by rule, no model".into());
-                }
-                (_, StepExecutor::Rule) => verdict.facts.push("answer by rule".into()),
-                (_, StepExecutor::Model) => {}
-            }
+            verdict.facts.extend(lines::by_rule(self).map(Into::into));
             let sources = format::count_noun(funnel.read as u64, "page");
             verdict.facts.push(format!("{} of {} notes cited", funnel.cited, funnel.notes));
             verdict.facts.push(format!("{sources} read"));
@@ -110,10 +103,7 @@ impl Narrate for Research {
             if conflicts > 0 {
                 verdict.facts.push(format::count_noun(conflicts, "conflict"));
             }
-            if !self.unanswered.is_empty() {
-                let parts = format::count_noun(self.unanswered.len() as u64, "part");
-                verdict.facts.push(format!("{parts} unanswered"));
-            }
+            verdict.facts.extend(lines::open_parts(self));
         }
         verdict
     }
