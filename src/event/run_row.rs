@@ -23,7 +23,8 @@ pub struct RunRow {
     pub live: bool,
     /// How far it is.
     pub status: RunStatus,
-    /// Its result: the word of a decision, a level, a route, or who answered.
+    /// Its result: the word of a decision, a level, a route, or who answered; of a run that a refused reply
+    /// stopped, what was wrong with the reply.
     pub result: Option<Arc<str>>,
     /// Time without pauses in milliseconds.
     pub elapsed_ms: u64,

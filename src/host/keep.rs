@@ -18,6 +18,7 @@ use crate::event::world::RunFold;
 use crate::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::host::dirs::Dirs;
 use crate::host::recorded::events_from;
+use crate::narrate::verdict::refused_text;
 use crate::scenario::config::StoreDefaults;
 use crate::store::database::lock::LockWaits;
 use crate::store::database::removal::Retention;
@@ -368,12 +369,18 @@ pub fn row_of(head: &RunStarted) -> RunRow {
 /// What a row says of a run after its events so far.
 pub fn row_course(run: &RunFold) -> RunCourse {
     let progress = &run.progress;
+    let closed = progress.closed.as_ref();
+    let result = match closed.is_none_or(|closed| closed.reason.is_success()) {
+        true => progress.result.clone(),
+        // The list says what was wrong with a reply that stopped the run.
+        false => run.stop_refusal().map(refused_text).map(Into::into),
+    };
     RunCourse {
         elapsed_ms: millis(progress.active(progress.at)),
         tokens: run.tally.usage.total(),
         cost_usd: run.cost_usd(),
-        result: progress.result.clone(),
-        ended: progress.closed.as_ref().map(|closed| closed.reason.to_string()),
+        result,
+        ended: closed.map(|closed| closed.reason.to_string()),
     }
 }
 

@@ -18,9 +18,8 @@ pub fn run_state(status: &RunStatus) -> Badge {
     }
 }
 
-/// What the state does not say: why the run stopped, or what a run that completed came to
-/// ([`RunRow::result`](crate::event::run_row::RunRow::result)). Empty for one that was cancelled or has
-/// not ended.
+/// What the state does not say ([`RunRow::result`](crate::event::run_row::RunRow::result)): the result of a
+/// run that completed, or why it stopped. Empty for one that was cancelled or has not ended.
 pub fn run_result(status: &RunStatus, result: Option<&str>) -> String {
     match status {
         RunStatus::Ended(reason) if reason == "success" => {
@@ -29,7 +28,8 @@ pub fn run_result(status: &RunStatus, result: Option<&str>) -> String {
             decision.map_or_else(|| result.to_owned(), |it| it.phrase().to_owned())
         }
         RunStatus::Ended(reason) if reason != "cancelled" => {
-            StopReason::from(reason.as_str()).phrase().into_owned()
+            let phrase = || StopReason::from(reason.as_str()).phrase().into_owned();
+            result.map_or_else(phrase, str::to_owned)
         }
         _ => String::new(),
     }

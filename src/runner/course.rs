@@ -11,10 +11,11 @@ use super::played_log::PlayedLog;
 use crate::bus::publish_unless_ended;
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
-use crate::event::id::millis;
 use crate::event::kind::Initiator;
 use crate::event::world::RunFold;
 use crate::event::{Command, Event, EventKind, SpanId};
+use crate::host::keep::row_course;
+use crate::store::database::rows::RunCourse;
 use crate::store::recorder::RecordListener;
 
 /// How often the row of a run is written while it runs.
@@ -103,13 +104,12 @@ fn is_of_same_owner(found: &ClusterRow, own: &ClusterRow) -> bool {
 
 /// Sets what the events so far say.
 fn fill(row: &mut ClusterRow, course: &RunFold) {
-    row.elapsed_ms = millis(course.progress.active(course.progress.at));
-    row.tokens = course.tally.usage.total();
-    row.cost_usd = course.cost_usd();
-    row.result = course.progress.result.as_deref().map(str::to_owned);
-    if let Some(closed) = &course.progress.closed {
+    let RunCourse { elapsed_ms, tokens, cost_usd, result, ended } = row_course(course);
+    (row.elapsed_ms, row.tokens, row.cost_usd) = (elapsed_ms, tokens, cost_usd);
+    row.result = result.as_deref().map(str::to_owned);
+    if ended.is_some() {
         row.status = "ended".to_owned();
-        row.reason = Some(closed.reason.to_string());
+        row.reason = ended;
     }
 }
 

@@ -430,6 +430,14 @@ fn a_list_after_a_restart_has_the_results() {
     let row = home.run(&["runs", "--json"]).json()[0].clone();
     assert_eq!(row["stop_reason"], "max_handoffs", "{row}");
     assert!(home.run(&["runs"]).out.contains("handoff limit"));
+    // Of a reply that stopped it, what was wrong, and not the reason that a program reads.
+    let table = "title = \"T\"\npattern = \"collaboration\"\ngoal = \"g\"\n\
+         [collaboration]\nsequence = [\"ann\"]\nfinalize_prompt = \"f\"\n\
+         [roles.ann]\nprompt = \"p\"\n[[script]]\nrole = \"ann\"\nraw = \"I agree.\"\n";
+    home.write("t.toml", table);
+    home.run(&["run", "t.toml", "--instant"]);
+    let list = home.run(&["runs"]).out;
+    assert!(list.lines().next().expect("a row").contains("ann's reply is not JSON"), "{list}");
     // In another store it is the same.
     let first = home.run(&["runs", "--scenario", "mixed-table", "--json"]).json();
     let first = first[0]["id"].as_str().expect("an id");

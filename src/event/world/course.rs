@@ -24,7 +24,8 @@ impl RunFold {
         run
     }
 
-    /// Processes one event for the course of the run alone: its head, progress, spans, counts and models.
+    /// Processes one event for the course of the run alone: its head, progress, spans, counts, models and
+    /// refused replies.
     /// Its row in a list of runs says no more, and all else stays as it was.
     pub(crate) fn apply_course(&mut self, event: &Event) {
         self.tally.events += 1;
@@ -89,7 +90,10 @@ impl RunFold {
                 self.tally.degraded += 1;
                 self.tally.omitted += u64::from(matches!(by, FallbackKind::Omitted));
             }
-            EventKind::ReplyRefused(_) => self.tally.refused_replies += 1,
+            EventKind::ReplyRefused(_) => {
+                self.tally.refused_replies += 1;
+                self.failures.refusals.apply(event, &self.spans);
+            }
             EventKind::AttemptRefused { .. } => self.tally.refused += 1,
             EventKind::CallRetried { .. } => self.tally.retries += 1,
             EventKind::AttemptStarted { .. } => self.tally.attempts += 1,

@@ -42,7 +42,6 @@ impl Failures {
     /// Keeps the causes that an event has, after the span tree.
     pub(super) fn apply(&mut self, event: &Event, spans: &Spans) {
         self.last_errors.apply(event, spans);
-        self.refusals.apply(event, spans);
         self.apply_cut(event, spans);
     }
 

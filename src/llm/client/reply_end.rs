@@ -25,7 +25,7 @@ pub(in crate::llm) fn end_of_message(reason: Option<&str>) -> ReplyEnd {
 /// no row is an end of a future or local server, and the reply is taken as whole.
 const PARTS: [(ReplyEnd, &[&str]); 6] = [
     (ReplyEnd::Paused, &["pause"]),
-    // Gemini's `function_call_filter: MALFORMED_FUNCTION_CALL` is no filter.
+    // Before the filters: Gemini says `function_call_filter: MALFORMED_FUNCTION_CALL`.
     (ReplyEnd::Failed, &["malformed", "unexpected_tool", "missing_thought", "too_many_tool"]),
     (
         ReplyEnd::Filtered,

@@ -13,17 +13,16 @@ use crate::scenario::spec::script::ScriptStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::{Map, Value, json};
+
 use crate::base::name::{FlagName, InputName, RoleName};
-use crate::event::contribution::{Contribution, Stance};
-use crate::event::kind::ReplyEnd;
 use crate::pattern::collaboration::file::table::{CollaborationTable, Escalation, RoleTable};
-use crate::pattern::collaboration::policy::RoundFigures;
 use crate::pattern::collaboration::spec::{
     CollaborationBudget, CollaborationSpec, DecideRow, RoleFlag, RoleSpec, WhenOff,
 };
 use crate::scenario::check::condition_check::{self, ConditionScope};
 use crate::scenario::check::unknown_name::report_unknown_name;
-use crate::scenario::condition::Condition;
+use crate::scenario::condition::{CelBindings, Condition};
 use crate::scenario::file::format::ScenarioFile;
 use crate::scenario::file::named::NamedEntry;
 use crate::scenario::file::reader::{ReadContext, suggest_declared_name, suggest_name};
@@ -266,24 +265,27 @@ fn check_values(
     cx: &mut ReadContext,
 ) -> bool {
     let seats = table.sequence.iter().flat_map(|list| &list.value.0);
-    let seats: Vec<RoleName> = seats.map(|seat| RoleName::from(seat.text.as_str())).collect();
-    let figures =
-        RoundFigures { round: 1, max_rounds: 1, min_go_votes: 1, weights: &BTreeMap::new() };
-    let fault_if_all = |stance| {
-        let says = |role: &RoleName| {
-            Arc::new(Contribution {
-                agent: role.clone(),
-                stance,
-                summary: Arc::default(),
-                confidence: 0.5,
-                actions: Vec::new(),
-                end: ReplyEnd::Stop,
-            })
+    let seats: Vec<&str> = seats.map(|seat| seat.text.as_str()).collect();
+    let confidences: Map<String, Value> =
+        seats.iter().map(|seat| ((*seat).to_owned(), json!(0.5))).collect();
+    // A round in which all say the same; the names are those of `RoundFigures::values`.
+    let fault_if_all = |said: &str| {
+        let each = |of_said: Value, otherwise: Value| -> Value {
+            let value = |stance: &&str| if *stance == said { &of_said } else { &otherwise }.clone();
+            let fields = reply::STANCES.iter().map(|it| ((*it).to_owned(), value(it)));
+            fields.collect::<Map<_, _>>().into()
         };
-        let round: Vec<_> = seats.iter().map(says).collect();
-        condition.holds(&figures.values(&round)).err()
+        let mut shown = CelBindings::default();
+        shown.bind("stances", &each(json!(seats), json!([])));
+        shown.bind("weight", &each(json!(seats.len() as f64), json!(0.0)));
+        shown.bind("confidences", &confidences.clone().into());
+        shown.bind("seats", &json!(seats));
+        for limit in ["round", "max_rounds", "min_go_votes"] {
+            shown.bind(limit, &json!(1));
+        }
+        condition.holds(&shown).err()
     };
-    let faults: Option<Vec<_>> = Stance::ALL.into_iter().map(fault_if_all).collect();
+    let faults: Option<Vec<_>> = reply::STANCES.iter().map(|it| fault_if_all(it)).collect();
     let Some(fault) = faults.and_then(|faults| faults.into_iter().next()) else { return true };
     let help = "write a condition that is true or false, such as size(stances.go) >= 2";
     cx.error(when.at, fault.to_string(), help);

@@ -151,7 +151,7 @@ impl<'a> CollaborationRun<'a> {
         if let Some(role) = policy::veto_of(&self.plan.vetoes, contributions) {
             return (Some(Decision::NoGo), Some(DecidedBy::Veto(role.clone())));
         }
-        // A table that said nothing decides nothing, also where "all of none" would hold.
+        // Without a contribution there is no decision, also where "all of none" would hold.
         if contributions.is_empty() {
             return (None, None);
         }

@@ -20,7 +20,7 @@ pub struct RunCourse {
     pub tokens: u64,
     /// US dollars, estimated; `None`: unknown.
     pub cost_usd: Option<f64>,
-    /// What it has come to: [`RunRow::result`].
+    /// [`RunRow::result`].
     pub result: Option<Arc<str>>,
     /// The stop reason, once the run has ended.
     pub ended: Option<String>,
