@@ -160,7 +160,7 @@ impl From<StoreError> for AppendError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Refused(refused) => refused,
-            error => Self::Unsure(error.to_string()),
+            error => Self::Unsure(error.with_advice()),
         }
     }
 }

@@ -260,7 +260,8 @@ fn a_full_database_loses_nothing_that_was_stored() {
         temp.database.limit_pages(Some(1)).expect("limited");
         let large = group(1, &[warning(&"x".repeat(200_000))]);
         let full = temp.database.append(&run, Seq(1), &large).await;
-        assert_eq!(full, Err(AppendError::Unsure("the disk is full".to_owned())));
+        let text = "the disk is full; make room on the disk, then try again";
+        assert_eq!(full, Err(AppendError::Unsure(text.to_owned())));
         assert_eq!(temp.database.next(&run).await, Ok(Seq(1)));
         temp.database.limit_pages(None).expect("limited");
         assert_eq!(temp.database.append(&run, Seq(1), &large).await, Ok(Seq(2)));
