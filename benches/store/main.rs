@@ -251,7 +251,7 @@ fn search_groups(folder: &Path) {
         });
         report(&format!("search for {words}"), &format!("{took:.1?}, {found} runs"), "none");
     }
-    let run = database.runs().expect("read").pop().expect("a run").id;
+    let run = database.runs().expect("read").rows.pop().expect("a run").id;
     let ended = RunCourse { ended: Some(Default::default()), ..RunCourse::default() };
     database.update_now(&run, &ended).expect("ended");
     assert_eq!(database.delete(&run, 1), Ok(Deletion::Done));

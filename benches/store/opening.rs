@@ -186,7 +186,7 @@ pub fn list_runs(folder: &Path) {
     drop(insert);
     raw.execute_batch("COMMIT").expect("stored");
     let mut took: Vec<Duration> = (0..9)
-        .map(|_| timed(|| assert_eq!(database.runs().expect("read").len(), RUNS as usize)))
+        .map(|_| timed(|| assert_eq!(database.runs().expect("read").rows.len(), RUNS as usize)))
         .collect();
     took.sort();
     report(&format!("list of {RUNS} runs"), &format!("{:.1?}", took[took.len() / 2]), "100 ms");

@@ -211,11 +211,17 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Ok(DashboardExit { code, state, theme }) => {
             let paint = StreamStyle::of_stdout(theme, ascii);
             print_summary(&state, &paint);
-            let place = stored.place.filter(|_| !state.runs.is_empty());
+            let mut first = stored.warnings();
+            if !state.runs.is_empty() {
+                // It was shown when the dashboard opened.
+                let is_open = stored.keeper().is_some();
+                first.extend(stored.problems.into_iter().filter(|_| !is_open));
+                first.extend(stored.place);
+            }
             let late = || {
                 vec!["the store did not answer in time: the end of a run may be missing".to_owned()]
             };
-            for note in place.into_iter().chain(notes.unwrap_or_else(|_| late())) {
+            for note in first.into_iter().chain(notes.unwrap_or_else(|_| late())) {
                 print_message(&visible(&note));
             }
             Exit::Other(code)

@@ -12,7 +12,8 @@ pub enum Exit {
     /// 1: the policy stopped the run, or the run met a `--fail-on` condition, or the doctor found
     /// something to fix.
     Stopped,
-    /// 2: the command line or the scenario is invalid; nothing was started.
+    /// 2: the command line or the scenario is invalid, and nothing was started; or two runs could not be
+    /// compared.
     Usage,
     /// 4: a budget or the deadline stopped the run.
     Budget,
@@ -50,13 +51,14 @@ pub const EXIT_CODES: &[(Exit, &str)] = &[
         Exit::Stopped,
         "the run was stopped by its policy (`critical_task_failed`, whatever made the task fail), or \
          its script has no reply (`script_missing:<step>`); `--fail-on` names its result; a row of \
-         `[[expect]]` failed; two runs differ; the doctor found something to fix; the output could \
-         not be written",
+         `[[expect]]` failed; two runs differ; the doctor found something to fix; the store or a run in \
+         it could not be read or written; the output could not be written",
     ),
     (
         Exit::Usage,
         "the command line, the scenario or the configuration is wrong, a key is missing, or the \
-         script of an offline run has no reply to its first request: nothing was started",
+         script of an offline run has no reply to its first request: nothing was started; or two runs \
+         could not be compared",
     ),
     (
         Exit::Budget,

@@ -271,6 +271,9 @@ impl<'a> PreparedSessions<'a> {
 /// Executes `roundtable run` without the dashboard.
 pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let Some(scenario) = read(args) else { return Exit::Usage };
+    if let Err(exit) = stdout::check_open() {
+        return exit;
+    }
     let mut sessions = match PreparedSessions::prepare(&scenario, args, 1) {
         Ok(sessions) => sessions,
         Err(why) => return why.print(""),

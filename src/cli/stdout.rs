@@ -27,10 +27,24 @@ pub fn is_terminal() -> bool {
 /// pictures, scripts.
 pub struct Stdout(io::Result<File>);
 
+fn closed() -> io::Error {
+    io::Error::other("standard output is closed")
+}
+
+/// Checks that standard output was open when the program started, before a run is paid for whose outcome
+/// cannot be written; on an error the message has been printed.
+pub fn check_open() -> Result<(), Exit> {
+    if CLOSED.load(Ordering::Relaxed) {
+        print_message(&format!("nothing was started: {}", closed()));
+        return Err(Exit::Stopped);
+    }
+    Ok(())
+}
+
 /// Standard output for data.
 pub fn data() -> Stdout {
     if CLOSED.load(Ordering::Relaxed) {
-        return Stdout(Err(io::Error::other("it is closed")));
+        return Stdout(Err(closed()));
     }
     // The standard library's stream takes a descriptor that cannot be written for one that can.
     #[cfg(unix)]
@@ -119,7 +133,10 @@ pub fn exit_after_write(written: io::Result<()>, exit: Exit) -> Exit {
         // As for other programs of a pipeline, `head` needs no message.
         io::ErrorKind::BrokenPipe => Exit::CutOff,
         _ => {
-            print_message(&format!("cannot write to standard output: {why}"));
+            print_message(&match CLOSED.load(Ordering::Relaxed) {
+                true => why.to_string(),
+                false => format!("cannot write to standard output: {why}"),
+            });
             Exit::Stopped
         }
     };

@@ -48,6 +48,11 @@ impl StoreOfCommand {
     /// Nothing waits for a store.
     pub fn end_waits(&self) {}
 
+    /// Runs are not kept.
+    pub fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// There is nothing to wait for.
     pub async fn finish(&self) -> Vec<String> {
         Vec::new()
@@ -125,6 +130,11 @@ mod with_store {
             if let Some(runs) = &self.runs {
                 runs.database().waits().cancel();
             }
+        }
+
+        /// Why runs that continued are not kept; a command without the dashboard has printed it before.
+        pub fn warnings(&self) -> Vec<String> {
+            self.runs.as_ref().map(|runs| runs.take_warnings()).unwrap_or_default()
         }
 
         /// Waits until every run is stored, then removes what the configuration does not keep.

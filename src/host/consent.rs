@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::models::{self, LiveCalls};
 use crate::base::digest;
@@ -15,7 +15,6 @@ use crate::scenario::Scenario;
 use crate::scenario::spec::http::{HttpSpec, Setting};
 use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
 use crate::scenario::spec::tool::{CommandSpec, ToolKind};
-use crate::tool::command;
 use crate::tool::http as http_tool;
 
 /// A limit on page size above this many bytes needs permission.
@@ -86,10 +85,11 @@ const SCRIPT_EXTENSIONS: [&str; 16] = [
     "ts", "zsh",
 ];
 
-/// The local files that a scenario executes, by the name that it uses: programs with a path; scripts among
-/// the arguments, and in the text of `sh -c`; files that a variable names (`BASH_ENV`, `LD_PRELOAD`).
-/// Programs of the system (found in `PATH`, or in its folders) are not included, since each update changes
-/// them; nor are data files, nor what a script reads itself (docs/rules/decisions.md, *What is trusted*).
+/// The local files that the commands of a scenario name, by that name: programs with a path, and each
+/// existing file or script among the words of arguments and variables. So a data file that a command names
+/// is one of them: `bash ./notes` executes a file that has neither an extension nor a permission to execute.
+/// Files of the system (programs in `PATH`, its folders) are not included, since each update changes them;
+/// nor is what a script reads itself (docs/rules/decisions.md, *What is trusted*).
 struct LocalFiles(BTreeMap<String, LocalFile>);
 
 struct LocalFile {
@@ -118,52 +118,84 @@ impl LocalFiles {
     }
 }
 
-/// Folders of the system: an update changes what is in them, and only the administrator can.
-const SYSTEM_FOLDERS: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/nix/store", "/System", "/Library"];
+/// Folders of the system: an update changes what is in them, and only the administrator can. What is in
+/// `/proc` is made as it is read.
+const SYSTEM_FOLDERS: [&str; 12] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/opt",
+    "/nix/store",
+    "/System",
+    "/Library",
+    "/etc",
+    "/proc",
+    "/sys",
+];
 
-/// The local programs and scripts that a command names.
+/// The local files that a command names.
 fn local_names(command: &CommandSpec) -> BTreeSet<String> {
     let program = Some(command.program.clone()).filter(|program| program.contains('/'));
-    let scripts = command.args.iter().flat_map(|argument| scripts_in(argument));
+    let arguments = command.args.iter().flat_map(|argument| {
+        let mut names = files_in(argument);
+        // Where the whole argument is a file, its words are not those of a shell.
+        if !names.contains(argument) {
+            names.extend(scripts_in(argument));
+        }
+        names
+    });
     let of_variables = command.env.values().flat_map(|setting| match setting {
         Setting::Text(value) => files_in(value),
-        Setting::Env(_) => Vec::new(),
+        Setting::Env(_) => BTreeSet::new(),
     });
-    let names = program.into_iter().chain(scripts).chain(of_variables);
-    names.filter(|name| !SYSTEM_FOLDERS.iter().any(|it| Path::new(name).starts_with(it))).collect()
+    let names = program.into_iter().chain(arguments).chain(of_variables);
+    names.filter(|name| !is_of_system(Path::new(name))).collect()
 }
 
-/// The scripts that an argument names: itself, or words of a text that a shell executes.
+/// Whether a path leads to a file of the system, and only the administrator can change that.
+fn is_of_system(path: &Path) -> bool {
+    let is_below = |path: &Path| SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder));
+    let has_parent = path.components().any(|part| part == Component::ParentDir);
+    // A link in another folder can be replaced.
+    is_below(path) && path.canonicalize().map_or(!has_parent, |found| is_below(&found))
+}
+
+/// Whether a word of a shell ends at this character.
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || ";&|()<>{}`'\"=".contains(c)
+}
+
+/// The existing files that a text names: as a whole, in quotes, after an equals sign, in a list with
+/// colons, or as a word.
+fn files_in(text: &str) -> BTreeSet<String> {
+    let value = text.split_once('=').map(|(_, value)| value);
+    let parts = std::iter::once(text)
+        .chain(value)
+        .chain(text.split(['\'', '"']))
+        .chain(text.split(':'))
+        .chain(text.split(ends_word))
+        .chain(text.split(|c| c == ':' || ends_word(c)));
+    parts.filter(|part| Path::new(part).is_file()).map(str::to_owned).collect()
+}
+
+/// The scripts that an argument names, also those that do not exist: itself, or words of a text that a
+/// shell executes.
 fn scripts_in(argument: &str) -> Vec<String> {
     let is_script = |path: &str| {
         let end = Path::new(path).extension().and_then(|end| end.to_str());
         end.is_some_and(|end| SCRIPT_EXTENSIONS.contains(&end))
     };
-    // Where a word of a shell ends.
-    let ends = |c: char| c.is_whitespace() || ";&|()<>{}`'\"=".contains(c);
-    if is_script(argument) && !argument.contains(ends) {
-        return vec![argument.to_owned()];
-    }
     let mut found = Vec::new();
     let mut is_sourced = false;
-    for word in argument.split(ends).filter(|word| !word.is_empty()) {
-        let is_path = word.contains('/');
-        if is_script(word)
-            || (is_sourced && is_path)
-            || (is_path && command::is_program(Path::new(word)))
-        {
+    for word in argument.split(ends_word).filter(|word| !word.is_empty()) {
+        if is_script(word) || (is_sourced && word.contains('/')) {
             found.push(word.to_owned());
         }
         is_sourced = matches!(word, "." | "source");
     }
     found
-}
-
-/// The files that the value of a variable names: a path, or several with colons between them.
-fn files_in(value: &str) -> Vec<String> {
-    let paths = value.split(':').filter(|path| path.contains('/') && Path::new(path).is_file());
-    paths.map(str::to_owned).collect()
 }
 
 impl LocalFile {
@@ -326,14 +358,68 @@ mod tests {
             );
         }
         assert_eq!(own("program = \"sh\"\nargs = [\"-c\", \". ./settings\"]"), ["./settings"]);
-        assert_eq!(
-            own("program = \"sh\"\nargs = [\"-c\", \"jq . notes.json ./Cargo.toml\"]"),
-            [""; 0]
-        );
-        // The name must exist: a variable may hold any text.
-        let variable =
-            "program = \"sh\"\nargs = []\nenv = { BASH_ENV = \"./Cargo.toml\", A = \"b/c\" }";
-        assert_eq!(own(variable), ["./Cargo.toml"]);
+        // The name must exist: a text may hold any words.
+        for text in ["jq . notes.json ./Cargo.toml", "bash ./Cargo.toml", "jq './Cargo.toml'"] {
+            assert_eq!(
+                own(&format!("program = \"sh\"\nargs = [\"-c\", {text:?}]")),
+                ["./Cargo.toml"],
+                "{text}"
+            );
+        }
+        assert_eq!(own("program = \"bash\"\nargs = [\"Cargo.toml\"]"), ["Cargo.toml"]);
+        assert_eq!(own("program = \"bash\"\nargs = [\"--rcfile=Cargo.toml\"]"), ["Cargo.toml"]);
+        for value in ["Cargo.toml", "b/c:Cargo.toml", "b/c Cargo.toml", "--require=Cargo.toml"] {
+            let variable = format!("program = \"sh\"\nargs = []\nenv = {{ A = {value:?} }}");
+            assert_eq!(own(&variable), ["Cargo.toml"], "{value}");
+        }
+        let two = "program = \"sh\"\nargs = []\nenv = { A = \"./Cargo.toml ./Cargo.lock\" }";
+        assert_eq!(own(two), ["./Cargo.lock", "./Cargo.toml"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_changed_script_asks_again() {
+        // Paths are relative to the working directory, in tests that of the crate.
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        let whole = folder.path().canonicalize().expect("a path");
+        let name = Path::new(whole.file_name().expect("a name"));
+        let linked = whole.join("link");
+        std::os::unix::fs::symlink("/usr/bin/env", &linked).expect("a link");
+        for (file, program, args, env) in [
+            ("My Script.sh", "bash", vec!["NAME/My Script.sh"], ""),
+            ("My Script.sh", "bash", vec!["--init-file=NAME/My Script.sh"], ""),
+            ("My Script.sh", "sh", vec!["-c", "cd x; bash 'NAME/My Script.sh'"], ""),
+            ("My Script.sh", "sh", vec![], "NAME/My Script.sh"),
+            ("a(1).py", "python3", vec!["NAME/a(1).py"], ""),
+            ("x.sh", "/usr/..WHOLE/x.sh", vec![], ""),
+            ("x.sh", "bash", vec!["/usr/..WHOLE/x.sh"], ""),
+            ("tool", "bash", vec!["NAME/tool"], ""),
+            ("tool", "bash", vec!["-c", "bash NAME/tool"], ""),
+            ("lib2", "sh", vec![], "NAME/lib1 NAME/lib2"),
+            ("link", "NAME/link", vec![], ""),
+        ] {
+            let put = |text: &str| {
+                let text = text.replace("NAME", &name.display().to_string());
+                text.replace("WHOLE", &whole.display().to_string())
+            };
+            let args: Vec<String> = args.into_iter().map(put).collect();
+            let scenario = running(&format!(
+                "program = {:?}\nargs = {args:?}\nenv = {{ A = {:?} }}",
+                put(program),
+                put(env)
+            ));
+            let about = format!("{program} {args:?} {env}");
+            let path = whole.join(file);
+            let mut digests = vec![super::digest(&scenario)];
+            for text in ["true", "rm -rf"] {
+                let _ = std::fs::remove_file(&path);
+                std::fs::write(&path, text).expect("written");
+                digests.push(super::digest(&scenario));
+            }
+            let distinct: BTreeSet<&String> = digests.iter().collect();
+            assert_eq!(distinct.len(), 3, "{about}");
+            std::fs::remove_file(&path).expect("removed");
+        }
     }
 
     #[test]

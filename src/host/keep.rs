@@ -137,14 +137,17 @@ pub struct StoredRuns {
     /// Whether a part of a run is not stored.
     has_lost: AtomicBool,
     notes: Mutex<Vec<String>>,
+    /// What went wrong and is a warning in the log of its run.
+    warnings: Mutex<Vec<String>>,
 }
 
 impl StoredRuns {
     /// Stores runs in this database.
     pub fn new(database: Database, on_failure: StoreFailure) -> Arc<Self> {
         let (open, _) = watch::channel(0);
-        let (has_lost, notes) = (AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { database, on_failure, open, has_lost, notes })
+        let (has_lost, notes, warnings) =
+            (AtomicBool::new(false), Mutex::default(), Mutex::default());
+        Arc::new(Self { database, on_failure, open, has_lost, notes, warnings })
     }
 
     /// Whether a part of a run is not stored.
@@ -166,6 +169,12 @@ impl StoredRuns {
     /// What went wrong since the last call, one sentence each.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The runs that continued without being kept, one sentence each. The log of each has a warning,
+    /// which a command without the dashboard has printed.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn note(&self, text: String) {
@@ -206,8 +215,9 @@ async fn keep(
     let is_resumed = stored > Seq(0);
     let (database, updated) = (&runs.database, Instant::now());
     let course = RunFold::default();
+    let (is_paused, is_live, has_stored) = (false, false, is_resumed);
     let mut course =
-        CourseOfRun { runs, run, course, updated, is_paused: false, is_live: false, is_resumed };
+        CourseOfRun { runs, run, course, updated, is_paused, is_live, is_resumed, has_stored };
     let recorded = match course.ensure_row(&reader).await {
         Ok(()) => record(database, run.id(), reader, stored, mark, &mut course).await,
         Err(error) => Err(error),
@@ -247,6 +257,8 @@ struct CourseOfRun<'a> {
     is_paused: bool,
     is_live: bool,
     is_resumed: bool,
+    /// Whether an event of the run is stored.
+    has_stored: bool,
 }
 
 impl CourseOfRun<'_> {
@@ -273,7 +285,7 @@ impl CourseOfRun<'_> {
             let why = match made.await {
                 Ok(Ok(true)) => break,
                 Ok(Ok(false)) => return Err(RecordError::Lost(AppendError::Fenced)),
-                Ok(Err(error)) => error.to_string(),
+                Ok(Err(error)) => error.with_advice(),
                 Err(error) => error.to_string(),
             };
             if !self.failed(&why) {
@@ -292,12 +304,14 @@ impl CourseOfRun<'_> {
         row_course(&self.course)
     }
 
-    /// Warns in the run's log, or on its own if the run has ended meanwhile.
-    fn warn(&self, text: &str) {
+    /// Warns in the run's log; `false`: the run has ended meanwhile, and the end of the program says it.
+    fn warn(&self, text: &str) -> bool {
         let kind = EventKind::Warning { text: text.to_owned() };
-        if !publish_unless_ended(self.run.bus(), SpanId::RUN, kind) {
+        let has_warned = publish_unless_ended(self.run.bus(), SpanId::RUN, kind);
+        if !has_warned {
             self.runs.note(format!("{}: {text}", self.run.id()));
         }
+        has_warned
     }
 }
 
@@ -312,6 +326,7 @@ impl RecordListener for CourseOfRun<'_> {
     }
 
     async fn stored(&mut self) {
+        self.has_stored = true;
         // The end may not be stored yet: the row says it once it is.
         let is_closed = self.course.progress.closed.is_some();
         if !is_closed && self.updated.elapsed() >= COURSE_EVERY {
@@ -334,7 +349,12 @@ impl RecordListener for CourseOfRun<'_> {
             return false;
         }
         if !self.is_live {
-            self.warn(&format!("this run is not kept any more: {why}"));
+            let any_more = if self.has_stored { " any more" } else { "" };
+            let text = format!("this run is not kept{any_more}: {why}");
+            if self.warn(&text) {
+                let warnings = self.runs.warnings.lock();
+                warnings.unwrap_or_else(PoisonError::into_inner).push(format!("{id}: {text}"));
+            }
             return false;
         }
         if !self.is_paused {

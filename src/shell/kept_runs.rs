@@ -89,10 +89,13 @@ mod with_store {
                 None if of_cluster == 0 && change.is_none() => return,
                 None => {}
                 Some(Ok(kept)) => {
+                    if let Some(error) = self.kept.new_damage(kept.error()) {
+                        self.store_failed(&error);
+                    }
                     // A copy of a run of the cluster is listed as what it is here.
-                    let here: HashSet<&RunId> = kept.iter().map(|row| &row.id).collect();
+                    let here: HashSet<&RunId> = kept.rows.iter().map(|row| &row.id).collect();
                     rows.retain(|row| !here.contains(&row.id));
-                    rows.extend(kept);
+                    rows.extend(kept.rows);
                 }
                 Some(Err(error)) => return self.store_failed(&error),
             }

@@ -169,7 +169,8 @@ impl GroupWriter<'_> {
             let mut has_failed = false;
             loop {
                 if let Some(why) = failed.take() {
-                    tracing::warn!(run = %self.run, "the run cannot be stored: {why}");
+                    // The listener tells the operator.
+                    tracing::info!(run = %self.run, "the run cannot be stored: {why}");
                     if !listener.failed(&why) {
                         return Err(RecordError::GaveUp(why));
                     }

@@ -53,7 +53,7 @@ impl CommandTool {
         let answer =
             async { read_within(stdout, cap).await.map_err(|error| self.read_error(&error)) };
         let answer = async { answer.await?.ok_or_else(|| self.too_large(cap)) };
-        let ended = async { group.wait().await.map_err(|error| self.read_error(&error)) };
+        let ended = async { group.wait().await.map_err(|error| self.wait_error(&error)) };
         let complaints = async { Ok(read_tail(stderr).await) };
         let fed = async {
             write_args(stdin, request.args).await;
@@ -115,6 +115,11 @@ impl CommandTool {
 
     fn read_error(&self, error: &io::Error) -> Box<AttemptFailed> {
         let text = format!("{} cannot be read from: {error}", self.name());
+        AttemptFailed::new(FailureClass::Tool, text)
+    }
+
+    fn wait_error(&self, error: &io::Error) -> Box<AttemptFailed> {
+        let text = format!("{} was ended early: {error}", self.name());
         AttemptFailed::new(FailureClass::Tool, text)
     }
 

@@ -140,6 +140,16 @@ fn kill_group(group: Option<i32>) {
     let _ = group;
 }
 
+/// Whether a child has exited; it is not reaped here.
+#[cfg(unix)]
+fn has_exited(child: &Child) -> io::Result<bool> {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let id = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let Some(id) = id else { return Ok(true) };
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(id), options)?.is_some())
+}
+
 /// A program in a process group of its own. Dropping this kills the group.
 ///
 /// The leader, which is the supervisor or else the program, is not reaped before the group is killed, so the
@@ -181,9 +191,17 @@ impl ProcessGroup {
     }
 
     /// Waits until the program has exited, then kills what is left of its group.
+    ///
+    /// # Errors
+    /// The system's error, or that the supervisor has exited: nothing would end the group with this program.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         #[cfg(unix)]
-        while !self.program_has_exited()? {
+        while !has_exited(&self.child)? {
+            if let Some(supervisor) = &self.supervisor
+                && has_exited(&supervisor.child)?
+            {
+                return Err(io::Error::other("the process that supervises it was killed"));
+            }
             if self.children.recv().await.is_none() {
                 break;
             }
@@ -193,16 +211,6 @@ impl ProcessGroup {
         let status = self.child.wait().await;
         self.killed = true;
         status
-    }
-
-    /// Whether the program has exited; it is not reaped here.
-    #[cfg(unix)]
-    fn program_has_exited(&self) -> io::Result<bool> {
-        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-        let id = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let Some(id) = id else { return Ok(true) };
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        Ok(waitid(WaitId::Pid(id), options)?.is_some())
     }
 
     fn kill(&mut self) {

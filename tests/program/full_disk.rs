@@ -64,7 +64,9 @@ fn a_scripted_run_continues_without_the_store_and_says_so() {
     set_full(running.pid(), true);
     let (status, out, err) = running.end();
     assert_eq!(status.code(), Some(0), "{err}");
-    assert!(err.contains("this run is not kept any more: "), "{err}");
+    assert!(err.contains("this run is not kept any more: the disk "), "{err}");
+    assert!(err.contains("; make room on the disk"), "{err}");
+    assert_eq!(err.matches("not kept").count(), 1, "said once: {err}");
     let lines: Vec<Value> =
         out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let warnings = lines.iter().filter(|line| line["kind"] == "warning");

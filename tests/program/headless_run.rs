@@ -1,6 +1,8 @@
 //! `roundtable run --headless`, the real binary: formats, exit codes, schedules.
 
 use crate::support::binary::{Ended, Home, Running, end, press_enter};
+#[cfg(unix)]
+use crate::support::counting_endpoint::CountingEndpoint;
 use serde_json::Value;
 use std::process::Stdio;
 
@@ -416,6 +418,26 @@ fn the_log_is_a_file_for_its_owner_alone() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
+/// What is said of a standard output that was closed at the start.
+#[cfg(unix)]
+const CLOSED: &str = "standard output is closed";
+
+#[cfg(unix)]
+#[test]
+fn a_closed_output_pays_for_nothing() {
+    let (home, endpoint) = (Home::new(), CountingEndpoint::of("front-desk"));
+    let under = ["sh", "-c", "exec \"$@\" >&-", "sh"];
+    for more in ["--format json", "--format jsonl", "--format text", "--times 2"] {
+        let more: Vec<&str> = more.split(' ').collect();
+        let args = [&["run", "front-desk", "--live", "--headless"][..], &more].concat();
+        let ended = end(home.command_under(&under, &args).envs(endpoint.env()));
+        assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
+        assert!(ended.err.contains(CLOSED), "{args:?}: {ended:?}");
+    }
+    assert_eq!(endpoint.prompts().len(), 0);
+    assert_eq!(home.run(&["runs", "--json"]).json(), serde_json::json!([]));
+}
+
 /// Each command that only prints, through a shell: with a closed output, a full disk, a reader that is gone.
 #[cfg(target_os = "linux")]
 #[test]
@@ -449,11 +471,12 @@ fn unwritten_output_is_no_success() {
     ] {
         let whole = run(&format!("{program} {command} >/dev/null"));
         assert_eq!(whole.code, Some(0), "{command}: {whole:?}");
-        for (to, why) in
-            [(">&-", "it is closed"), ("1</dev/null", "Bad file"), (">/dev/full", "No space")]
+        for (to, why) in [(">&-", CLOSED), ("1</dev/null", "Bad file"), (">/dev/full", "No space")]
         {
             let ended = run(&format!("{program} {command} {to}"));
-            assert_eq!(ended.code, Some(1), "{command} {to}: {ended:?}");
+            // Of `diff`, 1 says that the runs differ.
+            let code = if command.starts_with("diff") { 2 } else { 1 };
+            assert_eq!(ended.code, Some(code), "{command} {to}: {ended:?}");
             assert!(ended.err.contains(why), "{command} {to}: {}", ended.err);
         }
         let (reader, writer) = std::io::pipe().expect("a pipe");

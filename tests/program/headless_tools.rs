@@ -5,7 +5,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::binary::{Ended, Home, end};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::binary::{Ended, Home, Running, end};
 
 /// A secret of the tests; it must be shown nowhere.
 const TOKEN: &str = "hunter2hunter2";
@@ -206,6 +208,48 @@ fn a_plan_of_many_long_ids_is_told_in_short() {
     assert!(ended.out.contains("paused before 0␛x"), "{}", ended.out);
     assert!(!ended.out.contains(&"x".repeat(64)), "ids are cut:\n{}", ended.out);
     assert!(!ended.out.contains('\u{1b}'));
+}
+
+/// The process that supervises the tool of this program.
+#[cfg(target_os = "linux")]
+fn supervisor_of(program: u32) -> Option<i32> {
+    let folders = std::fs::read_dir("/proc").expect("processes").flatten();
+    let pids = folders.filter_map(|it| it.file_name().to_str()?.parse::<i32>().ok());
+    let read = |pid: i32, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
+    pids.into_iter().find(|pid| {
+        let is_child = |status: String| status.contains(&format!("PPid:\t{program}\n"));
+        read(*pid, "status").is_ok_and(is_child)
+            && read(*pid, "cmdline").is_ok_and(|line| line.contains("--supervise-process-group"))
+    })
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_supervisor_fails_its_attempt() {
+    let home = Home::new();
+    let held = home.path().join("held");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &held, mode).expect("a pipe");
+    // The first attempt hangs, the others answer.
+    let script = "mkdir second || { echo '{}'; exit; }; exec 3>\"$HELD\"; echo up >&3; \
+                  sh -c 'sleep 600 & wait'";
+    let tool = format!(
+        "[workers.sales_worker.command]\nprogram = \"sh\"\nargs = [\"-c\", {script:?}]\n\
+         env = {{ HELD = {held:?}, PATH = \"/usr/bin:/bin\" }}\n"
+    );
+    home.write("mine.toml", &with_sales_from(&tool));
+    let args = ["run", "mine.toml", "--headless", "--format", "jsonl", "--trust", "--no-store"];
+    let running = Running::start(&mut home.command(&args));
+    let mut pipe = BufReader::new(std::fs::File::open(&held).expect("the pipe"));
+    let mut line = String::new();
+    pipe.read_line(&mut line).expect("a line");
+    let supervisor = supervisor_of(running.pid()).and_then(Pid::from_raw).expect("a supervisor");
+    kill_process(supervisor, Signal::KILL).expect("killed");
+    // The pipe ends when the last process of the tool has ended.
+    assert_eq!(pipe.read_line(&mut line).expect("the end"), 0);
+    let (_, out, err) = running.end();
+    let says = "sh was ended early: the process that supervises it was killed";
+    assert!(out.contains(says), "{out} {err}");
 }
 
 /// The processes of a tool hold a pipe open; it ends when the last of them has ended.

@@ -409,6 +409,54 @@ fn a_damaged_log_is_never_written_out_as_whole() {
 }
 
 #[test]
+fn a_damaged_row_hides_no_other() {
+    let home = Home::new();
+    for _ in 0..2 {
+        assert_eq!(home.run(&["run", "checkout-unanimous", "--instant"]).code, Some(0));
+    }
+    let rows = home.run(&["runs", "--json"]).json();
+    let id = |place: usize| rows[place]["id"].as_str().expect("an id").to_owned();
+    let sql = "UPDATE run SET elapsed_ms = -5 WHERE id = ?1";
+    assert_eq!(raw_store(&home).execute(sql, [id(0)]), Ok(1));
+    let says = format!("{}: its row cannot be read", id(0));
+    for args in [&["runs", "--json"][..], &["runs"], &["runs", "--grep", "margin"]] {
+        let listed = home.run(args);
+        assert_eq!(listed.code, Some(1), "{args:?}: {listed:?}");
+        assert!(listed.out.contains(&id(1)) && !listed.out.contains(&id(0)), "{listed:?}");
+        assert!(listed.err.contains(&says), "{args:?}: {listed:?}");
+        assert!(listed.err.contains("`roundtable doctor`"), "{args:?}: {listed:?}");
+    }
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.code == Some(1) && doctor.flat().contains(&says), "{doctor:?}");
+}
+
+#[test]
+fn a_search_names_the_damaged_run() {
+    let home = Home::new();
+    for _ in 0..2 {
+        assert_eq!(home.run(&["run", "front-desk", "--instant"]).code, Some(0));
+    }
+    let search = |json: bool| {
+        let json: &[&str] = if json { &["--json"] } else { &[] };
+        home.run(&[&["runs", "--grep", "dispute line"], json].concat())
+    };
+    // It is indexed before it is damaged.
+    let whole = search(true).json();
+    let id = |place: usize| whole[place]["id"].as_str().expect("an id").to_owned();
+    let sql = "UPDATE event_group SET bytes = x'00' WHERE run = ?1";
+    assert!(raw_store(&home).execute(sql, [id(0)]).expect("damaged") > 0);
+    let found = search(true);
+    assert_eq!((found.code, &found.json()[1]), (Some(1), &whole[1]), "{found:?}");
+    let text = search(false);
+    assert_eq!(text.code, Some(1), "{text:?}");
+    assert!(text.out.contains("disputes a line"), "{text:?}");
+    for ended in [found, text] {
+        let named = ended.err.lines().filter(|line| line.contains("cannot be read")).count();
+        assert!(named == 1 && ended.err.contains(&id(0)), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_list_after_a_restart_has_the_results() {
     let home = Home::new();
     for (scenario, result, text) in [

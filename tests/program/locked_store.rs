@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::binary::{Home, Running, press_enter};
+use crate::support::binary::{Home, Running, flat, press_enter};
 use crate::support::counting_endpoint::CountingEndpoint;
 use crate::support::locked_store::StoreLock;
 
@@ -19,6 +19,9 @@ const LONGEST: Duration = Duration::from_secs(12);
 
 /// What the operator is told after two seconds.
 const TOLD: &str = "another program holds the lock of the store; waiting for it";
+
+/// A line of the log, which is for the developer: the operator reads plain sentences.
+const LOGGED: &str = " WARN ";
 
 /// Most rows at a time: they mostly wait, but each starts a program.
 const AT_A_TIME: usize = 10;
@@ -189,6 +192,7 @@ fn at_the_start(kept: &Kept, row: &Row, held: Held) {
     lock.release();
     let (status, out, err) = waiting.join().expect("no panic");
     let about = format!("{about}: {status}, out {out}, err {err}");
+    assert!(!err.contains(LOGGED), "{about}");
     match held {
         Held::For(time) => {
             assert_eq!(status.code(), Some(0), "{about}");
@@ -200,6 +204,10 @@ fn at_the_start(kept: &Kept, row: &Row, held: Held) {
             assert!(err.contains(TOLD), "{about}");
             let why = err.lines().filter(|line| line.contains("holds the lock")).count();
             assert!(why >= 2, "the reason is said at the end: {about}");
+            let advice = "another program holds the lock of the store; end that program";
+            assert!(err.contains(advice), "{about}");
+            let unkept = err.contains("this run is not kept: another program");
+            assert_eq!(unkept, row.command.starts_with("run "), "nothing was stored: {about}");
             assert_eq!(out.is_empty(), row.code_if_locked != 0, "{about}");
             assert_eq!(kept.rows(), before, "{about}");
             assert!(!(row.is_done)(kept), "{about}");
@@ -264,6 +272,7 @@ fn in_the_middle(kept: &Kept, resumed: bool, held: Held) {
     lock.release();
     let (status, out, err) = waiting.join().expect("no panic");
     let about = format!("{about}: {status} after {taken:?}: {err} {out}");
+    assert!(!err.contains(LOGGED), "{about}");
     let kept_log = kept.home.run(&["export", "last"]).out;
     match held {
         Held::For(_) => {
@@ -306,6 +315,7 @@ fn live_in_the_middle(held: Held) {
     lock.release();
     let (status, out, err) = waiting.join().expect("no panic");
     let about = format!("{held:?}: {status} after {taken:?}: {err} {out}");
+    assert!(!err.contains(LOGGED), "{about}");
     let reason = serde_json::from_str::<Value>(&out).expect("an outcome")["stop_reason"].clone();
     match held {
         Held::For(_) => assert_eq!((status.code(), reason), (Some(0), "success".into()), "{about}"),
@@ -348,6 +358,30 @@ fn readers(kept: &Kept) {
     assert!(begun.elapsed() < LONGEST, "{:?}", begun.elapsed());
 }
 
+/// Commands that read, and their exit codes while another program has the store for itself.
+const READERS: &[(&str, i32)] = &[
+    ("runs", 1),
+    ("runs --grep margin", 1),
+    ("show ENDED", 1),
+    // 1 would say that they differ.
+    ("diff ENDED ENDED", 2),
+    ("diff run.jsonl ENDED", 2),
+    ("run checkout-unanimous --instant --format json --replay ENDED", 1),
+    // It is worth knowing; nothing has to be fixed.
+    ("doctor", 0),
+];
+
+fn exclusively(kept: &Kept, command: &str, code: i32) {
+    let _lock = StoreLock::exclusive(&kept.home);
+    let begun = Instant::now();
+    let (status, out, err) = kept.start(command).end();
+    let about = format!("{command} after {:?}: {status}, out {out}, err {err}", begun.elapsed());
+    assert!(begun.elapsed() < LONGEST, "{about}");
+    assert_eq!(status.code(), Some(code), "{about}");
+    assert!(flat(&(out + &err)).contains("holds the lock"), "{about}");
+    assert!(!err.contains(LOGGED), "{about}");
+}
+
 type Case<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 fn cases<'a>(kept: &'a Kept, all: bool) -> Vec<Case<'a>> {
@@ -371,6 +405,9 @@ fn cases<'a>(kept: &'a Kept, all: bool) -> Vec<Case<'a>> {
             }
             cases.push(Box::new(move || live_in_the_middle(held)));
         }
+    }
+    for (command, code) in READERS {
+        cases.push(Box::new(move || exclusively(&kept.copy(), command, *code)));
     }
     cases.push(Box::new(live_at_the_start));
     cases.push(Box::new(move || readers(&kept.copy())));

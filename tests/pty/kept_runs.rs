@@ -66,6 +66,26 @@ fn a_live_run_pauses_while_the_disk_is_full() {
     assert_eq!(endpoint.prompts().len(), ModelAttempts::of(&log).len());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_unkept_run_is_named_at_the_end() {
+    use crate::support::full_disk::{UNDER, set_full};
+
+    let args = &["run", "checkout-launch"];
+    let mut terminal = Terminal::start(Start { args, under: &UNDER, ..Start::default() });
+    terminal.sees("LIVE");
+    set_full(terminal.pid(), true);
+    terminal.sees("not kept");
+    terminal.sees("DONE");
+    terminal.press("q");
+    terminal.sees("1 Scenarios");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), 0);
+    let end = terminal.text();
+    let named = end.lines().filter(|line| line.contains("this run is not kept any more: "));
+    assert_eq!(named.count(), 1, "{end}");
+}
+
 /// Another program holds the lock of the store when a live run starts, and for longer than it waits.
 #[test]
 fn a_live_run_pauses_while_the_store_is_locked() {

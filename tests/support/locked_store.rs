@@ -22,6 +22,16 @@ impl StoreLock {
         Self(other)
     }
 
+    /// Takes the lock that even readers need, as a database browser does in its exclusive mode.
+    pub fn exclusive(home: &Home) -> Self {
+        let Self(other) = Self::of(home);
+        other
+            .execute_batch("ROLLBACK; PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")
+            .expect("locked");
+        other.execute_batch("UPDATE run SET epoch = epoch + 1").expect("written");
+        Self(other)
+    }
+
     pub fn release(self) {
         self.0.execute_batch("ROLLBACK").expect("free");
     }

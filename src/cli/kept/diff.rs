@@ -16,14 +16,17 @@ use crate::host::{kept, recorded};
 use crate::narrate::comparison::compared_run::ComparedRun;
 use crate::narrate::comparison::texts::comparison_text;
 use crate::narrate::comparison::{DifferentEvent, LogComparison, compare};
+use crate::store::database::Database;
 use crate::store::file::LogFile;
 use crate::ui::theme::Theme;
 
-/// Runs `roundtable diff`: exit code 0 where nothing differs but ids and times, 1 where something does.
+/// Runs `roundtable diff`: exit code 0 where nothing differs but ids and times, 1 where something does, 2
+/// where that is not known.
 pub fn diff(args: &DiffArgs, theme: Theme, ascii: bool) -> Exit {
-    let (left, right) = match (read(&args.left), read(&args.right)) {
-        (Ok(left), Ok(right)) => (left, right),
-        (Err(exit), _) | (_, Err(exit)) => return exit,
+    let mut store = None;
+    let mut read = |name: &str| read(name, &mut store);
+    let Ok([left, right]) = read(&args.left).and_then(|left| Ok([left, read(&args.right)?])) else {
+        return Exit::Usage;
     };
     let found = compare(&left, &right);
     let sides = [ComparedRun::of(&left), ComparedRun::of(&right)];
@@ -38,11 +41,16 @@ pub fn diff(args: &DiffArgs, theme: Theme, ascii: bool) -> Exit {
             comparison_text(&found, &sides, &|role, text| style.role(role, text))
         }
     };
-    stdout::print(&text, exit)
+    match stdout::print(&text, exit) {
+        // It could not be written.
+        Exit::Stopped if found.is_same() => Exit::Usage,
+        exit => exit,
+    }
 }
 
-/// The events of a kept run or of a file; on an error the message has been printed.
-fn read(name: &str) -> Result<Vec<Arc<Event>>, Exit> {
+/// The events of a kept run or of a file; on an error the message has been printed. Opens the store if it
+/// is not open yet.
+fn read(name: &str, store: &mut Option<Database>) -> Result<Vec<Arc<Event>>, Exit> {
     let failed = |error: &dyn std::fmt::Display| {
         print_message(&format!("{} cannot be read: {error}", visible(name)));
         Exit::Usage
@@ -51,8 +59,12 @@ fn read(name: &str) -> Result<Vec<Arc<Event>>, Exit> {
         let file = LogFile::open(Path::new(name)).map_err(|error| failed(&error))?;
         return Ok(file.events);
     }
-    let (database, row) = super::open_run(name)?;
-    recorded::events(&database, &row.id).map_err(|error| failed(&error))
+    let database = match store {
+        Some(database) => database,
+        None => store.insert(super::open()?),
+    };
+    let row = super::find(database, name)?;
+    recorded::events(database, &row.id).map_err(|error| failed(&error))
 }
 
 struct DiffReport<'a> {

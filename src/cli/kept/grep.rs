@@ -1,5 +1,6 @@
 //! `runs --grep`: where the words were said, as a line below each run and as data.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -11,14 +12,15 @@ use crate::cli::exit::Exit;
 use crate::cli::message::print_message;
 use crate::cli::stdout;
 use crate::cli::stream_style::StreamStyle;
-use crate::event::RunId;
 use crate::event::run_row::RunRow;
+use crate::event::{RunId, Seq};
 use crate::narrate::excerpt::{Excerpt, excerpt};
 use crate::narrate::format;
 use crate::narrate::measure::columns;
 use crate::narrate::style_role::StyleRole;
 use crate::shell::tty::terminal_size;
 use crate::store::database::said::{RunHits, SaidIndex, UnindexedRun};
+use crate::store::database::said_places::SaidPlace;
 use crate::store::database::{Database, StoreError};
 
 /// Most hits of a run that `--json` lists.
@@ -40,6 +42,8 @@ const SLICE: Duration = Duration::from_secs(1);
 pub(super) struct SaidHits {
     query: WordQuery,
     hits: BTreeMap<RunId, RunHits>,
+    /// Whether a part of a run could not be searched or read.
+    has_damage: Cell<bool>,
 }
 
 impl SaidHits {
@@ -50,10 +54,11 @@ impl SaidHits {
             print_message("--grep needs a word: letters or digits");
             return Err(Exit::Usage);
         }
-        match search(database, &query) {
+        let has_damage = Cell::new(false);
+        match search(database, &query, &has_damage) {
             Ok(hits) => {
                 let hits = hits.into_iter().map(|hits| (hits.run.clone(), hits)).collect();
-                Ok(Self { query, hits })
+                Ok(Self { query, hits, has_damage })
             }
             Err(error) => {
                 print_message(&visible(&format!(
@@ -70,6 +75,35 @@ impl SaidHits {
         self.hits.contains_key(&row.id)
     }
 
+    /// Whether a part of a run could not be searched or read; a message about it has been printed.
+    pub(super) fn has_damage(&self) -> bool {
+        self.has_damage.get()
+    }
+
+    /// Some of the first places in a run. A damaged one is left out, and a message about it is printed.
+    fn places(
+        &self,
+        database: &Database,
+        run: &RunId,
+        events: &[Seq],
+    ) -> Result<Vec<SaidPlace>, StoreError> {
+        let mut places = Vec::with_capacity(events.len());
+        let mut is_said = false;
+        for seq in events {
+            match SaidIndex(database).said_at(run, *seq) {
+                Ok(place) => places.extend(place),
+                Err(error @ (StoreError::DamagedLog { .. } | StoreError::Damaged(_))) => {
+                    self.has_damage.set(true);
+                    if !std::mem::replace(&mut is_said, true) {
+                        print_message(&visible(&format!("{run}: {}", error.with_advice())));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(places)
+    }
+
     /// The first place in a run, as a line.
     pub(super) fn line(
         &self,
@@ -78,8 +112,8 @@ impl SaidHits {
         paint: &StreamStyle,
     ) -> Result<String, StoreError> {
         let Some(hits) = self.hits.get(&row.id) else { return Ok(String::new()) };
-        let Some(first) = hits.first.first() else { return Ok(String::new()) };
-        let Some(place) = SaidIndex(database).said_at(&row.id, *first)? else {
+        let first = hits.first.get(..1).unwrap_or_default();
+        let Some(place) = self.places(database, &row.id, first)?.pop() else {
             return Ok(String::new());
         };
         let mut head = format!("    {}", format::duration_text(Duration::from_millis(place.at_ms)));
@@ -103,8 +137,7 @@ impl SaidHits {
     pub(super) fn json(&self, database: &Database, row: &RunRow) -> Result<FoundOut, StoreError> {
         let Some(found) = self.hits.get(&row.id) else { return Ok(FoundOut::default()) };
         let mut hits = Vec::with_capacity(found.first.len());
-        for seq in &found.first {
-            let Some(place) = SaidIndex(database).said_at(&row.id, *seq)? else { continue };
+        for place in self.places(database, &row.id, &found.first)? {
             let Excerpt { text, places } = excerpt(&place.text, &self.query, JSON_COLUMNS);
             let words = places.iter().filter_map(|place| text.get(place.clone()));
             let words = words.map(str::to_owned).collect();
@@ -116,11 +149,16 @@ impl SaidHits {
 }
 
 /// Searches all kept runs, also those that are not all in the index yet.
-fn search(database: &Database, query: &WordQuery) -> Result<Vec<RunHits>, StoreError> {
+fn search(
+    database: &Database,
+    query: &WordQuery,
+    has_damage: &Cell<bool>,
+) -> Result<Vec<RunHits>, StoreError> {
     let index = SaidIndex(database);
     let mut behind = index.unindexed()?;
     let add = |behind: &mut Vec<UnindexedRun>| -> Result<(), StoreError> {
         for (run, why) in index.index_for(behind, SLICE)? {
+            has_damage.set(true);
             print_message(&visible(&format!("{run} was not searched to its end: {why}")));
         }
         Ok(())

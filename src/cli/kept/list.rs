@@ -128,11 +128,12 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
 }
 
 fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
-    let rows = match database.runs() {
-        Ok(rows) => rows,
+    let kept = match database.runs() {
+        Ok(kept) => kept,
         Err(error) => return unreadable(&error),
     };
-    let mut rows: Vec<&RunRow> = rows.iter().filter(|row| is_wanted(args, row)).collect();
+    let mut exit = kept.error().map_or(Exit::Ok, |error| unreadable(&error));
+    let mut rows: Vec<&RunRow> = kept.rows.iter().filter(|row| is_wanted(args, row)).collect();
     let said = match args.grep.as_deref().map(|words| SaidHits::find(database, words)) {
         None => None,
         Some(Ok(said)) => Some(said),
@@ -161,7 +162,10 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
             Err(error) => return unreadable(&error),
         }
     };
-    stdout::print(&text, Exit::Ok)
+    if said.is_some_and(|said| said.has_damage()) {
+        exit = Exit::Stopped;
+    }
+    stdout::print(&text, exit)
 }
 
 fn unreadable(error: &StoreError) -> Exit {

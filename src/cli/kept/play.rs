@@ -72,6 +72,9 @@ pub(super) async fn play(
     (theme, ascii): (Theme, bool),
 ) -> Exit {
     notes.iter().for_each(|note| print_message(&visible(note)));
+    if let Err(exit) = stdout::check_open() {
+        return exit;
+    }
     let usual = if stdout::is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let paint = StreamStyle::of_stdout(theme, ascii);
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, stdout::data());

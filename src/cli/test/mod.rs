@@ -113,6 +113,12 @@ fn execute(
     global: &Global,
     theme: Theme,
 ) -> Exit {
+    // A report in a file is written all the same.
+    if options.report.is_empty()
+        && let Err(exit) = stdout::check_open()
+    {
+        return exit;
+    }
     // Tools and connections are made within a runtime.
     let runtime = match runtime() {
         Ok(runtime) => runtime,

@@ -140,7 +140,7 @@ mod tests {
     use crate::llm::client::arbitrary::request;
 
     /// The same body, built as a tree and written by serde_json.
-    fn tree(model: &str, request: &ChatRequest, parameters: &ChatParameters<'_>) -> String {
+    fn tree(to: FieldOrigin<'_>, request: &ChatRequest, parameters: &ChatParameters<'_>) -> String {
         let call = |call: &ToolCall| {
             let arguments = sendable(&call.arguments);
             let function = json!({ "name": *call.name, "arguments": arguments });
@@ -161,7 +161,7 @@ mod tests {
         let history =
             normalized(&request.messages, &history_rules(FieldOrigin { host: "h", model }));
         let messages: Vec<Value> = history.iter().map(message).collect();
-        let mut body = json!({ "model": model, "messages": messages });
+        let mut body = json!({ "model": to.model, "messages": messages });
         if !request.tools.is_empty() {
             let tool = |tool| json!({ "type": "function", "function": tool });
             body["tools"] = request.tools.iter().map(tool).collect();
@@ -193,7 +193,7 @@ mod tests {
                 ChatParameters::of(&tuning, &request.form, stream, Default::default());
             let to = FieldOrigin { host: "models.example", model: &model };
             let body = body(to, &BTreeSet::new(), &request, &parameters).expect("JSON");
-            let expected = tree(&model, &request, &parameters);
+            let expected = tree(to, &request, &parameters);
             prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
         }
     }

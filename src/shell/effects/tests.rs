@@ -113,6 +113,32 @@ async fn what_cannot_be_written_is_said_with_what_to_do() {
     assert!(answers.recv().await.is_none(), "nothing was written");
 }
 
+#[cfg(feature = "store")]
+#[tokio::test]
+async fn a_damaged_row_is_noted_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    let database = crate::store::database::Database::open(&path).expect("a store");
+    let sql = "INSERT INTO run (id, started, next) VALUES ('r-1', -1, 1), ('r-2', 1, 1)";
+    rusqlite::Connection::open(&path).expect("opens").execute(sql, []).expect("written");
+    let (mut services, mut answers) = writing_to(folder.path());
+    services.kept = crate::shell::kept_store::KeptRuns::new(Some(database));
+    for is_first in [true, false] {
+        services.list_kept();
+        if is_first {
+            let Some(EffectResult::Msg(Msg::EffectFailed { text, .. })) = answers.recv().await
+            else {
+                panic!("it is not noted");
+            };
+            assert!(text.contains("r-1: its row cannot be read"), "{text}");
+        }
+        let Some(EffectResult::Msg(Msg::Kept { rows, .. })) = answers.recv().await else {
+            panic!("no list");
+        };
+        assert_eq!(rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["r-2"]);
+    }
+}
+
 #[test]
 fn a_file_that_is_there_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::numbers::{as_number, read_rows};
 use super::read::some_groups;
+use super::rows::{COLUMNS, TextsBefore, read_row};
 use super::{Database, OpenError, StoreError, connect, schema};
 use crate::event::{RunId, Seq};
 use crate::store::EventGroup;
@@ -53,23 +55,25 @@ fn structure(connection: &Connection) -> Result<Vec<String>, StoreError> {
 }
 
 fn runs(connection: &Connection, report: &mut StoreReport) -> Result<(), StoreError> {
-    let mut query = connection.prepare("SELECT id FROM run WHERE next > 0 ORDER BY rowid")?;
-    let ids = query.query_map([], |row| row.get::<_, String>(0))?;
-    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
-        report.runs += 1;
-        match whole_log(connection, &RunId::new(&*id)) {
+    let sql = format!("SELECT {COLUMNS}, said FROM run WHERE next <> 0 ORDER BY rowid");
+    let mut before = TextsBefore::default();
+    let (ids, damage) = read_rows(&mut connection.prepare(&sql)?.query([])?, |row| {
+        as_number(row, 18)?;
+        Ok(read_row(row, &mut before, &mut |_| false)?.id)
+    })?;
+    report.runs = (ids.len() + damage.len()) as u64;
+    report.damage = damage;
+    for id in ids {
+        match whole_log(connection, &id) {
             Ok(()) => {}
-            Err(StoreError::DamagedLog { at, why }) if report.damage.len() < MAX_DAMAGES => {
+            Err(StoreError::DamagedLog { at, why }) => {
                 report.damage.push(format!("{id}: event {at} cannot be read: {why}"));
             }
-            Err(StoreError::DamagedLog { .. }) => {}
-            Err(StoreError::Damaged(why)) => {
-                report.damage.push(why);
-                break;
-            }
+            Err(StoreError::Damaged(why)) => report.damage.push(format!("{id}: {why}")),
             Err(error) => return Err(error),
         }
     }
+    report.damage.truncate(MAX_DAMAGES);
     let orphan = "SELECT run FROM event_group WHERE run NOT IN (SELECT id FROM run) LIMIT 1";
     let orphan: Option<String> = connection.query_row(orphan, [], |row| row.get(0)).optional()?;
     report.damage.extend(orphan.map(|run| format!("{run}: its row is missing")));

@@ -126,8 +126,24 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Damaged(error.to_string())
             }
-            _ => Self::Sqlite(error.to_string()),
+            _ => match value_damage(&error) {
+                Some(why) => Self::Damaged(why),
+                None => Self::Sqlite(error.to_string()),
+            },
         }
+    }
+}
+
+/// What is wrong with a value that this program cannot have stored; `None`: the error is another one.
+pub(super) fn value_damage(error: &rusqlite::Error) -> Option<String> {
+    match error {
+        rusqlite::Error::IntegralValueOutOfRange(_, number) => {
+            Some(format!("a number is {number}"))
+        }
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => Some(why.to_string()),
+        rusqlite::Error::InvalidColumnType(_, name, kind) => Some(format!("{name} is {kind}")),
+        rusqlite::Error::Utf8Error(_, why) => Some(why.to_string()),
+        _ => None,
     }
 }
 
@@ -144,7 +160,7 @@ impl From<StoreError> for AppendError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Refused(refused) => refused,
-            error => Self::Unsure(error.to_string()),
+            error => Self::Unsure(error.with_advice()),
         }
     }
 }

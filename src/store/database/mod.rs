@@ -12,7 +12,7 @@ mod read;
 pub mod removal;
 pub mod rows;
 pub mod said;
-mod said_places;
+pub mod said_places;
 mod said_rows;
 mod schema;
 mod waiting_words;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
-use super::numbers::{as_integer, as_number};
+use super::numbers::{as_integer, as_number, read_rows};
 use super::{Database, StoreError};
 use crate::event::RunId;
 use crate::event::run_row::RunStatus;
@@ -127,9 +127,9 @@ impl Database {
                  OVER (ORDER BY rowid), started), live, owner, status, bytes, pinned, deleted, next
                  FROM run ORDER BY rowid DESC",
             )?;
-            found
-                .query_map([as_integer(now_ms)], PrunedRow::read)?
-                .collect::<rusqlite::Result<Vec<_>>>()
+            // A damaged row stays, and is named where runs are listed.
+            let (rows, _) = read_rows(&mut found.query([as_integer(now_ms)])?, PrunedRow::read)?;
+            Ok::<_, rusqlite::Error>(rows)
         })?;
         // Asked after the rows were read: who holds a row locked its file before it wrote the row.
         let mut alive = BTreeMap::new();

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::numbers::{as_integer, as_number};
+use super::numbers::{as_integer, as_number, read_rows};
 use super::writer::Change;
 use super::{Database, StoreError};
 use crate::event::run_row::{RunRow, RunStatus};
@@ -26,7 +27,38 @@ pub struct RunCourse {
     pub ended: Option<String>,
 }
 
-const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
+/// The rows of runs that can be read, and the damage of those that cannot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeptRows {
+    /// The rows.
+    pub rows: Vec<RunRow>,
+    /// What is wrong with the others, one sentence each.
+    pub damage: Vec<String>,
+}
+
+/// Most damages that an error names.
+const MAX_DAMAGES: usize = 5;
+
+impl KeptRows {
+    /// The damage as one error; `None`: each row can be read.
+    pub fn error(&self) -> Option<StoreError> {
+        let named = self.damage.iter().take(MAX_DAMAGES).map(String::as_str);
+        let mut text = named.collect::<Vec<_>>().join("; ");
+        let more = self.damage.len().saturating_sub(MAX_DAMAGES);
+        if more > 0 {
+            text.push_str(&format!("; and {more} more"));
+        }
+        (!text.is_empty()).then_some(StoreError::Damaged(text))
+    }
+
+    /// The rows, if each can be read.
+    fn whole(self) -> Result<Vec<RunRow>, StoreError> {
+        self.error().map_or(Ok(self.rows), Err)
+    }
+}
+
+/// What [`read_row`] reads.
+pub(super) const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
      elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at, answer";
 
 impl Database {
@@ -143,31 +175,31 @@ impl Database {
         }
     }
 
-    /// The rows of runs, the newest first. Blocks.
+    /// The rows of runs, the newest first. A damaged row does not hide the others. Blocks.
     ///
     /// # Errors
     /// The database's error.
-    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+    pub fn runs(&self) -> Result<KeptRows, StoreError> {
         // In the order of the file, which is that of the starts but for a few: by the index each row
         // would be looked up.
         let sql =
-            format!("SELECT {COLUMNS} FROM run NOT INDEXED WHERE deleted IS NULL AND next > 0");
-        let mut rows = self.rows(&sql, &[])?;
-        rows.reverse();
-        rows.sort_by(|a, b| (b.started_ms, &b.id).cmp(&(a.started_ms, &a.id)));
-        Ok(rows)
+            format!("SELECT {COLUMNS} FROM run NOT INDEXED WHERE deleted IS NULL AND next <> 0");
+        let mut kept = self.rows(&sql, &[])?;
+        kept.rows.reverse();
+        kept.rows.sort_by(|a, b| (b.started_ms, &b.id).cmp(&(a.started_ms, &a.id)));
+        Ok(kept)
     }
 
-    /// The rows of runs that are interrupted, the newest first. Blocks.
+    /// The rows of runs that are interrupted, the newest first, without damaged ones. Blocks.
     ///
     /// # Errors
     /// The database's error.
     pub fn interrupted(&self) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM run WHERE status = 'open' AND deleted IS NULL AND next > 0
+            "SELECT {COLUMNS} FROM run WHERE status = 'open' AND deleted IS NULL AND next <> 0
              ORDER BY started DESC, id DESC"
         );
-        let mut rows = self.rows(&sql, &[])?;
+        let mut rows = self.rows(&sql, &[])?.rows;
         rows.retain(|row| row.status == RunStatus::Interrupted);
         Ok(rows)
     }
@@ -178,7 +210,7 @@ impl Database {
     /// The database's error.
     pub fn run(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM run WHERE id = ?1 AND deleted IS NULL");
-        Ok(self.rows(&sql, &[&id])?.pop())
+        Ok(self.rows(&sql, &[&id])?.whole()?.pop())
     }
 
     /// The rows of runs whose id begins with `prefix`, at most `most`. Blocks.
@@ -188,9 +220,9 @@ impl Database {
     pub fn runs_with_prefix(&self, prefix: &str, most: u32) -> Result<Vec<RunRow>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM run WHERE substr(id, 1, length(?1)) = ?1 AND deleted IS NULL
-             AND next > 0 ORDER BY started DESC, id DESC LIMIT ?2"
+             AND next <> 0 ORDER BY started DESC, id DESC LIMIT ?2"
         );
-        self.rows(&sql, &[&prefix, &most])
+        self.rows(&sql, &[&prefix, &most])?.whole()
     }
 
     /// The row of the run that was started or imported `back` runs before the last one. Blocks.
@@ -200,29 +232,28 @@ impl Database {
     pub fn nth_last(&self, back: u32) -> Result<Option<RunRow>, StoreError> {
         // Rows have the order in which they were made, also where the clock was set back.
         let sql = format!(
-            "SELECT {COLUMNS} FROM run WHERE deleted IS NULL AND next > 0
+            "SELECT {COLUMNS} FROM run WHERE deleted IS NULL AND next <> 0
              ORDER BY rowid DESC LIMIT 1 OFFSET ?1"
         );
-        Ok(self.rows(&sql, &[&back])?.pop())
+        Ok(self.rows(&sql, &[&back])?.whole()?.pop())
     }
 
-    fn rows(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<RunRow>, StoreError> {
+    fn rows(&self, sql: &str, values: &[&dyn ToSql]) -> Result<KeptRows, StoreError> {
         self.reading(|connection| {
             let mut alive = std::collections::BTreeMap::new();
-            let mut before = TextsBefore(std::array::from_fn(|_| Arc::default()));
+            let mut before = TextsBefore::default();
             let mut found = connection.prepare_cached(sql)?;
-            found
-                .query_map(values, |row| {
-                    read_row(row, &mut before, &mut |owner| {
-                        if let Some(known) = alive.get(owner) {
-                            return *known;
-                        }
-                        let is_alive = self.owner().is_alive(owner);
-                        alive.insert(owner.to_owned(), is_alive);
-                        is_alive
-                    })
-                })?
-                .collect()
+            let (rows, damage) = read_rows(&mut found.query(values)?, |row| {
+                read_row(row, &mut before, &mut |owner| {
+                    if let Some(known) = alive.get(owner) {
+                        return *known;
+                    }
+                    let is_alive = self.owner().is_alive(owner);
+                    alive.insert(owner.to_owned(), is_alive);
+                    is_alive
+                })
+            })?;
+            Ok::<_, rusqlite::Error>(KeptRows { rows, damage })
         })
     }
 
@@ -282,7 +313,8 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
 }
 
 /// Texts of the row before: most runs of a list are of few scenarios, so a text is allocated once.
-struct TextsBefore([Arc<str>; 3]);
+#[derive(Default)]
+pub(super) struct TextsBefore([Arc<str>; 3]);
 
 impl TextsBefore {
     /// The text of this column, shared with the row before where it is the same.
@@ -296,7 +328,8 @@ impl TextsBefore {
     }
 }
 
-fn read_row(
+/// Reads a row of [`COLUMNS`].
+pub(super) fn read_row(
     row: &Row<'_>,
     before: &mut TextsBefore,
     is_alive: &mut dyn FnMut(&str) -> bool,
@@ -305,7 +338,8 @@ fn read_row(
     let status = match row.get_ref(6)?.as_str()? {
         "open" if owner.is_some_and(is_alive) => RunStatus::Running,
         "open" => RunStatus::Interrupted,
-        _ => RunStatus::Ended(row.get(7)?),
+        "ended" => RunStatus::Ended(row.get(7)?),
+        other => return Err(FromSqlError::Other(format!("unknown status {other:?}").into()).into()),
     };
     let parent = row.get_ref(15)?.as_str_or_null()?;
     Ok(RunRow {

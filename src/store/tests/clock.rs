@@ -17,7 +17,7 @@ async fn started_on(days: &[(&str, u64)]) -> Temp {
 }
 
 fn listed(temp: &Temp) -> Vec<String> {
-    temp.database.runs().expect("read").iter().map(|row| row.id.to_string()).collect()
+    temp.database.runs().expect("read").rows.iter().map(|row| row.id.to_string()).collect()
 }
 
 #[tokio::test]

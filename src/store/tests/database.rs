@@ -58,7 +58,7 @@ async fn rows_say_what_the_list_shows() {
         ended: Some("max_seconds".to_owned()),
     };
     temp.database.update(&old, &course).await.expect("updated");
-    let rows = temp.again().runs().expect("read");
+    let rows = temp.again().runs().expect("read").rows;
     let [first, second] = &rows[..] else { panic!("{rows:?}") };
     assert_eq!((&first.id, &first.status, first.live), (&new, &RunStatus::Running, true));
     assert_eq!(second.status, RunStatus::Ended("max_seconds".to_owned()));
@@ -80,9 +80,9 @@ async fn a_deleted_run_comes_back_until_it_is_removed_for_good() {
     assert_eq!(temp.database.delete(&run, 5_000), Ok(Deletion::Played));
     temp.end(&run, "success").await;
     assert_eq!(temp.database.delete(&run, 5_000), Ok(Deletion::Done));
-    assert_eq!(temp.database.runs().expect("read"), []);
+    assert_eq!(temp.database.runs().expect("read").rows, []);
     assert!(temp.database.undelete(&run).expect("written"));
-    assert_eq!(temp.database.runs().expect("read").len(), 1);
+    assert_eq!(temp.database.runs().expect("read").rows.len(), 1);
     assert_eq!(temp.database.delete(&run, 5_000), Ok(Deletion::Done));
     let keep = Retention::default();
     assert_eq!(temp.database.prune(keep, 6_000, 5_000).expect("pruned").runs, 0);
@@ -114,7 +114,7 @@ async fn retention_counts_scripted_and_live_runs_apart_and_keeps_what_is_pinned_
     temp.database.pin(&id("r-pinned"), true).expect("pinned");
     let left = |database: &Database| {
         let mut ids: Vec<String> =
-            database.runs().expect("read").iter().map(|row| row.id.to_string()).collect();
+            database.runs().expect("read").rows.iter().map(|row| row.id.to_string()).collect();
         ids.sort();
         ids
     };
@@ -260,7 +260,8 @@ fn a_full_database_loses_nothing_that_was_stored() {
         temp.database.limit_pages(Some(1)).expect("limited");
         let large = group(1, &[warning(&"x".repeat(200_000))]);
         let full = temp.database.append(&run, Seq(1), &large).await;
-        assert_eq!(full, Err(AppendError::Unsure("the disk is full".to_owned())));
+        let text = "the disk is full; make room on the disk, then try again";
+        assert_eq!(full, Err(AppendError::Unsure(text.to_owned())));
         assert_eq!(temp.database.next(&run).await, Ok(Seq(1)));
         temp.database.limit_pages(None).expect("limited");
         assert_eq!(temp.database.append(&run, Seq(1), &large).await, Ok(Seq(2)));

@@ -1,6 +1,7 @@
 //! A store that cannot be written or is damaged: each change is stored or is an error, and no reader
 //! passes on what was not stored.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
@@ -175,7 +176,8 @@ fn each_statement_that_fails_fails_its_change() {
         ("INSERT", "event_group"),
         ("DELETE", "event_group"),
     ];
-    let mut failures = 0;
+    let mut failed_writes = BTreeSet::new();
+    let mut failed_statements = BTreeSet::new();
     for (statement, table) in statements {
         for (name, write) in WRITES {
             let temp = filled();
@@ -188,7 +190,8 @@ fn each_statement_that_fails_fails_its_change() {
             match write(&temp.database) {
                 Ok(done) => assert!(done, "{name}: {statement} {table}"),
                 Err(failed) => {
-                    failures += 1;
+                    failed_writes.insert(*name);
+                    failed_statements.insert((statement, table));
                     let says = failed.to_string();
                     let injected = ["an injected failure", "constraint failed"];
                     assert!(injected.iter().any(|it| says.contains(it)), "{name}: {says}");
@@ -201,7 +204,8 @@ fn each_statement_that_fails_fails_its_change() {
             drop(temp.database);
         }
     }
-    assert!(failures >= WRITES.len(), "each write was hit: {failures}");
+    assert_eq!(failed_writes, WRITES.iter().map(|(name, _)| *name).collect());
+    assert_eq!(failed_statements, BTreeSet::from(statements));
 }
 
 #[test]
@@ -256,7 +260,7 @@ fn a_copy_of_the_file_alone_has_every_run() {
     for ends_by_itself in [false, true] {
         let temp = filled();
         // Connections for reading stay open between reads.
-        assert_eq!(temp.database.runs().expect("read").len(), 3);
+        assert_eq!(temp.database.runs().expect("read").rows.len(), 3);
         let path = temp.path();
         let Temp { database, folder } = temp;
         let other = Database::open(&path).expect("opens");
@@ -267,7 +271,7 @@ fn a_copy_of_the_file_alone_has_every_run() {
         }
         let copy = folder.path().join("copy.db");
         std::fs::copy(&path, &copy).expect("copied");
-        assert_eq!(Database::open(&copy).expect("opens").runs().expect("read").len(), 3);
+        assert_eq!(Database::open(&copy).expect("opens").runs().expect("read").rows.len(), 3);
     }
 }
 
@@ -323,12 +327,47 @@ async fn no_reader_passes_on_what_is_damaged() {
     }
 }
 
+#[test]
+fn a_damaged_row_hides_no_other() {
+    for damage in [
+        "elapsed_ms = -5",
+        "started = -99",
+        "tokens = -1",
+        "next = -1",
+        "bytes = -1",
+        "title = CAST(x'ff41' AS TEXT)",
+        "answer = CAST(x'ff41' AS TEXT)",
+        "status = 'paused'",
+    ] {
+        let temp = filled();
+        let sql = format!("UPDATE run SET {damage} WHERE id = 'r-ended'");
+        assert_eq!(temp.raw().execute(&sql, []), Ok(1), "{damage}");
+        let kept = temp.database.runs().expect(damage);
+        let ids: Vec<&str> = kept.rows.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["r-played", "r-left"], "{damage}");
+        let Some(StoreError::Damaged(why)) = kept.error() else { panic!("{damage}: {kept:?}") };
+        assert!(why.starts_with("r-ended: its row cannot be read: "), "{damage}: {why}");
+        let report = Database::check(&temp.path()).expect("checked");
+        assert_eq!((report.runs, &*report.damage), (4, &[why.clone()][..]), "{damage}");
+        let found = temp.database.run("r-ended").expect_err(damage);
+        assert_eq!(found, StoreError::Damaged(why), "{damage}");
+        assert!(found.with_advice().contains("roundtable doctor"), "{found:?}");
+        assert!(temp.database.run("r-left").expect(damage).is_some());
+        assert_eq!(temp.database.interrupted().expect(damage).len(), 1);
+        let pruned = temp.database.prune(Retention::default(), 99, 50).expect(damage);
+        assert_eq!(pruned.runs, 1, "{damage}: the deleted one");
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_run_does_not_hide_the_others_from_a_search() {
     let temp = Temp::new();
+    let said =
+        EventKind::AnswerComposed { text: "an umbrella".into(), by: None, end: Default::default() };
     for name in ["r-1", "r-2"] {
         let run = temp.begin(name, 1, false);
-        let said = EventGroup::stored(Seq(0), 1, group(0, &[warning("a")]).lines().to_vec());
+        let lines = group(0, std::slice::from_ref(&said)).lines().to_vec();
+        let said = EventGroup::stored(Seq(0), 1, lines);
         temp.database.append(&run, Seq(0), &said).await.expect("appended");
     }
     temp.raw().execute("UPDATE event_group SET n = 2 WHERE run = 'r-1'", []).expect("damaged");
@@ -338,7 +377,8 @@ async fn a_damaged_run_does_not_hide_the_others_from_a_search() {
     let damaged = index.index_for(&mut behind, Duration::MAX).expect("indexed");
     assert_eq!(damaged.iter().map(|(run, _)| run.as_str()).collect::<Vec<_>>(), ["r-1"]);
     assert_eq!(behind, []);
-    index.hits_of(&WordQuery::parse("umbrella"), 9).expect("searched");
+    let hits = index.hits_of(&WordQuery::parse("umbrella"), 9).expect("searched");
+    assert_eq!(hits.iter().map(|hit| hit.run.as_str()).collect::<Vec<_>>(), ["r-2"]);
 }
 
 #[test]

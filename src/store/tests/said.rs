@@ -200,7 +200,7 @@ async fn a_store_of_version_1_is_brought_up_to_date_when_it_is_opened() {
     let path = folder.path().join("runs.db");
     write_version_1(&path);
     let database = Database::open(&path).expect("opens");
-    let rows = database.runs().expect("read");
+    let rows = database.runs().expect("read").rows;
     let scenarios: Vec<&str> = rows.iter().map(|row| &*row.scenario).collect();
     assert_eq!(scenarios, ["morning-report-denied", "front-desk", "checkout-unanimous"]);
     assert_eq!(found(&database, "invoice"), [""; 0], "the index is made when somebody searches");
