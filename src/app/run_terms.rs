@@ -3,6 +3,7 @@
 use super::run::RunPage;
 use crate::event::run_row::{RunRow, RunStatus, StatusFilter};
 use crate::narrate::kept::{run_result, run_state};
+use crate::narrate::verdict::stop_lead;
 
 /// Whether a row has this term, in lower case; `text` is what is searched.
 pub(super) fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
@@ -35,7 +36,10 @@ pub(super) fn page_has(page: &RunPage, terms: &[String]) -> bool {
     };
     let (id, scenario, title) = (page.id(), &head.scenario, &head.title);
     let reason = status.word();
-    let result = run_result(&status, world.progress.result.as_deref());
+    let result = match &world.progress.closed {
+        Some(closed) if !closed.reason.is_success() => stop_lead(world, closed),
+        _ => run_result(&status, world.progress.result.as_deref()),
+    };
     let pattern = head.plan.name();
     let state = if reason == "running" { "live" } else { run_state(&status).word };
     let text = format!("{id} {scenario} {title} {pattern} {state} {reason} {result}");

@@ -78,7 +78,9 @@ mod tests {
         }
         assert_eq!(run_result(&ended("cancelled"), Some("go")), "");
         assert_eq!(run_state(&ended("max_messages")).word, "STOPPED");
-        assert_eq!(run_result(&ended("max_messages"), Some("go")), "message limit");
+        assert_eq!(run_result(&ended("max_messages"), None), "message limit");
+        let refused = run_result(&ended("invalid_json"), Some("ann's reply is not JSON"));
+        assert_eq!(refused, "ann's reply is not JSON");
         assert_eq!(run_state(&RunStatus::Interrupted).word, "INTERRUPTED");
     }
 }

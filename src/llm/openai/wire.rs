@@ -158,8 +158,7 @@ mod tests {
             }
             said
         };
-        let history =
-            normalized(&request.messages, &history_rules(FieldOrigin { host: "h", model }));
+        let history = normalized(&request.messages, &history_rules(to));
         let messages: Vec<Value> = history.iter().map(message).collect();
         let mut body = json!({ "model": to.model, "messages": messages });
         if !request.tools.is_empty() {
