@@ -258,27 +258,28 @@ impl History {
         &self.rows
     }
 
-    /// The newest run that was interrupted.
-    pub(super) fn first_interrupted(&self) -> Option<RunId> {
-        self.interrupted().next().map(|row| row.id.clone())
-    }
-
     fn interrupted(&self) -> impl Iterator<Item = &RunRow> + Clone {
         self.rows.iter().filter(|row| row.status == RunStatus::Interrupted)
     }
 
-    /// The runs that were interrupted, until the operator has seen it, and the key that continues the newest
-    /// of them.
-    pub(super) fn interrupted_line(&self) -> Option<String> {
-        let (count, named) = (self.interrupted().count(), self.interrupted().take(MAX_NAMED));
-        let newest = self.first_interrupted().filter(|_| self.tells_interrupted)?;
-        let named: Vec<&str> = named.map(|row| row.id.as_str()).collect();
+    /// The runs that were interrupted, until the operator has seen it, and how one is continued: in full,
+    /// and in fewer words for a row that shows more.
+    pub(super) fn interrupted_lines(&self) -> Option<[String; 3]> {
+        let count = self.interrupted().count();
+        if !self.tells_interrupted || count == 0 {
+            return None;
+        }
+        let named: Vec<&str> =
+            self.interrupted().take(MAX_NAMED).map(|row| row.id.as_str()).collect();
         let more = if count > MAX_NAMED { ", …" } else { "" };
-        let were = if count == 1 { "was" } else { "were" };
+        let (were, one) = if count == 1 { ("was", "it") } else { ("were", "one") };
         let runs = format::count_noun(count as u64, "run");
         let (named, key) = (named.join(", "), key_of(Action::PauseResume));
-        let it = if count == 1 { "it" } else { newest.as_str() };
-        Some(format!("{runs} {were} interrupted: {named}{more}; {key} continues {it}"))
+        Some([
+            format!("{runs} {were} interrupted: {named}{more}; select {one}, {key} continues it"),
+            format!("{count} interrupted: select {one}, {key} continues it"),
+            format!("{count} interrupted"),
+        ])
     }
 
     /// The operator has seen that runs were interrupted; returns whether that was news.

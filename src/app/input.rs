@@ -166,16 +166,6 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         state.to_compare.awaited = None;
     }
     let size = state.size;
-    if action == Action::PauseResume
-        && state.interrupted_line().is_some()
-        && let Some(run) = state.history.first_interrupted()
-    {
-        // The run that the line names, whichever is selected.
-        state.home.select_run(&run);
-        state.home.focus(HomePane::Runs);
-        arrange_home(state);
-        return forks::resume(state, &run);
-    }
     if let Some(run) = kept_actions::refused_run(state, action).cloned() {
         return match action {
             Action::PauseResume => forks::resume(state, &run),

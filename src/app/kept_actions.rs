@@ -60,6 +60,8 @@ pub(super) fn refused_run(state: &AppState, action: Action) -> Option<&RunId> {
         }
         // On the first screen the kill switch is about all live runs.
         ActiveScreen::Home if action == Action::Kill => None,
+        // A run is selected where the runs are listed, not while a scenario is.
+        ActiveScreen::Home if state.home.preview_source != HomePane::Runs => None,
         ActiveScreen::Home => match state.selected_run()? {
             ListedRun::Kept(row) => Some(&row.id),
             ListedRun::Session(_) => None,

@@ -12,6 +12,8 @@ use super::keymap::{Binding, Context, bindings};
 use super::overlay::Overlay;
 use super::run::{NextMessage, RunPage};
 use super::state::AppState;
+use crate::event::RunId;
+use crate::event::run_row::RunStatus;
 use crate::event::world::RunState;
 use crate::narrate::measure::columns;
 use crate::panes::tools::view::has_tools;
@@ -121,8 +123,8 @@ fn has_effect(state: &AppState, action: Action) -> bool {
     let on_home = state.context() == Context::Home;
     let subject =
         state.target_run().filter(|_| !on_home || state.home.preview_source == HomePane::Runs);
-    if kept_actions::refused_run(state, action).is_some() {
-        return false;
+    if let Some(run) = kept_actions::refused_run(state, action) {
+        return action == Action::PauseResume && is_interrupted(state, run);
     }
     let lists_runs = on_home && state.home.preview_source == HomePane::Runs;
     match action {
@@ -210,6 +212,13 @@ fn has_effect(state: &AppState, action: Action) -> bool {
     }
 }
 
+/// Whether a kept run was interrupted, so that it can be continued.
+fn is_interrupted(state: &AppState, run: &RunId) -> bool {
+    let kept = state.run(run).and_then(|page| page.kept.as_deref());
+    let row = state.history.row(run).or(kept.map(|kept| &kept.row));
+    row.is_some_and(|row| row.status == RunStatus::Interrupted)
+}
+
 /// The run whose flags are open.
 fn run_with_flags_open(state: &AppState) -> Option<&RunPage> {
     match state.overlays.last() {
@@ -259,11 +268,12 @@ fn hint_rank(state: &AppState, row: &Binding) -> u8 {
 fn hint_word(state: &AppState, row: &Binding) -> &'static str {
     match row.action {
         Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => "live",
+        Action::PauseResume if kept_actions::refused_run(state, row.action).is_some() => "continue",
         Action::PauseResume => match state.target_run().map(|page| &page.world().progress.stage) {
             Some(RunState::Pausing { .. } | RunState::Paused { .. }) => "resume",
             _ => row.word,
         },
-        Action::Tools if state.visible_run().is_some_and(|page| page.views.shows_tools()) => "run",
+        Action::Tools if state.visible_run().is_some_and(|page| page.views.shows_tools()) => "back",
         Action::Message => match state.visible_run().map(|page| page.next_message()) {
             Some(NextMessage::Draft(_)) => "draft",
             Some(NextMessage::Waiting(_)) => "queued message",

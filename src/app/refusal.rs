@@ -62,7 +62,7 @@ fn on_home(state: &AppState, action: Action) -> Option<&'static str> {
         Action::Fork | Action::Rerun | Action::Compare => {
             unless(chosen_run(state).is_some(), "no run is selected")
         }
-        Action::PauseResume if matches!(selected, Some(ListedRun::Kept(_))) => None,
+        Action::PauseResume if lists_runs && matches!(selected, Some(ListedRun::Kept(_))) => None,
         Action::PauseResume | Action::Step | Action::StepRound => live(state.target_run()),
         Action::Flags => unless(state.target_run().is_some(), "no run is selected"),
         Action::Kill | Action::PauseAll => {

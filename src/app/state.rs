@@ -344,11 +344,11 @@ impl AppState {
         }
     }
 
-    /// The runs that were interrupted and have not been shown yet, as the first screen says it; `None`
-    /// elsewhere.
-    pub fn interrupted_line(&self) -> Option<String> {
+    /// The runs that were interrupted and have not been shown yet, as the first screen says it in the room
+    /// that it has; `None` elsewhere.
+    pub fn interrupted_lines(&self) -> Option<[String; 3]> {
         let is_home = self.place() == ScreenPlace::HOME;
-        self.history.interrupted_line().filter(|_| is_home)
+        self.history.interrupted_lines().filter(|_| is_home)
     }
 
     /// The focused context, as the binding table knows it.

@@ -65,9 +65,7 @@ impl ReasonPart for LlmError {
                 "The endpoint limits the rate of calls: start the run again later."
             }
             Self::Http(_) => "The endpoint returned an HTTP error: its text says why.",
-            Self::Connection => {
-                "No connection: the attempt names the host; check it with `roundtable doctor --live`."
-            }
+            Self::Connection => "Check the endpoint with `roundtable doctor --live`.",
             Self::BadResponse => {
                 "The reply was not a chat completion, or was too large: the attempt says which."
             }

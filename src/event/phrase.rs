@@ -29,9 +29,13 @@ impl Conflict {
 }
 
 impl FailureClass {
-    /// The class in words, as short as its identifier.
+    /// The class in words, hardly longer than its identifier.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
+            Self::Timeout => "timed out",
+            Self::Resolve => "name not found",
+            Self::Connect => "no connection",
+            Self::Status => "HTTP error",
             Self::RateLimited => "rate limited",
             Self::BadResponse => "bad response",
             Self::TooLarge => "too large",
@@ -61,6 +65,9 @@ mod tests {
             ("agent_denied:legal_analyst", "legal_analyst denied"),
             ("llm_error:http_503", "model: HTTP 503"),
             ("tool_error:vendor_api:rate_limited", "vendor_api: rate limited"),
+            ("tool_error:vendor_api:resolve", "vendor_api: name not found"),
+            ("tool_error:vendor_api:connect", "vendor_api: no connection"),
+            ("tool_error:vendor_api:timeout", "vendor_api: timed out"),
             (
                 "invalid_contribution:agent_mismatch:risk_analyst",
                 "invalid contribution: expected agent risk_analyst",

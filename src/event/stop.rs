@@ -42,7 +42,7 @@ stop_reasons! {
             Some("The model's final text was empty: start the run again.");
         /// In an orchestrator.
         CriticalTaskFailed = "critical_task_failed", Stopped, "required task failed",
-            Some("A required task failed: see its error.");
+            Some("Fix the cause of the failed task, or do not make the task critical.");
         /// Of an orchestrator's task.
         TaskTimeout = "task_timeout", Stopped, "worker timed out",
             Some("The worker timed out: raise task_timeout_seconds.");

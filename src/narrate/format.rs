@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::event::kind::Usage;
+use crate::event::world::Tally;
 
 pub use crate::base::duration::duration_text;
 
@@ -69,6 +70,21 @@ pub fn exact(number: u64) -> String {
 pub fn count_noun(number: u64, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")
+}
+
+/// The calls of a run by what they called: `9 model, 1 tool, 5 agent calls`.
+pub fn calls(tally: &Tally) -> String {
+    let kinds =
+        [(tally.model_calls(), "model"), (tally.tool_calls, "tool"), (tally.agent_calls, "agent")];
+    let parts: Vec<String> = kinds
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, of)| format!("{count} {of}"))
+        .collect();
+    match parts.is_empty() {
+        true => "0 calls".to_owned(),
+        false => format!("{} call{}", parts.join(", "), if tally.calls == 1 { "" } else { "s" }),
+    }
 }
 
 /// A confidence in three columns: `.90`, `.05`, `1.0`. Never more than was stated: `.999` is `.99`.

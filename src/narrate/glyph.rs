@@ -216,7 +216,8 @@ impl Glyph {
             Self::Go => ("▲", "^"),
             Self::Caution => ("◇", "~"),
             Self::Block => ("▼", "v"),
-            Self::Changed => ("Δ", "%"),
+            // Not `%`: it follows a number.
+            Self::Changed => ("Δ", "c"),
             Self::Flag => ("⚑", "P"),
             Self::NotYet => ("·", "."),
             Self::Alert => ("!", "!"),

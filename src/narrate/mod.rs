@@ -23,6 +23,7 @@ pub mod patterns;
 pub mod preview;
 pub mod progress;
 pub(crate) mod readable;
+pub mod short_error;
 pub mod style_role;
 pub mod styled;
 pub mod tell;

@@ -11,7 +11,7 @@ use super::pattern_words::Narrate;
 use super::patterns::words;
 use super::readable::top_text;
 use super::style_role::StyleRole;
-use super::verdict::{phase_text, run_lead};
+use super::verdict::{place_after, run_lead};
 use crate::agents::words::event_line::calls_text;
 use crate::event::kind::{AttemptFailed, RunClosed, RunStarted, StepSize};
 use crate::event::world::{RunFold, World};
@@ -264,9 +264,7 @@ fn run_started_text(head: &RunStarted, words: Option<&dyn Narrate>) -> String {
 fn run_closed_text(run: &RunFold, closed: &RunClosed, words: Option<&dyn Narrate>) -> String {
     let own = words.and_then(|words| words.stop_detail(closed));
     let mut what = own.unwrap_or_else(|| run_lead(run, closed));
-    if let Some(phase) = &closed.phase {
-        what.push_str(&format!(" in {}", phase_text(phase)));
-    }
+    what.push_str(&place_after(&what, closed));
     what.push_str(&format!(" after {}", took_ms(closed.elapsed_ms)));
     if closed.paused_ms > 0 {
         what.push_str(&format!(", paused for {}", took_ms(closed.paused_ms)));

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::badges;
 use super::glyph::Glyph;
 use super::patterns::words;
+use super::short_error::first_sentence;
 use super::style_role::StyleRole;
 use super::styled::Badge;
 use crate::event::kind::{Purpose, RunClosed};
@@ -92,7 +93,14 @@ pub fn stop_lead(world: &World, closed: &RunClosed) -> String {
     own.unwrap_or_else(|| run_lead(world, closed))
 }
 
-/// The same without what only the pattern knows.
+/// What stopped a run: the error behind its stop reason, if it has one. Empty before the end.
+pub fn why_stopped(world: &World) -> String {
+    let closed = world.progress.closed.as_deref();
+    let lead = || closed.map(|closed| stop_lead(world, closed)).unwrap_or_default();
+    world.stop_cause().map_or_else(lead, |cause| first_sentence(&cause).to_owned())
+}
+
+/// The stop reason or the refused reply of a run, without what only the pattern knows.
 pub fn run_lead(run: &RunFold, closed: &RunClosed) -> String {
     // At an earlier moment of the log the run has not ended.
     match run.stop_refusal() {
@@ -107,6 +115,19 @@ pub fn phase_text(phase: &str) -> String {
         Some((step, name)) => format!("{}, {name}", step.replace('_', " ")),
         None => phase.replace('_', " "),
     }
+}
+
+/// Where a run was stopped, behind the words for why: ` in round 2, risk_analyst`. A name that those words
+/// have already is not repeated.
+pub fn place_after(lead: &str, closed: &RunClosed) -> String {
+    let Some(phase) = closed.phase.as_deref() else { return String::new() };
+    let is_said = |name: &str| lead.split([' ', ',', ':', '\'']).any(|word| word == name);
+    let text = match phase.split_once(':') {
+        Some((step, name)) if is_said(name) => phase_text(step),
+        None if is_said(phase) => return String::new(),
+        _ => phase_text(phase),
+    };
+    format!(" in {text}")
 }
 
 /// The identifier of a stop reason that comes behind its words; `None` where they say all of it.
@@ -160,6 +181,27 @@ mod tests {
             ("finalize", "finalize"),
         ] {
             assert_eq!(phase_text(phase), text);
+        }
+    }
+
+    #[test]
+    fn a_place_is_told_once() {
+        let closed = |reason: &str, phase: &str| RunClosed {
+            reason: reason.into(),
+            phase: Some(phase.into()),
+            boundary: None,
+            elapsed_ms: 0,
+            paused_ms: 0,
+            in_flight: 0,
+        };
+        for (reason, phase, place) in [
+            ("agent_denied:legal_analyst", "round_1:legal_analyst", " in round 1"),
+            ("llm_timeout", "round_1:legal_analyst", " in round 1, legal_analyst"),
+            ("node_timeout:database", "database", ""),
+            ("max_handoffs", "brand", " in brand"),
+        ] {
+            let closed = closed(reason, phase);
+            assert_eq!(place_after(&closed.reason.phrase(), &closed), place);
         }
     }
 

@@ -218,13 +218,26 @@ impl ErrorChain {
         if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
             self.not_http |= hyper.is_parse();
         }
-        self.why = Some(error.to_string());
+        self.why = Some(without_number(&error.to_string()).to_owned());
     }
+}
+
+/// The text of an I/O error without the number that the standard library adds.
+fn without_number(text: &str) -> &str {
+    text.split_once(" (os error ").map_or(text, |(text, _)| text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_says_no_number_of_the_system() {
+        let refused = io::Error::from_raw_os_error(111).to_string();
+        assert!(refused.contains("os error"), "{refused}");
+        assert!(!without_number(&refused).contains("os error"), "{refused}");
+        assert_eq!(without_number("unknown reason"), "unknown reason");
+    }
 
     #[test]
     fn sizes_are_for_people() {

@@ -52,11 +52,14 @@ impl StatusCount {
 /// Counts on the left, the latest notice on the right. A long notice takes the room of the counts,
 /// the last of them first; only a notice longer than the row is cut.
 fn status(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-    let (text, more, role) = news(state);
     let (of, mut counts) = counts(state);
     let room = usize::from(area.width).saturating_sub(2);
+    let counted = |counts: &[StatusCount]| {
+        columns(of) + 2 + counts.iter().map(StatusCount::width).sum::<usize>()
+    };
+    let (text, more, role) = news(state, room.saturating_sub(counted(&counts)));
     let taken = columns(&text) + columns(&more);
-    while columns(of) + 2 + counts.iter().map(StatusCount::width).sum::<usize>() + taken > room {
+    while counted(&counts) + taken > room {
         if counts.pop().is_none() {
             break;
         }
@@ -77,8 +80,9 @@ fn status(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     pen.put_within(&text, width, cx.theme.style(role)).put(&more, cx.theme.style(StyleRole::Dim));
 }
 
-/// The text of the status row, the number of further notices, and the style.
-fn news(state: &AppState) -> (String, String, StyleRole) {
+/// The text of the status row, the number of further notices, and the style. `room` is what the counts
+/// leave.
+fn news(state: &AppState, room: usize) -> (String, String, StyleRole) {
     if let Some(notice) = state.notices.current() {
         let (mark, role) = match notice.kind {
             NoticeKind::Info => ("", StyleRole::Notice),
@@ -90,7 +94,9 @@ fn news(state: &AppState) -> (String, String, StyleRole) {
         };
         return (format!("{mark}{}", notice.text), more, role);
     }
-    if let Some(text) = state.interrupted_line() {
+    if let Some(lines) = state.interrupted_lines() {
+        let text = lines.iter().find(|line| columns(line) <= room);
+        let text = text.or(lines.last()).cloned().unwrap_or_default();
         return (text, String::new(), StyleRole::Notice);
     }
     if let Some(kept) =
@@ -119,15 +125,21 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
     }
     if let Some(page) = state.visible_run() {
         let tally = page.shown().tally;
+        // The calls of a run that was interrupted are open for ever.
+        let is_cut = tally.open() > 0 && !page.shown().progress.is_live();
+        let open = match is_cut {
+            true => count(Glyph::Off, StyleRole::Off, tally.open(), "cut off"),
+            false => count(Glyph::Running, StyleRole::Running, tally.open(), "running"),
+        };
         let mut counts = vec![
             count(Glyph::Done, StyleRole::Done, tally.answered, "answered"),
-            count(Glyph::Running, StyleRole::Running, tally.open(), "running"),
+            open,
             count(Glyph::Failed, StyleRole::Failed, tally.failed + tally.omitted, "failed"),
             count(Glyph::Retry, StyleRole::Retry, tally.retries, "retried"),
         ];
         for (glyph, role, number, word) in [
             (Glyph::Alert, StyleRole::Retry, tally.degraded - tally.omitted, "degraded"),
-            (Glyph::Refused, StyleRole::Refused, tally.refused + tally.refused_replies, "refused"),
+            (Glyph::Refused, StyleRole::Refused, tally.refused_replies, "refused"),
         ] {
             if number > 0 {
                 counts.push(count(glyph, role, number, word));

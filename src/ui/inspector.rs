@@ -7,7 +7,7 @@ use super::border::Borders;
 use super::cx::DrawContext;
 use super::document::draw_line;
 use super::format;
-use super::text::{Pen, columns, on_border};
+use super::text::{Pen, columns, elide_middle, on_border};
 use super::theme::StyleRole;
 use crate::app::layout::{padded, tabs};
 use crate::app::run::layout::inspector as areas;
@@ -16,6 +16,9 @@ use crate::event::kind::Purpose;
 use crate::event::world::SpanKind;
 use crate::narrate::attribution::tool_of_purpose;
 use crate::narrate::patterns::words;
+
+/// Fewest columns of a heading after the tabs.
+const LEAST_HEADING: usize = 8;
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -31,6 +34,9 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         draw_summary(page, cx, inspector, beside, buf);
     }
     strip(cx, parts.tabs, inspector, buf);
+    if parts.summary.is_none() {
+        heading_after_tabs(page, cx, parts.tabs, inspector, buf);
+    }
     body(cx, inspector, parts.text, buf);
     foot(cx, inspector, parts.frame, parts.text, buf);
 }
@@ -108,6 +114,25 @@ fn strip(cx: &DrawContext, row: Rect, inspector: &Inspector, buf: &mut Buffer) {
         let role = if tab == inspector.tab { StyleRole::Button } else { StyleRole::Dim };
         let text = format!(" {} {} ", nth + 1, tab.name(asks));
         Pen::new(buf, place, cx.glyphs).put(&text, on_border(cx.theme.style(role)));
+    }
+}
+
+/// Draws the name of what is inspected at the end of the row of tabs, where there is no summary.
+fn heading_after_tabs(
+    page: &RunPage,
+    cx: &DrawContext,
+    row: Rect,
+    inspector: &Inspector,
+    buf: &mut Buffer,
+) {
+    let names = tabs(row, Tab::names(inspector.callee));
+    let start = names.iter().map(|place| place.right()).max().unwrap_or(row.x);
+    let room = usize::from(row.right().saturating_sub(start + 4));
+    let text = format!(" {} ", elide_middle(&heading(page, inspector.target), room, cx.glyphs));
+    let width = columns(&text) as u16;
+    if room >= LEAST_HEADING {
+        let at = Rect { x: row.right() - width - 1, width, height: 1, ..row };
+        Pen::new(buf, at, cx.glyphs).put(&text, on_border(cx.theme.style(StyleRole::Title)));
     }
 }
 

@@ -78,6 +78,11 @@ impl RunFold {
             }
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
+                match call.purpose.asks() {
+                    Asks::Model => {}
+                    Asks::Tool => self.tally.tool_calls += 1,
+                    Asks::Agent => self.tally.agent_calls += 1,
+                }
                 self.models.spending.call_started(event.span, call.model.as_deref());
                 self.models.record(call);
             }
@@ -94,9 +99,10 @@ impl RunFold {
                 self.tally.refused_replies += 1;
                 self.failures.refusals.apply(event, &self.spans);
             }
-            EventKind::AttemptRefused { .. } => self.tally.refused += 1,
-            EventKind::CallRetried { .. } => self.tally.retries += 1,
-            EventKind::AttemptStarted { .. } => self.tally.attempts += 1,
+            EventKind::AttemptStarted { attempt, .. } => {
+                self.tally.attempts += 1;
+                self.tally.retries += u64::from(*attempt > 1);
+            }
             EventKind::AttemptAnswered(reply)
                 if reply.result.is_some() || !self.is_model_attempt(event.span) => {}
             EventKind::AttemptAnswered(reply) => match reply.usage {

@@ -9,6 +9,10 @@ pub struct Tally {
     pub events: u64,
     /// Calls started.
     pub calls: u64,
+    /// Those of them that called a tool.
+    pub tool_calls: u64,
+    /// Those of them that called another agent.
+    pub agent_calls: u64,
     /// Calls with a reply or result.
     pub answered: u64,
     /// Calls without a result.
@@ -23,10 +27,8 @@ pub struct Tally {
     pub attempts: u64,
     /// Attempts that failed.
     pub failed_attempts: u64,
-    /// Attempts after the first of their call.
+    /// Attempts after the first of their call that were made.
     pub retries: u64,
-    /// Attempts that policy refused before the tool was called.
-    pub refused: u64,
     /// Replies that the pattern refused.
     pub refused_replies: u64,
     /// Calls that wait for their next attempt now.
@@ -55,6 +57,11 @@ pub struct ReusedPart {
 }
 
 impl Tally {
+    /// Number of calls that called a model.
+    pub fn model_calls(&self) -> u64 {
+        self.calls.saturating_sub(self.tool_calls + self.agent_calls)
+    }
+
     /// Number of open calls.
     pub fn open(&self) -> u64 {
         let over = self.answered + self.failed + self.degraded + self.cancelled;

@@ -74,7 +74,7 @@ pub struct ToolTally {
     pub attempts: u64,
     /// Retries by the tool's own client.
     pub client_retries: u64,
-    /// Attempts after the first of their call.
+    /// Attempts after the first of their call that were made.
     pub retries: u64,
     /// Attempts with a result.
     pub good: u64,

@@ -12,7 +12,7 @@ use crate::narrate::event_line::took_ms;
 use crate::narrate::format;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::{StyledLine, StyledPart, StyledText};
-use crate::narrate::verdict::{phase_text, reason_id, stop_lead};
+use crate::narrate::verdict::{place_after, reason_id, stop_lead};
 
 /// Adds the outcome. `call` is the last one of the agent that answered, or that was in control.
 pub(crate) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut StyledText) {
@@ -56,12 +56,11 @@ pub(crate) fn add_outcome(run: &RunData, call: Option<SpanId>, text: &mut Styled
 
 /// How the run ended, in one line.
 fn head(world: &World, team: &AgentsFold, closed: &RunClosed) -> String {
-    match (closed.reason.is_success(), &team.answered_by, &closed.phase) {
-        (true, Some(by), _) => format!("answered by {by}"),
-        (false, _, Some(phase)) => {
-            format!("{} in {}", stop_lead(world, closed), phase_text(phase))
-        }
-        _ => stop_lead(world, closed),
+    let lead = || stop_lead(world, closed);
+    match (closed.reason.is_success(), &team.answered_by) {
+        (true, Some(by)) => format!("answered by {by}"),
+        (true, None) => lead(),
+        (false, _) => format!("{}{}", lead(), place_after(&lead(), closed)),
     }
 }
 
@@ -90,9 +89,12 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
         let refused = format::count_noun(counts.refused, "handoff");
         text.item("refused", StyleRole::Refused, refused);
     }
-    let calls = format::count_noun(world.tally.calls, "call");
-    let attempts = format::count_noun(world.tally.attempts, "attempt");
-    text.field("time", format!("{}, {calls}, {attempts}", took_ms(closed.elapsed_ms)));
+    let calls = format::calls(&world.tally);
+    let attempts = match world.tally.attempts {
+        attempts if attempts == world.tally.calls => String::new(),
+        attempts => format!(", {}", format::count_noun(attempts, "attempt")),
+    };
+    text.field("time", format!("{}, {calls}{attempts}", took_ms(closed.elapsed_ms)));
     text.field("tokens", format::tokens(world.tally.usage));
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         text.field("cost", format!("{} (estimated)", format::usd(cost)));

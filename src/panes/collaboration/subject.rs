@@ -87,6 +87,13 @@ fn seat_taken(seat: &RoundSeat) -> bool {
     seat.asked == SeatStatus::Asked
 }
 
+/// Which seats are off in the current round.
+pub fn off_seats(table: &Collaboration) -> Vec<bool> {
+    let round = table.current();
+    let state = |seat: usize| round.and_then(|round| round.seats.get(seat)).map(|seat| seat.state);
+    (0..table.plan.sequence.len()).map(|seat| state(seat) == Some(SeatState::Off)).collect()
+}
+
 /// Whether a seat of the last round failed or was refused.
 pub fn has_failed_seat(table: &Collaboration) -> bool {
     let of = |seat: &RoundSeat| matches!(seat.state, SeatState::Refused | SeatState::Failed);

@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 
 use super::speaker::{seat_markdown, spoken};
-use super::subject::{SeatSubject, followed_subject};
+use super::subject::{SeatSubject, followed_subject, off_seats};
 use super::table;
 use crate::app::action::Action;
 use crate::app::run::data::RunData;
@@ -190,8 +190,9 @@ impl RunView for CollaborationView {
         let first = |rows: u16| window_start(self.selected_seat(run), seats, usize::from(rows));
         let seat = match at.pane {
             Pane::First => {
-                let first = first(table::seats_in_list(area, seats));
-                table::seat_at(area, seats, first, col, row)
+                let off = run.shown().collaboration().map(off_seats).unwrap_or_default();
+                let first = first(table::seats_in_list(area, &off));
+                table::seat_at(area, &off, first, col, row)
             }
             Pane::Third | Pane::Fourth => {
                 let head = usize::from(at.pane == Pane::Third);

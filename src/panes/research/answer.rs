@@ -11,7 +11,7 @@ use crate::narrate::format;
 use crate::narrate::readable::{partial_json, top_text};
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::StyledPart;
-use crate::narrate::verdict::{phase_text, reason_id, run_lead};
+use crate::narrate::verdict::{place_after, reason_id, run_lead};
 use crate::pattern::research::facts::Sentence;
 use crate::pattern::research::plan::ResearchPlan;
 use crate::pattern::research::projection::steps::WorkflowStep;
@@ -162,8 +162,8 @@ fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: 
 /// Adds why there is no answer, and what to do.
 fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a Research) {
     let Some(closed) = &world.progress.closed else { return };
-    let place = closed.phase.as_deref().map(|phase| format!(" in {}", phase_text(phase)));
-    let head = format!("{}{}", run_lead(world, closed), place.unwrap_or_default());
+    let lead = run_lead(world, closed);
+    let head = format!("{lead}{}", place_after(&lead, closed));
     let (lead, how) = match closed.reason {
         StopReason::Cancelled => (ItemSign::Off, StyleRole::Dim),
         _ => (ItemSign::Failed, StyleRole::Failed),
@@ -172,7 +172,11 @@ fn add_stop<'a>(items: &mut Vec<PaneItem<'a>>, world: &'a World, research: &'a R
     if let Some(id) = reason_id(closed) {
         items.push(PaneItem::text(ItemSign::None, ItemText::of(id, StyleRole::Dim, 1)));
     }
-    if let Some(advice) = closed.reason.advice() {
+    if let Some(cause) = world.stop_cause() {
+        let text = ItemText::of(cause.to_string(), StyleRole::Text, 6);
+        items.push(PaneItem::text(ItemSign::None, text));
+    }
+    if let Some(advice) = world.stop_advice() {
         items.push(PaneItem::text(ItemSign::None, ItemText::of(advice, StyleRole::Text, 6)));
     }
     match &closed.reason {

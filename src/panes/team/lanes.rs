@@ -18,6 +18,10 @@ const BESIDE_NAME: u16 = 4;
 const LEAST_PITCH: u16 = 3;
 /// Columns that the text of a hop should have.
 const TEXT: u16 = 20;
+/// Fewest columns of a text in its row; with fewer, that of one hop is below the rows.
+pub const LEAST_TEXT: u16 = 16;
+/// Fewest columns of a name that is shortened so that the rows have room for their texts.
+const SHORT_NAME: u16 = 8;
 /// Columns of the number of context tokens, with a blank before it.
 pub const CONTEXT: u16 = 7;
 /// Fewest columns of a text next to a number of tokens.
@@ -110,7 +114,23 @@ impl Lanes {
         };
         let before = |clock: bool| NUMBER + if clock { CLOCK } else { 0 } + YOU;
         let room = |clock: bool, text: u16| width.checked_sub(before(clock) + text);
+        // Lanes become narrower before the rows lose their texts.
+        let narrow = || {
+            let most = room(true, LEAST_TEXT + 2)? / (count - 1).max(1);
+            let whole = |rows: &u16| longest.div_ceil(*rows) <= most;
+            let rows = (1..=most_rows).find(whole).unwrap_or(most_rows);
+            let pitch = longest.div_ceil(rows).max(LEAST_PITCH).min(most);
+            let name = pitch.saturating_mul(rows).saturating_sub(BESIDE_NAME);
+            let fits = pitch >= LEAST_PITCH && name >= SHORT_NAME.min(longest - BESIDE_NAME);
+            fits.then(|| Self::place(width, true, pitch, rows, names))
+        };
         for (clock, text) in [(true, TEXT), (true, 0), (false, 0)] {
+            if text == 0
+                && clock
+                && let Some(lanes) = narrow()
+            {
+                return Some(lanes);
+            }
             for rows in 1..=most_rows {
                 let pitch = longest.div_ceil(rows).max(LEAST_PITCH);
                 let needed = pitch.saturating_mul(count - 1) + longest.max(pitch);
@@ -215,11 +235,13 @@ mod tests {
             // The pane at 120x36.
             ((74, 11, 2, 7), Some((1, 7, true, 37))),
             ((74, 11, 5, 7), Some((2, 7, true, 31))),
-            ((74, 11, 12, 7), Some((3, 7, true, 11))),
-            ((74, 11, 12, 20), Some((4, 12, true, 11))),
+            ((74, 11, 12, 7), Some((4, 7, true, 22))),
+            ((74, 11, 12, 20), Some((4, 8, true, 22))),
+            // It is narrower once the run has ended: the rows keep their texts.
+            ((65, 9, 4, 20), Some((2, 16, true, 16))),
             // One pane at 80x24, and at 60x16.
             ((78, 13, 2, 12), Some((1, 12, true, 43))),
-            ((78, 13, 12, 12), Some((4, 12, true, 15))),
+            ((78, 13, 12, 12), Some((4, 8, true, 26))),
             ((58, 6, 6, 7), None),
             // The pane at 200x50.
             ((126, 19, 12, 12), Some((3, 12, true, 41))),

@@ -54,8 +54,16 @@ pub(crate) trait DrawView {
     /// The title of one of the first four panes, of which `inside` is the area inside the frame.
     fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
 
-    /// Draws the progress into the second header row; `alone` if no note shares that row.
-    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer);
+    /// Draws the progress into the second header row. `free` are the columns after it; `None` if a note
+    /// shares that row.
+    fn track(
+        &self,
+        data: &RunData,
+        cx: &DrawContext,
+        row: Rect,
+        free: Option<u16>,
+        buf: &mut Buffer,
+    );
 
     /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
     /// without bars, which takes what is free.

@@ -1,6 +1,5 @@
 //! The two header rows of a run: its identity, then its progress or a notice.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use ratatui::buffer::Buffer;
@@ -16,7 +15,8 @@ use crate::event::world::{RunState, World};
 use crate::narrate::event_line::{actor, model_text};
 use crate::narrate::glyph::{Glyph, Glyphs};
 use crate::narrate::kept::{age, run_state};
-use crate::narrate::verdict::{RunVerdict, phase_text, stop_lead};
+use crate::narrate::short_error::{first_sentence, short_error};
+use crate::narrate::verdict::{RunVerdict, place_after, stop_lead};
 use crate::panes::draw::draw_view;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -239,7 +239,8 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let track = if with_note >= wanted { with_note } else { row.width };
     let has_bars = wanted < u16::MAX;
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
-        return view.track(page, cx, Rect { width: track, ..row }, true, buf);
+        let free = Some(row.width - track);
+        return view.track(page, cx, Rect { width: track, ..row }, free, buf);
     };
     let HeaderNote { text: mut note, role, matters } = note;
     if let Some((short, _)) = note.split_once('\n') {
@@ -264,11 +265,11 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let left = row.width - width;
     let next_to = match left.checked_sub(3) {
         Some(left) if left >= track => Some(track),
-        Some(left) if matters && left >= least => Some(if has_bars { least } else { left }),
+        Some(left) if matters && left >= least => Some(left),
         _ => None,
     };
     if let Some(width) = next_to.or((!matters).then_some(track)) {
-        view.track(page, cx, Rect { width, ..row }, false, buf);
+        view.track(page, cx, Rect { width, ..row }, None, buf);
     }
     if next_to.is_some() || matters {
         let width = if next_to.is_some() { width } else { row.width };
@@ -289,15 +290,28 @@ fn closed_now(page: &RunPage) -> Option<&RunClosed> {
 fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let RunVerdict { glyph, word, role, mut facts, cause, id } = RunVerdict::of_run(world, closed);
-    let cause = match cause {
-        Some(cause) => Some(Cow::from(cause)),
-        None => {
-            if !closed.reason.is_success()
-                && let Some(phase) = &closed.phase
-            {
-                facts.insert(0, format!("in {}", phase_text(phase)));
+    // The longest first.
+    let causes = match cause {
+        // Of a task that failed, the error may have shorter words.
+        Some(cause) => match cause.split_once(" failed: ") {
+            Some((task, error)) => {
+                let short = format!("{task} failed: {}", short_error(error));
+                vec![first_sentence(&cause).to_owned(), short]
             }
-            world.stop_advice().map(Cow::from)
+            None => vec![cause],
+        },
+        None => {
+            let place = place_after(&word, closed);
+            if !closed.reason.is_success() && !place.is_empty() {
+                facts.insert(0, place.trim_start().to_owned());
+            }
+            match world.stop_cause() {
+                Some(cause) => {
+                    let short = short_error(&cause);
+                    vec![cause.to_string(), first_sentence(&cause).to_owned(), short]
+                }
+                None => world.stop_advice().map(str::to_owned).into_iter().collect(),
+            }
         }
     };
     let style = cx.theme.style(role).add_modifier(Modifier::REVERSED | Modifier::BOLD);
@@ -312,14 +326,20 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
     let mut pen = Pen::new(buf, left, cx.glyphs);
     pen.space(1).glyph(glyph, style).space(1).put(&word.to_uppercase(), style).space(2);
     let mut text = facts.join(", ");
-    if let Some(cause) = cause {
-        let room = usize::from(pen.left()).saturating_sub(columns(&text) + 2);
-        let shown: Cow<'_, str> = if columns(&cause) <= room || room >= LEAST_CAUSE {
-            cause
-        } else {
-            format!("see pane {}", draw_view(page).advice_pane().number()).into()
+    if let Some(shortest) = causes.last() {
+        let left = usize::from(pen.left());
+        let room = left.saturating_sub(columns(&text) + 2);
+        let shown = match causes.iter().find(|cause| columns(cause) <= room) {
+            Some(cause) => cause.clone(),
+            // The cause matters more than the place.
+            None if causes.len() > 1 && columns(shortest) <= left => {
+                text.clear();
+                shortest.clone()
+            }
+            None if room >= LEAST_CAUSE => shortest.clone(),
+            None => format!("see pane {}", draw_view(page).advice_pane().number()),
         };
-        text = if text.is_empty() { shown.into_owned() } else { format!("{text}: {shown}") };
+        text = if text.is_empty() { shown } else { format!("{text}: {shown}") };
     }
     pen.put(&text, light);
     if let Some(id) = id.filter(|id| pen.fits(columns(id) + 3)) {
@@ -358,12 +378,11 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
     }
     Some(match (&world.progress.stage, &world.progress.closed) {
         (RunState::Closed, Some(closed)) if !closed.reason.is_success() => {
-            let place = closed.phase.as_deref().map(|phase| format!(" in {}", phase_text(phase)));
+            let lead = stop_lead(world, closed);
             let mut text = format!(
-                "{} {}{}",
+                "{} {lead}{}",
                 cx.glyphs.symbol(cx.theme.ended(closed.reason.class()).glyph),
-                stop_lead(world, closed),
-                place.unwrap_or_default()
+                place_after(&lead, closed)
             );
             if let Some(advice) = world.stop_advice() {
                 text.push_str(&format!("\n{advice}"));

@@ -19,7 +19,7 @@ use crate::narrate::badges;
 use crate::narrate::event_line::{model_text, took_ms};
 use crate::narrate::glyph::Glyph;
 use crate::narrate::patterns::words;
-use crate::narrate::verdict::{phase_text, reason_id};
+use crate::narrate::verdict::{place_after, reason_id};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::text::{Pen, columns, elide_middle, wrap, wrap_within};
@@ -91,8 +91,9 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         }
         return;
     }
-    if let Some(phase) = &closed.phase {
-        pen.put("  in ", dim).put(&phase_text(phase), theme.style(StyleRole::Text));
+    let place = place_after(&head, closed);
+    if let Some(place) = place.strip_prefix(" in ") {
+        pen.put("  in ", dim).put(place, theme.style(StyleRole::Text));
     }
     if let Some(id) = reason_id(closed).filter(|id| pen.fits(columns(id) + 2)) {
         pen.space(2).put(&id, dim);
@@ -243,15 +244,18 @@ fn tokens(spoken: &Spoken<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen) 
     let call = spoken.call;
     let world = data.shown();
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
+    let gap = if spoken.is_outcome { 2 } else { 3 };
     let pair = |pen: &mut Pen, name: &str, value: String| {
         if pen.fits(columns(name) + 1 + columns(&value)) {
-            pen.put(name, dim).space(1).put(&value, plain).space(3);
+            pen.put(name, dim).space(1).put(&value, plain).space(gap);
         }
     };
     if spoken.is_outcome {
         let tally = world.tally;
-        pair(pen, "calls", tally.calls.to_string());
-        pair(pen, "attempts", tally.attempts.to_string());
+        pen.put(&format::calls(&tally), plain).space(gap);
+        if tally.attempts != tally.calls {
+            pair(pen, "attempts", tally.attempts.to_string());
+        }
         pair(pen, "in", format::count(tally.usage.prompt_tokens));
         pair(pen, "out", format::count(tally.usage.completion_tokens));
     } else if let Some(last) = call.and_then(|call| world.spans.last_child(call)) {

@@ -13,7 +13,7 @@ use crate::app::run::layout::window_start;
 use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
 use crate::narrate::measure::wrap_within;
-use crate::panes::collaboration::subject::{is_paused_before, round_joined};
+use crate::panes::collaboration::subject::{is_paused_before, off_seats, round_joined};
 use crate::panes::collaboration::table::{LIST_HEAD, RoundTable, seat_rows, seats_in_list};
 use crate::panes::collaboration::view::{CollaborationView, Selection};
 use crate::pattern::collaboration::plan::CollaborationPlan;
@@ -23,11 +23,13 @@ use crate::ui::cx::DrawContext;
 use crate::ui::format;
 use crate::ui::pane::put_sign;
 use crate::ui::table;
-use crate::ui::text::{Pen, columns, elide, on_border};
+use crate::ui::text::{Pen, columns, elide, elide_middle, on_border};
 use crate::ui::theme::{StateSign, StyleRole};
 
 /// Columns of a confidence's bar.
 const BAR: u16 = 5;
+/// Columns before the argument of a seat in a list.
+const LIST_INDENT: u16 = 3;
 /// Columns of a stance with its confidence, its change and the bar.
 const STATE_WITH_BAR: u16 = 22;
 
@@ -46,7 +48,7 @@ pub(crate) fn render(
         return;
     };
     let plan = &*table.plan;
-    match RoundTable::for_seats(area, plan.sequence.len()) {
+    match RoundTable::for_seats(area, &off_seats(table)) {
         Some(round) => render_table(view, data, cx, area, &round, table, buf),
         None => render_list(view, data, cx, area, table, plan, buf),
     }
@@ -61,6 +63,12 @@ struct SeatView<'a> {
     round: u32,
     selected: bool,
     paused: bool,
+}
+
+impl SeatView<'_> {
+    fn is_off(&self) -> bool {
+        self.seat.is_some_and(|seat| seat.state == SeatState::Off)
+    }
 }
 
 fn place<'a>(
@@ -96,23 +104,29 @@ fn render_table(
     let places: Vec<_> =
         (0..round.cards.len()).map(|index| place(view, world, table, plan, index)).collect();
     let mut borders = Borders::new(area);
-    for (card, place) in round.cards.iter().zip(&places) {
-        if !place.selected {
-            borders.frame(*card, StyleRole::Border);
-        }
+    let all = || round.cards.iter().zip(&places);
+    let cards = || all().filter(|(_, place)| !place.is_off());
+    for (card, _) in cards().filter(|(_, place)| !place.selected) {
+        borders.frame(*card, StyleRole::Border);
     }
     borders.round(round.table, StyleRole::Border);
-    for (card, place) in round.cards.iter().zip(&places) {
-        if place.selected {
-            borders.frame(*card, StyleRole::BorderFocus);
-        }
+    for (card, _) in cards().filter(|(_, place)| place.selected) {
+        borders.frame(*card, StyleRole::BorderFocus);
     }
     borders.paint(cx, buf);
     // Bars at every seat, or at none: they are there to be compared.
-    let narrowest = round.cards.iter().map(|card| card.width).min().unwrap_or(0);
+    let narrowest = cards().map(|(card, _)| card.width).min().unwrap_or(0);
     let with_bar = narrowest >= STATE_WITH_BAR + 4;
-    for (card, place) in round.cards.iter().zip(&places) {
+    for (card, place) in cards() {
         self::card(data, cx, (*card, with_bar), place, table, buf);
+    }
+    for (row, place) in all().filter(|(_, place)| place.is_off()) {
+        let mut pen = table::row_or_blank(cx, *row, place.selected, buf);
+        let name = (columns(place.name) as u16 + if place.flagged { 2 } else { 0 })
+            .min(pen.left().saturating_sub(6));
+        put_name(cx, &mut pen, place.name, place.flagged, name, cx.theme.style(StyleRole::Dim));
+        pen.space(1);
+        seat_state(data, cx, &mut pen, place, table, false);
     }
     let inside = Rect::new(
         round.table.x + 1,
@@ -167,24 +181,31 @@ fn card(
         second_line(cx, &mut pen, place, table);
     }
     let foot = Rect { y: card.bottom() - 1, ..head };
-    let dim = on_border(theme.style(StyleRole::Dim));
-    let leaves = SeatChange::of(data, table, place.index).filter(|change| !change.joins);
-    if let Some(change) = leaves {
-        let style = on_border(theme.style(StyleRole::Flag));
-        Pen::new(buf, foot, cx.glyphs).put(&format!(" {} ", change.text()), style);
-    } else if let Some(since) =
-        round_joined(table, place.round, place.index).filter(|_| place.flagged)
-    {
-        let text = format!(" joined in R{since} ");
-        if columns(&text) < usize::from(foot.width) {
-            Pen::new(buf, foot, cx.glyphs).put(&text, dim);
-        }
-    } else if let Some(model) = place.seat.and_then(|seat| seat.model.as_deref())
-        && foot.width > 8
-    {
-        let width = (columns(model) as u16).min(foot.width - 3);
-        Pen::new(buf, foot, cx.glyphs).put(" ", dim).name(model, width, dim).put(" ", dim);
+    if let Some((text, role)) = seat_note(data, cx, place, table, foot.width.saturating_sub(3)) {
+        let style = on_border(cx.theme.style(role));
+        Pen::new(buf, foot, cx.glyphs).put(&format!(" {text} "), style);
     }
+}
+
+/// What else there is to say of a seat in this many columns: that it leaves, when it joined, or its model.
+fn seat_note(
+    data: &RunData,
+    cx: &DrawContext,
+    place: &SeatView,
+    table: &Collaboration,
+    width: u16,
+) -> Option<(String, StyleRole)> {
+    if let Some(change) = SeatChange::of(data, table, place.index).filter(|it| !it.joins) {
+        return Some((change.text(), StyleRole::Flag));
+    }
+    let joined = round_joined(table, place.round, place.index).filter(|_| place.flagged);
+    if let Some(since) = joined {
+        let text = format!("joined in R{since}");
+        return (columns(&text) <= usize::from(width)).then_some((text, StyleRole::Dim));
+    }
+    let model = place.seat.and_then(|seat| seat.model.as_deref()).filter(|_| width > 5)?;
+    let text = elide_middle(model, usize::from(width), cx.glyphs);
+    Some((text.into_owned(), StyleRole::Dim))
 }
 
 /// Draws a seat's stance, or its state before it has one. `wide`: with a confidence bar.
@@ -329,17 +350,24 @@ fn render_list(
             }
         }
     }
-    let seats = plan.sequence.len();
-    let (rows, each) = (seats_in_list(area, seats), seat_rows(area, seats));
-    let first = window_start(view.selected_seat(data), seats, usize::from(rows));
-    let name = names(plan).clamp(4, (area.width / 3).max(4));
-    for nth in 0..rows {
-        let index = first + usize::from(nth);
-        if index >= seats {
-            break;
+    let (seats, off) = (plan.sequence.len(), off_seats(table));
+    let in_view = seats_in_list(area, &off);
+    let first = window_start(view.selected_seat(data), seats, usize::from(in_view));
+    if seats > first + usize::from(in_view) || first > 0 {
+        let more = format!("{} seats", table::range(first, usize::from(in_view), seats));
+        let width = columns(&more) as u16 + 1;
+        if pen.fits(usize::from(width) + 2) {
+            pen.advance_to(area.right().saturating_sub(width));
+            pen.put(&more, theme.style(StyleRole::Dim));
         }
+    }
+    let name = names(plan).clamp(4, (area.width / 3).max(4));
+    let mut top = LIST_HEAD;
+    let heights = seat_rows(area, &off).into_iter().enumerate().skip(first);
+    for (index, each) in heights.take(in_view.into()) {
         let place = place(view, world, table, plan, index);
-        let at = line(area, LIST_HEAD + nth * each);
+        let at = line(area, top);
+        top += each;
         let mut pen = table::row_or_blank(cx, at, place.selected, buf);
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
@@ -348,20 +376,32 @@ fn render_list(
         let start = pen.x();
         seat_state(data, cx, &mut pen, &place, table, false);
         pen.advance_to(start + 17).space(1);
+        // With several rows the argument has them to itself.
+        let text = match each {
+            0..=2 => Rect { x: pen.x(), width: pen.left(), height: each, ..at },
+            _ => {
+                let left = pen.left().saturating_sub(1);
+                if let Some((note, role)) = seat_note(data, cx, &place, table, left) {
+                    pen.put(&note, theme.style(role));
+                }
+                let width = area.width.saturating_sub(LIST_INDENT + 1);
+                Rect { x: area.x + LIST_INDENT, y: at.y + 1, width, height: each - 1 }
+            }
+        };
         let said = place.seat.and_then(|seat| seat.contribution.as_ref());
-        let Some(said) = said else { continue };
-        let text = Rect { x: pen.x(), width: pen.left(), ..at };
-        let (lines, cut) = wrap_within(&said.summary, usize::from(text.width), each.into());
+        let rows = if said.is_some() { text.height } else { 0 };
+        let said = said.map_or("", |said| &*said.summary);
+        let (lines, cut) = wrap_within(said, usize::from(text.width), rows.into());
         for (row, words) in (0..).zip(&lines) {
-            let here = Rect { y: at.y + row, height: 1, ..text };
+            let here = Rect { y: text.y + row, height: 1, ..text };
             let is_cut = cut && row + 1 == lines.len() as u16;
             put_wrapped(cx, Pen::new(buf, here, cx.glyphs), words, is_cut);
         }
-    }
-    if seats > first + usize::from(rows) || first > 0 {
-        let more = format!("{} seats", table::range(first, usize::from(rows), seats));
-        let at = line(area, 1);
-        Pen::new(buf, at, cx.glyphs).space(1).put(&more, theme.style(StyleRole::Dim));
+        let taken = lines.len() as u16;
+        if taken < text.height {
+            let here = Rect { y: text.y + taken, height: 1, ..text };
+            second_line(cx, &mut Pen::new(buf, here, cx.glyphs), &place, table);
+        }
     }
 }
 

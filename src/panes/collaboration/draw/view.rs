@@ -34,7 +34,14 @@ impl DrawView for CollaborationView {
         }
     }
 
-    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+    fn track(
+        &self,
+        data: &RunData,
+        cx: &DrawContext,
+        row: Rect,
+        _free: Option<u16>,
+        buf: &mut Buffer,
+    ) {
         if let Some(table) = data.shown().collaboration() {
             rounds::render(data, cx, row, table, &table.plan, buf);
         }

@@ -34,75 +34,99 @@ pub(crate) fn aside(cx: &DrawContext, area: Rect, orchestrator: &Orchestrator, b
     pen.space(3).put("queue ", dim).put(&waiting, cx.theme.style(StyleRole::Text));
 }
 
-/// Draws the phases.
-pub(crate) fn render(
-    data: &RunData,
-    cx: &DrawContext,
-    area: Rect,
-    orchestrator: &Orchestrator,
-    buf: &mut Buffer,
-) {
-    /// Minimum width of the bar.
-    const LEAST: u16 = 6;
-    let world = data.shown();
-    let now = data.drawn_to(cx.now);
-    let theme = cx.theme;
-    let dim = theme.style(StyleRole::Dim);
-    let tasks = orchestrator.tasks.len();
-    let over = orchestrator.ended();
-    let took = |row| row_took(data, row, now).map(format::duration_text);
-    let rests = |id: &str| world.settings.breakpoints.iter().any(|at| at.as_str() == id);
-    let piece = |row: WaterfallRow, name: &str, at: &str, timed: bool| {
-        let sign = row_sign(cx, world, orchestrator, row);
-        let mut text = format!("{name} {}", cx.glyphs.symbol(sign.glyph));
-        if rests(at) && !matches!(sign.glyph, Glyph::Done) {
-            text.push_str(&format!(" {}", cx.glyphs.symbol(Glyph::Breakpoint)));
-        }
-        if let Some(took) = took(row).filter(|_| timed) {
-            text.push_str(&format!(" {took}"));
-        }
-        (text, sign)
-    };
-    let pieces = |timed: bool| {
-        [
-            piece(WaterfallRow::Plan, "plan", "plan", timed),
-            piece(WaterfallRow::Join, "join", "", timed),
-            piece(WaterfallRow::Report, "report", "finalize", timed),
-        ]
-    };
-    let fan = fan_sign(cx, data, orchestrator);
-    let count = if tasks > 0 { format!(" {over}/{tasks}") } else { String::new() };
-    let fan_text = format!("fan-out {}{count}", cx.glyphs.symbol(fan.glyph));
-    let gap = format!(" {} ", cx.glyphs.symbol(Glyph::Horizontal).repeat(2));
-    let width = |pieces: &[(String, StateSign); 3]| {
-        let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
-        u16::try_from(words + columns(&fan_text) + 3 * columns(&gap)).unwrap_or(u16::MAX)
-    };
-    // Durations are left out before names are shortened.
-    let timed = pieces(true);
-    let shown = if width(&timed) <= area.width { timed } else { pieces(false) };
-    let fixed = width(&shown);
-    let [plan, join, report] = shown;
-    let room = area.width.saturating_sub(fixed + 1).min(48);
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.put(&plan.0, plan.1.style).put(&gap, dim).put(&fan_text, fan.style);
-    if room >= LEAST && tasks > 0 {
-        pen.space(1);
-        let width = room - 1;
-        let full = (usize::from(width) * over / tasks).min(usize::from(width)) as u16;
-        let tip = u16::from(full < width);
-        let done = over == tasks;
-        let role = match (done, world.progress.is_live()) {
-            (true, _) => StyleRole::Track,
-            (false, true) => StyleRole::TrackNow,
-            (false, false) => StyleRole::Failed,
+/// The phases as they are now.
+pub(crate) struct Phases {
+    /// Plan, join and report, with their durations.
+    timed: [(String, StateSign); 3],
+    /// The same without durations.
+    untimed: [(String, StateSign); 3],
+    fan: (String, StateSign),
+    /// Tasks that have ended, of all.
+    tasks: (usize, usize),
+    is_live: bool,
+    gap: String,
+}
+
+impl Phases {
+    pub(crate) fn of(data: &RunData, cx: &DrawContext, orchestrator: &Orchestrator) -> Self {
+        let world = data.shown();
+        let now = data.drawn_to(cx.now);
+        let tasks = (orchestrator.ended(), orchestrator.tasks.len());
+        let took = |row| row_took(data, row, now).map(format::duration_text);
+        let rests = |id: &str| world.settings.breakpoints.iter().any(|at| at.as_str() == id);
+        let piece = |row: WaterfallRow, name: &str, at: &str, timed: bool| {
+            let sign = row_sign(cx, world, orchestrator, row);
+            let mut text = format!("{name} {}", cx.glyphs.symbol(sign.glyph));
+            if rests(at) && !matches!(sign.glyph, Glyph::Done) {
+                text.push_str(&format!(" {}", cx.glyphs.symbol(Glyph::Breakpoint)));
+            }
+            if let Some(took) = took(row).filter(|_| timed) {
+                text.push_str(&format!(" {took}"));
+            }
+            (text, sign)
         };
-        let style = theme.style(role);
-        pen.glyphs(Glyph::TrackFull, full, style).glyphs(Glyph::TrackTip, tip, style);
-        pen.glyphs(Glyph::TrackEmpty, width - full - tip, theme.style(StyleRole::TrackEmpty));
+        let pieces = |timed: bool| {
+            [
+                piece(WaterfallRow::Plan, "plan", "plan", timed),
+                piece(WaterfallRow::Join, "join", "", timed),
+                piece(WaterfallRow::Report, "report", "finalize", timed),
+            ]
+        };
+        let fan = fan_sign(cx, data, orchestrator);
+        let count = if tasks.1 > 0 { format!(" {}/{}", tasks.0, tasks.1) } else { String::new() };
+        Self {
+            timed: pieces(true),
+            untimed: pieces(false),
+            fan: (format!("fan-out {}{count}", cx.glyphs.symbol(fan.glyph)), fan),
+            tasks,
+            is_live: world.progress.is_live(),
+            gap: format!(" {} ", cx.glyphs.symbol(Glyph::Horizontal).repeat(2)),
+        }
     }
-    pen.put(&gap, dim).put(&join.0, join.1.style);
-    pen.put(&gap, dim).put(&report.0, report.1.style);
+
+    /// Columns without the bar and the durations.
+    pub(crate) fn least_width(&self) -> u16 {
+        self.width(&self.untimed)
+    }
+
+    fn width(&self, pieces: &[(String, StateSign); 3]) -> u16 {
+        let words: usize = pieces.iter().map(|(text, _)| columns(text)).sum();
+        let all = words + columns(&self.fan.0) + 3 * columns(&self.gap);
+        u16::try_from(all).unwrap_or(u16::MAX)
+    }
+
+    /// Draws the phases, with a bar for the tasks where there is room.
+    pub(crate) fn draw(&self, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        /// Minimum width of the bar.
+        const LEAST: u16 = 6;
+        let theme = cx.theme;
+        let dim = theme.style(StyleRole::Dim);
+        // Durations are left out before names are shortened.
+        let fits = self.width(&self.timed) <= area.width;
+        let shown = if fits { &self.timed } else { &self.untimed };
+        let room = area.width.saturating_sub(self.width(shown) + 1).min(48);
+        let [plan, join, report] = shown;
+        let gap = &self.gap;
+        let mut pen = Pen::new(buf, area, cx.glyphs);
+        pen.put(&plan.0, plan.1.style).put(gap, dim).put(&self.fan.0, self.fan.1.style);
+        let (over, tasks) = self.tasks;
+        if room >= LEAST && tasks > 0 {
+            pen.space(1);
+            let width = room - 1;
+            let full = (usize::from(width) * over / tasks).min(usize::from(width)) as u16;
+            let tip = u16::from(full < width);
+            let role = match (over == tasks, self.is_live) {
+                (true, _) => StyleRole::Track,
+                (false, true) => StyleRole::TrackNow,
+                (false, false) => StyleRole::Failed,
+            };
+            let style = theme.style(role);
+            pen.glyphs(Glyph::TrackFull, full, style).glyphs(Glyph::TrackTip, tip, style);
+            pen.glyphs(Glyph::TrackEmpty, width - full - tip, theme.style(StyleRole::TrackEmpty));
+        }
+        pen.put(gap, dim).put(&join.0, join.1.style);
+        pen.put(gap, dim).put(&report.0, report.1.style);
+    }
 }
 
 /// The state of all tasks together.

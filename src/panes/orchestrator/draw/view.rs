@@ -6,7 +6,8 @@ use crate::panes::orchestrator::view::OrchestratorView;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{phases, results, slots, task, waterfall};
+use super::phases::{self, Phases};
+use super::{results, slots, task, waterfall};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::ui::cx::DrawContext;
@@ -30,16 +31,25 @@ impl DrawView for OrchestratorView {
         }
     }
 
-    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, alone: bool, buf: &mut Buffer) {
+    fn track(
+        &self,
+        data: &RunData,
+        cx: &DrawContext,
+        row: Rect,
+        free: Option<u16>,
+        buf: &mut Buffer,
+    ) {
         let Some(orchestrator) = data.shown().orchestrator() else { return };
+        let phases = Phases::of(data, cx, orchestrator);
         let width = phases::aside_width(orchestrator);
-        let track = row.width.saturating_sub(width + 3);
-        if alone && track >= 40 {
-            phases::render(data, cx, Rect { width: track, ..row }, orchestrator, buf);
-            let aside = Rect { x: row.right() - width, width, ..row };
+        let all = row.width + free.unwrap_or(0);
+        let beside = all.saturating_sub(width + 3);
+        if free.is_some() && phases.least_width() <= beside {
+            phases.draw(cx, Rect { width: row.width.min(beside), ..row }, buf);
+            let aside = Rect { x: row.x + all - width, width, ..row };
             phases::aside(cx, aside, orchestrator, buf);
         } else {
-            phases::render(data, cx, row, orchestrator, buf);
+            phases.draw(cx, Rect { width: all, ..row }, buf);
         }
     }
 

@@ -19,6 +19,7 @@ use crate::panes::orchestrator::view::OrchestratorView;
 use crate::panes::orchestrator::waterfall::{Axis, Bar, HEAD, WaterfallRow, bars, row_took};
 use crate::pattern::orchestrator::plan::OrchestratorPlan;
 use crate::pattern::orchestrator::projection::{AttemptEnd, Orchestrator, TaskState};
+use crate::pattern::orchestrator::words::results::task_cause;
 use crate::scenario::spec::script::ScriptStep;
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -32,6 +33,9 @@ const TOOK: u16 = 7;
 const SLOW_MARK: u16 = 5;
 /// Minimum width of the axis.
 const LEAST: u16 = 12;
+
+/// Fewest columns of a note that is cut.
+const LEAST_NOTE: u16 = 12;
 
 /// The layout of a row.
 struct WaterfallColumns {
@@ -165,22 +169,15 @@ fn one_row(
     queue_line(cx, track, queued, buf);
     let end = segments(cx, track, &bars, &column, now, world.progress.is_live(), buf);
     let timeout = timeout_of(world, orchestrator, row, &bars);
-    let note = row_note(world, orchestrator, row, now);
-    let note = match timeout {
-        Some((at, _)) if world.progress.run_time(at).as_micros() <= u128::from(axis.end) => {
-            let x = track.x + column(at);
-            if x >= end && x < track.right() {
-                let place = Rect { x, width: 1, ..track };
-                Pen::new(buf, place, cx.glyphs).glyph(Glyph::Timeout, dim);
-            }
-            note
+    let on_axis = |at: Elapsed| world.progress.run_time(at).as_micros() <= u128::from(axis.end);
+    if let Some((at, _)) = timeout.filter(|(at, _)| on_axis(*at)) {
+        let x = track.x + column(at);
+        if x >= end && x < track.right() {
+            let place = Rect { x, width: 1, ..track };
+            Pen::new(buf, place, cx.glyphs).glyph(Glyph::Timeout, dim);
         }
-        Some((_, after)) => note.or_else(|| {
-            Some((format!("timeout {}", format::duration_text(after)), StyleRole::Dim))
-        }),
-        None => note,
-    };
-    if let Some((text, role)) = note {
+    }
+    if let Some((text, role)) = row_note(world, orchestrator, row, now) {
         let queue_end = queued.map_or(track.x, |(_, to)| track.x + to + 1);
         let from = if bars.is_empty() { queue_end } else { end + 1 };
         let after = Rect { x: from, width: track.right().saturating_sub(from), ..track };
@@ -191,16 +188,29 @@ fn one_row(
         let before = Rect { width: (first - track.x).saturating_sub(1), ..track };
         let line = Rect { x: first, width: track.right().saturating_sub(first), ..track };
         let fits = |place: &Rect| columns(&text) <= usize::from(place.width);
+        // A text that is cut has the wider of the two places.
+        let wider = if after.width >= before.width { after } else { before };
+        let cut = Some(wider).filter(|place| place.width >= LEAST_NOTE);
         let place = [after, before].into_iter().find(fits);
-        if let Some(rest) = place.or(bars.is_empty().then_some(line)) {
-            Pen::new(buf, rest, cx.glyphs).put(&text, cx.theme.style(role));
+        if let Some(rest) = place.or(bars.is_empty().then_some(line)).or(cut) {
+            Pen::new(buf, rest, cx.glyphs).put_within(&text, rest.width, cx.theme.style(role));
         }
     }
-    let mut pen = Pen::new(buf, area, cx.glyphs);
-    pen.advance_to(track.right() + 1);
     let took = row_took(data, row, now);
+    let mut pen = Pen::new(buf, area, cx.glyphs);
     if let Some(took) = took {
-        pen.cell(&format::duration_text(took), TOOK, plain);
+        let text = format::duration_text(took);
+        // A timeout beyond the axis is named next to the time that has passed.
+        let limit = timeout.filter(|(at, _)| !on_axis(*at)).map(|(_, after)| after);
+        let limited = limit.map(|after| format!("{text} of {}", format::duration_text(after)));
+        let from = |text: &str| {
+            let width = columns(text) as u16;
+            (track.right() + 1).min(area.right().saturating_sub(width))
+        };
+        match limited.filter(|text| from(text) > end) {
+            Some(text) => pen.advance_to(from(&text)).put(&text, plain),
+            None => pen.advance_to(track.right() + 1).cell(&text, TOOK, plain),
+        };
     }
     if let Some(p95) =
         took.filter(|_| places.late).and_then(|took| slow_mark(world, orchestrator, row, took))
@@ -339,11 +349,15 @@ fn row_note(
                     }
                 });
             }
-            match (row.state, row.fallback, &row.reason) {
-                (TaskState::Failed, _, Some(reason)) => {
-                    Some((reason.phrase().into_owned(), StyleRole::Failed))
+            match (row.state, row.fallback) {
+                (TaskState::Failed, _) => {
+                    let cause = task_cause(row)?;
+                    // The row has the worker's name already.
+                    let own = cause.strip_prefix(row.task.worker.as_str());
+                    let own = own.map_or(&*cause, str::trim_start).to_owned();
+                    Some((own, StyleRole::Failed))
                 }
-                (TaskState::Degraded, Some(fallback), _) => {
+                (TaskState::Degraded, Some(fallback)) => {
                     Some((fallback.word().to_owned(), StyleRole::Retry))
                 }
                 _ => None,

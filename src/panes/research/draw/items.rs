@@ -10,6 +10,7 @@ use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::scroll::Scroll;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::verdict::why_stopped;
 use crate::panes::research::answer::answer_items;
 use crate::panes::research::item::{ItemList, ItemRow, ItemText, PaneItem, SIGN, WrappedItems};
 use crate::panes::research::notes::note_items;
@@ -44,11 +45,17 @@ pub(crate) fn notes(
 ) {
     let Some(items) = note_items(data) else { return };
     if items.count() == 0 {
-        let text = match data.shown().progress.is_live() {
-            true => "No notes yet: they are taken from pages that were read. 1 shows the sources.",
-            false => "No source yielded a note. 1 shows the reason for each.",
+        let world = data.shown();
+        let has_sources = world.research().is_some_and(|research| !research.sources.is_empty());
+        let text = match world.progress.is_live() {
+            true => "No notes yet: they are taken from pages that were read. 1 shows the sources."
+                .to_owned(),
+            false if has_sources && world.stop_cause().is_none() => {
+                "No source yielded a note. 1 shows the reason for each.".to_owned()
+            }
+            false => format!("No note was taken: {}.", why_stopped(world)),
         };
-        return empty(cx, area, text, buf);
+        return empty(cx, area, &text, buf);
     }
     let lines = WrappedItems { items: &items, width: area.width };
     let (top, selected) = view.notes_at(data, &lines, usize::from(area.height));

@@ -11,6 +11,7 @@ use crate::app::run::data::RunData;
 use crate::app::run::scroll::WrappingLines;
 use crate::app::run::subject_text::text_area;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::verdict::why_stopped;
 use crate::panes::research::areas::{GUTTER, page_text};
 use crate::panes::research::page_layout::{PageLayout, PageLines, Quote, solids};
 use crate::panes::research::selection::ResearchView;
@@ -48,13 +49,14 @@ pub(crate) fn render(
     let Some(research) = data.shown().research() else { return };
     let plan = &*research.plan;
     let Some(row) = view.page_source(data).and_then(|no| research.source(no)) else {
-        let text = match (data.shown().progress.is_live(), research.sources.is_empty()) {
-            (true, true) => "No page yet: the search comes first. 3 shows the progress.",
-            (true, false) => "No source has been read yet: select one in 1 (j, k).",
-            (false, true) => "No source was found. 3 shows why.",
-            (false, false) => "No source was read: select one in 1 (j, k).",
+        let world = data.shown();
+        let text = match (world.progress.is_live(), research.sources.is_empty()) {
+            (true, true) => "No page yet: the search comes first. 3 shows the progress.".to_owned(),
+            (true, false) => "No source has been read yet: select one in 1 (j, k).".to_owned(),
+            (false, true) => format!("No source was found: {}.", why_stopped(world)),
+            (false, false) => "No source was read: select one in 1 (j, k).".to_owned(),
         };
-        return empty(cx, area, text, buf);
+        return empty(cx, area, &text, buf);
     };
     let text = page_text(area);
     let top = Rect { height: text.y - area.y, ..text_area(area) };

@@ -10,11 +10,13 @@ use crate::app::run::data::RunData;
 use crate::event::StopClass;
 use crate::event::world::World;
 use crate::narrate::glyph::Glyph;
+use crate::narrate::verdict::why_stopped;
 use crate::panes::research::areas::source_parts;
 use crate::panes::research::selection::ResearchView;
 use crate::panes::research::step::FunnelStage;
+use crate::pattern::research::facts::DropReason;
 use crate::pattern::research::plan::ResearchPlan;
-use crate::pattern::research::projection::{Research, SourceRow};
+use crate::pattern::research::projection::{Research, SourceRow, SourceState};
 use crate::pattern::research::words::source::{age_text, source_state, trust};
 use crate::ui::cx::DrawContext;
 use crate::ui::format;
@@ -76,11 +78,11 @@ pub(crate) fn render(
     if research.sources.is_empty() {
         let rows = Rect { y: parts.head.y, height: parts.head.height + parts.rows.height, ..area };
         let text = match (world.progress.is_live(), research.query.is_some()) {
-            (_, true) => "The search found nothing. 5 shows the query.",
-            (true, _) => "No sources yet: the search comes first. 3 shows the progress.",
-            (false, _) => "The search did not run. 3 shows why.",
+            (_, true) => "The search found nothing. 5 shows the query.".to_owned(),
+            (true, _) => "No sources yet: the search comes first. 3 shows the progress.".to_owned(),
+            (false, _) => format!("No search results: {}.", why_stopped(world)),
         };
-        return empty(cx, rows, text, buf);
+        return empty(cx, rows, &text, buf);
     }
     let places = SourceColumns::for_width(area.width);
     head(cx, parts.head, places, buf);
@@ -97,9 +99,12 @@ fn funnel(cx: &DrawContext, area: Rect, world: &World, research: &Research, buf:
     let theme = cx.theme;
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let counts = research.funnel();
+    let over_limit = SourceState::Dropped(DropReason::MaxUrls);
+    let is_cut = research.sources.iter().any(|row| row.state == over_limit);
+    let kept = if is_cut { "within limit" } else { "deduped" };
     let all = [
         (FunnelStage::Found, "found", counts.found),
-        (FunnelStage::Deduped, "deduped", counts.deduped),
+        (FunnelStage::Deduped, kept, counts.deduped),
         (FunnelStage::Allowed, "allowed", counts.allowed),
         (FunnelStage::Read, "read", counts.read),
         (FunnelStage::Notes, "notes", counts.notes),

@@ -36,7 +36,14 @@ impl DrawView for ResearchView {
         }
     }
 
-    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+    fn track(
+        &self,
+        data: &RunData,
+        cx: &DrawContext,
+        row: Rect,
+        _free: Option<u16>,
+        buf: &mut Buffer,
+    ) {
         steps::render(data, cx, row, buf);
     }
 

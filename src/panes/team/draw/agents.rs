@@ -166,33 +166,34 @@ fn totals(
             pen.put(&format!("{}{of} refused", counts.rejections), style);
         }
     });
-    if swarm.repetitive_handoff_window > 0 {
-        let (least, window) =
-            (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
-        let (text, role) = guard_text(&counts.guard, least, window);
+    labelled("context", buf, &|pen| context_sparkline(cx, pen, team, live));
+    let (least, window) = (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
+    if let Some((text, role)) = guard_text(&counts.guard, least, window) {
         labelled("loop guard", buf, &|pen| {
             pen.put(&text, cx.theme.style(role));
         });
     }
-    labelled("context", buf, &|pen| context_sparkline(cx, pen, team, live));
 }
 
-/// How many different agents were handed over to in the loop guard's window, and how many must be. The
-/// guard applies only when the window is full.
-pub(super) fn guard_text(guard: &LoopGuard, least: u32, window: u32) -> (String, StyleRole) {
+/// How many different agents were handed over to in the loop guard's window, and how many must be.
+/// `None` before the window is full, from when on the guard applies.
+pub(super) fn guard_text(
+    guard: &LoopGuard,
+    least: u32,
+    window: u32,
+) -> Option<(String, StyleRole)> {
+    if window == 0 || guard.window < window {
+        return None;
+    }
     let different = match guard.distinct_agents {
         1 => "1 agent".to_owned(),
         several => format!("{several} different agents"),
     };
-    if guard.window < window {
-        let made = format::count_noun(guard.window.into(), "handoff");
-        return (format!("{different} in {made}, checked from {window} on"), StyleRole::Text);
-    }
     let text = format!("{different} in the last {window} handoffs (needs {least})");
-    match guard.distinct_agents < least {
+    Some(match guard.distinct_agents < least {
         true => (format!("loop? only {text}"), StyleRole::Caution),
         false => (text, StyleRole::Text),
-    }
+    })
 }
 
 /// Draws the context tokens of the last hops as a sparkline, with the newest number.
@@ -221,16 +222,22 @@ mod tests {
     #[test]
     fn the_loop_guard_says_what_is_wrong() {
         let guard = |window, distinct_agents| LoopGuard { handoffs: 9, window, distinct_agents };
-        for (guard, text, role) in [
+        for (guard, text) in [
             (
                 guard(8, 2),
-                "loop? only 2 different agents in the last 8 handoffs (needs 3)",
-                StyleRole::Caution,
+                Some((
+                    "loop? only 2 different agents in the last 8 handoffs (needs 3)",
+                    StyleRole::Caution,
+                )),
             ),
-            (guard(8, 3), "3 different agents in the last 8 handoffs (needs 3)", StyleRole::Text),
-            (guard(1, 1), "1 agent in 1 handoff, checked from 8 on", StyleRole::Text),
+            (
+                guard(8, 3),
+                Some(("3 different agents in the last 8 handoffs (needs 3)", StyleRole::Text)),
+            ),
+            (guard(1, 1), None),
         ] {
-            assert_eq!(guard_text(&guard, 3, 8), (text.to_owned(), role));
+            let text = text.map(|(text, role)| (text.to_owned(), role));
+            assert_eq!(guard_text(&guard, 3, 8), text);
         }
     }
 }

@@ -19,17 +19,37 @@ use crate::ui::theme::StyleRole;
 /// Number of the newest hops that are read.
 const MAX_HOPS: usize = 64;
 
+/// Fewest columns of a chain next to other figures.
+const LEAST_CHAIN: usize = 27;
+
 /// Draws the row.
 pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
     let Some(team) = world.agents() else { return };
     let plan = &team.plan;
-    let aside = aside(cx, world, team, plan);
-    let taken: usize = aside.iter().map(|(text, _)| columns(text)).sum();
-    let taken = u16::try_from(taken).unwrap_or(u16::MAX);
-    let beside = area.width >= taken.saturating_add(30);
+    let links = links(cx, world, team);
+    let chain_width = links.iter().map(ChainLink::width).sum::<usize>()
+        + plan.coordinator().map_or(0, |it| columns(it.as_str()));
+    let width = |parts: &[(String, StyleRole)]| -> u16 {
+        let taken = parts.iter().map(|(text, _)| columns(text)).sum::<usize>();
+        u16::try_from(taken).unwrap_or(u16::MAX)
+    };
+    let fits = |parts: &[(String, StyleRole)], chain: usize| {
+        usize::from(area.width) >= usize::from(width(parts)) + 3 + chain
+    };
+    let limits = limits(cx, team, plan);
+    let mut both = active(cx, world, team);
+    if !both.is_empty() && !limits.is_empty() {
+        both.push(("   ".to_owned(), StyleRole::Dim));
+    }
+    both.extend(limits.iter().cloned());
+    // The active agent has its mark in pane 1 too, so the whole chain matters more.
+    let cuts = !fits(&both, chain_width) && fits(&limits, chain_width);
+    let aside = if cuts { limits } else { both };
+    let taken = width(&aside);
+    let beside = taken > 0 && fits(&aside, LEAST_CHAIN);
     let width = if beside { area.width - taken - 3 } else { area.width };
-    chain(cx, world, team, plan, Rect { width, ..area }, buf);
+    chain(cx, world, team, &links, Rect { width, ..area }, buf);
     if beside {
         let at = Rect { x: area.right() - taken, width: taken, ..area };
         let mut pen = Pen::new(buf, at, cx.glyphs);
@@ -39,15 +59,8 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
 }
 
-/// Draws the chain of handoffs or consultations; its end is always in view.
-fn chain(
-    cx: &DrawContext,
-    world: &World,
-    team: &AgentsFold,
-    plan: &AgentsPlan,
-    area: Rect,
-    buf: &mut Buffer,
-) {
+/// The agents of the chain, the newest first.
+fn links(cx: &DrawContext, world: &World, team: &AgentsFold) -> Vec<ChainLink> {
     let line = cx.glyphs.symbol(Glyph::Horizontal);
     let passes = format!(" {line}{} ", cx.glyphs.symbol(Glyph::Arrow));
     let consults = format!(" {} ", cx.glyphs.symbol(Glyph::Consults));
@@ -79,9 +92,21 @@ fn chain(
         links.push(ChainLink { how, name, times: 1, role, consults: from.cloned() });
     }
     links.reverse();
+    links
+}
+
+/// Draws the chain of handoffs or consultations; its end is always in view.
+fn chain(
+    cx: &DrawContext,
+    world: &World,
+    team: &AgentsFold,
+    links: &[ChainLink],
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let dim = cx.theme.style(StyleRole::Dim);
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    let coordinator = plan.coordinator();
+    let coordinator = team.plan.coordinator();
     if links.is_empty() && coordinator.is_none() {
         pen.put("no agent called yet", dim);
         return;
@@ -90,7 +115,7 @@ fn chain(
     let room = usize::from(area.width).saturating_sub(columns(head));
     let mut used = 0;
     let fits = |link: &&ChainLink| {
-        used += columns(&link.how) + columns(&link.text());
+        used += link.width();
         used + 2 <= room
     };
     let shown = links.iter().take_while(fits).count();
@@ -118,6 +143,10 @@ struct ChainLink {
 }
 
 impl ChainLink {
+    fn width(&self) -> usize {
+        columns(&self.how) + columns(&self.text())
+    }
+
     fn text(&self) -> String {
         match self.times {
             1 => self.name.clone(),
@@ -126,38 +155,39 @@ impl ChainLink {
     }
 }
 
-/// The active agent and the use of the limits.
-fn aside(
-    cx: &DrawContext,
-    world: &World,
-    team: &AgentsFold,
-    plan: &AgentsPlan,
-) -> Vec<(String, StyleRole)> {
-    let mut said = Vec::new();
-    if world.progress.is_live()
-        && let Some(holder) = &team.in_control
-    {
-        said.push(("active: ".to_owned(), StyleRole::Dim));
-        said.push((holder.to_string(), StyleRole::Strong));
-        if let Some(model) = world.models.for_agent(holder.as_str()) {
-            let model = elide_middle(model, usize::from(MODEL), cx.glyphs);
-            said.push((format!(" {model}"), StyleRole::Dim));
-        }
+/// Who speaks: the agents whose models are called, else the one that was put to work last.
+fn active(cx: &DrawContext, world: &World, team: &AgentsFold) -> Vec<(String, StyleRole)> {
+    if !world.progress.is_live() {
+        return Vec::new();
     }
-    if let Some((swarm, row)) = plan.outer_swarm().zip(team.outer_swarm()) {
+    let mut speaking = team.agents.iter().filter(|row| row.speaking.is_some()).map(|row| &row.name);
+    let name = match (speaking.next(), speaking.count()) {
+        (Some(name), 0) => Some(name),
+        (Some(_), more) => {
+            let several = (format!("{} agents", more + 1), StyleRole::Strong);
+            return vec![("active: ".to_owned(), StyleRole::Dim), several];
+        }
+        (None, _) => team.running().last().map(|hop| &hop.to).or(team.in_control.as_ref()),
+    };
+    let Some(name) = name else { return Vec::new() };
+    let mut said =
+        vec![("active: ".to_owned(), StyleRole::Dim), (name.to_string(), StyleRole::Strong)];
+    if let Some(model) = world.models.for_agent(name.as_str()) {
+        let model = elide_middle(model, usize::from(MODEL), cx.glyphs);
+        said.push((format!(" {model}"), StyleRole::Dim));
+    }
+    said
+}
+
+/// The use of a swarm's limits.
+fn limits(cx: &DrawContext, team: &AgentsFold, plan: &AgentsPlan) -> Vec<(String, StyleRole)> {
+    let Some((swarm, row)) = plan.outer_swarm().zip(team.outer_swarm()) else { return Vec::new() };
+    let (least, window) = (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
+    let mut said: Vec<_> = guard_text(&row.guard, least, window).into_iter().collect();
+    if row.rejections > 0 {
         let gap = if said.is_empty() { "" } else { "   " };
-        if swarm.repetitive_handoff_window > 0 {
-            let (least, window) =
-                (swarm.repetitive_handoff_min_unique, swarm.repetitive_handoff_window);
-            let (text, role) = guard_text(&row.guard, least, window);
-            said.push((gap.to_owned(), StyleRole::Dim));
-            said.push((text, role));
-        }
-        if row.rejections > 0 {
-            let glyph = cx.glyphs.symbol(Glyph::Refused);
-            let refused = format!("   {glyph} {} refused", row.rejections);
-            said.push((refused, StyleRole::Refused));
-        }
+        let glyph = cx.glyphs.symbol(Glyph::Refused);
+        said.push((format!("{gap}{glyph} {} refused", row.rejections), StyleRole::Refused));
     }
     said
 }

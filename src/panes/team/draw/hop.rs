@@ -27,9 +27,12 @@ pub(crate) fn hop_sign(theme: &Theme, world: &World, hop: &HopRow) -> StateSign 
     }
 }
 
-/// The text of a hop: why it failed or was refused, else the message with it.
-pub(crate) fn hop_words(hop: &HopRow) -> (Cow<'_, str>, StyleRole) {
+/// The text of a hop: why it failed or was refused, else the message with it. What stopped the run is in
+/// the last row, so that its hop keeps its message.
+pub(crate) fn hop_words<'a>(world: &World, hop: &'a HopRow) -> (Cow<'a, str>, StyleRole) {
+    let stop = world.progress.closed.as_ref().map(|closed| &closed.reason);
     match &hop.state {
+        HopState::Failed(reason) if stop == Some(reason) => message(hop),
         HopState::Refused(why) => (format!("refused: {why}").into(), StyleRole::Refused),
         HopState::Failed(reason) => {
             let role = match reason {
@@ -41,16 +44,19 @@ pub(crate) fn hop_words(hop: &HopRow) -> (Cow<'_, str>, StyleRole) {
         HopState::Degraded { by, reason } => {
             (format!("{}; {}", reason.phrase(), by.word()).into(), StyleRole::Retry)
         }
-        HopState::Running | HopState::Done | HopState::HandedOver => {
-            match (hop.message.as_deref(), hop.kind) {
-                (Some(text), _) if !text.is_empty() => {
-                    (start_of(text).replace(['\n', '\r', '\t'], " ").into(), StyleRole::Text)
-                }
-                (_, HopKind::Start) => ("start".into(), StyleRole::Dim),
-                (_, HopKind::Handoff) => ("without a message".into(), StyleRole::Dim),
-                (_, HopKind::Consult) => ("".into(), StyleRole::Dim),
-            }
+        HopState::Running | HopState::Done | HopState::HandedOver => message(hop),
+    }
+}
+
+/// The message with a hop.
+fn message(hop: &HopRow) -> (Cow<'_, str>, StyleRole) {
+    match (hop.message.as_deref(), hop.kind) {
+        (Some(text), _) if !text.is_empty() => {
+            (start_of(text).replace(['\n', '\r', '\t'], " ").into(), StyleRole::Text)
         }
+        (_, HopKind::Start) => ("start".into(), StyleRole::Dim),
+        (_, HopKind::Handoff) => ("without a message".into(), StyleRole::Dim),
+        (_, HopKind::Consult) => ("".into(), StyleRole::Dim),
     }
 }
 

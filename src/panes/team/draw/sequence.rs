@@ -17,7 +17,7 @@ use crate::narrate::glyph::Glyph;
 use crate::narrate::verdict::stop_lead;
 use crate::panes::agents::draw::agent::{agent_sign, is_active_agent};
 use crate::panes::agents::picture::is_on_bench;
-use crate::panes::team::lanes::{CLOCK, CONTEXT, HopArrow, LaneCell, Lanes};
+use crate::panes::team::lanes::{CLOCK, CONTEXT, HopArrow, LEAST_TEXT, LaneCell, Lanes};
 use crate::panes::team::sequence::{Diagram, Sequence, SequenceRow, arrow_of};
 use crate::panes::team::view::TeamView;
 use crate::ui::cx::DrawContext;
@@ -30,8 +30,6 @@ use crate::ui::theme::StyleRole;
 
 /// Width of a hop's number, with a blank.
 const NUMBER: u16 = 5;
-/// Fewest columns of a text in its row; with fewer, that of one hop is below the rows.
-const LEAST_TEXT: u16 = 16;
 
 /// Draws the pane.
 pub(crate) fn render(
@@ -277,7 +275,7 @@ impl Drawn<'_> {
     {
         match row {
             SequenceRow::Asked(_) => ("start".into(), StyleRole::Dim),
-            SequenceRow::Hop(_, hop) => hop_words(hop),
+            SequenceRow::Hop(_, hop) => hop_words(self.world, hop),
             SequenceRow::Ended(closed) => match closed.reason.is_success() {
                 true => ("answers".into(), StyleRole::Done),
                 false => (stop_lead(self.world, closed).into(), StyleRole::Failed),

@@ -34,7 +34,14 @@ impl DrawView for TeamView {
         PaneTitle { notes, aside, ..PaneTitle::with_sign(title(self, data, cx, pane)) }
     }
 
-    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+    fn track(
+        &self,
+        data: &RunData,
+        cx: &DrawContext,
+        row: Rect,
+        _free: Option<u16>,
+        buf: &mut Buffer,
+    ) {
         chain::render(data, cx, row, buf);
     }
 

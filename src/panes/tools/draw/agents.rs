@@ -19,11 +19,17 @@ enum AgentActivity {
 }
 
 impl AgentActivity {
-    const ALL: [(AgentActivity, Glyph, StyleRole, &'static str); 3] = [
-        (Self::Calling, Glyph::Running, StyleRole::Running, "calling"),
-        (Self::Queued, Glyph::Waiting, StyleRole::Retry, "queued"),
-        (Self::Idle, Glyph::NotYet, StyleRole::Dim, "idle"),
-    ];
+    const ALL: [AgentActivity; 3] = [Self::Calling, Self::Queued, Self::Idle];
+
+    /// Its glyph, how it is painted, and its word. In a run that was interrupted, calls were cut off.
+    fn sign(self, is_live: bool) -> (Glyph, StyleRole, &'static str) {
+        match self {
+            Self::Calling if is_live => (Glyph::Running, StyleRole::Running, "calling"),
+            Self::Calling => (Glyph::Off, StyleRole::Off, "cut off"),
+            Self::Queued => (Glyph::Waiting, StyleRole::Retry, "queued"),
+            Self::Idle => (Glyph::NotYet, StyleRole::Dim, "idle"),
+        }
+    }
 
     fn from_agent(agent: &LoadAgent) -> AgentActivity {
         match (&agent.calling, agent.waits_for_slot) {
@@ -41,12 +47,19 @@ pub(crate) fn rows(width: u16, load: &ToolLoad<'_>) -> u16 {
 }
 
 /// Draws the counts and the agents; only the counts if the agents do not all fit.
-pub(crate) fn render(cx: &DrawContext, area: Rect, load: &ToolLoad<'_>, buf: &mut Buffer) {
+pub(crate) fn render(
+    cx: &DrawContext,
+    area: Rect,
+    load: &ToolLoad<'_>,
+    is_live: bool,
+    buf: &mut Buffer,
+) {
     let dim = cx.theme.style(StyleRole::Dim);
     let agents = load.agents;
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
     pen.space(1).put("agents  ", dim);
-    for (does, glyph, role, word) in AgentActivity::ALL {
+    for does in AgentActivity::ALL {
+        let (glyph, role, word) = does.sign(is_live);
         let count = agents.iter().filter(|agent| AgentActivity::from_agent(agent) == does).count();
         let style = cx.theme.style(if count == 0 { StyleRole::Dim } else { role });
         pen.glyph(glyph, style).put(&format!(" {count} {word}"), style).space(3);
@@ -68,12 +81,8 @@ pub(crate) fn render(cx: &DrawContext, area: Rect, load: &ToolLoad<'_>, buf: &mu
         let mut pen = Pen::new(buf, at, cx.glyphs);
         pen.space(1);
         for agent in row {
-            let does = AgentActivity::from_agent(agent);
-            if let Some((_, glyph, role, _)) =
-                AgentActivity::ALL.iter().find(|(of, ..)| *of == does)
-            {
-                pen.glyph(*glyph, cx.theme.style(*role));
-            }
+            let (glyph, role, _) = AgentActivity::from_agent(agent).sign(is_live);
+            pen.glyph(glyph, cx.theme.style(role));
         }
     }
 }

@@ -175,7 +175,7 @@ fn below(view: &ToolsView, data: &RunData, cx: &DrawContext, area: Rect, buf: &m
         let height = if roomy { all } else { 1 };
         let gap = u16::from(roomy);
         area = Rect { y: area.y + gap, height: area.height - gap, ..area };
-        agents::render(cx, Rect { height, ..area }, &load, buf);
+        agents::render(cx, Rect { height, ..area }, &load, data.shown().progress.is_live(), buf);
         let taken = height + gap;
         area = Rect { y: area.y + taken, height: area.height.saturating_sub(taken), ..area };
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::state::in_flight_text;
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::layout::window_start;
@@ -79,7 +80,7 @@ pub(crate) fn render(
         let here = line(area, nth);
         row_style(cx, here, selected, buf);
         let mut pen = Pen::new(buf, here, cx.glyphs);
-        one_tool(cx, &mut pen, tool, name, most, selected);
+        one_tool(cx, &mut pen, (tool, world.progress.is_live()), name, most, selected);
         nth += 1;
     }
 }
@@ -88,19 +89,26 @@ fn queue_style(cx: &DrawContext, queued: u32) -> ratatui::style::Style {
     cx.theme.style(if queued > 0 { StyleRole::Retry } else { StyleRole::Dim })
 }
 
-fn one_tool(cx: &DrawContext, pen: &mut Pen, tool: &ToolRow, name: u16, most: u16, selected: bool) {
+fn one_tool(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    (tool, is_live): (&ToolRow, bool),
+    name: u16,
+    most: u16,
+    selected: bool,
+) {
     let dim = cx.theme.style(StyleRole::Dim);
-    let busy = tool.in_flight > 0;
-    let (glyph, role) = if busy {
-        (Glyph::Running, StyleRole::Running)
-    } else {
-        (Glyph::Waiting, StyleRole::Waiting)
+    let (glyph, role) = match (tool.in_flight > 0, is_live) {
+        (true, true) => (Glyph::Running, StyleRole::Running),
+        (true, false) => (Glyph::Off, StyleRole::Off),
+        (false, _) => (Glyph::Waiting, StyleRole::Waiting),
     };
     table::mark_or_blank(cx, pen, selected);
     pen.glyph(glyph, cx.theme.style(role)).space(1);
     pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
-        let text = format!("{} running, peak {}; no bulkhead", tool.in_flight, tool.peak);
+        let in_flight = in_flight_text(tool, is_live);
+        let text = format!("{in_flight}, peak {}; no bulkhead", tool.peak);
         pen.put(&text, dim);
         return;
     };

@@ -233,10 +233,10 @@ fn heading(data: &RunData, tool: &ToolRow, cx: &DrawContext, row: Rect, buf: &mu
     pen.glyphs(Glyph::Horizontal, rest, border);
     let right = Rect { x: left.right(), width: heads.min(row.width), ..row };
     let mut pen = Pen::new(buf, right, cx.glyphs);
-    let present = match data.shown().progress.closed {
+    let present = match data.shown().progress.is_live() {
         _ if data.is_scrubbed() => "then",
-        Some(_) => "end",
-        None => "now",
+        true => "now",
+        false => "end",
     };
     pen.right_aligned(present, FIGURES[0], dim).right_aligned("scale", FIGURES[1], dim);
 }

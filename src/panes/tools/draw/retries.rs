@@ -58,7 +58,8 @@ pub(crate) fn render(
             pen.put(&text, style);
         }
     }
-    let retries: u64 = tools().map(|tool| tool.tally.retries).sum();
+    // Like the list below, of all calls: also those of models.
+    let retries = world.tally.retries;
     let clients: u64 = tools().map(|tool| tool.tally.client_retries).sum();
     let repeats: u64 = tools().map(|tool| tool.tally.repeats).sum();
     let mut pen = Pen::new(buf, line(area, 1), cx.glyphs);

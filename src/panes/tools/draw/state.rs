@@ -24,3 +24,9 @@ pub(crate) fn state_text(tool: &ToolRow, sign: StateSign, now: Elapsed) -> Strin
         None => sign.word.to_owned(),
     }
 }
+
+/// The attempts of a tool that are in flight. Those of a run that was interrupted were cut off.
+pub(crate) fn in_flight_text(tool: &ToolRow, is_live: bool) -> String {
+    let word = if is_live || tool.in_flight == 0 { "running" } else { "cut off" };
+    format!("{} {word}", tool.in_flight)
+}

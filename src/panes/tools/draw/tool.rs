@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::lanes;
-use super::state::sign;
+use super::state::{in_flight_text, sign};
 use crate::app::layout::line;
 use crate::app::run::data::RunData;
 use crate::app::run::subject_text::text_area;
@@ -166,9 +166,10 @@ fn load(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData) {
     let cx = rows.cx;
     let width = rows.area.width;
     let requests = format::count_noun(tool.tally.requests(), "request");
+    let in_flight = in_flight_text(tool, data.shown().progress.is_live());
     let text = match width {
-        60.. => format!("{requests}, {} running, peak {}", tool.in_flight, tool.peak),
-        _ => format!("{requests}, {} running", tool.in_flight),
+        60.. => format!("{requests}, {in_flight}, peak {}", tool.peak),
+        _ => format!("{requests}, {in_flight}"),
     };
     let room = width.saturating_sub(NAME + 1).saturating_sub(columns(&text) as u16).min(40);
     let (dim, spark) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Spark));

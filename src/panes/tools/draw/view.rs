@@ -35,7 +35,14 @@ impl DrawView for ToolsView {
         }
     }
 
-    fn track(&self, data: &RunData, cx: &DrawContext, row: Rect, _alone: bool, buf: &mut Buffer) {
+    fn track(
+        &self,
+        data: &RunData,
+        cx: &DrawContext,
+        row: Rect,
+        _free: Option<u16>,
+        buf: &mut Buffer,
+    ) {
         gauges::render(data, cx, row, buf);
     }
 

@@ -3,10 +3,13 @@
 use serde_json::Value;
 
 use crate::base::visible::visible_within;
+use crate::event::StopReason;
 use crate::narrate::badges;
 use crate::narrate::event_line_tool::fallback_text;
 use crate::narrate::readable::top_text;
+use crate::narrate::short_error::short_error;
 use crate::narrate::styled::StyledPart;
+use crate::pattern::orchestrator::faults::WorkerFault;
 use crate::pattern::orchestrator::projection::{Orchestrator, TaskRow, TaskState};
 
 /// Most characters of one value by which a level was decided.
@@ -26,10 +29,21 @@ pub fn task_result(row: &TaskRow) -> String {
             let colon = if value.is_empty() { "" } else { ": " };
             format!("{}{colon}{value}", fallback_text(fallback))
         }
-        (TaskState::Failed | TaskState::Cancelled, _, Some(reason)) => reason.phrase().into_owned(),
+        (TaskState::Failed | TaskState::Cancelled, ..) => task_cause(row).unwrap_or_default(),
         (TaskState::Done, ..) => result(),
         _ => String::new(),
     }
+}
+
+/// Why a task has no result: the error of its last attempt where the reason says only that its worker
+/// failed.
+pub fn task_cause(row: &TaskRow) -> Option<String> {
+    Some(match (row.reason.as_ref()?, &row.error) {
+        (StopReason::Worker(WorkerFault::Error | WorkerFault::BadResult, _), Some(error)) => {
+            short_error(error)
+        }
+        (reason, _) => reason.phrase().into_owned(),
+    })
 }
 
 /// How many tasks are finished, and how many of them failed: `2/4 tasks`, `1 ok, 3 failed of 4 tasks`.

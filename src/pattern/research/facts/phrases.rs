@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Denial, DropReason, NotesLimit, ReadingEnd};
+use crate::event::kind::FailureClass;
 
 impl DropReason {
     /// The reason in words.
@@ -48,6 +49,9 @@ impl ReadingEnd {
 
 /// Why a source was skipped, in words; its identifier may come from a tool of the scenario.
 pub(crate) fn skip_phrase(reason: &str) -> Cow<'_, str> {
+    if let Some(class) = FailureClass::from_word(reason) {
+        return class.phrase().into();
+    }
     match reason.strip_prefix("http_") {
         Some(status) => format!("HTTP {status}").into(),
         None if reason.contains('_') => reason.replace('_', " ").into(),
@@ -63,5 +67,6 @@ mod tests {
     fn the_reason_of_a_skipped_source_is_no_identifier() {
         assert_eq!(skip_phrase("http_404"), "HTTP 404");
         assert_eq!(skip_phrase("robots_disallowed"), "robots disallowed");
+        assert_eq!(skip_phrase("resolve"), "name not found");
     }
 }

@@ -38,7 +38,7 @@ fn runs_of_this_session_come_first_and_none_is_listed_twice() {
 fn interrupted_runs_are_told_on_home() {
     let more = kept("r-60ff", 99, "front-desk", "Desk", "interrupted");
     let rows = || history().into_iter().chain([more.clone()]).collect::<Vec<_>>();
-    const TOLD: &str = "2 runs were interrupted: r-40dd, r-60ff; Space continues r-40dd";
+    const TOLD: &str = "2 runs were interrupted: r-40dd, r-60ff; select one, Space continues it";
     let mut dash = Dash::new(120, 36);
     list(&mut dash, rows());
     dash.after(Duration::from_secs(60));
@@ -48,16 +48,23 @@ fn interrupted_runs_are_told_on_home() {
     list(&mut dash, rows());
     assert!(!dash.screen().contains("interrupted:"), "it is told once");
 
-    // The key of the line acts on the run that the line names.
-    let mut dash = Dash::new(120, 36);
-    list(&mut dash, rows());
-    dash.asked();
-    dash.text(" ");
-    let asked = dash.asked();
-    assert!(
-        matches!(&asked[..], [Effect::Resume { run, .. }] if run.as_str() == "r-40dd"),
-        "{asked:?}"
-    );
+    // The key acts on the selected run only.
+    for (keys, wanted, hint) in
+        [("", None, ""), ("2", None, ""), ("2G", Some("r-60ff"), "Space continue")]
+    {
+        let mut dash = Dash::new(120, 36);
+        list(&mut dash, rows());
+        dash.text(keys);
+        assert!(dash.screen().contains(hint), "{}", dash.screen());
+        dash.asked();
+        dash.text(" ");
+        let asked = dash.asked();
+        let resumed = asked.iter().find_map(|effect| match effect {
+            Effect::Resume { run, .. } => Some(run.as_str()),
+            _ => None,
+        });
+        assert_eq!(resumed, wanted, "{keys}: {asked:?}");
+    }
 
     // Neither in a run nor over the first screen.
     let mut dash = Dash::new(120, 36);
@@ -68,7 +75,9 @@ fn interrupted_runs_are_told_on_home() {
         assert!(!dash.screen().contains("interrupted:"), "{}", dash.screen());
     }
     dash.press(KeyCode::Esc).text("q");
-    assert!(dash.screen().contains(TOLD), "{}", dash.screen());
+    let screen = dash.screen();
+    assert!(screen.contains("2 interrupted: select one, Space continues it"), "{screen}");
+    assert!(screen.contains("runs of this session") && screen.contains("0 stopped"), "{screen}");
 }
 
 #[test]
