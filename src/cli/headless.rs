@@ -105,6 +105,8 @@ pub async fn run<W: Write>(
                 }
             }
         };
+        // A wait for the store that an interrupt ended: the run is cancelled, even if it was over before.
+        let was_cancelled = interrupt.is_cancelled();
         interrupt.watch(&run);
         let (world, broken) =
             follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
@@ -144,7 +146,9 @@ pub async fn run<W: Write>(
             return write_error_exit(&why);
         }
         let cancelled = outcome.stop_reason == StopReason::Cancelled;
-        if exit == Exit::Ok || cancelled {
+        if was_cancelled {
+            exit = Exit::Cancelled;
+        } else if exit == Exit::Ok || cancelled {
             exit = exit_of(&outcome, &world, &drive);
         }
         outcomes.push(outcome);
