@@ -143,7 +143,7 @@ pub fn is_written_call(text: &str, offered: &[ToolOffer]) -> bool {
         return false;
     }
     let text = text.trim();
-    // Templates that open the tag in the prompt send the closing one alone, on a line of its own.
+    // Some chat templates open the tag in the prompt, so the reply has only the closing tag.
     let text = match text.split_once("</think>") {
         Some((thought, said)) if text.starts_with("<think>") || thought.ends_with('\n') => {
             said.trim()
@@ -174,7 +174,7 @@ fn has_written_form(text: &str) -> bool {
     !text.is_empty()
 }
 
-/// Whether a text ends in a call of an offered tool in the form of a chat template, on a line of its own.
+/// Whether the last lines of a text are a call of an offered tool in the form of a chat template.
 fn ends_in_written_form(text: &str, offered: &[ToolOffer]) -> bool {
     let at = WRITTEN_CALLS
         .iter()

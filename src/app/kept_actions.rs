@@ -85,7 +85,7 @@ pub(super) fn on_rows(
 ) -> Update {
     let at = state.home.run.as_ref().and_then(|id| state.listed().position(id));
     state.history.set_rows(rows, wall_ms, state.now);
-    state.let_stored_runs_leave();
+    state.remove_stored_pages();
     let known = |id: &mut RunId| !state.history.rows().iter().any(|row| row.id == *id);
     let in_session = |id: &RunId| state.runs.iter().any(|page| page.id() == id);
     state.to_compare.marked.take_if(|id| known(id) && !in_session(id));

@@ -46,11 +46,11 @@ pub struct AppState {
     pub history: History,
     /// Finished runs whose logs were dropped to bound memory, with their numbers of events.
     pub dropped_runs: Vec<(RunId, u64)>,
-    /// Ended runs of this session whose logs are only in the store: their pages leave once another screen is
-    /// shown and the list has their rows.
-    pub(super) leaving: Vec<RunId>,
-    /// What the runs used whose pages have left.
-    pub(super) left: SessionTotals,
+    /// Ended runs whose pages are to be removed from memory: the store has their logs. A page stays while it
+    /// is shown, and until the list has the row of its run.
+    pub(super) removable: Vec<RunId>,
+    /// Totals of the runs whose pages were removed.
+    pub(super) removed: SessionTotals,
     /// The scenarios on the list.
     pub scenarios: Vec<ScenarioEntry>,
     /// Display settings.
@@ -109,7 +109,7 @@ pub struct PendingStart {
     pub open: bool,
 }
 
-/// What runs of this session used.
+/// Totals of runs of this session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionTotals {
     /// Number of runs.
@@ -118,7 +118,7 @@ pub struct SessionTotals {
     pub calls: u64,
     /// Tokens of requests and replies.
     pub tokens: u64,
-    /// Replies whose tokens are estimated.
+    /// Number of replies with estimated tokens.
     pub estimated: u64,
     live_cost_usd: f64,
     has_unknown_cost: bool,
@@ -185,8 +185,8 @@ impl AppState {
             opened: Vec::new(),
             history: History::default(),
             dropped_runs: Vec::new(),
-            leaving: Vec::new(),
-            left: SessionTotals::default(),
+            removable: Vec::new(),
+            removed: SessionTotals::default(),
             scenarios,
             settings,
             notices: Notices::default(),
@@ -202,35 +202,35 @@ impl AppState {
         }
     }
 
-    /// What all runs of this session used.
+    /// Totals of all runs of this session.
     pub fn totals(&self) -> SessionTotals {
-        let mut totals = self.left.clone();
+        let mut totals = self.removed.clone();
         self.runs.iter().for_each(|page| totals.add(page.world()));
         totals
     }
 
     /// Number of runs of this session that only the store has.
-    pub fn left_count(&self) -> usize {
-        self.left.runs
+    pub fn removed_count(&self) -> usize {
+        self.removed.runs
     }
 
     /// Removes the pages of ended runs that the store has and that are not shown. The list has their rows.
-    pub(super) fn let_stored_runs_leave(&mut self) {
+    pub(super) fn remove_stored_pages(&mut self) {
         let shown = self.visible_run().map(|page| page.id().clone());
         let is_kept = |id: &RunId| {
             let row = self.history.row(id);
             row.is_some_and(|row| matches!(row.status, RunStatus::Ended(_)))
         };
         let goes = |id: &RunId| shown.as_ref() != Some(id) && is_kept(id);
-        let (gone, leaving) = std::mem::take(&mut self.leaving).into_iter().partition(goes);
-        self.leaving = leaving;
-        let gone: Vec<RunId> = gone;
+        let (gone, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.removable).into_iter().partition(goes);
+        self.removable = later;
         if gone.is_empty() {
             return;
         }
         let pages = std::mem::take(&mut self.runs).into_iter();
-        let (left, runs): (Vec<_>, Vec<_>) = pages.partition(|page| gone.contains(page.id()));
-        left.iter().for_each(|page| self.left.add(page.world()));
+        let (old, runs): (Vec<_>, Vec<_>) = pages.partition(|page| gone.contains(page.id()));
+        old.iter().for_each(|page| self.removed.add(page.world()));
         self.runs = runs;
         self.history.arrange(&self.runs);
     }

@@ -285,8 +285,8 @@ fn on_session_events(state: &mut AppState, events: &[Arc<Event>]) -> Update {
                     page.drop_log();
                 }
                 if is_stored {
-                    state.leaving.push(run.clone());
-                    state.let_stored_runs_leave();
+                    state.removable.push(run.clone());
+                    state.remove_stored_pages();
                 } else {
                     state.dropped_runs.push((run.clone(), *facts));
                 }

@@ -322,7 +322,7 @@ pub fn block_workers(runtime: &tokio::runtime::Handle) {
 fn print_summary(state: &AppState, paint: &StreamStyle) {
     let lines: String =
         state.runs.iter().map(|page| summary_line(page.world(), paint) + "\n").collect();
-    let earlier = match state.left_count() as u64 {
+    let earlier = match state.removed_count() as u64 {
         0 => String::new(),
         left => format!("{} before: roundtable runs\n", format::count_noun(left, "run")),
     };

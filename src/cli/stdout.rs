@@ -31,8 +31,8 @@ fn closed() -> io::Error {
     io::Error::other("standard output is closed")
 }
 
-/// Checks that standard output was open when the program started, before a run is paid for whose outcome
-/// cannot be written; on an error the message has been printed.
+/// Checks before a run starts that standard output is open: otherwise a live run would be paid for, and its
+/// outcome could not be written. The error has been printed.
 pub fn check_open() -> Result<(), Exit> {
     if CLOSED.load(Ordering::Relaxed) {
         print_message(&format!("nothing was started: {}", closed()));

@@ -34,7 +34,7 @@ fn home(state: &AppState, cx: &DrawContext, first: Rect, second: Rect, buf: &mut
     brand(cx, &mut pen);
     pen.put("home", cx.theme.style(StyleRole::Text));
     let live = state.live_runs().count();
-    let text = match state.runs.len() + state.left_count() {
+    let text = match state.runs.len() + state.removed_count() {
         0 if state.history.rows().is_empty() => "no runs yet".to_owned(),
         0 => {
             let noun = if state.history.summary.has_cluster { "run" } else { "kept run" };

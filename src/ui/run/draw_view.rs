@@ -46,6 +46,15 @@ pub(crate) struct HeaderNote {
     pub matters: bool,
 }
 
+/// The part of the second header row that the progress may use.
+#[derive(Clone, Copy)]
+pub(crate) struct TrackRow {
+    /// Where it is drawn.
+    pub area: Rect,
+    /// The free columns after it; `None`: a note shares the row.
+    pub free: Option<u16>,
+}
+
 /// The drawing of a view.
 pub(crate) trait DrawView {
     /// Draws one of the first four panes into the area inside its frame.
@@ -54,16 +63,8 @@ pub(crate) trait DrawView {
     /// The title of one of the first four panes, of which `inside` is the area inside the frame.
     fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
 
-    /// Draws the progress into the second header row. `free` are the columns after it; `None` if a note
-    /// shares that row.
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        free: Option<u16>,
-        buf: &mut Buffer,
-    );
+    /// Draws the progress into the second header row.
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer);
 
     /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
     /// without bars, which takes what is free.

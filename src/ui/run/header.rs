@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::draw_view::HeaderNote;
+use super::draw_view::{HeaderNote, TrackRow};
 use crate::app::action::Action;
 use crate::app::keys_in_use::key_of;
 use crate::app::run::RunPage;
@@ -239,8 +239,8 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     let track = if with_note >= wanted { with_note } else { row.width };
     let has_bars = wanted < u16::MAX;
     let Some(note) = run_note(page, cx, world).or_else(|| view.note(page, cx)) else {
-        let free = Some(row.width - track);
-        return view.track(page, cx, Rect { width: track, ..row }, free, buf);
+        let row = TrackRow { area: Rect { width: track, ..row }, free: Some(row.width - track) };
+        return view.track(page, cx, row, buf);
     };
     let HeaderNote { text: mut note, role, matters } = note;
     if let Some((short, _)) = note.split_once('\n') {
@@ -269,7 +269,7 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
         _ => None,
     };
     if let Some(width) = next_to.or((!matters).then_some(track)) {
-        view.track(page, cx, Rect { width, ..row }, None, buf);
+        view.track(page, cx, TrackRow { area: Rect { width, ..row }, free: None }, buf);
     }
     if next_to.is_some() || matters {
         let width = if next_to.is_some() { width } else { row.width };

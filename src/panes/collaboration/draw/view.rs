@@ -13,7 +13,7 @@ use crate::narrate::badges;
 use crate::narrate::style_role::StyleRole;
 use crate::narrate::styled::Badge;
 use crate::ui::cx::DrawContext;
-use crate::ui::run::draw_view::{DrawView, HeaderNote, PaneTitle};
+use crate::ui::run::draw_view::{DrawView, HeaderNote, PaneTitle, TrackRow};
 use crate::ui::run::speech;
 
 impl DrawView for CollaborationView {
@@ -34,16 +34,9 @@ impl DrawView for CollaborationView {
         }
     }
 
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        _free: Option<u16>,
-        buf: &mut Buffer,
-    ) {
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
         if let Some(table) = data.shown().collaboration() {
-            rounds::render(data, cx, row, table, &table.plan, buf);
+            rounds::render(data, cx, row.area, table, &table.plan, buf);
         }
     }
 

@@ -11,7 +11,7 @@ use super::{results, slots, task, waterfall};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::ui::cx::DrawContext;
-use crate::ui::run::draw_view::{DrawView, PaneTitle};
+use crate::ui::run::draw_view::{DrawView, PaneTitle, TrackRow};
 
 impl DrawView for OrchestratorView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -31,14 +31,8 @@ impl DrawView for OrchestratorView {
         }
     }
 
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        free: Option<u16>,
-        buf: &mut Buffer,
-    ) {
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        let TrackRow { area: row, free } = row;
         let Some(orchestrator) = data.shown().orchestrator() else { return };
         let phases = Phases::of(data, cx, orchestrator);
         let width = phases::aside_width(orchestrator);

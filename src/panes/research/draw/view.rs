@@ -10,7 +10,7 @@ use crate::app::run::layout::Pane;
 use crate::app::run::run_view::{RunView, pane_title};
 use crate::panes::research::selection::ResearchView;
 use crate::ui::cx::DrawContext;
-use crate::ui::run::draw_view::{DrawView, PaneTitle};
+use crate::ui::run::draw_view::{DrawView, PaneTitle, TrackRow};
 
 impl DrawView for ResearchView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -36,15 +36,8 @@ impl DrawView for ResearchView {
         }
     }
 
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        _free: Option<u16>,
-        buf: &mut Buffer,
-    ) {
-        steps::render(data, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        steps::render(data, cx, row.area, buf);
     }
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {

@@ -14,7 +14,7 @@ use crate::panes::router::decision::document;
 use crate::panes::router::view::RouterView;
 use crate::ui::cx::DrawContext;
 use crate::ui::document::draw_scrolled;
-use crate::ui::run::draw_view::{DrawView, PaneTitle};
+use crate::ui::run::draw_view::{DrawView, PaneTitle, TrackRow};
 use crate::ui::table::range;
 
 impl DrawView for RouterView {
@@ -61,15 +61,8 @@ impl DrawView for RouterView {
         PaneTitle { notes, aside, ..title }
     }
 
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        _free: Option<u16>,
-        buf: &mut Buffer,
-    ) {
-        steps::render(data, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        steps::render(data, cx, row.area, buf);
     }
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {

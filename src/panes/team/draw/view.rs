@@ -12,7 +12,7 @@ use crate::panes::agents::draw::{calls, transcript};
 use crate::panes::team::view::TeamView;
 use crate::ui::cx::DrawContext;
 use crate::ui::document::draw_scrolled;
-use crate::ui::run::draw_view::{DrawView, PaneTitle};
+use crate::ui::run::draw_view::{DrawView, PaneTitle, TrackRow};
 
 impl DrawView for TeamView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -34,15 +34,8 @@ impl DrawView for TeamView {
         PaneTitle { notes, aside, ..PaneTitle::with_sign(title(self, data, cx, pane)) }
     }
 
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        _free: Option<u16>,
-        buf: &mut Buffer,
-    ) {
-        chain::render(data, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        chain::render(data, cx, row.area, buf);
     }
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {

@@ -11,7 +11,7 @@ use super::{breakers, bulkheads, gauges, retries, tool};
 use crate::app::run::data::RunData;
 use crate::app::run::layout::Pane;
 use crate::ui::cx::DrawContext;
-use crate::ui::run::draw_view::{DrawView, PaneTitle};
+use crate::ui::run::draw_view::{DrawView, PaneTitle, TrackRow};
 
 impl DrawView for ToolsView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -35,15 +35,8 @@ impl DrawView for ToolsView {
         }
     }
 
-    fn track(
-        &self,
-        data: &RunData,
-        cx: &DrawContext,
-        row: Rect,
-        _free: Option<u16>,
-        buf: &mut Buffer,
-    ) {
-        gauges::render(data, cx, row, buf);
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        gauges::render(data, cx, row.area, buf);
     }
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {
