@@ -286,3 +286,26 @@ impl RefusedParameters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_field_is_meant_by_the_text() {
+        let named = |field: &str, param: Option<&str>, text: &str| {
+            let sent = OptionalParts { fields: [field.to_owned()].into(), ..Default::default() };
+            sent.named_in(param, text).fields.len() == 1
+        };
+        for (field, param, text, is_meant) in [
+            ("context", None, "This model's maximum context length is 8192 tokens.", false),
+            ("context", None, "Unknown field: context", true),
+            ("context", None, "Extra inputs in 'context'", true),
+            ("context", Some("messages[1].context"), "Bad request", true),
+            ("reasoning_content", None, "reasoning_content: bad value", true),
+            ("reasoning_content", None, "reasoning_content is required", false),
+        ] {
+            assert_eq!(named(field, param, text), is_meant, "{field}: {text}");
+        }
+    }
+}

@@ -98,6 +98,11 @@ async fn a_server_that_does_not_stream_is_understood() {
     let stream = piece("hello") + ENDING;
     let plain = answer("200 OK", &["content-type: text/plain"], &stream);
     assert_eq!(&*streamed(plain).await.expect("a reply").text, "hello");
+    // A proxy may name the type of the request, whatever it sends.
+    let wrong = answer("200 OK", &["content-type: application/json"], &stream);
+    assert_eq!(&*streamed(wrong).await.expect("a reply").text, "hello");
+    let wrong = answer("200 OK", &["content-type: text/event-stream"], HELLO);
+    assert_eq!(&*streamed(wrong).await.expect("a reply").text, "hello");
     // and one that streams unasked
     let server = Server::start().await;
     let unasked = format!("{STREAM_HEAD}{stream}");

@@ -1,8 +1,8 @@
 //! Replies that are whole and odd: fields that nobody needs have any value, and the reply is the same.
 
-use crate::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::event::kind::{AttemptFailed, FailureClass, Reply, ReplyEnd};
 use crate::llm::ChatModel;
-use crate::support::messages::{anthropic, closing, told};
+use crate::support::messages::{self, anthropic, closing, told};
 use crate::support::wire::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -306,7 +306,14 @@ type Counted = Option<(u64, u64, u64)>;
 
 #[tokio::test]
 async fn tokens_for_reasoning_are_counted_wherever_they_stand() {
-    let cases: [(&str, Counted, Option<&str>); 18] = [
+    let cases: [(&str, Counted, Option<&str>); 20] = [
+        // Of a total alone, all but the reply is the prompt.
+        (r#"{"total_tokens":500}"#, Some((500, 0, 0)), None),
+        (
+            r#"{"prompt_tokens":-1,"completion_tokens":5,"total_tokens":500}"#,
+            Some((495, 5, 0)),
+            Some("prompt_tokens"),
+        ),
         (r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}"#, Some((10, 5, 0)), None),
         // OpenAI counts them within the reply.
         (
@@ -400,6 +407,40 @@ async fn tokens_for_reasoning_are_counted_wherever_they_stand() {
         let found = found.map(|it| (it.prompt_tokens, it.completion_tokens, it.reasoning_tokens));
         assert_eq!(found, counted, "{usage}");
     }
+}
+
+/// A proxy that ends its stream with a prompt of 0 tokens does not take the count back.
+#[tokio::test]
+async fn a_later_prompt_of_zero_does_not_count() {
+    let delta = json!({
+        "type": "message_delta", "delta": { "stop_reason": "end_turn" },
+        "usage": { "input_tokens": 0, "output_tokens": 5 },
+    });
+    let stop = json!({ "type": "message_stop" });
+    let stream = messages::saying("hello") + &messages::event(&delta) + &messages::event(&stop);
+    let usage = messages::streamed(stream).await.expect("a reply").usage.expect("counts");
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens), (9, 5));
+}
+
+/// A provider's filter may leave the whole message out.
+#[tokio::test]
+async fn a_filtered_reply_needs_no_message() {
+    let body = r#"{"choices":[{"index":0,"finish_reason":"content_filter"}]}"#;
+    let reply = chat_body(body).await.expect("a reply");
+    assert_eq!((reply.end, &*reply.text), (ReplyEnd::Filtered, ""));
+    let body = r#"{"choices":[{"index":0}]}"#;
+    assert!(chat_body(body).await.is_err(), "neither a message nor an end");
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_its_spaces() {
+    let part = |text: &str| {
+        let delta = json!({ "refusal": text });
+        format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta }] }))
+    };
+    let stream = part("I can") + &part(" ") + &part("not.") + &delta("{}", "\"stop\"");
+    let reply = chat_stream(&stream).await.expect("a reply");
+    assert_eq!(reply.finish.as_deref(), Some("refusal: I can not."));
 }
 
 fn gzip(text: &str) -> Vec<u8> {

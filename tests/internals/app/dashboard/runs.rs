@@ -15,6 +15,7 @@ use crate::pattern::collaboration::facts::CollaborationFact;
 use crate::scenario::catalogue::RequestedModel;
 
 use crate::support::facts::team;
+use crate::support::kept::{kept, list};
 use crate::support::screen::{Dash, facts, own, until};
 
 fn live() -> Vec<Arc<Event>> {
@@ -290,6 +291,36 @@ fn what_was_dropped_to_bound_memory_is_in_the_header() {
     dash.send(Msg::Session(vec![Arc::new(event)]));
     let screen = dash.screen();
     assert!(screen.contains("61 events of 1 finished run dropped to bound memory"), "{screen}");
+}
+
+/// The page of a run that the store has is removed once it is not shown and listed as ended; its row and
+/// what it used stay.
+#[test]
+fn pages_of_stored_runs_are_removed() {
+    let dropped = || {
+        let kind = EventKind::SessionRunDropped { run: RunId::new("r-0001"), events: 61 };
+        let event = Event { seq: Seq(9), at: Elapsed(1), span: SpanId::RUN, kind };
+        Msg::Session(vec![Arc::new(event)])
+    };
+    let row = |status| kept("r-0001", 1, "checkout-launch", "Checkout", status);
+    let pages = |dash: &Dash| dash.state.runs.len();
+    let mut dash = Dash::new(120, 36);
+    list(&mut dash, vec![row("running")]);
+    dash.run("r-0001", &ended());
+    let totals = dash.state.totals();
+    assert!(totals.calls > 0 && totals.tokens > 0, "{totals:?}");
+    dash.send(dropped());
+    assert_eq!(pages(&dash), 1, "it is shown");
+    dash.text("q");
+    list(&mut dash, vec![row("running")]);
+    assert_eq!(pages(&dash), 1, "the list does not say yet that it has ended");
+    list(&mut dash, vec![row("success")]);
+    assert_eq!(pages(&dash), 0);
+    let after = dash.state.totals();
+    assert_eq!((after.runs, after.calls, after.tokens), (1, totals.calls, totals.tokens));
+    let screen = dash.screen();
+    assert!(screen.contains("r-0001") && screen.contains("1 run, 0 live"), "{screen}");
+    assert!(!screen.contains("dropped to bound memory"), "the store has it: {screen}");
 }
 
 #[test]
