@@ -33,95 +33,67 @@
 //! `ARCHITECTURE.md` says what each module contains, and `tests/structure` fails when a module
 //! imports one that it may not.
 
-// Dead code and unused names are judged where everything is built: what a feature leaves out uses them.
 #![cfg_attr(not(all(feature = "tui", feature = "documents")), allow(dead_code, unused_imports))]
-// Only in the library: tests and benches may panic.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub use self::base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
+pub use self::engine::{
+    Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption, RunHandle, Schedule,
+    ToolNotReady, Toolbox,
+};
+pub use self::gateway::{GuardSnapshot, Tool, ToolRequest};
+pub use self::log::bus::{Bus, Divergence, LogLimits, LogReader, Recording, RecordingError};
+pub use self::log::event::kind::{
+    AttemptFailed, ChatMessage, FailureClass, Initiator, MessageRole, ModelLabel, Purpose, Reply,
+    RunClosed, RunStarted, SCHEMA_VERSION, Usage,
+};
+pub use self::log::event::{
+    BoundaryId, Command, Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass,
+    StopReason,
+};
+pub use self::log::facts::PatternFact;
+pub use self::log::facts::agents::AgentFact;
+pub use self::log::facts::collaboration::CollaborationFact;
+pub use self::log::facts::orchestrator::OrchestratorFact;
+pub use self::log::facts::research::ResearchFact;
+pub use self::log::facts::router::RouterFact;
+pub use self::log::world::{Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
+pub use self::model::anthropic::Anthropic;
+pub use self::model::endpoint::{Endpoint, EndpointError, EndpointRequest, find_here};
+pub use self::model::openai::OpenAi;
+pub use self::model::{
+    ChatModel, ChatRequest, Conversation, Listener, Models, ReplyContract, ReplyForm,
+};
+pub use self::net::{Http, ProxyMode};
+pub use self::scenario::spec::script::ReplyEnd;
+pub use self::scenario::spec::tool::{ToolCall, ToolOffer};
+pub use self::scenario::spec::{InDoubt, Tuning};
+pub use self::scenario::{
+    CheckedScenario, Override, OverrideError, Problem, Problems, Scenario, ScenarioOrigin,
+    Severity, ShippedScenario, check, load, schema, shipped,
+};
+pub use self::tool::process_group::supervise_children;
+
+// Dead code and unused names are judged where everything is built: what a feature leaves out uses them.
+// Only in the library: tests and benches may panic.
 // What is public. The modules below are private, so the compiler finds what nothing uses; `bench` has
 // what the project's own program, benches and integration tests need of them.
 
 // A scenario: load it, say what is wrong with it.
-pub use scenario::{
-    CheckedScenario, Override, OverrideError, Problem, Problems, Scenario, ScenarioOrigin,
-    Severity, ShippedScenario, check, load, schema, shipped,
-};
-// Start it, steer it.
-pub use engine::{
-    Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption, RunHandle, Schedule,
-    ToolNotReady, Toolbox,
-};
-pub use event::kind::Initiator;
-pub use event::{BoundaryId, Command};
-pub use scenario::spec::in_doubt::InDoubt;
-// Read its events and its outcome.
-pub use bus::{Bus, Divergence, LogLimits, LogReader, Recording, RecordingError};
-pub use event::kind::{RunClosed, RunStarted, SCHEMA_VERSION};
-pub use event::world::{Outcome, OutcomeFields, OutcomeUsage, RunFold, World};
-pub use event::{Elapsed, Event, EventKind, LineError, RunId, Seq, SpanId, StopClass, StopReason};
-// What its pattern did: an event of `EventKind::Pattern` has one of these.
-pub use agents::facts::AgentFact;
-pub use event::patterns::PatternFact;
-pub use pattern::collaboration::facts::CollaborationFact;
-pub use pattern::orchestrator::facts::OrchestratorFact;
-pub use pattern::research::facts::ResearchFact;
-pub use pattern::router::facts::RouterFact;
-// The names in them.
-pub use base::name::{AgentName, FlagName, RoleName, ScenarioName, TaskId, ToolName};
-// A model: over HTTP, or one's own.
-pub use event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ReplyEnd,
-    ToolCall, ToolOffer, Usage,
-};
-pub use llm::anthropic::Anthropic;
-pub use llm::endpoint::{Endpoint, EndpointError, EndpointRequest, find_here};
-pub use llm::openai::OpenAi;
-pub use llm::{
-    ChatModel, ChatRequest, Conversation, Listener, Models, ReplyContract, ReplyForm, Tuning,
-};
-pub use net::{Http, ProxyMode};
-// Its child processes, if the program is killed.
-pub use tool::process_group::supervise_children;
-// A tool of one's own.
-pub use gateway::{GuardSnapshot, Tool, ToolRequest};
 
-mod agents;
-#[cfg(feature = "tui")]
-mod app;
-mod base;
-#[doc(hidden)]
-pub mod bench;
-mod bus;
-#[cfg(feature = "tui")]
-mod cli;
-mod clock;
-#[cfg(feature = "nats")]
-mod cluster;
-mod decide;
-#[cfg(feature = "documents")]
-mod document;
-mod engine;
-mod event;
-mod expectations;
-mod gateway;
-mod host;
-mod llm;
-mod narrate;
-mod net;
-#[cfg(feature = "tui")]
-mod panes;
-mod pattern;
-mod run;
-#[cfg(feature = "nats")]
-mod runner;
-mod scenario;
-#[cfg(feature = "tui")]
-mod shell;
-#[cfg(feature = "store")]
-mod store;
-mod tool;
-#[cfg(feature = "tui")]
-mod ui;
+// Start it, steer it.
+
+// Read its events and its outcome.
+
+// What its pattern did: an event of `EventKind::Pattern` has one of these.
+
+// The names in them.
+
+// A model: over HTTP, or one's own.
+
+// Its child processes, if the program is killed.
+
+// A tool of one's own.
 
 // The tests of internals use every part; `cargo test` builds them with both features.
 #[cfg(test)]
@@ -134,3 +106,28 @@ mod internals;
 #[cfg(all(feature = "tui", feature = "documents"))]
 #[path = "../tests/support/mod.rs"]
 mod support;
+
+mod base;
+#[doc(hidden)]
+pub mod bench;
+#[cfg(feature = "tui")]
+mod cli;
+#[cfg(feature = "nats")]
+mod cluster;
+mod engine;
+mod gateway;
+mod host;
+mod log;
+mod model;
+mod net;
+mod pattern;
+mod run;
+mod scenario;
+#[cfg(feature = "tui")]
+mod screen;
+#[cfg(feature = "store")]
+mod store;
+#[cfg(feature = "tui")]
+mod terminal;
+mod tool;
+mod words;

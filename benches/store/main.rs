@@ -17,7 +17,7 @@ use std::time::Duration;
 use opening::{OPEN_ONCE, list_runs, open_long_run, open_once};
 use paired::{cpu, held, median, pairs, report, timed};
 use roundtable::bench::{
-    Database, Deletion, EventGroup, Retention, RunCourse, RunLog as _, SaidIndex, StoreFailure,
+    Database, Deletion, EventGroup, Retention, RunCourse, RunLog as _, RunTextIndex, StoreFailure,
     StoreKeeper, StoredRuns, WordQuery, lines,
 };
 use roundtable::{
@@ -231,11 +231,13 @@ fn append_groups(runtime: &Runtime, folder: &Path, said: &[EventGroup]) -> f64 {
 fn search_groups(folder: &Path) {
     forget_index(&folder.join("silent/runs.db"));
     let database = open_database(folder, "silent");
-    let mut behind = SaidIndex(&database).unindexed().expect("read");
+    let mut behind = RunTextIndex(&database).unindexed().expect("read");
     let runs = behind.len();
     let indexed = timed(|| {
         while !behind.is_empty() {
-            SaidIndex(&database).index_for(&mut behind, Duration::from_secs(1)).expect("indexed");
+            RunTextIndex(&database)
+                .index_for(&mut behind, Duration::from_secs(1))
+                .expect("indexed");
         }
     });
     report(&format!("{runs} runs added to the index"), &format!("{indexed:.1?}"), "none");
@@ -243,7 +245,7 @@ fn search_groups(folder: &Path) {
         let query = WordQuery::parse(words);
         let mut found = 0;
         let took = timed(|| {
-            found = SaidIndex(&database)
+            found = RunTextIndex(&database)
                 .runs_that_said(&query, &|| true)
                 .expect("read")
                 .expect("all")

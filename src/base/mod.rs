@@ -2,22 +2,65 @@
 //! canonical JSON, days, names, whole numbers of any size, words and their stems, private and
 //! regular files, text made visible, calls that contain a panic, and futures that are polled
 //! only when they were woken. Nothing here knows of runs or scenarios.
+//!
+//! SHA-256 digests of files and of arguments.
 
-pub mod big_integer;
-pub mod canonical_json;
-pub mod contained;
-pub mod day;
-pub mod digest;
-pub mod duration;
-pub mod iso_day;
+pub mod catch_panic;
+pub mod json_text;
 pub mod name;
-pub mod plain_words;
-pub mod private;
-pub(crate) mod private_host;
-pub mod regular;
+pub mod private_file;
+pub mod private_host;
+pub mod read_file;
 pub mod seeded_random;
 pub mod stems;
+pub mod time;
 pub mod visible;
-pub mod wall_clock;
-pub(crate) mod when_woken;
+pub mod wakeup;
 pub mod word_query;
+
+use std::io;
+use std::io::Read;
+
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of a text, in hexadecimal digits.
+pub fn sha256_of_text(text: &str) -> String {
+    to_hex(&Sha256::digest(text.as_bytes()))
+}
+
+/// A digest of a text that cannot be computed without the key, in hexadecimal digits. It is shown cut
+/// off, so it need not be an HMAC: a text cannot be continued from a part of its digest.
+pub fn keyed_digest(key: &[u8; 32], text: &str) -> String {
+    to_hex(&Sha256::new().chain_update(key).chain_update(text).finalize())
+}
+
+/// SHA-256 of everything that the reader returns, in hexadecimal digits.
+///
+/// # Errors
+/// The errors of the reader.
+pub fn sha256_of_reader(mut from: impl Read) -> io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = from.read(&mut piece)?;
+        if read == 0 {
+            return Ok(to_hex(&digest.finalize()));
+        }
+        digest.update(piece.get(..read).unwrap_or_default());
+    }
+}
+
+/// Bytes as hexadecimal digits, two per byte.
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_written_in_hexadecimal() {
+        assert_eq!(sha256_of_text("").get(..8), Some("e3b0c442"));
+    }
+}

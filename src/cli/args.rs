@@ -1,36 +1,36 @@
 //! The command line: commands, their arguments, and the parsing of values.
+//!
+//! The options of every command: appearance, and the log file.
+//!
+//! A flag and a boundary, as the command line names them.
+//!
+//! The formats in which a run is written.
+//!
+//! Arguments of the commands for writing scenarios.
+//!
+//! Arguments of the reporting commands, `config` and `doctor`.
+//!
+//! Arguments of the commands about the shell: completions, and the manual page.
 
-mod authoring;
-#[cfg(feature = "nats")]
-mod cluster;
-mod display;
-mod flag_arg;
-#[cfg(feature = "store")]
-pub mod kept;
-mod picture;
-mod report;
-mod run_format;
-mod shells;
-mod test;
-
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::event::BoundaryId;
-use crate::event::contribution::Decision;
+use super::kept;
+use crate::base::name::FlagName;
+use crate::log::event::BoundaryId;
+use crate::model::endpoint::{SettingOrigin, WithOrigin};
+use crate::pattern::collaboration::spec::Decision;
+use crate::scenario::config::UiDefaults;
+use crate::scenario::patterns::is_boundary;
+use crate::terminal::themes::AUTO;
 
-use self::flag_arg::boundary;
-pub use authoring::{NewArgs, SchemaArgs, ValidateArgs};
 #[cfg(feature = "nats")]
-pub use cluster::{AttachArgs, ClusterAction, ClusterArgs, OnArgs, RemoteArgs, RunnerArgs};
-pub use display::Global;
-pub use flag_arg::FlagArg;
-pub use picture::{Moment, PictureArgs};
-pub use report::{ConfigArgs, ConfigFormat, DoctorArgs};
-pub use run_format::RunFormat;
-pub use shells::{CompleteArgs, CompletionsArgs, ManArgs, ShellName};
-pub use test::{ReportArg, TestArgs, TestFormat, TestOptions, Vary};
+pub use super::cluster::{AttachArgs, ClusterArgs, OnArgs, RemoteArgs, RunnerArgs};
+pub use super::picture::PictureArgs;
+pub use super::test::{TestArgs, TestFormat, TestOptions, Vary};
 
 /// Launches runs of multi-agent patterns and shows them live.
 #[derive(Debug, Parser)]
@@ -248,7 +248,7 @@ impl PauseArg {
 const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Parses a duration such as `250ms`, `2s`, `1.5s` or `2m`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let say = || format!("`{text}` is not a duration: use 250ms, 2s, 1.5s or 2m");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds = match text.get(digits.len()..) {
@@ -287,13 +287,311 @@ impl FailOn {
     }
 }
 
+/// Options of every command.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Global {
+    /// Draw with ASCII characters only (--ascii=false overrides the configuration)
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Display",
+        value_name = "true|false",
+        hide_possible_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub ascii: Option<bool>,
+    /// Switch off moving spinners and sparklines (--no-animation=false switches them on)
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Display",
+        value_name = "true|false",
+        hide_possible_values = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub no_animation: Option<bool>,
+    /// The colours of the dashboard: auto (as the terminal's background is), dark, light, colour-blind or mono, or a theme file
+    #[arg(long, global = true, value_name = "NAME|FILE", help_heading = "Display")]
+    pub theme: Option<String>,
+    /// Write the log to this file (filter: ROUNDTABLE_LOG=debug)
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Display")]
+    pub log_file: Option<PathBuf>,
+    /// Do not keep runs in the store (see `roundtable runs`)
+    #[arg(long, global = true)]
+    pub no_store: bool,
+    /// Display settings of the configuration file; the command line overrides them.
+    #[arg(skip)]
+    pub configured: UiDefaults,
+    /// The theme that ROUNDTABLE_THEME names, if it is in force.
+    #[arg(skip)]
+    pub theme_variable: Option<String>,
+}
+
+impl Global {
+    /// Whether output is limited to ASCII characters.
+    pub fn is_ascii(&self) -> bool {
+        self.ascii_from().value
+    }
+
+    /// Whether spinners and sparklines move.
+    pub fn is_animated(&self) -> bool {
+        self.animation_from().value
+    }
+
+    /// Whether the terminal's title says what the runs do.
+    pub fn has_title(&self) -> bool {
+        self.title_from().value
+    }
+
+    /// [`has_title`](Self::has_title) with its origin.
+    pub fn title_from(&self) -> WithOrigin<bool> {
+        first_set(None, self.configured.title, true)
+    }
+
+    /// The name of the theme, with its origin.
+    pub fn theme_from(&self) -> WithOrigin<String> {
+        let configured = self.configured.theme.as_ref().map(|theme| &theme.name);
+        let (value, origin) = match (&self.theme, &self.theme_variable, configured) {
+            (Some(name), ..) => (name.as_str(), SettingOrigin::CommandLine),
+            (None, Some(name), _) => (name.as_str(), SettingOrigin::Shell),
+            (None, None, Some(name)) => (name.as_str(), SettingOrigin::Config),
+            (None, None, None) => (AUTO, SettingOrigin::Default),
+        };
+        WithOrigin { value: value.to_owned(), origin }
+    }
+
+    /// [`is_ascii`](Self::is_ascii) with its origin.
+    pub fn ascii_from(&self) -> WithOrigin<bool> {
+        first_set(self.ascii, self.configured.ascii, false)
+    }
+
+    /// [`is_animated`](Self::is_animated) with its origin.
+    pub fn animation_from(&self) -> WithOrigin<bool> {
+        first_set(self.no_animation.map(|still| !still), self.configured.animation, true)
+    }
+}
+
+fn first_set(here: Option<bool>, configured: Option<bool>, otherwise: bool) -> WithOrigin<bool> {
+    match (here, configured) {
+        (Some(value), _) => WithOrigin { value, origin: SettingOrigin::CommandLine },
+        (None, Some(value)) => WithOrigin { value, origin: SettingOrigin::Config },
+        (None, None) => WithOrigin { value: otherwise, origin: SettingOrigin::Default },
+    }
+}
+
+/// A value of `--flag NAME=on|off[@BOUNDARY]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlagArg {
+    /// Name of the flag, as the scenario spells it.
+    pub name: FlagName,
+    /// Whether the flag is switched on.
+    pub on: bool,
+    /// The boundary at which it is switched; `None`: before the run starts.
+    pub at: Option<BoundaryId>,
+}
+
+impl FlagArg {
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let say = || format!("expected NAME=on, NAME=off or NAME=on@round:2, found `{text}`");
+        let (name, rest) = text.split_once('=').ok_or_else(say)?;
+        let (position, at) = match rest.split_once('@') {
+            Some((position, at)) => (position, Some(boundary(at)?)),
+            None => (rest, None),
+        };
+        let on = match position {
+            "on" | "true" => true,
+            "off" | "false" => false,
+            _ => return Err(say()),
+        };
+        if name.is_empty() {
+            return Err(say());
+        }
+        Ok(Self { name: FlagName::from(name), on, at })
+    }
+}
+
+impl fmt::Display for FlagArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let position = if self.on { "on" } else { "off" };
+        write!(f, "{}={position}", self.name)?;
+        match &self.at {
+            Some(at) => write!(f, "@{at}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Parses a boundary of any pattern, spelled as [`Boundary::id`](crate::log::event::Boundary::id) does.
+/// Whether the scenario's pattern has it is checked later, when the scenario is read.
+pub(crate) fn boundary(text: &str) -> Result<BoundaryId, String> {
+    if is_boundary(text) {
+        Ok(BoundaryId::new(text))
+    } else {
+        Err(format!(
+            "`{text}` is not a boundary: use round:2, message:2:risk_analyst, plan, dispatch:1:t2, \
+             turn:3:7, ask:1:pm, handoff:3:billing, source:2, verify or finalize"
+        ))
+    }
+}
+
+/// Output format of a headless run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RunFormat {
+    /// Only the outcome object; for several messages one object for the whole session
+    Json,
+    /// One line for each event, then the outcome object
+    Jsonl,
+    /// Human-readable progress
+    Text,
+    /// The answer of a research run with footnotes, refused notes and contradictions
+    Markdown,
+    /// Text in a group, with an annotation where a run was stopped, for GitHub Actions
+    Github,
+}
+
+/// Arguments of `roundtable new`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NewArgs {
+    /// What the scenario does: see `roundtable new`
+    pub pattern: Option<String>,
+    /// The file to write; - for standard output. Default: scenarios/my-PATTERN.toml, which the
+    /// dashboard lists. A file that exists is not replaced
+    pub file: Option<String>,
+    /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
+    #[arg(long, value_name = "NAME")]
+    pub from: Option<String>,
+}
+
+/// Arguments of `roundtable schema`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SchemaArgs {
+    /// The schema of events: the lines of `run --format jsonl`
+    #[arg(long, conflicts_with = "outcome")]
+    pub events: bool,
+    /// The schema of the outcome that `run --format json` prints
+    #[arg(long)]
+    pub outcome: bool,
+}
+
+/// Arguments of `roundtable validate`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ValidateArgs {
+    /// Files, folders (their *.toml), names of scenarios, or - for standard input
+    #[arg(required = true, value_name = "FILE|FOLDER|NAME|-")]
+    pub scenarios: Vec<String>,
+    /// Override a field of each scenario, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Check that each scenario has this flag and boundary, as `run --flag` does
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+}
+
+/// Arguments of `roundtable config`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigArgs {
+    /// Print only the path of the configuration file, whether it exists or not
+    #[arg(long, conflicts_with_all = ["json", "format"])]
+    pub path: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The same as --json, spelled as in `run`
+    #[arg(long, value_enum, hide = true, conflicts_with = "json")]
+    pub format: Option<ConfigFormat>,
+}
+
+/// Output format of `roundtable config`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConfigFormat {
+    /// Human-readable
+    Text,
+    /// JSON, for programs
+    Json,
+}
+
+/// Arguments of `roundtable doctor`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DoctorArgs {
+    /// A scenario, as for `run`: prints the live model of each role, agent and step, where it was
+    /// chosen, and what is missing
+    #[arg(value_name = "FILE|NAME|-")]
+    pub scenario: Option<String>,
+    /// Check the cluster: server, JetStream, streams, permissions, runners
+    #[cfg(feature = "nats")]
+    #[arg(long, conflicts_with_all = ["scenario", "live"])]
+    pub cluster: bool,
+    /// Address of the cluster's server, such as nats://10.0.0.5; without it that of the configuration
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL", requires = "cluster")]
+    pub on: Option<String>,
+    /// Also request each endpoint's list of models (one free network request each)
+    #[arg(long)]
+    pub live: bool,
+    /// Report what applies with this model, as for `run --model`
+    #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "scenario")]
+    pub model: Option<String>,
+    /// Override a field of the scenario, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario")]
+    pub set: Vec<String>,
+    /// Use this proxy; env: the proxy of HTTPS_PROXY and similar variables
+    #[arg(long, value_name = "URL|env")]
+    pub proxy: Option<String>,
+}
+
+#[cfg(feature = "nats")]
+impl DoctorArgs {
+    /// Whether the cluster is checked, and its address if the command line has one.
+    pub fn cluster_url(&self) -> Option<Option<&str>> {
+        self.cluster.then_some(self.on.as_deref())
+    }
+}
+
+/// Arguments of `roundtable completions`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: ShellName,
+}
+
+/// A shell that has completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShellName {
+    /// In ~/.bashrc: eval "$(roundtable completions bash)"
+    Bash,
+    /// As _roundtable in a folder of fpath
+    Zsh,
+    /// As ~/.config/fish/completions/roundtable.fish
+    Fish,
+}
+
+/// Arguments of `roundtable complete`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CompleteArgs {
+    /// The words of the command line behind the program's name; the last one is completed
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<std::ffi::OsString>,
+}
+
+/// Arguments of `roundtable man`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ManArgs {
+    /// The command; for a command of a command both words, such as runs pin
+    pub command: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
     use super::*;
     use crate::base::name::AgentName;
-    use crate::event::Boundary;
+    use crate::log::event::Boundary;
 
     fn run(args: &[&str]) -> Result<RunArgs, clap::Error> {
         let words = ["roundtable", "run", "checkout-launch"].iter().chain(args);

@@ -4,23 +4,23 @@
 use serde_json::{Map, Value, json};
 
 use super::args::{ConfigArgs, ConfigFormat, Global};
+use super::effective::EffectiveSetting;
 use super::exit::Exit;
-use super::in_force::{self, InForce};
-use super::message::print_message;
-use super::stdout;
-use super::stream_style::StreamStyle;
-use crate::app::keymap::{BINDINGS, Binding};
-use crate::app::keys_in_use;
+use super::streams::{StreamStyle, print_message};
+use super::{effective, streams};
 use crate::base::visible::visible;
-use crate::event::safe_json;
-use crate::host::config::{self, ConfigFile};
-use crate::host::models;
-use crate::llm::endpoint::{self, EndpointError, SettingOrigin, WithOrigin};
-use crate::llm::prices::PriceTable;
-use crate::narrate::measure::{columns, padded, wrap};
+use crate::host::config::ConfigFile;
+use crate::host::{config, models};
+use crate::log::event::safe_json;
+use crate::model::endpoint;
+use crate::model::endpoint::{EndpointError, SettingOrigin, WithOrigin};
+use crate::model::prices::PriceTable;
 use crate::scenario::config::NotifyBy;
-use crate::ui::format::count_noun;
-use crate::ui::theme::StyleRole;
+use crate::screen::keymap;
+use crate::screen::keymap::{BINDINGS, Binding};
+use crate::words::format::count_noun;
+use crate::words::measure::{columns, padded, wrap};
+use crate::words::styled::StyleRole;
 
 /// Widths in columns: a setting's name, its value, a whole line.
 const NAME: usize = 18;
@@ -35,7 +35,7 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Stream
     };
     let path = path.display().to_string();
     if args.path {
-        return stdout::print(&format!("{}\n", visible(&path)), Exit::Ok);
+        return streams::print(&format!("{}\n", visible(&path)), Exit::Ok);
     }
     for line in file.warnings.iter().chain(&file.errors) {
         print_message(&visible(line));
@@ -49,15 +49,15 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Stream
         exists: file.exists,
         model: match &found {
             Ok(endpoint) => {
-                let mut rows = in_force::endpoint(endpoint);
-                rows.push(in_force::timeout(None, endpoint));
-                rows.push(in_force::price(None, endpoint, &file.config));
+                let mut rows = effective::endpoint(endpoint);
+                rows.push(effective::timeout(None, endpoint));
+                rows.push(effective::price(None, endpoint, &file.config));
                 rows
             }
             Err(_) => Vec::new(),
         },
         no_endpoint: found.err(),
-        tuning: in_force::tuning(None, &file.config.model),
+        tuning: effective::tuning(None, &file.config.model),
         ui: ui(global),
         keys: keys(),
         prices: prices(file),
@@ -68,44 +68,49 @@ pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &Stream
     } else {
         report.text(paint)
     };
-    stdout::print(&text, Exit::Ok)
+    streams::print(&text, Exit::Ok)
 }
 
 /// The contents of the report.
 struct Report {
     path: String,
     exists: bool,
-    model: Vec<InForce>,
+    model: Vec<EffectiveSetting>,
     /// Why no live model can be called.
     no_endpoint: Option<EndpointError>,
-    tuning: Vec<InForce>,
-    ui: Vec<InForce>,
-    keys: Vec<InForce>,
-    prices: Vec<InForce>,
+    tuning: Vec<EffectiveSetting>,
+    ui: Vec<EffectiveSetting>,
+    keys: Vec<EffectiveSetting>,
+    prices: Vec<EffectiveSetting>,
 }
 
 /// The display settings.
-fn ui(global: &Global) -> Vec<InForce> {
+fn ui(global: &Global) -> Vec<EffectiveSetting> {
     let theme = global.theme_from();
     let (notify, origin) = match global.configured.notify {
         Some(notify) => (notify, SettingOrigin::Config),
         None => (NotifyBy::default(), SettingOrigin::Default),
     };
     let switch = |key: &str, switch: WithOrigin<bool>| {
-        InForce::new(key, switch.value, if switch.value { "yes" } else { "no" }, switch.origin)
+        EffectiveSetting::new(
+            key,
+            switch.value,
+            if switch.value { "yes" } else { "no" },
+            switch.origin,
+        )
     };
     vec![
-        InForce::new("theme", theme.value.as_str(), &theme.value, theme.origin),
+        EffectiveSetting::new("theme", theme.value.as_str(), &theme.value, theme.origin),
         switch("ascii", global.ascii_from()),
         switch("animation", global.animation_from()),
         switch("title", global.title_from()),
-        InForce::new("notify", notify.word(), notify.word(), origin),
+        EffectiveSetting::new("notify", notify.word(), notify.word(), origin),
     ]
 }
 
 /// The keys of each action, in the order of the binding table.
-fn keys() -> Vec<InForce> {
-    let keymap = keys_in_use::in_use();
+fn keys() -> Vec<EffectiveSetting> {
+    let keymap = keymap::in_use();
     let row = |row: &Binding| {
         let action = row.action;
         let keys: Vec<String> = keymap.keys(action).iter().map(|key| key.written()).collect();
@@ -114,18 +119,18 @@ fn keys() -> Vec<InForce> {
             true => SettingOrigin::Config,
             false => SettingOrigin::Default,
         };
-        InForce::new(action.name(), keys, text, origin)
+        EffectiveSetting::new(action.name(), keys, text, origin)
     };
     BINDINGS.iter().map(row).collect()
 }
 
 /// The prices from the configuration file.
-fn prices(file: &ConfigFile) -> Vec<InForce> {
+fn prices(file: &ConfigFile) -> Vec<EffectiveSetting> {
     let row = |model: &str, price| {
-        InForce::new(
+        EffectiveSetting::new(
             model,
-            in_force::json_of(price),
-            in_force::price_text(price),
+            effective::json_of(price),
+            effective::price_text(price),
             SettingOrigin::Config,
         )
     };
@@ -150,7 +155,9 @@ impl Report {
                 out += &format!("  {}{}\n", " ".repeat(NAME), paint.role(StyleRole::Dim, &line));
             }
         }
-        let rows = |rows: &[InForce]| -> String { rows.iter().map(|it| line(it, paint)).collect() };
+        let rows = |rows: &[EffectiveSetting]| -> String {
+            rows.iter().map(|it| line(it, paint)).collect()
+        };
         out += &rows(&self.model);
         out += &rows(&self.tuning);
         out += &section("ui");
@@ -187,16 +194,16 @@ impl Report {
     }
 }
 
-fn object<'a>(rows: impl IntoIterator<Item = &'a InForce>) -> Map<String, Value> {
-    let entry = |row: &InForce| {
-        let value = json!({ "value": row.value, "from": in_force::origin_id(row.origin) });
+fn object<'a>(rows: impl IntoIterator<Item = &'a EffectiveSetting>) -> Map<String, Value> {
+    let entry = |row: &EffectiveSetting| {
+        let value = json!({ "value": row.value, "from": effective::origin_id(row.origin) });
         (row.key.clone(), value)
     };
     rows.into_iter().map(entry).collect()
 }
 
 /// A setting on one line, or on two if its value is long.
-fn line(row: &InForce, paint: &StreamStyle) -> String {
+fn line(row: &EffectiveSetting, paint: &StreamStyle) -> String {
     let name = visible(&row.key);
     let gap = " ".repeat(NAME.saturating_sub(columns(&name)).max(1));
     let origin = paint.role(StyleRole::Dim, &row.from);

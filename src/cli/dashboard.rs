@@ -9,40 +9,34 @@ use ratatui::layout::Size;
 
 use super::args::{Global, RunArgs};
 use super::exit::Exit;
-use super::message::print_message;
-use super::run;
-use super::runtime::{build_runtime, builder};
-use super::stored::{OnStoreFailure, StoreOfCommand};
-use super::stream_style::StreamStyle;
-use crate::app::effect::{LaunchRequest, RunBeginning};
-use crate::app::request::RequestId;
-use crate::app::state::DisplaySettings;
-use crate::app::{AppState, Msg};
-use crate::base::regular;
+use super::launch::{OnStoreFailure, StoreOfCommand};
+use super::streams::{StreamStyle, print_message};
+use super::{build_runtime, builder, launch};
 use crate::base::visible::{visible, visible_output};
-use crate::bus::LogLimits;
+use crate::base::{read_file, time};
 use crate::engine::{Engine, EngineSettings};
-use crate::event::{StopClass, World};
-use crate::host::consent;
-use crate::host::dirs::Dirs;
-use crate::host::models::{self, LiveModels};
+use crate::host::models::LiveModels;
 use crate::host::trust::Trust;
-use crate::narrate::patterns::words;
-use crate::narrate::styled::StyledLine;
-use crate::narrate::verdict::stop_lead;
+use crate::host::{Dirs, consent, models};
+use crate::log::bus::LogLimits;
+use crate::log::event::{StopClass, World};
 use crate::scenario::catalogue::RequestedModel;
-use crate::shell::console::{Console, Tty};
-use crate::shell::effects::{EffectResult, LaunchExtras, Services};
+use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
+use crate::screen::state::DisplaySettings;
+use crate::screen::theme::Theme;
+use crate::screen::{AppState, Msg};
+use crate::terminal::console::{Console, Tty};
 #[cfg(feature = "nats")]
-use crate::shell::remote::ShownCluster;
-use crate::shell::run::{DashboardConfig, DashboardExit, TerminalSettings};
-use crate::shell::signals::{self, ProcessSignal};
-use crate::shell::themes::ThemeChoice;
-use crate::shell::tty::Abilities;
-use crate::shell::watchdog::{EndRequest, Watchdog};
-use crate::shell::{self, screen};
-use crate::ui::format;
-use crate::ui::theme::Theme;
+use crate::terminal::effects::remote::ShownCluster;
+use crate::terminal::effects::{EffectResult, LaunchExtras, Services};
+use crate::terminal::event_loop::{DashboardConfig, DashboardExit, TerminalSettings};
+use crate::terminal::signals::{EndRequest, ProcessSignal, Watchdog};
+use crate::terminal::themes::ThemeChoice;
+use crate::terminal::{TerminalFeatures, event_loop, screen_guard, signals};
+use crate::words::format;
+use crate::words::patterns::words_of;
+use crate::words::styled::StyledLine;
+use crate::words::verdict::stop_lead;
 
 /// Id of the run that the command line starts; no request of the dashboard has this number.
 const FROM_COMMAND_LINE: RequestId = RequestId(u64::MAX);
@@ -65,7 +59,8 @@ pub struct DashboardArgs<'a> {
     pub opened: Option<super::kept::OpenedRun>,
     /// The cluster whose runs are shown, and a run of it to watch.
     #[cfg(feature = "nats")]
-    pub cluster: Option<(crate::cluster::address::ClusterAddress, Option<crate::event::RunId>)>,
+    pub cluster:
+        Option<(crate::cluster::address::ClusterAddress, Option<crate::log::event::RunId>)>,
     /// A failure that a test provokes.
     #[cfg(debug_assertions)]
     pub panic: Option<super::args::PanicPlace>,
@@ -73,7 +68,7 @@ pub struct DashboardArgs<'a> {
 
 /// Opens the dashboard and returns when the operator leaves it.
 pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
-    if !screen::is_interactive() {
+    if !screen_guard::is_interactive() {
         print_message("the dashboard needs a terminal; without one, run a scenario headless:");
         print_message("  roundtable run checkout-launch --headless");
         return Exit::Usage;
@@ -94,7 +89,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Ok(runtime) => runtime,
         Err(exit) => return exit,
     };
-    let abilities = Abilities::detect();
+    let abilities = TerminalFeatures::detect();
     if abilities.is_dumb {
         print_message(
             "this terminal (TERM=dumb) cannot show a dashboard; run a scenario headless:",
@@ -122,9 +117,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     };
     let named = wanted.run.map(|args| args.scenario.clone());
     // A pipe can be read only once.
-    let named = named.filter(|what| !regular::is_pipe(Path::new(what)));
+    let named = named.filter(|what| !read_file::is_pipe(Path::new(what)));
     #[cfg(feature = "nats")]
-    let cluster = match wanted.cluster.or_else(super::cluster::configured) {
+    let cluster = match wanted.cluster.or_else(super::cluster::configured_cluster) {
         // What is wrong is said before the dashboard opens.
         Some((address, Some(run))) => {
             match runtime.block_on(super::cluster::reach_run(&address, &run)) {
@@ -155,7 +150,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     #[cfg(feature = "store")]
     let opened = wanted.opened;
     let ended = own.block_on(async {
-        let warden = Watchdog::start(|code| screen::end_now(code))?;
+        let warden = Watchdog::start(|code| screen_guard::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
         listen(&services, warden.clone())?;
         let mut console = Tty::take(warden, terminal.title)?;
@@ -168,7 +163,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         let settings = DisplaySettings { ascii, animation, theme: theme.name().to_owned() };
         let Size { width: cols, height: rows } = console.size();
         let mut state =
-            AppState::new(crate::app::layout::Size { cols, rows }, settings, Vec::new());
+            AppState::new(crate::screen::layout::Size { cols, rows }, settings, Vec::new());
         #[cfg(feature = "nats")]
         if let Some(ShownCluster::Attached(_, run, request)) = &cluster {
             state.expect_opening(*request, run);
@@ -191,11 +186,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         }
         #[cfg(feature = "nats")]
         if let Some(cluster) = cluster {
-            crate::shell::remote::show(&services, cluster);
+            crate::terminal::effects::remote::show(&services, cluster);
         }
         #[cfg(debug_assertions)]
         provoke_failure(wanted.panic, &services);
-        shell::run::run(console, opening, services, answers).await
+        event_loop::run(console, opening, services, answers).await
     });
     if ended.as_ref().is_ok_and(|ended| ended.code != 0) {
         // A signal ends the program: other processes are not waited for.
@@ -235,7 +230,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
 
 /// The run that the command line starts. `None`: the error has already been printed.
 fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
-    let scenario = run::read(args)?;
+    let scenario = launch::read_scenario(args)?;
     if args.live {
         // Checked before anything starts; the dashboard asks whether the scenario is trusted.
         models::endpoints_of(&scenario, args.model.as_deref())
@@ -246,7 +241,7 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
         true => RequestedModel::Live(args.model.as_deref().map(Arc::from)),
         false => RequestedModel::Scripted { instant: args.instant },
     };
-    let (flags, schedule) = run::schedule(args);
+    let (flags, schedule) = launch::schedule(args);
     let rests = args.pause_at.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
     let extra = LaunchExtras { schedule, timed_pauses: rests.collect() };
     let scenario = Arc::clone(&scenario);
@@ -329,7 +324,7 @@ fn print_summary(state: &AppState, paint: &StreamStyle) {
     let lines = earlier + &lines;
     if !lines.is_empty() {
         // The terminal may be closed or stalled; then there is no summary.
-        let _ = screen::write_last(visible_output(&lines, paint.colour()).as_bytes());
+        let _ = screen_guard::write_last(visible_output(&lines, paint.colour()).as_bytes());
     }
 }
 
@@ -344,8 +339,8 @@ fn summary_line(world: &World, paint: &StreamStyle) -> String {
     {
         line = format!("{line}  {}", stop_lead(world, closed));
     }
-    let totals = words(world).map(|words| words.summary(world)).unwrap_or_default();
+    let totals = words_of(world).map(|words| words.summary(world)).unwrap_or_default();
     line.push_str(&paint.line(&StyledLine { parts: totals, label: None }));
-    let time = format::duration_text(world.progress.active(world.progress.at));
+    let time = time::duration_text(world.progress.active(world.progress.at));
     format!("{line}  {time}")
 }

@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use super::exit::Exit;
-use super::message::print_message;
-use super::stdout;
+use super::streams;
+use super::streams::print_message;
 use crate::base::visible::visible_within;
 
 /// Size limit of a request, in bytes.
@@ -53,7 +53,7 @@ pub async fn run(port: u16) -> Exit {
 
 fn print_line(line: &str) {
     // The service continues if its standard output cannot be written.
-    let _ = writeln!(stdout::data(), "{line}");
+    let _ = writeln!(streams::stdout_data(), "{line}");
 }
 
 /// Answers the requests of one connection until it is closed.

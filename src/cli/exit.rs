@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::event::StopClass;
+use crate::log::event::StopClass;
 
 /// How a command ended. The numbers are part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,6 @@ mod tests {
 
     #[test]
     fn the_time_limit_has_an_exit_code_of_its_own() {
-        assert_eq!(Exit::from(crate::event::StopReason::MaxSeconds.class()).code(), 4);
+        assert_eq!(Exit::from(crate::log::event::StopReason::MaxSeconds.class()).code(), 4);
     }
 }

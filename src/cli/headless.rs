@@ -1,25 +1,32 @@
 //! A run without the dashboard. Its events go to standard output in one of the formats, the outcome
 //! is written however the run ends, and the exit code reports the result.
+//!
+//! The runs that an interrupt (Ctrl-C, SIGTERM) cancels.
+//!
+//! Signals that stop a headless run: Ctrl-C and, on Unix, SIGTERM and SIGHUP. They are handled on
+//! their own thread, so a busy runtime does not delay them.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, Write};
-use std::sync::Arc;
-use std::thread;
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+use std::{io, thread};
 
 use tokio::sync::mpsc as lines;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
-use super::interrupt::InterruptTarget;
-use super::message::print_message;
 use super::output::RunWriter;
+use super::streams::print_message;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle};
-use crate::event::kind::Initiator;
-use crate::event::world::{Outcome, Projection, SessionOutcome};
-use crate::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
-use crate::host::fork::fork_failure;
-use crate::host::{journal, pauses};
+use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
+use crate::host::recorded::fork_failure;
+use crate::host::{journal, prepare};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
+use crate::log::world::{Outcome, Projection, SessionOutcome};
+use crate::terminal::screen_guard;
 
 /// Number of events written before each flush.
 const BATCH: usize = 256;
@@ -186,7 +193,7 @@ async fn follow<W: Write>(
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
     let rests: Vec<_> = rests.collect();
     if !rests.is_empty() {
-        tokio::spawn(pauses::resume_timed_pauses(run.clone(), reader.clone(), rests));
+        tokio::spawn(prepare::resume_timed_pauses(run.clone(), reader.clone(), rests));
     }
     let hand = drive.pauses.iter().filter(|pause| pause.length.is_none());
     let hand: Vec<&BoundaryId> = hand.map(|pause| &pause.at).collect();
@@ -300,4 +307,111 @@ async fn resume_on_line(run: RunHandle, at: BoundaryId, lines: StdinLines) {
         None => Initiator::Schedule,
     };
     run.send(Command::Resume { by });
+}
+
+/// How long to wait until standard error accepts a line.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// The current runs, which an interrupt cancels.
+#[derive(Default)]
+pub struct InterruptTarget {
+    /// What keeps the runs: an interrupt ends its waits.
+    keeper: Option<Arc<dyn RunKeeper>>,
+    runs: Mutex<Vec<RunHandle>>,
+    /// Set by the interrupt; later runs are cancelled at their start.
+    cancelled: AtomicBool,
+}
+
+impl InterruptTarget {
+    /// From now on the first interrupt cancels the current runs; the second ends the program
+    /// immediately with exit code 130. On systems other than Unix call it within a runtime.
+    pub fn of_this_process(keeper: Option<Arc<dyn RunKeeper>>) -> Arc<Self> {
+        let target = Arc::new(Self { keeper, ..Self::default() });
+        let it = Arc::clone(&target);
+        if let Err(error) = on_stop(move || it.stop(), Exit::Cancelled.code()) {
+            tracing::warn!("signals end the program immediately: {error}");
+        }
+        target
+    }
+
+    /// Adds a run. Whichever of this and [`cancel`](Self::cancel) comes second sees the other's
+    /// effect.
+    pub fn watch(&self, run: &RunHandle) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(run.clone());
+        if self.is_cancelled() {
+            run.send(Command::Cancel);
+        }
+    }
+
+    /// Removes a run that has ended.
+    pub fn unwatch(&self, run: &RunHandle) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.retain(|other| other.id() != run.id());
+    }
+
+    /// Whether an interrupt has come.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Handles the first interrupt.
+    fn stop(&self) {
+        // On another thread: standard error may stall, and this thread must handle the next signal.
+        let (sent, said) = mpsc::channel();
+        let tell = move || {
+            print_message("cancelling; interrupt again to end immediately");
+            let _ = sent.send(());
+        };
+        match thread::Builder::new().spawn(tell) {
+            Ok(_) => drop(said.recv_timeout(STDERR_TIMEOUT)),
+            Err(error) => tracing::debug!("cannot report the cancellation: {error}"),
+        }
+        self.cancel();
+    }
+
+    /// Cancels the current runs, and those that start later.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        if let Some(keeper) = &self.keeper {
+            keeper.end_waits();
+        }
+        for run in &*self.runs.lock().unwrap_or_else(PoisonError::into_inner) {
+            run.send(Command::Cancel);
+        }
+    }
+}
+
+/// Calls `first` at the first signal; at the second, ends the program immediately with this exit
+/// code.
+///
+/// # Errors
+/// The system's error; then the signals keep their default effect.
+#[cfg(unix)]
+pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut first = Some(first);
+    crate::terminal::signals::handle_each(&[SIGINT, SIGTERM, SIGHUP], move |_| match first.take() {
+        Some(first) => first(),
+        None => screen_guard::exit_now(code),
+    })
+}
+
+/// Calls `first` at the first Ctrl-C and ends the program at the second. Must be called within a
+/// runtime.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
+    tokio::spawn(async move {
+        let mut first = Some(first);
+        // If Ctrl-C cannot be handled, it ends the program by default.
+        while tokio::signal::ctrl_c().await.is_ok() {
+            match first.take() {
+                Some(first) => first(),
+                None => screen_guard::exit_now(code),
+            }
+        }
+    });
+    Ok(())
 }

@@ -1,67 +1,62 @@
 //! The commands, one module each. Errors of the command line or a scenario go to standard error,
 //! with exit code 2, before anything starts.
+//!
+//! The runtimes of commands.
+//!
+//! `roundtable schema`: the JSON schemas of scenarios, events and outcomes.
 
 pub mod args;
 #[cfg(feature = "nats")]
 mod cluster;
 mod complete;
-mod completions;
 mod config;
 mod dashboard;
 mod demo_service;
 mod doctor;
-pub mod environment;
+mod effective;
 pub mod exit;
 mod headless;
-mod in_force;
-mod interrupt;
 #[cfg(feature = "store")]
 mod kept;
-mod man;
-mod message;
+mod launch;
+pub mod man;
 mod new;
 mod output;
-pub(crate) mod picture;
-mod run;
-mod runtime;
+pub mod picture;
 mod scenarios;
-mod schema;
-mod sources;
-pub mod stdout;
-mod stop_signals;
-mod stored;
-mod stream_style;
+pub mod streams;
 mod test;
 mod validate;
-mod workflow_command;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use self::args::{Cli, CliCommand, Global, RunArgs};
+use self::args::{Cli, CliCommand, Global, RunArgs, SchemaArgs};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
-use self::message::{print_message, print_on_stderr};
-use self::runtime::{run_to_end, runtime};
-use self::stream_style::StreamStyle;
-use crate::app::form::quoted;
-use crate::app::keys_in_use::{Keymap, use_keys};
+use self::streams::{StreamStyle, print_message, print_on_stderr};
 use crate::base::visible::visible;
-use crate::host::config::{ConfigFile, set_in_force};
-use crate::host::dirs::Dirs;
-use crate::host::log::{self, LogGuard, Sink};
-use crate::host::models::{self, LiveModels};
+use crate::host::config::{ConfigFile, set_user_config};
+use crate::host::models::LiveModels;
+use crate::host::program_log::{LogGuard, Sink};
+use crate::host::{Dirs, models, program_log};
+use crate::log::event::safe_json;
+use crate::log::event::schema::{event_schema, outcome_schema};
 use crate::scenario::config::UserConfig;
-use crate::scenario::{ScenarioSource, SourceError};
-use crate::shell::themes::{THEME_VARIABLE, ThemeChoice};
-use crate::shell::{screen, signals, themes};
-use crate::ui::theme::Theme;
+use crate::scenario::source::SourceError;
+use crate::scenario::{ScenarioSource, schema};
+use crate::screen::form::quoted;
+use crate::screen::keymap::{Keymap, use_keys};
+use crate::screen::theme::Theme;
+use crate::terminal::themes::{THEME_VARIABLE, ThemeChoice};
+use crate::terminal::{screen_guard, signals, themes};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    screen::install_hooks();
+    screen_guard::install_hooks();
     signals::ignore_file_limit_signal();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -75,7 +70,7 @@ pub fn main() -> ExitCode {
     }
     match resolve_theme(&cli, &file, configured) {
         Ok(theme) => {
-            set_in_force(file.config.clone());
+            set_user_config(file.config.clone());
             use_keys(keys);
             let global = Global {
                 configured: file.config.ui.clone(),
@@ -158,7 +153,7 @@ fn print_clap_error(error: &clap::Error) -> Exit {
         return Exit::Usage;
     }
     let styled = StreamStyle::of_stdout(Theme::default(), false).colour();
-    stdout::print(&if styled { text.ansi().to_string() } else { text.to_string() }, Exit::Ok)
+    streams::print(&if styled { text.ansi().to_string() } else { text.to_string() }, Exit::Ok)
 }
 
 /// What to type instead, if a scenario was given in place of a command.
@@ -186,7 +181,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     let theme = choice.clone().theme();
     let dashboard = match &cli.command {
         None => true,
-        Some(CliCommand::Run(args)) => !run::is_headless(args),
+        Some(CliCommand::Run(args)) => !launch::is_headless(args),
         #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
         #[cfg(feature = "nats")]
@@ -270,8 +265,8 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             Err(exit) => exit,
         },
         Some(CliCommand::Picture(args)) => picture::picture(&args, global, theme),
-        Some(CliCommand::Schema(args)) => schema::run(&args),
-        Some(CliCommand::Completions(args)) => completions::run(&args),
+        Some(CliCommand::Schema(args)) => print_schema(&args),
+        Some(CliCommand::Completions(args)) => complete::print_completions(&args),
         Some(CliCommand::Complete(args)) => complete::run(&args),
         Some(CliCommand::Man(args)) => man::run(&args),
         Some(CliCommand::DemoService { port }) => match runtime() {
@@ -285,7 +280,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
                 let scenario = "checkout-launch".to_owned();
                 let format = Some(args::RunFormat::Jsonl);
                 let args = RunArgs { scenario, format, ..RunArgs::default() };
-                run_to_end(runtime, run::headless(&args, global, theme))
+                run_to_end(runtime, launch::headless(&args, global, theme))
             }
             Err(exit) => exit,
         },
@@ -333,7 +328,7 @@ fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         return test::repeat(args, global, theme);
     }
     match runtime() {
-        Ok(runtime) => run_to_end(runtime, run::headless(args, global, theme)),
+        Ok(runtime) => run_to_end(runtime, launch::headless(args, global, theme)),
         Err(exit) => exit,
     }
 }
@@ -348,7 +343,7 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
         None if dashboard => return Ok(None),
         None => Sink::Stderr,
     };
-    let error = match log::start(sink) {
+    let error = match program_log::start(sink) {
         Ok(guard) => return Ok(Some(guard)),
         Err(error) => error,
     };
@@ -363,4 +358,50 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
     let advice = "use a writable file, or omit the option";
     print_message(&format!("--log-file: cannot open {path}: {error}; {advice}"));
     Err(Exit::Usage)
+}
+
+/// How long a command waits at its end for blocking threads.
+const BLOCKING_GRACE: Duration = Duration::from_millis(200);
+
+/// Runs to completion; abandons blocking threads after [`BLOCKING_GRACE`].
+fn run_to_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
+    let exit = runtime.block_on(work);
+    runtime.shutdown_timeout(BLOCKING_GRACE);
+    exit
+}
+
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Exit> {
+    build_runtime(&mut builder())
+}
+
+pub(crate) fn builder() -> tokio::runtime::Builder {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all();
+    builder
+}
+
+pub(crate) fn build_runtime(
+    builder: &mut tokio::runtime::Builder,
+) -> Result<tokio::runtime::Runtime, Exit> {
+    builder.build().map_err(|error| {
+        print_message(&format!("cannot start: {error}"));
+        Exit::Stopped
+    })
+}
+
+/// Prints a schema. Taplo and similar tools find that of scenarios through a first line such as
+/// `#:schema ./roundtable.schema.json` in a scenario.
+pub fn print_schema(args: &SchemaArgs) -> Exit {
+    let schema = match args {
+        SchemaArgs { events: true, .. } => event_schema(),
+        SchemaArgs { outcome: true, .. } => outcome_schema(),
+        SchemaArgs { .. } => schema(),
+    };
+    match safe_json::pretty(&schema) {
+        Ok(json) => streams::print_data(&(json + "\n"), Exit::Ok),
+        Err(error) => {
+            self::streams::print_message(&error.to_string());
+            Exit::Stopped
+        }
+    }
 }

@@ -4,27 +4,27 @@ use std::path::{Path, PathBuf};
 
 use super::args::NewArgs;
 use super::exit::Exit;
-use super::message::print_message;
-use super::run::is_outside;
-use super::stdout;
-use super::stream_style::StreamStyle;
-use crate::app::form::quoted;
+use super::launch::is_outside;
+use super::streams;
+use super::streams::{StreamStyle, print_message};
 use crate::base::visible::visible;
 use crate::host::catalogue;
-use crate::scenario::{
-    self, STDIN, ScenarioOrigin, ScenarioTemplate, shipped, suggest_name, templates,
-};
-use crate::ui::theme::{StyleRole, Theme};
+use crate::scenario;
+use crate::scenario::read::suggest_name;
+use crate::scenario::{STDIN, ScenarioOrigin, ScenarioTemplate, shipped, templates};
+use crate::screen::form::quoted;
+use crate::screen::theme::Theme;
+use crate::words::styled::StyleRole;
 
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
 /// the patterns.
 pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
     let paint = StreamStyle::of_stdout(theme, ascii);
     match start(args) {
-        Ok(Start::List) => stdout::print(&list(templates(), &paint), Exit::Ok),
-        Ok(Start::Print(text)) => stdout::print(text, Exit::Ok),
+        Ok(Start::List) => streams::print(&list(templates(), &paint), Exit::Ok),
+        Ok(Start::Print(text)) => streams::print(text, Exit::Ok),
         Ok(Start::Write(path, text)) => match catalogue::write_new(&path, text) {
-            Ok(()) => stdout::print(&what_next(&path, text, &paint), Exit::Ok),
+            Ok(()) => streams::print(&what_next(&path, text, &paint), Exit::Ok),
             Err(why) => usage(&why),
         },
         Err(why) => usage(&why),

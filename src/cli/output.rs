@@ -1,25 +1,27 @@
 //! Writes a headless run to standard output, in each of the formats.
+//!
+//! The workflow commands of GitHub Actions: lines of a log that begin with `::`. What a model, a
+//! tool or a file says never becomes one.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 use serde::Serialize;
 
+use self::error as annotation;
 use super::args::RunFormat;
-use super::stdout::TextStream;
-use super::stream_style::StreamStyle;
-use super::workflow_command::{END_OF_GROUP, error as annotation, group, harmless};
+use super::streams::{StreamStyle, TextStream};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::bus::LogReader;
-use crate::event::kind::SCHEMA_VERSION;
-use crate::event::world::{Outcome, SessionOutcome};
-use crate::event::{Event, EventKind, RunId, World, safe_json};
-use crate::narrate::closing;
-use crate::narrate::format;
-use crate::narrate::lines::lines;
-use crate::narrate::patterns::words;
-use crate::narrate::style_role::StyleRole;
-use crate::narrate::verdict::stop_lead;
+use crate::log::bus::LogReader;
+use crate::log::event::kind::SCHEMA_VERSION;
+use crate::log::event::{Event, EventKind, RunId, World, safe_json};
+use crate::log::world::{Outcome, SessionOutcome};
 use crate::scenario::STDIN;
+use crate::words::headless::lines;
+use crate::words::patterns::words_of;
+use crate::words::styled::StyleRole;
+use crate::words::verdict::stop_lead;
+use crate::words::{closing, format};
 
 /// The last line of `jsonl`: the outcome. Its `kind` tells it from the events before it.
 #[derive(Serialize)]
@@ -132,7 +134,7 @@ impl<W: Write> RunWriter<W> {
             RunFormat::Text => self.text(&closing::closing(outcome, world)),
             RunFormat::Github => self.end_of_group(outcome, world),
             RunFormat::Markdown => {
-                let report = words(world).and_then(|words| words.report(world));
+                let report = words_of(world).and_then(|words| words.report(world));
                 self.text(&report.unwrap_or_default())
             }
         }
@@ -220,4 +222,80 @@ impl<W: Write> RunWriter<W> {
 fn title(world: &World) -> String {
     let Some(head) = &world.head else { return String::new() };
     format!("{} ({})", visible_within(&head.title, REASON_CHARS), head.run)
+}
+
+/// An annotation: an error at a line of a file.
+pub fn error(file: Option<&str>, line: Option<usize>, title: &str, message: &str) -> String {
+    let mut properties = Vec::new();
+    if let Some(file) = file {
+        properties.push(format!("file={}", property(file)));
+    }
+    if let Some(line) = line {
+        properties.push(format!("line={line}"));
+    }
+    properties.push(format!("title={}", property(title)));
+    format!("::error {}::{}\n", properties.join(","), data(message))
+}
+
+/// The start of a group of lines that can be folded.
+pub fn group(title: &str) -> String {
+    format!("::group::{}\n", data(title))
+}
+
+/// The end of a group.
+pub const END_OF_GROUP: &str = "::endgroup::\n";
+
+/// A text of which no line is a command. The runner ignores blanks before `::`, and finds the older
+/// form, `##[`, anywhere in a line.
+pub fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive(['\n', '\r']) {
+        let start = line.len() - line.trim_start().len();
+        if line[start..].starts_with("::") {
+            out.push_str(&line[..start]);
+            out.push('\\');
+            out.push_str(&line[start..].replace("##[", "##\\["));
+        } else {
+            out.push_str(&line.replace("##[", "##\\["));
+        }
+    }
+    out
+}
+
+/// The text of a command in one line.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_text_is_a_command() {
+        for (text, safe) in [
+            ("::error::x", "\\::error::x"),
+            ("a\n  ::set-env name=A::b\n", "a\n  \\::set-env name=A::b\n"),
+            ("a\r::group::", "a\r\\::group::"),
+            ("\u{a0}::x", "\u{a0}\\::x"),
+            ("say ##[error]x", "say ##\\[error]x"),
+            ("::##[a", "\\::##\\[a"),
+            ("a::b : :", "a::b : :"),
+        ] {
+            assert_eq!(harmless(text), safe);
+        }
+    }
+
+    #[test]
+    fn an_annotation_is_one_line_whatever_it_says() {
+        let line = error(Some("a,b:c.toml"), Some(3), "x", "50 %\r\n::error::y");
+        assert_eq!(line, "::error file=a%2Cb%3Ac.toml,line=3,title=x::50 %25%0D%0A::error::y\n");
+        assert_eq!(error(None, None, "x", "y"), "::error title=x::y\n");
+        assert_eq!(group("a\nb"), "::group::a%0Ab\n");
+    }
 }

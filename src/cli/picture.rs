@@ -1,33 +1,135 @@
+//! The arguments of `roundtable picture`.
+//!
 //! `roundtable picture`: the screen of a run as an SVG or a text, drawn without a terminal.
-
-mod scripted;
+//!
+//! The run of a scenario that is played for a picture: by its script, in simulated time, not kept.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::runtime::Builder;
 
-use self::scripted::{events_of, live_texts, two_launches};
-use super::args::{Global, Moment, PictureArgs};
+use super::args::{FlagArg, Global, RunArgs};
 use super::exit::Exit;
-use super::message::print_message;
-use super::stdout;
-use crate::app::request::RequestId;
-use crate::app::state::DisplaySettings;
-use crate::app::{AppState, Msg, update};
-use crate::base::private::TempFile;
+use super::launch::{PreparedSessions, is_outside, read_scenario};
+use super::streams;
+use super::streams::print_message;
+use crate::base::private_file::TempFile;
 use crate::base::visible::visible;
-use crate::event::{BoundaryId, Elapsed, Event, RunId, World};
-use crate::host::fork::fork_places;
-use crate::host::recorded::RecordedRun;
-use crate::narrate::format::time_in_run;
-use crate::narrate::glyph::Glyphs;
-use crate::scenario::{STDIN, ScenarioSource, SourceError};
-use crate::ui::cx::DrawContext;
-use crate::ui::picture::{cells, svg, text};
-use crate::ui::theme::Theme;
+use crate::engine::{Engine, EngineSettings, Launch, RunHandle};
+use crate::host::recorded::{RecordedRun, fork_places};
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, SpanId, World};
+use crate::scenario::source::SourceError;
+use crate::scenario::{STDIN, ScenarioSource};
+use crate::screen::effect::RequestId;
+use crate::screen::msg::PartialText;
+use crate::screen::picture::{cells, svg, text};
+use crate::screen::state::DisplaySettings;
+use crate::screen::theme::Theme;
+use crate::screen::{AppState, DrawContext, Msg, update};
+use crate::terminal::feed::partial_text;
+use crate::words::format::time_in_run;
+use crate::words::glyph::Glyphs;
+
+/// Arguments of `roundtable picture`.
+#[derive(Debug, Clone, Args)]
+pub struct PictureArgs {
+    /// A scenario (a file, or a name: see `roundtable scenarios`), which is played by its script in
+    /// simulated time; a kept run (an id, the beginning of one, last, last~2); or a file of JSON
+    /// lines
+    #[arg(value_name = "SCENARIO|RUN|FILE.jsonl[.gz]")]
+    pub scenario_or_run: String,
+    /// The moment: a boundary, before it is passed (round:2; `roundtable fork RUN` lists them), a
+    /// time of the run's clock (4.5s or 00:04.5), or end
+    #[arg(long, value_name = "BOUNDARY|TIME|end", default_value = "end", value_parser = Moment::parse)]
+    pub at: Moment,
+    /// Columns and rows of the screen
+    #[arg(long, value_name = "COLSxROWS", default_value = "120x36", value_parser = PictureSize::parse)]
+    pub size: PictureSize,
+    /// Print the screen as text, without colours, instead of an SVG
+    #[arg(long)]
+    pub text: bool,
+    /// Write to this file, which must not exist yet, instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Override a field of the scenario, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Switch a flag of the scenario, as `run --flag` does
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+    /// Seed of the random numbers of the scenario's run
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+}
+
+/// A moment of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Moment {
+    /// Its end.
+    End,
+    /// A time of the run's clock, which stops in pauses.
+    Time(Duration),
+    /// Before this boundary, whether or not the run has it.
+    Boundary(BoundaryId),
+}
+
+impl Moment {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "" => Err("give a boundary such as round:2, a time such as 4.5s, or end".to_owned()),
+            "end" => Ok(Self::End),
+            text if text.starts_with(|c: char| c.is_ascii_digit()) => {
+                time(text).map(Self::Time).ok_or_else(|| {
+                    format!("`{text}` is not a time: use 250ms, 4.5s, 2m, 00:04.5 or 1:02:03")
+                })
+            }
+            text => Ok(Self::Boundary(BoundaryId::new(text))),
+        }
+    }
+}
+
+/// Parses a time such as `4.5s`, or as the dashboard shows it: `00:04.5`.
+fn time(text: &str) -> Option<Duration> {
+    if !text.contains(':') {
+        return super::args::duration(text).ok();
+    }
+    let parts: Vec<&str> = text.split(':').collect();
+    let (seconds, larger) = parts.split_last()?;
+    let is_number = |it: &&str| !it.is_empty() && it.bytes().all(|c| c.is_ascii_digit());
+    if larger.len() > 2 || !larger.iter().all(|it| is_number(it) && it.len() < 7) {
+        return None;
+    }
+    let minutes = larger.iter().try_fold(0, |sum, it| Some(sum * 60 + it.parse::<u64>().ok()?))?;
+    let seconds = super::args::duration(&format!("{seconds}s")).ok()?;
+    (seconds < Duration::from_secs(60)).then(|| Duration::from_secs(minutes * 60) + seconds)
+}
+
+/// Columns and rows of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PictureSize {
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
+/// Most columns or rows of a picture.
+const MAX_CELLS: u16 = 1_000;
+
+impl PictureSize {
+    fn parse(text: &str) -> Result<Self, String> {
+        let number = |it: &str| it.parse().ok().filter(|it| (1..=MAX_CELLS).contains(it));
+        let parts = text.split_once('x');
+        let size = parts.and_then(|(cols, rows)| {
+            Some(Self { cols: number(cols.trim())?, rows: number(rows.trim())? })
+        });
+        size.ok_or_else(|| format!("use COLSxROWS, such as 120x36, up to {MAX_CELLS} each"))
+    }
+}
 
 /// Most boundaries that an error lists.
 const MAX_LISTED: usize = 24;
@@ -39,7 +141,7 @@ pub fn picture(args: &PictureArgs, global: &Global, theme: Theme) -> Exit {
         Err(exit) => return exit,
     };
     match &args.output {
-        None => stdout::print_data(&drawn, Exit::Ok),
+        None => streams::print_data(&drawn, Exit::Ok),
         Some(path) => match write(path, &drawn) {
             Ok(()) => Exit::Ok,
             Err(error) => {
@@ -102,7 +204,7 @@ async fn draw_in_simulated_time(
         theme: theme.name().to_owned(),
     };
     let glyphs = Glyphs::new(settings.ascii);
-    let size = crate::app::layout::Size { cols: args.size.cols, rows: args.size.rows };
+    let size = crate::screen::layout::Size { cols: args.size.cols, rows: args.size.rows };
     let mut state = AppState::new(size, settings, Vec::new());
     let now = shown.at.duration();
     let (run, events) = (shown.run, shown.events);
@@ -253,4 +355,125 @@ async fn boundary(
         false => format!("--at {id}: no such boundary; the run has {}{more}", known.join(", ")),
     });
     Err(Exit::Usage)
+}
+
+/// Number of events that are read at a time.
+const BATCH: usize = 256;
+
+/// The run of a scenario, of a session its first one: to read its events, and again to look at what
+/// it streams at a moment of them. On an error the message has been printed.
+fn two_launches(args: &PictureArgs) -> Result<(Launch, Launch), Exit> {
+    let run = RunArgs {
+        scenario: args.scenario_or_run.clone(),
+        set: args.set.clone(),
+        flags: args.flags.clone(),
+        seed: args.seed,
+        ..RunArgs::default()
+    };
+    let scenario = read_scenario(&run).ok_or(Exit::Usage)?;
+    if scenario.tools.values().any(is_outside) {
+        print_message(
+            "this scenario asks something outside of this program, which takes real time; run it \
+             (roundtable run), then draw the kept run: roundtable picture last",
+        );
+        return Err(Exit::Usage);
+    }
+    let mut sessions =
+        PreparedSessions::prepare(&scenario, &run, 2).map_err(|why| why.print(""))?;
+    let mut next = || {
+        let (text, mut launch) = sessions.next_session(run.seed).into_iter().next()?;
+        launch.answer(text, None);
+        Some(launch)
+    };
+    match (next(), next()) {
+        (Some(first), Some(second)) => Ok((first, second)),
+        _ => Err(Exit::Usage),
+    }
+}
+
+/// All events of the run.
+pub(crate) async fn events_of(launch: Launch) -> Vec<Arc<Event>> {
+    let engine = Engine::new(EngineSettings::default());
+    all_events(&engine.start(launch)).await
+}
+
+/// What the run streams at this moment.
+async fn live_texts(launch: Launch, at: Elapsed) -> Vec<(SpanId, PartialText)> {
+    let engine = Engine::new(EngineSettings::default());
+    let run = engine.start(launch);
+    let bus = run.bus().clone();
+    let rest = at.duration().saturating_sub(bus.now().duration());
+    tokio::select! {
+        // A run that is not read waits for its reader.
+        _ = all_events(&run) => {}
+        () = tokio::time::sleep(rest) => {}
+    }
+    let spans = bus.live_spans().into_iter();
+    spans.filter_map(|span| Some((span, bus.with_live(span, partial_text)?))).collect()
+}
+
+async fn all_events(run: &RunHandle) -> Vec<Arc<Event>> {
+    let mut reader = run.first_reader();
+    let (mut events, mut batch) = (Vec::new(), Vec::new());
+    while reader.next_batch(&mut batch, BATCH).await > 0 {
+        events.extend(batch.drain(..).map(with_fixed_head));
+    }
+    run.wait_until_finished().await;
+    events
+}
+
+/// The event, with a fixed id and start where it is the head of a run: pictures of the same moment are
+/// the same.
+fn with_fixed_head(event: Arc<Event>) -> Arc<Event> {
+    match &event.kind {
+        EventKind::RunStarted(head) => {
+            let mut head = head.as_ref().clone();
+            (head.run, head.wall_ms) = (RunId::new(FIXED_ID), 0);
+            let kind = EventKind::RunStarted(Arc::new(head));
+            Arc::new(Event { kind, ..Event::clone(&event) })
+        }
+        _ => event,
+    }
+}
+
+/// The id of a run that is played for a picture. It is not kept, so no store has this id.
+const FIXED_ID: &str = "r-7f3a";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_a_boundary_or_a_time_or_the_end() {
+        let time = |ms| Ok(Moment::Time(Duration::from_millis(ms)));
+        for (text, ms) in [
+            ("4.5s", 4_500),
+            ("250ms", 250),
+            ("2m", 120_000),
+            ("00:04.5", 4_500),
+            ("01:02", 62_000),
+            ("1:02:03.25", 3_723_250),
+            ("0:00", 0),
+        ] {
+            assert_eq!(Moment::parse(text), time(ms), "{text}");
+        }
+        assert_eq!(Moment::parse("end"), Ok(Moment::End));
+        let boundary = BoundaryId::new("round:2");
+        assert_eq!(Moment::parse("round:2"), Ok(Moment::Boundary(boundary)));
+        for wrong in
+            ["", " ", "4", "4x", "1:2:3:4", "00:61", "1::2", "1:-2", "1:2s", "99999999999999:00"]
+        {
+            assert!(Moment::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_bounded() {
+        assert_eq!(PictureSize::parse("80x24"), Ok(PictureSize { cols: 80, rows: 24 }));
+        assert!(PictureSize::parse("1x1000").is_ok());
+        for wrong in ["", "80", "80x", "x24", "0x24", "80x0", "1001x24", "80x24x2", "-1x2", "9e9x1"]
+        {
+            assert!(PictureSize::parse(wrong).is_err(), "{wrong}");
+        }
+    }
 }

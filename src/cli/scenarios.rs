@@ -5,14 +5,14 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::exit::Exit;
-use super::message::print_message;
-use super::stdout;
-use super::stream_style::StreamStyle;
+use super::streams;
+use super::streams::{StreamStyle, print_message};
 use crate::base::visible::visible;
-use crate::event::safe_json;
 use crate::host::catalogue;
+use crate::log::event::safe_json;
 use crate::scenario::{ScenarioListing, ScenarioSource, check, shipped};
-use crate::ui::theme::{StyleRole, Theme};
+use crate::screen::theme::Theme;
+use crate::words::styled::StyleRole;
 
 /// Lists the shipped scenarios and the files of `./scenarios`, by name.
 pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
@@ -22,17 +22,17 @@ pub fn run(json: bool, theme: Theme, ascii: bool) -> Exit {
     } else {
         table(&rows, &StreamStyle::of_stdout(theme, ascii))
     };
-    stdout::print(&text, Exit::Ok)
+    streams::print(&text, Exit::Ok)
 }
 
 /// Prints the file of a scenario: as it is, or to a terminal without what could control it.
 pub fn print_one(name: &str) -> Exit {
     match ScenarioSource::find(name) {
-        Ok(source) if stdout::is_terminal() => {
+        Ok(source) if streams::stdout_is_terminal() => {
             let lines = source.text.lines().map(|line| visible(line).into_owned() + "\n");
-            stdout::print(&lines.collect::<String>(), Exit::Ok)
+            streams::print(&lines.collect::<String>(), Exit::Ok)
         }
-        Ok(source) => stdout::print_data(&source.text, Exit::Ok),
+        Ok(source) => streams::print_data(&source.text, Exit::Ok),
         Err(error) => {
             print_message(&visible(&error.to_string()));
             Exit::Usage

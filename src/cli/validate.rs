@@ -1,18 +1,19 @@
 //! `roundtable validate`: reports every problem of scenario files.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 use super::args::{FlagArg, ValidateArgs};
 use super::exit::Exit;
-use super::run::{flag_errors, overrides};
-use super::sources::sources_named;
-use super::stdout;
-use super::stream_style::StreamStyle;
+use super::launch::{flag_errors, overrides, sources_named};
+use super::streams;
+use super::streams::StreamStyle;
 use crate::base::visible::{visible, visible_output};
-use crate::narrate::glyph::Glyph;
 use crate::scenario::{Override, Scenario, ScenarioSource, check};
-use crate::ui::format::count_noun;
-use crate::ui::theme::{StyleRole, Theme};
+use crate::screen::theme::Theme;
+use crate::words::format::count_noun;
+use crate::words::glyph::Glyph;
+use crate::words::styled::StyleRole;
 
 /// Checks files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
 /// with `--set` and `--flag` applied. Prints a line for each valid scenario to standard output, and
@@ -22,10 +23,10 @@ pub fn run(args: &ValidateArgs, theme: Theme, ascii: bool) -> Exit {
     let (on_out, on_err) =
         (StreamStyle::of_stdout(theme.clone(), ascii), StreamStyle::of_stderr(theme, ascii));
     let wanted = ValidateInput { scenarios: &args.scenarios, set, flags: &args.flags };
-    let mut out = ReportStream::new(stdout::data(), on_out);
+    let mut out = ReportStream::new(streams::stdout_data(), on_out);
     let mut err = ReportStream::new(io::stderr(), on_err);
     let exit = validate_all(&wanted, &mut out, &mut err);
-    stdout::exit_after_write(out.written, exit)
+    streams::exit_after_write(out.written, exit)
 }
 
 /// The scenarios to check, with the overrides and flags.

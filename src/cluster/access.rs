@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use tokio::time::sleep;
 
-use super::connection::{Cluster, plain};
 use super::names::{BLOBS, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
-use super::publish::EXPECTED_LAST;
-use crate::event::{RunId, SpanId};
+use super::stream::EXPECTED_LAST;
+use super::{Cluster, error_text};
+use crate::log::event::{RunId, SpanId};
 
 /// A number that no message has: a stream refuses a message that expects it.
 const NEVER: &str = "9007199254740993";
@@ -70,7 +70,7 @@ impl ClusterAccess<'_> {
         let mut subscriptions = Vec::new();
         for (_, subject) in &watched {
             let subscription = client.subscribe(subject.clone()).await;
-            subscriptions.push(subscription.map_err(|error| plain(&error))?);
+            subscriptions.push(subscription.map_err(|error| error_text(&error))?);
         }
         let to_publish = self.subjects_to_publish(&run);
         for (_, subject) in &to_publish {
@@ -82,10 +82,10 @@ impl ClusterAccess<'_> {
                 headers,
                 Vec::new().into(),
             );
-            sent.await.map_err(|error| plain(&error))?;
+            sent.await.map_err(|error| error_text(&error))?;
         }
         // What the server refuses it says before it answers this.
-        self.0.context().query_account().await.map_err(|error| plain(&error))?;
+        self.0.context().query_account().await.map_err(|error| error_text(&error))?;
         sleep(SETTLE).await;
         let said = self.0.denials();
         let denied = |subject: &str| {

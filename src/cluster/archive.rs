@@ -1,17 +1,23 @@
 //! Logs of runs that have ended: compressed in the object store, and removed from the stream. Logs of
 //! runs of other machines come here too.
+//!
+//! Objects in the object store: large groups, archived logs, what runs leave to their sessions.
 
 use std::io::{Read as _, Write as _};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
 
-use super::blobs::Blobs;
-use super::connection::{Cluster, plain};
 use super::entry::{LogEntry, LogPart, ends};
-use super::names::LOGS;
-use crate::event::{RunId, Seq};
+use super::names::{BLOBS, BLOBS_STREAM, LOGS};
+use super::stream::{BEHIND, BEHIND_FOR, last_message};
+use super::{Cluster, error_text};
+use crate::log::event::{RunId, Seq};
 use crate::store::{EventGroup, ReadError};
 
 /// Most bytes of an archived log, unpacked.
@@ -56,9 +62,9 @@ impl RunArchive<'_> {
             }
         }
         let logs =
-            self.0.context().get_stream_no_info(LOGS).await.map_err(|error| plain(&error))?;
+            self.0.context().get_stream_no_info(LOGS).await.map_err(|error| error_text(&error))?;
         let subject = self.0.namespace().log(run);
-        logs.purge().filter(subject).await.map_err(|error| plain(&error))?;
+        logs.purge().filter(subject).await.map_err(|error| error_text(&error))?;
         Ok(())
     }
 
@@ -142,4 +148,70 @@ fn lines_of(entries: &[LogEntry]) -> Vec<u8> {
         }
     }
     lines
+}
+
+/// The objects of a cluster.
+#[derive(Clone, Copy)]
+pub(crate) struct Blobs<'a>(pub &'a Cluster);
+
+impl Blobs<'_> {
+    /// An object of the object store; `None`: there is none of this name.
+    ///
+    /// # Errors
+    /// The server does not answer, or has no such store.
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        use async_nats::jetstream::object_store::GetErrorKind;
+        use tokio::io::AsyncReadExt as _;
+        let unreadable = |error: &dyn std::error::Error| ReadError::Unreadable(error_text(error));
+        let store =
+            self.0.context().get_object_store(BLOBS).await.map_err(|error| unreadable(&error))?;
+        let until = Instant::now() + BEHIND_FOR;
+        let mut object = loop {
+            match store.get(name).await {
+                Ok(object) => break object,
+                Err(error) if error.kind() == GetErrorKind::NotFound => {
+                    // Any server may have answered. The leader knows whether there is one.
+                    if Instant::now() >= until || !self.has(name).await? {
+                        return Ok(None);
+                    }
+                    sleep(BEHIND).await;
+                }
+                Err(error) => return Err(unreadable(&error)),
+            }
+        };
+        let mut bytes = Vec::new();
+        object.read_to_end(&mut bytes).await.map_err(|error| unreadable(&error))?;
+        Ok(Some(bytes))
+    }
+
+    /// Puts an object into the object store; replaces one of the same name.
+    ///
+    /// # Errors
+    /// The server does not store it, in one sentence.
+    pub(crate) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let store =
+            self.0.context().get_object_store(BLOBS).await.map_err(|error| error_text(&error))?;
+        let mut from = bytes;
+        store.put(name, &mut from).await.map_err(|error| error_text(&error))?;
+        Ok(())
+    }
+
+    /// Whether there is an object of this name, by the leader of its stream.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub(crate) async fn has(&self, name: &str) -> Result<bool, ReadError> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct ObjectAbout {
+            deleted: bool,
+        }
+        // One request, where the client makes two.
+        let subject = format!("$O.{BLOBS}.M.{}", URL_SAFE.encode(name));
+        let Some(about) = last_message(self.0, BLOBS_STREAM, &subject).await? else {
+            return Ok(false);
+        };
+        let about: ObjectAbout = serde_json::from_slice(&about.payload).unwrap_or_default();
+        Ok(!about.deleted)
+    }
 }

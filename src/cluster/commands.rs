@@ -8,12 +8,11 @@ use futures::StreamExt as _;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::connection::{Cluster, Link, plain};
 use super::entry::header;
-use super::leader::BEHIND;
 use super::names::COMMANDS;
-use super::publish::Published;
-use crate::event::{Command, RunId};
+use super::stream::{BEHIND, Published};
+use super::{Cluster, Link, error_text};
+use crate::log::event::{Command, RunId};
 use crate::store::ReadError;
 
 /// The longest wait for a command that was seen to be stored.
@@ -66,7 +65,7 @@ impl Cluster {
             .client()
             .subscribe(subject.clone())
             .await
-            .map_err(|error| ReadError::Unreadable(plain(&error)))?;
+            .map_err(|error| ReadError::Unreadable(error_text(&error)))?;
         let link = self.link();
         Ok(CommandFollower { cluster: self.clone(), subject, live, link, after })
     }

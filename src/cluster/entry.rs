@@ -5,17 +5,17 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::request::{Claim, RunRequest};
-use crate::event::Seq;
+use crate::log::event::Seq;
 use crate::store::EventGroup;
 
 /// What a message is: `request`, `claim` or `events`.
-pub(super) const KIND: &str = "RT-Kind";
+pub(crate) const KIND: &str = "RT-Kind";
 /// Sequence number of the first event of a group, or that of the next event.
-pub(super) const FIRST: &str = "RT-First";
+pub(crate) const FIRST: &str = "RT-First";
 /// Number of the events.
-pub(super) const COUNT: &str = "RT-Count";
+const COUNT: &str = "RT-Count";
 /// The process that stored it.
-pub(super) const OWNER: &str = "RT-Owner";
+const OWNER: &str = "RT-Owner";
 /// Name of the object that has the lines, if they are too many for a message.
 pub(super) const BLOB: &str = "RT-Blob";
 
@@ -51,7 +51,7 @@ pub enum LogPart {
 }
 
 /// A message as a server sends it.
-pub(super) struct RawEntry {
+pub(crate) struct RawEntry {
     pub place: u64,
     pub stored_ms: u64,
     pub headers: HeaderMap,
@@ -59,17 +59,17 @@ pub(super) struct RawEntry {
 }
 
 /// A header as text.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.as_str())
 }
 
 /// A header as a number.
-pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+pub(crate) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     header(headers, name)?.parse().ok()
 }
 
 /// The headers of a message of a log.
-pub(super) fn headers(kind: &str, first: Seq, count: u32, owner: &str) -> HeaderMap {
+pub(crate) fn headers(kind: &str, first: Seq, count: u32, owner: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(KIND, kind);
     headers.insert(FIRST, first.0.to_string());
@@ -124,7 +124,7 @@ impl RawEntry {
 }
 
 /// Whether the run ends with this group.
-pub(super) fn ends(group: &EventGroup) -> bool {
+pub(crate) fn ends(group: &EventGroup) -> bool {
     let lines = group.lines().strip_suffix(b"\n").unwrap_or(group.lines());
     let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     // A text cannot look like this: its quotes are escaped.

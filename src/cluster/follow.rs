@@ -11,11 +11,10 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::archive::RunArchive;
-use super::connection::{Cluster, Link, plain};
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
-use super::leader::BEHIND;
-use super::read::last_place;
-use crate::event::{EventKind, RunId, Seq};
+use super::stream::{BEHIND, last_place};
+use super::{Cluster, Link, error_text};
+use crate::log::event::{EventKind, RunId, Seq};
 use crate::store::{EventGroup, ReadError};
 
 /// Time before servers that do not answer are asked again.
@@ -115,7 +114,7 @@ impl LogFollower {
         if self.live.is_none() {
             let subject = self.cluster.namespace().live(&self.run);
             let live = self.cluster.client().subscribe(subject).await;
-            let unreadable = |error| ReadError::Unreadable(plain(&error));
+            let unreadable = |error| ReadError::Unreadable(error_text(&error));
             self.live = Some(live.map_err(unreadable)?);
         }
         let read = self.cluster.some_entries(&self.run, self.place + 1).await;

@@ -7,8 +7,8 @@ use async_nats::jetstream::stream::{
 };
 use async_nats::jetstream::{kv, object_store};
 
-use super::connection::{Cluster, plain};
 use super::names::{BLOBS, BLOBS_STREAM, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
+use super::{Cluster, error_text};
 
 /// Largest message of a log. Larger groups are in the object store.
 const MAX_MESSAGE: i32 = 1 << 20;
@@ -120,7 +120,7 @@ impl ClusterLayout<'_> {
             Err(error) => Err(format!(
                 "the NATS server has no JetStream for this login ({}); start it with -js, or use \
                  `roundtable cluster serve`",
-                plain(&error)
+                error_text(&error)
             )),
         }
     }
@@ -156,7 +156,7 @@ impl ClusterLayout<'_> {
             }
             Err(error) => match error.kind() {
                 GetStreamErrorKind::JetStream(why) if why.code() == 404 => Ok(None),
-                _ => Err(plain(&error)),
+                _ => Err(error_text(&error)),
             },
         }
     }
@@ -168,7 +168,7 @@ impl ClusterLayout<'_> {
     pub async fn make(&self, replicas: usize) -> Result<(), String> {
         self.check_jetstream().await?;
         let failed =
-            |name: &str, error: &dyn std::error::Error| format!("{name}: {}", plain(error));
+            |name: &str, error: &dyn std::error::Error| format!("{name}: {}", error_text(error));
         for (wanted, _) in streams(replicas) {
             let name = wanted.name.clone();
             match self.stream_config(&name).await? {

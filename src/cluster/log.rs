@@ -3,18 +3,18 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
 
-use super::blobs::Blobs;
-use super::connection::{Cluster, plain};
+use super::archive::Blobs;
 use super::entry::{BLOB, LogEntry, LogPart, SESSION, ends, headers};
 use super::follow::LogNews;
-use super::publish::Published;
-use crate::base::digest;
-use crate::event::{RunId, Seq};
+use super::stream::Published;
+use super::{Cluster, error_text};
+use crate::base;
+use crate::log::event::{RunId, Seq};
 use crate::store::{AppendError, EventGroup, ReadError, RunLog};
 
 /// Lines of a group up to this size are in its message; larger ones are in the object store.
@@ -155,8 +155,8 @@ impl ClusterLog {
 
     /// Puts bytes into the object store under their digest; returns its name.
     async fn put_by_content(&self, bytes: &[u8]) -> Result<String, AppendError> {
-        let digest = digest::sha256_of_reader(bytes);
-        let digest = digest.map_err(|error| AppendError::Unsure(plain(&error)))?;
+        let digest = base::sha256_of_reader(bytes);
+        let digest = digest.map_err(|error| AppendError::Unsure(error_text(&error)))?;
         let name = format!("sha256-{digest}");
         let blobs = Blobs(&self.cluster);
         let has = blobs.has(&name).await;

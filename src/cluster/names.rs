@@ -1,8 +1,10 @@
 //! The names of subjects, streams and buckets.
+//!
+//! The names of this machine and its user, as other machines see them.
 
 use std::fmt;
 
-use crate::event::{RunId, SpanId};
+use crate::log::event::{RunId, SpanId};
 
 /// Stream of the logs of runs. There is one for now; its number is part of the subjects, so that there
 /// can be more.
@@ -119,6 +121,34 @@ impl Namespace {
     }
 }
 
+/// A name that may be a part of an address: other characters become `-`.
+fn plain_name(text: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    text.chars().map(|c| if fits(c) { c } else { '-' }).take(40).collect()
+}
+
+/// Name of this machine.
+pub fn machine_name() -> String {
+    #[cfg(unix)]
+    let found = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let found = String::new();
+    let short = found.split('.').next().unwrap_or_default();
+    if short.is_empty() { "machine".to_owned() } else { plain_name(short) }
+}
+
+/// A name of this process that no other process of this machine has.
+pub fn process_name() -> String {
+    format!("{}-{}", machine_name(), std::process::id())
+}
+
+/// Who works here: the user and the machine.
+pub fn user_name() -> String {
+    let user = ["USER", "LOGNAME"].into_iter().find_map(|it| std::env::var(it).ok());
+    let user = user.filter(|user| !user.trim().is_empty());
+    format!("{}@{}", plain_name(&user.unwrap_or_else(|| "user".to_owned())), machine_name())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +165,13 @@ mod tests {
         let (team, run) = (Namespace::new("team-a").expect("a name"), RunId::new("r-1"));
         assert_eq!(team.log(&run), "rt.team-a.f.00.r-1");
         assert_eq!(team.late(&run, SpanId(7)), "rt.team-a.late.r-1.7");
+    }
+
+    #[test]
+    fn names_have_no_character_that_an_address_cannot_have() {
+        assert_eq!(plain_name("Ann O'Neil.local"), "Ann-O-Neil-local");
+        assert_eq!(plain_name(&"x".repeat(99)).len(), 40);
+        assert!(process_name().ends_with(&std::process::id().to_string()));
+        assert!(user_name().contains('@'));
     }
 }

@@ -9,10 +9,10 @@ use async_nats::jetstream::{AckKind, Message};
 use async_nats::{HeaderMap, Subscriber};
 use futures::StreamExt as _;
 
-use super::connection::{Cluster, plain};
 use super::names::{QUEUE, is_name};
-use super::publish::Published;
-use crate::event::RunId;
+use super::stream::Published;
+use super::{Cluster, error_text};
+use crate::log::event::RunId;
 
 /// Header by which a server stores a message only once, for some minutes.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
@@ -56,7 +56,7 @@ impl RunQueue {
     /// The server does not answer, in one sentence.
     pub async fn take(&self, within: Duration) -> Result<Option<QueuedRun>, String> {
         let batch = self.consumer.batch().max_messages(1).expires(within).messages().await;
-        let mut batch = batch.map_err(|error| plain(&error))?;
+        let mut batch = batch.map_err(|error| error_text(&error))?;
         match batch.next().await {
             None => Ok(None),
             Some(Err(error)) => Err(error.to_string()),
@@ -138,17 +138,17 @@ impl Cluster {
     /// The server does not answer, in one sentence.
     pub async fn notes(&self, run: &RunId) -> Result<RunNotes, String> {
         let subject = self.namespace().notes(run);
-        self.client().subscribe(subject).await.map(RunNotes).map_err(|error| plain(&error))
+        self.client().subscribe(subject).await.map(RunNotes).map_err(|error| error_text(&error))
     }
 
     /// The queue of a pool. An item that no runner reports as in progress is offered to another runner after
-    /// `ack_wait`, for all runners of the pool: see [`RunnerRow::disagrees`](super::runners::RunnerRow::disagrees).
+    /// `ack_wait`, for all runners of the pool: see [`RunnerRow::disagrees`](crate::cluster::rows::RunnerRow::disagrees).
     ///
     /// # Errors
     /// The server has no queue, in one sentence.
     pub async fn queue(&self, pool: &str, ack_wait: Duration) -> Result<RunQueue, String> {
         let queue = self.context().get_stream_no_info(QUEUE).await;
-        let queue = queue.map_err(|error| plain(&error))?;
+        let queue = queue.map_err(|error| error_text(&error))?;
         let config = pull::Config {
             // Neither part has this sign, so no two pools share a name.
             durable_name: Some(format!("{}={pool}", self.namespace())),
@@ -160,7 +160,7 @@ impl Cluster {
             max_ack_pending: 100_000,
             ..pull::Config::default()
         };
-        let consumer = queue.create_consumer(config).await.map_err(|error| plain(&error))?;
+        let consumer = queue.create_consumer(config).await.map_err(|error| error_text(&error))?;
         Ok(RunQueue { consumer })
     }
 }

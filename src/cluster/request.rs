@@ -1,16 +1,29 @@
 //! A run that somebody hands over to the runners: everything that it is started with.
+//!
+//! How a run gets to the runners.
+//!
+//! Ownership of a run: a claim is a message in its log, stored only if the log still ends with what
+//! the claimer has read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::names::is_name;
+use super::Cluster;
+use super::archive::RunArchive;
+use super::entry::headers;
+use super::names::{LOGS, is_name};
+use super::rows::{ClusterRow, RunRows};
+use super::stream::Published;
 use crate::base::name::FlagName;
+use crate::base::seeded_random::random_u64;
 use crate::base::visible::visible;
-use crate::event::kind::SCHEMA_VERSION;
-use crate::event::launch::LaunchRecord;
-use crate::event::{RunId, Seq};
+use crate::log::event::head::LaunchRecord;
+use crate::log::event::kind::SCHEMA_VERSION;
+use crate::log::event::{RunId, Seq};
 use crate::scenario::Scenario;
+use crate::store::ReadError;
 
 /// The pool of runs that name none.
 pub const POOL: &str = "default";
@@ -107,4 +120,114 @@ pub struct Claim {
     /// The sequence number that the log continues with.
     #[serde(default)]
     pub next: Seq,
+}
+
+impl Cluster {
+    /// Stores the request under a new id, lists the run, and adds it to the queue, in this order: what
+    /// is missing after a failure can be made from the request.
+    ///
+    /// # Errors
+    /// The cluster does not store it, in one sentence.
+    pub async fn hand_over(&self, mut request: RunRequest) -> Result<RunRequest, String> {
+        /// Ids that this process has made.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let seed = request.wall_ms ^ u64::from(std::process::id()).rotate_left(32);
+        loop {
+            let number = random_u64(seed, "run", MADE.fetch_add(1, Ordering::Relaxed), "id");
+            request.run = RunId::new(format!("r-{:08x}", number & 0xffff_ffff));
+            if begin_run(self, &request).await.map_err(|error| error.to_string())? {
+                break;
+            }
+        }
+        let listed = RunRows(self).put(&ClusterRow::waiting(&request)).await;
+        let queued = match listed {
+            Ok(()) => self.enqueue(&request.pool, &request.run, None).await,
+            Err(why) => Err(why),
+        };
+        match queued {
+            Ok(()) => Ok(request),
+            Err(why) => Err(format!(
+                "{why}; {} is stored and may be played: see `roundtable runs --on`",
+                request.run
+            )),
+        }
+    }
+}
+
+/// Begins the log of a run with its request; `false`: there is or was a run of this id.
+pub(super) async fn begin_run(cluster: &Cluster, request: &RunRequest) -> Result<bool, ReadError> {
+    // The log of an archived run is not in the stream any more.
+    if RunArchive(cluster).has_archived(&request.run).await? {
+        return Ok(false);
+    }
+    cluster.request_run(request).await
+}
+
+/// Whether a run was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// It was. The number of the claim in the stream is the epoch of the owner.
+    Yes(u64),
+    /// The log has continued meanwhile: somebody else owns the run.
+    No,
+}
+
+impl Cluster {
+    /// Begins the log of a run with its request; `false`: there is a log of this id.
+    ///
+    /// # Errors
+    /// The server does not store it.
+    pub async fn request_run(&self, request: &RunRequest) -> Result<bool, ReadError> {
+        let payload = serde_json::to_vec(request).map_err(|error| unreadable(&error))?;
+        let headers = headers("request", Seq(0), 0, &request.by);
+        let subject = self.namespace().log(&request.run);
+        match self.store(subject, headers, payload, Some(0)).await {
+            Published::Stored(_) => Ok(true),
+            Published::WrongLast => Ok(false),
+            Published::AskAgain => Err(ReadError::Unreadable("the cluster is busy".to_owned())),
+            Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
+                Err(ReadError::Unreadable(why))
+            }
+        }
+    }
+
+    /// Claims a run whose log ends with the message `after` and continues with the event `claim.next`.
+    ///
+    /// # Errors
+    /// It is not certain whether the claim is stored.
+    pub async fn claim_run(
+        &self,
+        run: &RunId,
+        claim: &Claim,
+        after: u64,
+    ) -> Result<Claimed, ReadError> {
+        let payload = serde_json::to_vec(claim).map_err(|error| unreadable(&error))?;
+        let subject = self.namespace().log(run);
+        loop {
+            let headers = headers("claim", claim.next, 0, &claim.owner);
+            match self.store(subject.clone(), headers, payload.clone(), Some(after)).await {
+                Published::Stored(epoch) => return Ok(Claimed::Yes(epoch)),
+                Published::WrongLast => return Ok(Claimed::No),
+                Published::AskAgain => tokio::time::sleep(super::log::BUSY).await,
+                Published::Refused(why) | Published::NoLeader(why) => {
+                    return Err(ReadError::Unreadable(why));
+                }
+                Published::NoAnswer(why) => {
+                    // It may be stored: the end of the log says it.
+                    tracing::debug!(%run, "no answer to a claim in {LOGS}: {why}");
+                    match self.last_entry(run).await? {
+                        Some(last) if last.owner == claim.owner => {
+                            return Ok(Claimed::Yes(last.place));
+                        }
+                        Some(last) if last.place == after => {}
+                        _ => return Ok(Claimed::No),
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn unreadable(error: &dyn std::error::Error) -> ReadError {
+    ReadError::Unreadable(error.to_string())
 }

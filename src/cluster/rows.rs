@@ -1,5 +1,7 @@
 //! The list of runs: a row for each, written by its owner. It can be made again from the logs, and only
 //! the list depends on it.
+//!
+//! The runners that are alive: each writes a key that disappears when it no longer does.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -11,12 +13,12 @@ use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use super::connection::{Cluster, plain};
-use super::names::{LOGS, RUNS, is_name};
+use super::names::{LOGS, RUNNERS, RUNS, is_name};
 use super::request::RunRequest;
-use crate::base::day::Day;
-use crate::event::RunId;
-use crate::event::run_row::{RunRow, RunStatus};
+use super::{Cluster, error_text};
+use crate::base::time::Day;
+use crate::log::event::RunId;
+use crate::log::world::run_row::{RunRow, RunStatus};
 
 /// Stream of the list of runs.
 const RUNS_STREAM: &str = "KV_RT_RUNS";
@@ -139,7 +141,7 @@ impl RowFollower {
         loop {
             match self.watch.next().await? {
                 Ok(entry) => {
-                    if let Some(change) = change(&self.prefix, &entry) {
+                    if let Some(change) = row_change(&self.prefix, &entry) {
                         return Some(change);
                     }
                 }
@@ -156,17 +158,17 @@ fn run_of_key(key: &str) -> Option<&str> {
 
 /// The row of a run. The key says which run it is, whatever the row says; what cannot be read,
 /// or names what cannot be part of a subject, is left out.
-fn row(run: &str, bytes: &[u8]) -> Option<ClusterRow> {
+fn read_row(run: &str, bytes: &[u8]) -> Option<ClusterRow> {
     let row: ClusterRow = serde_json::from_slice(bytes).ok()?;
     // The row of a run that was copied here names no pool.
     let has_pool = row.pool.is_empty() || is_name(&row.pool);
     (is_name(run) && has_pool).then(|| ClusterRow { run: run.to_owned(), ..row })
 }
 
-fn change(prefix: &str, entry: &async_nats::jetstream::kv::Entry) -> Option<RowChange> {
+fn row_change(prefix: &str, entry: &async_nats::jetstream::kv::Entry) -> Option<RowChange> {
     let run = run_of_key(entry.key.strip_prefix(prefix)?)?;
     match entry.operation {
-        Operation::Put => row(run, &entry.value).map(|row| RowChange::Row(Box::new(row))),
+        Operation::Put => read_row(run, &entry.value).map(|row| RowChange::Row(Box::new(row))),
         Operation::Delete | Operation::Purge => Some(RowChange::Gone(RunId::new(run))),
     }
 }
@@ -184,24 +186,24 @@ async fn read_rows(stream: &Stream<()>, name: &str, of: String) -> Result<Vec<Cl
         inactive_threshold: UNREAD,
         ..pull::Config::default()
     };
-    let consumer = stream.create_consumer(config).await.map_err(|error| plain(&error))?;
+    let consumer = stream.create_consumer(config).await.map_err(|error| error_text(&error))?;
     let mut rows = HashMap::new();
     let mut more = consumer.cached_info().num_pending > 0;
     while more {
         let batch = consumer.fetch().max_messages(BATCH).messages().await;
-        let mut batch = batch.map_err(|error| plain(&error))?;
+        let mut batch = batch.map_err(|error| error_text(&error))?;
         more = false;
         // A request that was lost is not sent again.
         while let Some(message) = timeout(NEXT, batch.next())
             .await
             .map_err(|_| "the cluster does not answer".to_owned())?
         {
-            let message = message.map_err(|error| plain(&*error))?;
+            let message = message.map_err(|error| error_text(&*error))?;
             more = message.info().is_ok_and(|info| info.pending > 0);
             let Some(run) = run_of_key(&message.subject) else { continue };
             // A later message of a key is its present row.
             let removed = message.headers.as_ref().is_some_and(|it| it.get(KV_OPERATION).is_some());
-            match row(run, &message.payload).filter(|_| !removed) {
+            match read_row(run, &message.payload).filter(|_| !removed) {
                 Some(row) => drop(rows.insert(row.run.clone(), row)),
                 None => drop(rows.remove(run)),
             }
@@ -216,7 +218,7 @@ pub struct RunRows<'a>(pub &'a Cluster);
 
 impl RunRows<'_> {
     async fn store(&self) -> Result<Store, String> {
-        self.0.context().get_key_value(RUNS).await.map_err(|error| plain(&error))
+        self.0.context().get_key_value(RUNS).await.map_err(|error| error_text(&error))
     }
 
     /// Key of a run that was handed over at this time.
@@ -245,12 +247,12 @@ impl RunRows<'_> {
         match over {
             None => {
                 let written = store.put(key, bytes.into()).await;
-                written.map(Some).map_err(|error| plain(&error))
+                written.map(Some).map_err(|error| error_text(&error))
             }
             Some(revision) => match store.update(key, bytes.into(), revision).await {
                 Ok(revision) => Ok(Some(revision)),
                 Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-                Err(error) => Err(plain(&error)),
+                Err(error) => Err(error_text(&error)),
             },
         }
     }
@@ -266,8 +268,8 @@ impl RunRows<'_> {
         started_ms: u64,
     ) -> Result<(u64, Option<ClusterRow>), String> {
         let entry = self.store().await?.entry(self.key(run, started_ms)).await;
-        let entry = entry.map_err(|error| plain(&error))?;
-        Ok(entry.map_or((0, None), |entry| (entry.revision, row(run.as_str(), &entry.value))))
+        let entry = entry.map_err(|error| error_text(&error))?;
+        Ok(entry.map_or((0, None), |entry| (entry.revision, read_row(run.as_str(), &entry.value))))
     }
 
     /// The rows of all runs, the newest first. Read in large batches of a consumer: direct requests take
@@ -277,7 +279,7 @@ impl RunRows<'_> {
     /// The server does not answer, in one sentence.
     pub async fn all(&self) -> Result<Vec<ClusterRow>, String> {
         let stream = self.0.context().get_stream_no_info(RUNS_STREAM).await;
-        let stream = stream.map_err(|error| plain(&error))?;
+        let stream = stream.map_err(|error| error_text(&error))?;
         // Servers do not answer what a login may not do.
         let name = self.0.client().new_inbox().replace('.', "-");
         let api = |request: &str| format!("$JS.API.CONSUMER.{request}.{RUNS_STREAM}.{name}");
@@ -300,13 +302,13 @@ impl RunRows<'_> {
     /// The server does not answer, in one sentence.
     pub async fn logged(&self) -> Result<BTreeSet<RunId>, String> {
         let stream = self.0.context().get_stream_no_info(LOGS).await;
-        let stream = stream.map_err(|error| plain(&error))?;
+        let stream = stream.map_err(|error| error_text(&error))?;
         let logs = self.0.namespace().log(&RunId::new("*"));
         let subjects = stream.info_with_subjects(logs).await;
-        let mut subjects = subjects.map_err(|error| plain(&error))?;
+        let mut subjects = subjects.map_err(|error| error_text(&error))?;
         let mut runs = BTreeSet::new();
         while let Some(subject) = subjects.next().await {
-            let (subject, _) = subject.map_err(|error| plain(&error))?;
+            let (subject, _) = subject.map_err(|error| error_text(&error))?;
             let run = subject.rsplit('.').next().filter(|run| is_name(run));
             runs.extend(run.map(RunId::new));
         }
@@ -320,7 +322,85 @@ impl RunRows<'_> {
     pub async fn follow(&self) -> Result<RowFollower, String> {
         let store = self.store().await?;
         let keys = self.0.namespace().keys();
-        let watch = store.watch_with_history(&keys).await.map_err(|error| plain(&error))?;
+        let watch = store.watch_with_history(&keys).await.map_err(|error| error_text(&error))?;
         Ok(RowFollower { watch, prefix: format!("{}.", self.0.namespace()) })
+    }
+}
+
+/// A runner that is alive.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunnerRow {
+    /// Its name.
+    pub name: String,
+    /// The pool that it plays runs of.
+    pub pool: String,
+    /// How many runs it plays at a time.
+    pub slots: u32,
+    /// How many it plays now.
+    pub busy: u32,
+    /// Version of the program.
+    pub version: String,
+    /// What it allows scenarios to do.
+    pub allows: Vec<String>,
+    /// Whether it takes no more runs.
+    pub draining: bool,
+    /// When it began, as Unix time in milliseconds of its machine.
+    pub since_ms: u64,
+    /// Milliseconds without a sign of life after which its runs are taken over; 0: not known.
+    pub takeover_ms: u64,
+}
+
+impl RunnerRow {
+    /// Whether both play runs of one pool with different takeover times. The queue of a pool has one time: a
+    /// runner that gives a sign of life less often than it would lose its runs.
+    pub fn disagrees(&self, other: &Self) -> bool {
+        let is_known = self.takeover_ms > 0 && other.takeover_ms > 0;
+        let are_two = self.pool == other.pool && self.name != other.name;
+        are_two && is_known && self.takeover_ms != other.takeover_ms
+    }
+}
+
+impl Cluster {
+    /// Says that a runner is alive.
+    ///
+    /// # Errors
+    /// The server does not store it, in one sentence.
+    pub async fn put_runner(&self, row: &RunnerRow) -> Result<(), String> {
+        let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
+        let store =
+            self.context().get_key_value(RUNNERS).await.map_err(|error| error_text(&error))?;
+        let key = self.namespace().runner(&row.name);
+        store.put(key, bytes.into()).await.map_err(|error| error_text(&error))?;
+        Ok(())
+    }
+
+    /// A runner has ended.
+    pub async fn remove_runner(&self, name: &str) {
+        if let Ok(store) = self.context().get_key_value(RUNNERS).await {
+            let _ = store.purge(self.namespace().runner(name)).await;
+        }
+    }
+
+    /// The runners that are alive, by name.
+    ///
+    /// # Errors
+    /// The server does not answer, in one sentence.
+    pub async fn runners(&self) -> Result<Vec<RunnerRow>, String> {
+        use futures::StreamExt as _;
+        let store =
+            self.context().get_key_value(RUNNERS).await.map_err(|error| error_text(&error))?;
+        let mut keys = store.keys().await.map_err(|error| error_text(&error))?;
+        let prefix = format!("{}.", self.namespace());
+        let mut found = Vec::new();
+        while let Some(Ok(key)) = keys.next().await {
+            if !key.starts_with(&prefix) {
+                continue;
+            }
+            let Ok(Some(bytes)) = store.get(key).await else { continue };
+            found.extend(serde_json::from_slice::<RunnerRow>(&bytes).ok());
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
     }
 }

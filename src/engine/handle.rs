@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
-use crate::bus::{Bus, LogReader, ReplayError};
-use crate::event::{Command, RunId, Seq, StopReason};
 use crate::gateway::{GuardSnapshot, ToolRegistry};
+use crate::log::bus::{Bus, LogReader, ReplayError};
+use crate::log::event::{Command, RunId, Seq, StopReason};
 use crate::run::{LiveControl, RunControl, Session};
 
 /// How far a run is that continues a recording.
 #[derive(Clone, Debug)]
-pub(super) enum ReplayEnd {
+pub(crate) enum ReplayEnd {
     /// Its recording is executed again.
     Open,
     /// The run is live.
@@ -22,17 +22,17 @@ pub(super) enum ReplayEnd {
 }
 
 /// The end of a run.
-pub(super) struct RunEnd {
+pub(crate) struct RunEnd {
     over: AtomicBool,
     ended: Notify,
 }
 
 /// Says that a run is over when it is dropped.
-pub(super) struct RunEndGuard(Arc<RunEnd>);
+pub(crate) struct RunEndGuard(Arc<RunEnd>);
 
 impl RunEnd {
     /// The end of a run that has not ended, and what ends it.
-    pub(super) fn new() -> (RunEndGuard, Arc<Self>) {
+    pub(crate) fn new() -> (RunEndGuard, Arc<Self>) {
         let end = Arc::new(Self { over: AtomicBool::new(false), ended: Notify::new() });
         (RunEndGuard(Arc::clone(&end)), end)
     }
@@ -48,18 +48,18 @@ impl Drop for RunEndGuard {
 /// Handle of a run. Cheap to clone.
 #[derive(Clone)]
 pub struct RunHandle {
-    pub(super) id: RunId,
-    pub(super) bus: Bus,
-    pub(super) control: Arc<RunControl>,
-    pub(super) tools: Arc<ToolRegistry>,
+    pub(crate) id: RunId,
+    pub(crate) bus: Bus,
+    pub(crate) control: Arc<RunControl>,
+    pub(crate) tools: Arc<ToolRegistry>,
     /// The part of the pattern that commands change.
-    pub(super) live: Option<Arc<dyn LiveControl>>,
-    pub(super) session: Session,
-    pub(super) end: Arc<RunEnd>,
+    pub(crate) live: Option<Arc<dyn LiveControl>>,
+    pub(crate) session: Session,
+    pub(crate) end: Arc<RunEnd>,
     /// How far the run is with its recording, if it continues one.
-    pub(super) replayed: Option<watch::Receiver<ReplayEnd>>,
+    pub(crate) replayed: Option<watch::Receiver<ReplayEnd>>,
     /// Reader from the first event; only for a log that does not keep everything.
-    pub(super) first: Option<Arc<Mutex<Option<LogReader>>>>,
+    pub(crate) first: Option<Arc<Mutex<Option<LogReader>>>>,
 }
 
 impl RunHandle {

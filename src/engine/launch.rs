@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::RunHandle;
 use crate::Toolbox;
 use crate::base::name::FlagName;
-use crate::bus::Recording;
-use crate::event::kind::{Initiator, RunStarted};
-use crate::event::launch::ForkOrigin;
-use crate::event::{BoundaryId, RunId};
-use crate::llm::Models;
-use crate::llm::recorded::RecordedModel;
+use crate::log::bus::Recording;
+use crate::log::event::head::ForkOrigin;
+use crate::log::event::kind::{Initiator, RunStarted};
+use crate::log::event::{BoundaryId, RunId};
+use crate::model::Models;
+use crate::model::recorded::RecordedModel;
 use crate::run::Session;
 use crate::scenario::Scenario;
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::scenario::spec::InDoubt;
 
 /// Everything that a run is started with.
 pub struct Launch {
@@ -94,7 +94,7 @@ pub struct ForkStart {
 }
 
 /// A recorded run that a new run begins with.
-pub(super) struct Replayed {
+pub(crate) struct Replayed {
     pub recording: Recording,
     pub by: Initiator,
     pub in_doubt: InDoubt,

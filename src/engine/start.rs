@@ -1,6 +1,11 @@
 //! Starts a run, or continues a recorded one: makes its log, its tools and its context, publishes
 //! the head, and starts its task.
+//!
+//! Builds `run.started`, the head of a run's log: the whole setup of the run.
+//!
+//! Plays a run to its end, or continues a recorded one.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,28 +13,32 @@ use tokio::sync::watch;
 
 use super::handle::{ReplayEnd, RunEnd, RunHandle};
 use super::launch::{Launch, ModelChoice, Replayed, Schedule};
-use super::play::{ContinuedRun, play, resume};
-use super::{Engine, Toolbox, head};
-use crate::base::day::Day;
+use super::{Engine, Toolbox};
+use crate::base::catch_panic::CatchPanic;
 use crate::base::name::FlagName;
-use crate::bus::{Bus, LogLimits};
-use crate::event::id::millis;
-use crate::event::kind::{FlagAt, Initiator, ModelLabel};
-use crate::event::launch::LaunchRecord;
-use crate::event::{Command, EventKind, RunId, Seq, SpanId};
-use crate::llm::prices::Price;
-use crate::llm::scripted::Scripted;
-use crate::llm::{Models, endpoint};
-use crate::pattern::{self, PatternLive};
-use crate::run::{AskingRules, RunContext, RunSettings, Session, model_tool};
+use crate::base::time::Day;
+use crate::base::wakeup::WhenWoken;
+use crate::log::bus::{Bus, LogLimits, Recording};
+use crate::log::event::head::{ForkOrigin, LaunchRecord};
+use crate::log::event::id::millis;
+use crate::log::event::kind::{
+    FlagAt, Initiator, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted, ToolHead,
+};
+use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::facts::PatternPlan;
+use crate::model::script::ScriptedModel;
+use crate::model::{Models, endpoint};
+use crate::pattern;
+use crate::pattern::PatternLive;
+use crate::run::{AskingRules, RunContext, RunSettings, Session, model_tool, replay};
 use crate::scenario::Scenario;
-use crate::scenario::check::instant_warning;
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::scenario::check::instant;
+use crate::scenario::spec::{InDoubt, Price};
 
 impl Engine {
     /// Starts a run, continues a recorded one, or forks it. `id`: that of a new run, if it has one
     /// already.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         launch: Launch,
         replayed: Option<Replayed>,
@@ -50,7 +59,7 @@ impl Engine {
         };
         let (models, llm, default_timeout): (Models, _, _) = match model {
             ModelChoice::Scripted { instant } => {
-                let scripted = Scripted::new(Arc::clone(&scenario), instant);
+                let scripted = ScriptedModel::new(Arc::clone(&scenario), instant);
                 (Arc::new(scripted).into(), Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT)
             }
             ModelChoice::Recorded(recorded, _) => {
@@ -145,7 +154,7 @@ impl Engine {
             keeper.keep(&handle, reader, stored);
         }
         let tools = context.tools().iter().map(|tool| tool.head()).collect();
-        let begun = head::RunSetup {
+        let begun = RunSetup {
             run: &handle.id,
             model: label,
             model_prices: models.prices().to_vec(),
@@ -165,7 +174,7 @@ impl Engine {
             plan,
             asking,
         };
-        let head = head::build_head(&scenario, begun);
+        let head = build_head(&scenario, begun);
         bus.publish(SpanId::RUN, EventKind::RunStarted(Arc::new(head)));
         context.tools().watch(&bus);
         for text in warnings(&scenario, live, instant.then_some(default_timeout)) {
@@ -237,7 +246,7 @@ fn warnings(scenario: &Scenario, live: bool, instant: Option<Duration>) -> Vec<S
                     [model.prices] to try it";
         texts.push(text.to_owned());
     }
-    texts.extend(instant.and_then(|timeout| instant_warning::warning(scenario, timeout)));
+    texts.extend(instant.and_then(|timeout| instant::instant_warning(scenario, timeout)));
     texts
 }
 
@@ -253,4 +262,158 @@ fn apply_schedule(context: &RunContext, schedule: Schedule, resumed: bool) {
     if schedule.start_paused && !resumed {
         context.control().command(Command::Pause { by: Initiator::Schedule });
     }
+}
+
+/// What the scenario does not know about the start of a run.
+pub(crate) struct RunSetup<'a> {
+    pub run: &'a RunId,
+    pub model: ModelLabel,
+    pub model_prices: Vec<ModelPriceHead>,
+    pub flags: Vec<FlagAt>,
+    pub tools: Vec<ToolHead>,
+    pub seed: u64,
+    pub launch: LaunchRecord,
+    /// Unix time in milliseconds.
+    pub wall_ms: u64,
+    pub plan: PatternPlan,
+    pub asking: AskingRules,
+}
+
+fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
+    let RunSetup { run, model, model_prices, flags, tools, seed, launch, wall_ms, plan, asking } =
+        begun;
+    RunStarted {
+        run: run.clone(),
+        wall_ms,
+        model,
+        scenario: scenario.name.clone(),
+        title: scenario.title.clone(),
+        goal: scenario.goal.to_string(),
+        inputs: scenario
+            .inputs
+            .iter()
+            .map(|input| (input.name.to_string(), input.value.clone()))
+            .collect(),
+        flags,
+        seed,
+        prices: scenario.model.prices.map(|prices| PricesHead {
+            prompt_usd_per_million: prices.prompt_usd_per_million,
+            completion_usd_per_million: prices.completion_usd_per_million,
+        }),
+        model_prices,
+        tools,
+        ask_again: asking.ask_again,
+        shows_flags: asking.shows_flags,
+        alerts: scenario.alerts,
+        spending: scenario.spending,
+        launch: Some(launch),
+        redacted: false,
+        plan,
+    }
+}
+
+/// How a recorded run is continued.
+pub(crate) struct ContinuedRun {
+    pub by: Initiator,
+    /// The present time of the wall, as Unix time in milliseconds.
+    pub now_ms: u64,
+    /// `None`: in the same log.
+    pub fork: Option<ForkOrigin>,
+    /// Prices of the models that the run calls.
+    pub prices: Vec<ModelPriceHead>,
+}
+
+impl ContinuedRun {
+    /// The first event after the recorded ones.
+    fn first_event(&self, recording: &Recording) -> EventKind {
+        if let Some(fork) = &self.fork {
+            let (parent, at) = (fork.parent.clone(), fork.at.clone());
+            let prices = self.prices.clone();
+            return EventKind::RunForked { by: self.by, parent, at, prices };
+        }
+        let stored_ms =
+            recording.head().wall_ms.saturating_add(millis(recording.last_at().duration()));
+        EventKind::RunResumed {
+            by: self.by,
+            downtime_ms: self.now_ms.saturating_sub(stored_ms),
+            events: recording.events().len() as u64,
+        }
+    }
+}
+
+/// Executes a recorded run again and continues it. Returns `None` if the run cannot be continued: its
+/// log stays as it is.
+pub(crate) async fn resume(
+    context: &RunContext,
+    run: &RunHandle,
+    begins: ContinuedRun,
+    replayed: &watch::Sender<ReplayEnd>,
+    playing: impl Future<Output = StopReason>,
+) -> Option<StopReason> {
+    let steps = replay::RunInputs {
+        bus: context.bus(),
+        control: context.control(),
+        send: &|command| run.deliver(command),
+        first: &|recording| begins.first_event(recording),
+        flags: begins.fork.as_ref().map_or(&[], |fork| &fork.flags),
+        live: &|| drop(replayed.send(ReplayEnd::Live)),
+    };
+    match replay::execute_again(&steps, playing).await {
+        Ok(reason) => Some(reason),
+        Err(error) => {
+            let _ = replayed.send(ReplayEnd::Failed(error));
+            None
+        }
+    }
+}
+
+/// Plays a run to its end and publishes its last event.
+pub(crate) async fn play(
+    context: &RunContext,
+    scenario: &Scenario,
+    live: &PatternLive,
+) -> StopReason {
+    let ended = {
+        let played = CatchPanic::new(pattern::play(context, scenario, live));
+        let over = pin!(context.control().wait_until_over());
+        tokio::select! {
+            biased;
+            // Each step of the pattern polls both, and a run is rarely over.
+            over = WhenWoken::new(over) => Err(over),
+            ended = played => ended.unwrap_or_else(|panic| {
+                tracing::error!(%panic, "a pattern panicked; its run is closed");
+                let text = format!("a bug in roundtable ended the run: {panic}");
+                context.publish(SpanId::RUN, EventKind::Warning { text });
+                Err(StopReason::InternalError)
+            }),
+        }
+    };
+    // No call and no change may come after this, so that `run.closed` is the last event.
+    context.tools().release();
+    if let Some(live) = live.control() {
+        live.end();
+    }
+    // After a cancel it is obvious that later boundaries were not reached.
+    if !matches!(ended, Err(StopReason::Cancelled)) {
+        for text in context.control().unreached() {
+            context.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+    }
+    let (elapsed, paused, boundary) = context.control().close();
+    let (reason, phase) = match ended {
+        Ok(()) => (StopReason::Success, None),
+        Err(reason) => (reason, context.phase()),
+    };
+    context.publish(
+        SpanId::RUN,
+        EventKind::RunClosed(Box::new(RunClosed {
+            reason: reason.clone(),
+            phase,
+            boundary,
+            elapsed_ms: millis(elapsed),
+            paused_ms: millis(paused),
+            in_flight: context.in_flight(),
+        })),
+    );
+    reason
 }

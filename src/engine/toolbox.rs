@@ -9,16 +9,16 @@ use crate::base::name::ToolName;
 use crate::gateway::{Tool, ToolSetup};
 use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
-use crate::scenario::spec::http::HttpSpec;
-use crate::scenario::spec::lookup::{FolderSpec, ReadSpec, SearchSpec};
 use crate::scenario::spec::policy::CallPolicy;
-use crate::scenario::spec::tool::{FixtureSpec, ResultContract, ToolKind, ToolSpec};
+use crate::scenario::spec::tool::{
+    FixtureSpec, FolderSpec, HttpSpec, ReadSpec, ResultContract, SearchSpec, ToolKind, ToolSpec,
+};
 use crate::tool::command::CommandTool;
 use crate::tool::documents::DocumentTools;
 use crate::tool::endpoint::EndpointSearch;
 use crate::tool::fixture::FixtureTool;
 use crate::tool::http::HttpTool;
-use crate::tool::settings::{Environment, NotReady};
+use crate::tool::{Environment, NotReady};
 
 /// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
 /// document).
@@ -41,7 +41,7 @@ impl Toolbox {
                 (Some(ToolKind::Read(_)), Some(it)) => Some(documents.read_folder(it)),
                 _ => None,
             };
-            making(scenario, spec, tool, instant)
+            tool_setup(scenario, spec, tool, instant)
         });
         Self(with_agents(scenario, made.collect()))
     }
@@ -70,7 +70,7 @@ impl Toolbox {
                 }
             };
             match tool {
-                Ok(tool) => made.push(making(scenario, spec, tool, instant)),
+                Ok(tool) => made.push(tool_setup(scenario, spec, tool, instant)),
                 Err(reasons) => troubles.extend(
                     reasons.into_iter().map(|why| ToolNotReady { tool: spec.name.clone(), why }),
                 ),
@@ -174,7 +174,7 @@ fn fixture_tool(spec: &Arc<FixtureSpec>, instant: bool) -> Box<dyn Tool> {
     Box::new(FixtureTool::new(Arc::clone(spec), instant))
 }
 
-fn making(
+fn tool_setup(
     scenario: &Scenario,
     spec: &ToolSpec,
     tool: Option<Box<dyn Tool>>,
@@ -228,8 +228,7 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::ScenarioOrigin;
-    use crate::scenario::load;
+    use crate::scenario::{ScenarioOrigin, load};
 
     /// For each research tool with these definitions: its name, whether it has an implementation,
     /// and its timeout.

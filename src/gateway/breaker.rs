@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::event::call_window::{CallWindow, WindowCounts};
-use crate::event::kind::BreakerCause;
-use crate::scenario::spec::limits::{BreakerLimits, BreakerMode};
+use crate::log::event::call_window::{CallWindow, WindowCounts};
+use crate::log::event::kind::BreakerCause;
+use crate::scenario::spec::policy::{BreakerLimits, BreakerMode};
 
 /// Upper bound of an open time that the clock cannot represent: about 30 years.
 const MAX_OPEN_TIME: Duration = Duration::from_secs(30 * 365 * 24 * 3600);

@@ -4,7 +4,7 @@
 
 use tokio::time::Instant;
 
-use crate::scenario::spec::limits::RetryBudgetLimits;
+use crate::scenario::spec::policy::RetryBudgetLimits;
 
 /// One slot for each second of the window.
 const SLOTS: usize = RetryBudgetLimits::WINDOW.as_secs() as usize;

@@ -17,7 +17,7 @@ pub struct Bulkhead(Arc<Mutex<BulkheadState>>);
 struct BulkheadState {
     permits: u32,
     in_flight: u32,
-    counts: Counts,
+    counts: BulkheadCounts,
     /// Queue of waiting attempts by ticket number, lowest first. An attempt that stops waiting
     /// removes its own entry, so the queue holds only attempts that still wait.
     queue: BTreeMap<u64, oneshot::Sender<Permit>>,
@@ -26,7 +26,7 @@ struct BulkheadState {
 
 /// Load of a bulkhead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fill {
+pub struct QueueFill {
     /// Permits in use.
     pub in_flight: u32,
     /// Total permits; may be below `in_flight` for a while after the limit was lowered.
@@ -38,7 +38,7 @@ pub struct Fill {
 /// Counters of all requests for a permit: `asked` is the sum of the others plus the attempts in the
 /// queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct BulkheadCounts {
     /// Requests for a permit.
     pub asked: u64,
     /// Permits granted, including those to attempts that were cancelled before they took them.
@@ -52,7 +52,7 @@ pub struct Counts {
 /// No permit was available. This is not a failure of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no permit left ({} of {} in flight, {} queued)", .0.in_flight, .0.permits, .0.queued)]
-pub struct Full(pub Fill);
+pub struct BulkheadFull(pub QueueFill);
 
 /// Permission to have one attempt in flight; dropping it passes it to the next in the queue.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Bulkhead {
         Self(Arc::new(Mutex::new(BulkheadState {
             permits,
             in_flight: 0,
-            counts: Counts::default(),
+            counts: BulkheadCounts::default(),
             queue: BTreeMap::new(),
             next_number: 0,
         })))
@@ -106,19 +106,19 @@ impl Bulkhead {
     }
 
     /// Takes a permit if one is free and the queue is empty.
-    pub fn try_enter(&self) -> Result<Permit, Full> {
+    pub fn try_enter(&self) -> Result<Permit, BulkheadFull> {
         let mut hold = self.lock();
         hold.counts.asked += 1;
         if hold.admit() {
             return Ok(Permit { bulkhead: self.clone() });
         }
         hold.counts.rejected += 1;
-        Err(Full(hold.fill()))
+        Err(BulkheadFull(hold.fill()))
     }
 
     /// Takes a permit, queued for at most `max_wait`: zero does not queue, `None` waits without
     /// limit. Safe to cancel at any point.
-    pub async fn enter(&self, max_wait: Option<Duration>) -> Result<Permit, Full> {
+    pub async fn enter(&self, max_wait: Option<Duration>) -> Result<Permit, BulkheadFull> {
         self.enter_with(max_wait, || None).await
     }
 
@@ -128,7 +128,7 @@ impl Bulkhead {
         &self,
         max_wait: Option<Duration>,
         queued: impl FnOnce() -> Option<BoxFuture<'t, ()>>,
-    ) -> Result<Permit, Full> {
+    ) -> Result<Permit, BulkheadFull> {
         if max_wait == Some(Duration::ZERO) {
             return self.try_enter();
         }
@@ -154,14 +154,14 @@ impl Bulkhead {
                     let mut hold = self.lock();
                     if hold.queue.remove(&place.number).is_some() {
                         hold.counts.rejected += 1;
-                        return Err(Full(hold.fill()));
+                        return Err(BulkheadFull(hold.fill()));
                     }
                     // The permit was granted in the same moment and will arrive.
                 }
             }
         }
         // An entry leaves the queue only when a permit is sent to it.
-        (&mut place.answer).await.map_err(|_| Full(self.fill()))
+        (&mut place.answer).await.map_err(|_| BulkheadFull(self.fill()))
     }
 
     /// Changes the number of permits. More permits admit queued attempts at once; fewer admit none
@@ -172,12 +172,12 @@ impl Bulkhead {
     }
 
     /// Current load.
-    pub fn fill(&self) -> Fill {
+    pub fn fill(&self) -> QueueFill {
         self.lock().fill()
     }
 
     /// Counters since the start.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> BulkheadCounts {
         self.lock().counts
     }
 
@@ -232,7 +232,7 @@ impl BulkheadState {
         free
     }
 
-    fn fill(&self) -> Fill {
-        Fill { in_flight: self.in_flight, permits: self.permits, queued: self.queue.len() }
+    fn fill(&self) -> QueueFill {
+        QueueFill { in_flight: self.in_flight, permits: self.permits, queued: self.queue.len() }
     }
 }

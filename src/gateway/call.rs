@@ -14,18 +14,19 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::attempt::{
+    CallTurn, FailedAttempt, publish_if_stale, recorded_result, run_within, run_within_clock,
+    timeout_error,
+};
 use super::breaker::AttemptVerdict;
-use super::call_scope::{Attempt, CallScope, Callee};
-use super::call_turn::CallTurn;
-use super::failed_attempt::{FailedAttempt, publish_if_stale};
 use super::guard::Guard;
-use super::recorded_attempt::recorded_result;
-use super::retry;
-use super::time_limit::{run_within, run_within_clock, timeout_error};
-use crate::bus::{Bus, LiveSlot};
-use crate::event::id::millis;
-use crate::event::kind::{Asks, AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
-use crate::event::{EventKind, SpanId, StopReason};
+use super::{Attempt, CallScope, Callee, retry};
+use crate::log::bus::{Bus, LiveSlot};
+use crate::log::event::id::millis;
+use crate::log::event::kind::{
+    Asks, AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply,
+};
+use crate::log::event::{EventKind, SpanId, StopReason};
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
 /// form of a reply twice.

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::event::kind::LimitChange;
-use crate::scenario::spec::limits::WindowLimits;
-use crate::scenario::spec::policy::CallPolicy;
+use crate::log::event::kind::LimitChange;
+use crate::scenario::spec::policy::{CallPolicy, WindowLimits};
 use crate::scenario::spec::tool::InjectedFault;
 
 /// A day in milliseconds: the upper bound of every time in a policy.
@@ -14,7 +13,7 @@ const HOUR: u64 = 3_600_000;
 
 /// Applies a change and returns it with the value that was set, or `None` if the policy has no such
 /// limit.
-pub fn apply(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange> {
+pub fn apply_change(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange> {
     let ms = Duration::from_millis;
     Some(match change {
         LimitChange::TimeoutMs(limit) => {
@@ -140,7 +139,7 @@ pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::spec::limits::{BreakerLimits, Rate, WindowKind};
+    use crate::scenario::spec::policy::{BreakerLimits, Rate, WindowKind};
 
     #[test]
     fn amounts_stay_within_what_a_file_may_say() {
@@ -156,7 +155,7 @@ mod tests {
             (CacheTtlMs(0), Some(CacheTtlMs(0))),
         ];
         for (asked, made) in table {
-            assert_eq!(apply(asked, &mut CallPolicy::default()), made, "{asked:?}");
+            assert_eq!(apply_change(asked, &mut CallPolicy::default()), made, "{asked:?}");
         }
         let mut bare = CallPolicy {
             breaker: None,
@@ -166,9 +165,9 @@ mod tests {
         };
         for nothing in [FailThreshold(3), ProbePermits(2), OpenForMs(9), MaxWaitMs(5), RetryMin(1)]
         {
-            assert_eq!(apply(nothing, &mut bare), None, "{nothing:?}");
+            assert_eq!(apply_change(nothing, &mut bare), None, "{nothing:?}");
         }
-        assert_eq!(apply(MaxInFlight(4), &mut bare), Some(MaxInFlight(4)));
+        assert_eq!(apply_change(MaxInFlight(4), &mut bare), Some(MaxInFlight(4)));
     }
 
     #[test]
@@ -196,20 +195,20 @@ mod tests {
             (SlowRate(rate(0.1)), Some(SlowRate(rate(0.1)))),
             // Failures in a row do not decide here.
             (FailThreshold(3), None),
-            (BreakerMode(crate::scenario::spec::limits::BreakerMode::TwoState), None),
+            (BreakerMode(crate::scenario::spec::policy::BreakerMode::TwoState), None),
         ];
         for (asked, made) in table {
-            assert_eq!(apply(asked, &mut with(Some(limits))), made, "{asked:?}");
+            assert_eq!(apply_change(asked, &mut with(Some(limits))), made, "{asked:?}");
         }
         let mut smaller = with(Some(limits));
-        apply(WindowSize(5), &mut smaller);
+        apply_change(WindowSize(5), &mut smaller);
         let window = smaller.breaker.and_then(|it| it.window).expect("a window");
         assert_eq!((window.size, window.min_calls), (5, 5), "else it would never open");
         for asked in [WindowSize(5), MinCalls(5), FailureRate(rate(0.9)), SlowCallMs(5)] {
-            assert_eq!(apply(asked, &mut with(None)), None, "{asked:?}");
+            assert_eq!(apply_change(asked, &mut with(None)), None, "{asked:?}");
         }
         let fast = WindowLimits { slow_call_ms: None, ..limits };
-        assert_eq!(apply(SlowRate(rate(0.9)), &mut with(Some(fast))), None);
+        assert_eq!(apply_change(SlowRate(rate(0.9)), &mut with(Some(fast))), None);
     }
 
     #[test]

@@ -3,27 +3,36 @@
 //!
 //! Every state change of the breaker is published to the watching runs under the lock that made it,
 //! so their logs have the changes in the order in which they happened.
+//!
+//! What a guard keeps under its lock: limits, breaker, budget, faults, and the logs that watch it.
+//!
+//! Why the guard of a tool refuses an attempt.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::time::Instant;
 
-use super::breaker::{AttemptVerdict, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket};
-use super::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
-use super::call_turn::CallTurn;
-use super::change;
-use super::guard_state::{GuardState, initial_stage, limits_of};
-use super::refusal::GuardRefusal;
-use crate::base::name::ToolName;
-use crate::bus::Bus;
-use crate::clock::Clock;
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{
-    BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, ToolLimits, WindowCounts,
+use super::attempt::CallTurn;
+use super::breaker::{
+    AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket,
 };
-use crate::event::{EventKind, SpanId};
+use super::budget::RetryBudget;
+use super::bulkhead::{Bulkhead, BulkheadCounts, BulkheadFull, Permit, QueueFill};
+use super::change;
+use super::last_good::LastGood;
+use crate::base::name::ToolName;
+use crate::log::bus::Bus;
+use crate::log::clock::Clock;
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::id::millis;
+use crate::log::event::kind::{
+    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, LimitChange, RetryLimit,
+    SafeModeHead, ToolLimits, WindowCounts,
+};
+use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
@@ -45,9 +54,9 @@ pub struct GuardSnapshot {
     /// The calls in the breaker's window, if it has one.
     pub window: Option<WindowCounts>,
     /// Load of the bulkhead.
-    pub fill: Fill,
+    pub fill: QueueFill,
     /// Counters of the bulkhead.
-    pub counts: Counts,
+    pub counts: BulkheadCounts,
     /// Retries in the window and the allowed number; `None` without a budget.
     pub retries: Option<(u64, u64)>,
     /// Faults injected at the moment.
@@ -125,7 +134,7 @@ impl Guard {
     }
 
     /// The same guard by the clock of the run that it belongs to.
-    pub(crate) fn with_clock(self, clock: Clock) -> Self {
+    pub(super) fn with_clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }
 
@@ -243,7 +252,7 @@ impl Guard {
         };
         let permit = match self.bulkhead.enter_with(Some(max_wait), stands).await {
             Ok(permit) => permit,
-            Err(Full(_)) => return Err(GuardRefusal::BulkheadFull),
+            Err(BulkheadFull(_)) => return Err(GuardRefusal::BulkheadFull),
         };
         let Some(since) = since else { return Ok(self.permit(leave, permit, Duration::ZERO)) };
         turn.wait().await;
@@ -358,7 +367,7 @@ impl Guard {
     pub fn change(&self, change: LimitChange, by: Initiator) {
         let mut state = self.lock();
         let mut policy = (*state.policy).clone();
-        let Some(change) = change::apply(change, &mut policy) else { return };
+        let Some(change) = change::apply_change(change, &mut policy) else { return };
         if let LimitChange::TimeoutMs(limit) = change {
             state.timeout = Duration::from_millis(limit);
         }
@@ -405,5 +414,168 @@ impl Guard {
         state.faults = state.faults.iter().filter(|had| had.kind() != kind).copied().collect();
         let tool = &self.name;
         state.publish(|| EventKind::FaultRemoved { tool: tool.clone(), fault: kind, by });
+    }
+}
+
+pub(crate) struct GuardState {
+    pub(crate) policy: Arc<CallPolicy>,
+    pub(crate) timeout: Duration,
+    pub(crate) breaker: Breaker,
+    pub(crate) budget: RetryBudget,
+    pub(super) last_good: LastGood,
+    pub(crate) faults: Arc<[InjectedFault]>,
+    /// Last published state of the breaker.
+    pub(crate) published: PublishedState,
+    watchers: Vec<(u64, Bus)>,
+    last_watcher: u64,
+}
+
+/// State of the breaker as last published to the logs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PublishedState {
+    pub(crate) stage: BreakerStage,
+    /// Time when the breaker allows a call again, if time decides that.
+    pub(crate) until: Option<Instant>,
+    pub(crate) why: BreakerCause,
+    pub(crate) by: Option<Initiator>,
+    /// What the breaker's window had when it opened the breaker.
+    pub(crate) counted: Option<WindowCounts>,
+}
+
+impl GuardState {
+    /// The state at the start. `timeout` applies to an attempt if the policy sets none.
+    pub(crate) fn new(
+        policy: Arc<CallPolicy>,
+        timeout: Duration,
+        faults: &[InjectedFault],
+    ) -> Self {
+        let mut breaker = Breaker::new(policy.breaker.unwrap_or_default());
+        if policy.breaker.is_none() {
+            breaker.disable();
+        }
+        let (stage, until) = breaker_stage(&breaker, Instant::now());
+        let why = BreakerCause::CooldownOver;
+        let published = PublishedState { stage, until, why, by: None, counted: None };
+        Self {
+            timeout: policy.timeout.unwrap_or(timeout),
+            policy,
+            breaker,
+            budget: RetryBudget::default(),
+            last_good: LastGood::default(),
+            faults: faults.into(),
+            published,
+            watchers: Vec::new(),
+            last_watcher: 0,
+        }
+    }
+
+    pub(crate) fn publish(&self, fact: impl Fn() -> EventKind) {
+        for (_, bus) in &self.watchers {
+            bus.publish(SpanId::RUN, fact());
+        }
+    }
+
+    /// Publishes the breaker's state if it differs from the published one.
+    fn publish_change(
+        &mut self,
+        tool: &ToolName,
+        now: Instant,
+        why: BreakerCause,
+        by: Option<Initiator>,
+    ) {
+        let (stage, until) = breaker_stage(&self.breaker, now);
+        if (stage, until) == (self.published.stage, self.published.until) {
+            return;
+        }
+        let by_window = self.breaker.opened_by_window().filter(|(cause, _)| *cause == why);
+        let counted = by_window.map(|(_, counts)| counts);
+        self.published = PublishedState { stage, until, why, by, counted };
+        self.publish(|| self.breaker_event(tool, now));
+    }
+
+    /// The published state as an event.
+    fn breaker_event(&self, tool: &ToolName, now: Instant) -> EventKind {
+        let PublishedState { stage, until, why, by, counted } = self.published;
+        let open_for_ms = until.map(|until| millis(until.saturating_duration_since(now)));
+        let tool = tool.clone();
+        EventKind::BreakerChanged { tool, to: stage, cause: why, open_for_ms, by, counted }
+    }
+}
+
+/// State of a breaker, and when it ends if time decides that: the end of `Retry-After` or of the
+/// open time, whichever is later.
+fn breaker_stage(breaker: &Breaker, now: Instant) -> (BreakerStage, Option<Instant>) {
+    let gate = breaker.retry_after_end(now);
+    match breaker.state() {
+        BreakerState::Open { until: None, .. } => (BreakerStage::Held, None),
+        BreakerState::Open { until, .. } => (BreakerStage::Open, until.max(gate)),
+        _ if gate.is_some() => (BreakerStage::Open, gate),
+        BreakerState::Closed { .. } => (BreakerStage::Closed, None),
+        BreakerState::HalfOpen { .. } => (BreakerStage::HalfOpen, None),
+        BreakerState::Disabled => (BreakerStage::Disabled, None),
+    }
+}
+
+/// Initial state of a tool's breaker.
+fn initial_stage(policy: &CallPolicy) -> BreakerStage {
+    if policy.breaker.is_some() { BreakerStage::Closed } else { BreakerStage::Disabled }
+}
+
+/// A policy as events carry it.
+pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
+    let safe = &policy.safe_mode;
+    ToolLimits {
+        timeout_ms: millis(timeout),
+        max_attempts: policy.max_attempts,
+        backoff_ms: policy.backoff.iter().copied().map(millis).collect(),
+        jitter: policy.jitter,
+        breaker: policy.breaker.map(|it| BreakerHead {
+            fail_threshold: it.fail_threshold,
+            open_for_ms: millis(it.open_for),
+            probe_permits: it.probe_permits,
+            mode: it.mode,
+            counts: it.counts,
+            window: it.window,
+        }),
+        bulkhead: policy.bulkhead.map(|it| BulkheadHead {
+            max_in_flight: it.max_in_flight,
+            max_wait_ms: it.max_wait.map(millis),
+        }),
+        retry_budget: policy.retry_budget,
+        safe_mode: safe.enabled.then(|| SafeModeHead {
+            allow_partial: safe.allow_partial,
+            cache_ttl_ms: safe.cache_ttl.map(millis),
+            fallback: safe.fallback.is_some(),
+        }),
+    }
+}
+
+/// Why an attempt was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardRefusal {
+    /// The breaker is open.
+    CircuitOpen {
+        /// Time until a new attempt makes sense, if time decides that.
+        retry_in: Option<Duration>,
+    },
+    /// The bulkhead is full.
+    BulkheadFull,
+}
+
+impl GuardRefusal {
+    /// The stop reason of a run that cannot continue without this tool.
+    pub fn stop_reason(self, tool: &ToolName) -> StopReason {
+        match self {
+            Self::CircuitOpen { .. } => StopReason::CircuitOpen(tool.clone()),
+            Self::BulkheadFull => StopReason::BulkheadFull(tool.clone()),
+        }
+    }
+
+    /// Time until a new attempt makes sense, if time decides that.
+    pub fn retry_in(self) -> Option<Duration> {
+        match self {
+            Self::CircuitOpen { retry_in } => retry_in,
+            Self::BulkheadFull => None,
+        }
     }
 }

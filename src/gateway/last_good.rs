@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::event::json_weight;
+use crate::log::event::weight::json_weight;
 
 /// Most entries per tool; the oldest are evicted first.
 const CACHED_VALUES: usize = 256;

@@ -5,29 +5,317 @@
 //! [`breaker`], [`bulkhead`] and [`budget`] are pure state machines with the clock passed in; a
 //! [`Guard`] holds those of one tool. This module knows nothing of patterns, runs or tools: what it
 //! needs of a run is the trait [`CallScope`], and of a tool the trait [`Tool`].
+//!
+//! What a call needs of the run that makes it (`CallScope`), and of what it calls (`Callee`).
+//!
+//! The trait that every kind of tool implements.
+//!
+//! The tools of one run, each with its guard; shared tools belong to the engine.
 
+pub mod attempt;
 pub mod breaker;
 pub mod budget;
 pub mod bulkhead;
-pub mod call;
-pub mod call_scope;
-pub(crate) mod call_turn;
-pub(crate) mod change;
+mod call;
+mod change;
 pub mod contract;
-pub(crate) mod failed_attempt;
-pub mod faults;
-pub mod guard;
-pub mod guard_state;
-pub mod interface;
-pub(crate) mod last_good;
-pub(crate) mod recorded_attempt;
-pub mod refusal;
-pub mod registry;
-pub mod retry;
-pub(crate) mod time_limit;
+mod guard;
+mod last_good;
+mod retry;
 
-pub use call::{CallFailed, CallSuccess, GatewayCall};
-pub use call_scope::{Attempt, CallScope, Callee, QueueMarker};
-pub use guard::{Guard, GuardSnapshot};
-pub use interface::{Tool, ToolRequest};
-pub use registry::{GuardedTool, ToolRegistry, ToolSetup};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use crate::base::name::ToolName;
+use crate::log::bus::{Bus, LiveSlot};
+use crate::log::clock::Clock;
+use crate::log::event::kind::{AttemptFailed, Reply, ToolHead, Usage};
+use crate::log::event::{Command, SpanId, StopReason};
+use crate::scenario::spec::InDoubt;
+use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::tool::{InjectedFault, ResultContract};
+
+pub use self::call::{CallFailed, CallSuccess, GatewayCall};
+pub use self::guard::{Guard, GuardSnapshot};
+
+/// What the gateway needs from the calling run.
+pub trait CallScope: Send + Sync {
+    /// Log that receives the events.
+    fn bus(&self) -> &Bus;
+    /// Time left for the run.
+    fn remaining(&self) -> Duration;
+    /// Random bits for this call, attempt and use: a hash of (seed, path, attempt, use).
+    fn random_bits(&self, attempt: u32, what: &str) -> u64;
+    /// Called when an attempt starts (`true`) and when it ends (`false`), for whatever reason.
+    fn in_flight(&self, out: bool);
+    /// Stop reason for a run that cannot continue without this call.
+    fn reason(&self, failure: &AttemptFailed) -> StopReason;
+    /// Whether a call keeps the reason of its last failed attempt when the breaker refuses the next
+    /// one (otherwise the reason is `circuit_open`): the failure of this call may differ from those
+    /// that opened the breaker.
+    fn keeps_reason(&self) -> bool {
+        false
+    }
+    /// An attempt was rejected because of parameters; the next one is sent without them.
+    fn on_adapted(&self, call: SpanId, failed: &AttemptFailed) {
+        let _ = (call, failed);
+    }
+    /// Records the estimated token use of a failed attempt that had begun to receive a reply.
+    fn estimate_usage(&self, failed: &mut AttemptFailed) {
+        let _ = failed;
+    }
+    /// What is done with an attempt that was in flight when the run stopped, if its tool is not
+    /// idempotent.
+    fn in_doubt(&self) -> InDoubt {
+        InDoubt::Stop
+    }
+    /// Counts what an attempt in doubt may have used, and returns it: an estimate of its prompt.
+    fn usage_in_doubt(&self) -> Option<Usage> {
+        None
+    }
+    /// Carries out what was decided about an attempt in doubt: waits until the operator resumes the
+    /// run, or stops the run and never returns.
+    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
+        let _ = (tool, decision);
+        Box::pin(std::future::pending())
+    }
+    /// Host that an attempt calls, if the tool's name does not say it: the host of a model.
+    fn callee_host(&self) -> Option<String> {
+        None
+    }
+    /// Whether an attempt costs money or changes something outside the run: it is made only once the
+    /// log says so durably.
+    fn has_effects(&self) -> bool {
+        false
+    }
+    /// Awaited before each attempt: a boundary, or the caller's own policy. `None`: no wait. A
+    /// refused attempt counts as used.
+    fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
+        let _ = attempt;
+        None
+    }
+    /// Completes when an attempt has used up `limit` by the caller's own clock, which stops while
+    /// the run is paused. `None`: real time counts.
+    fn timeout_clock(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
+        let _ = limit;
+        None
+    }
+    /// The attempt is queued at the tool's bulkhead until the returned value is dropped: other
+    /// calls have to finish first.
+    fn enter_queue(&self) -> Option<Box<dyn QueueMarker + '_>> {
+        None
+    }
+    /// Call slots shared with other calls: a call holds one from before its first attempt to its
+    /// end.
+    fn call_slots(&self) -> Option<&Semaphore> {
+        None
+    }
+}
+
+/// Guard value of a queued attempt; dropping it ends the queueing.
+pub trait QueueMarker: Send {}
+
+impl<T: Send> QueueMarker for T {}
+
+/// What a callee receives for one attempt: its number and where to publish partial text.
+pub struct Attempt<'a> {
+    /// Number of the attempt, from 1.
+    pub number: u32,
+    /// Live slot of the attempt's span.
+    pub live: &'a LiveSlot,
+    /// Span of the call.
+    pub call: SpanId,
+    /// Span of the attempt.
+    pub span: SpanId,
+}
+
+/// The other end of the gateway: a tool or a model.
+pub trait Callee: Send + Sync {
+    /// Makes one attempt. Has no retries and no timeout of its own; dropping the future cancels it.
+    fn attempt<'a>(
+        &'a self,
+        attempt: Attempt<'a>,
+    ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>>;
+}
+
+/// What a tool receives for one attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolRequest<'a> {
+    /// Arguments of the call.
+    pub args: &'a Map<String, Value>,
+    /// Number of the attempt within its call, from 1.
+    pub attempt: u32,
+    /// Random bits for this attempt: a hash of (seed, path, attempt).
+    pub draw: u64,
+    /// Time since the start of the run, pauses excluded.
+    pub active: Duration,
+}
+
+/// A tool: one attempt per call of `ask`. It has no retries and no timeout of its own. Dropping the
+/// future cancels the attempt and everything that it started.
+pub trait Tool: Send + Sync {
+    /// Makes one attempt.
+    ///
+    /// # Errors
+    /// The failure, with advice; keys and addresses are redacted.
+    fn ask<'a>(
+        &'a self,
+        request: ToolRequest<'a>,
+    ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>>;
+}
+
+/// A tool with its guard.
+pub struct GuardedTool {
+    /// Guard of the tool.
+    pub guard: Guard,
+    /// The implementation; `None` for the model, which is called in another way, and for a tool
+    /// that has none.
+    pub tool: Option<Box<dyn Tool>>,
+    /// Required fields of its result.
+    pub contract: ResultContract,
+    /// Kind of tool, in one word.
+    pub kind: &'static str,
+    /// Whether all runs of the engine share it.
+    pub shared: bool,
+}
+
+/// Everything needed to build a guarded tool.
+pub struct ToolSetup {
+    /// Name of the tool.
+    pub name: ToolName,
+    /// The implementation, if it has one.
+    pub tool: Option<Box<dyn Tool>>,
+    /// Kind of tool, in one word.
+    pub kind: &'static str,
+    /// Required fields of its result.
+    pub contract: ResultContract,
+    /// Policy of its guard.
+    pub policy: Arc<CallPolicy>,
+    /// Timeout of an attempt if the policy sets none.
+    pub timeout: Duration,
+    /// Faults injected from the start.
+    pub faults: Vec<InjectedFault>,
+    /// Whether all runs of the engine share it.
+    pub shared: bool,
+    /// The whole definition as text: runs share tools with equal fingerprints.
+    pub fingerprint: String,
+}
+
+impl GuardedTool {
+    /// Whether an attempt may change something outside the run: everything except the results that a
+    /// scenario lists, and what only searches and reads.
+    pub fn has_effects(&self) -> bool {
+        self.tool.is_some() && !matches!(self.kind, "fixture" | "search" | "read")
+    }
+
+    /// A tool with its guard in the initial state. The guard goes by this clock: that of its run, or
+    /// a real one if runs share it.
+    pub fn new(making: ToolSetup, clock: Clock) -> Arc<Self> {
+        let ToolSetup {
+            name,
+            tool,
+            kind,
+            contract,
+            policy,
+            timeout,
+            faults,
+            shared,
+            fingerprint: _,
+        } = making;
+        let guard = Guard::new(name, policy, timeout, &faults).with_clock(clock);
+        Arc::new(Self { guard, tool, contract, kind, shared })
+    }
+
+    /// Entry of the tool in the head of a log.
+    pub fn head(&self) -> ToolHead {
+        ToolHead {
+            name: self.guard.name().clone(),
+            kind: self.kind.to_owned(),
+            shared: self.shared,
+            limits: self.guard.limits(),
+            faults: self.guard.faults().to_vec(),
+        }
+    }
+}
+
+/// The tools of one run. Their guards publish to the run's log as long as this lives.
+pub struct ToolRegistry {
+    /// In the order of the scenario, the model first. A run has few, so lookup is linear.
+    tools: Vec<Arc<GuardedTool>>,
+    /// Number of the log at each tool's guard, once it is watched.
+    watches: Mutex<Vec<u64>>,
+}
+
+impl ToolRegistry {
+    /// Registers these tools.
+    pub fn new(tools: Vec<Arc<GuardedTool>>) -> Self {
+        Self { tools, watches: Mutex::default() }
+    }
+
+    /// Publishes every change of the guards to this log from now on, and at once each breaker that
+    /// is not in its initial state. Called once the log has its head.
+    pub fn watch(&self, bus: &Bus) {
+        *self.watches() = self.tools.iter().map(|tool| tool.guard.watch(bus)).collect();
+    }
+
+    fn watches(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tool with this name.
+    pub fn get(&self, name: &ToolName) -> Option<&Arc<GuardedTool>> {
+        self.tools.iter().find(|tool| tool.guard.name() == name)
+    }
+
+    /// The tools in their order, the model first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<GuardedTool>> {
+        self.tools.iter()
+    }
+
+    /// State of every guard.
+    pub fn snapshots(&self) -> Vec<GuardSnapshot> {
+        self.iter().map(|tool| tool.guard.snapshot()).collect()
+    }
+
+    /// Executes a command about a tool and returns any other. A command about an unknown tool is
+    /// ignored.
+    pub fn command(&self, command: Command) -> Option<Command> {
+        let guard = |tool: &ToolName| self.get(tool).map(|tool| &tool.guard);
+        match command {
+            Command::SetLimit { tool, change, by } => {
+                if let Some(guard) = guard(&tool) {
+                    guard.change(change, by);
+                }
+            }
+            Command::Breaker { tool, hand, by } => {
+                if let Some(guard) = guard(&tool) {
+                    guard.override_breaker(hand, by);
+                }
+            }
+            Command::Inject { tool, fault, by } => {
+                if let Some(guard) = guard(&tool) {
+                    guard.inject(fault, by);
+                }
+            }
+            Command::RemoveFault { tool, kind, by } => {
+                if let Some(guard) = guard(&tool) {
+                    guard.heal(kind, by);
+                }
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// Stops publishing to the run's log, because the run has ended.
+    pub fn release(&self) {
+        let watches = std::mem::take(&mut *self.watches());
+        for (tool, number) in self.tools.iter().zip(watches) {
+            tool.guard.unwatch(number);
+        }
+    }
+}

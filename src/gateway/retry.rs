@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::base::seeded_random::random_share;
-use crate::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::spec::policy::{CallPolicy, RetryOn};
 
 /// What happens after a failed attempt.

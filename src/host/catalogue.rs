@@ -2,9 +2,10 @@
 //! replace a shipped one of the same name.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::models;
 use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};

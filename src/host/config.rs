@@ -5,29 +5,29 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::base::regular;
+use super::Dirs;
+use crate::base::read_file;
 use crate::base::visible::visible;
-use crate::host::dirs::Dirs;
-use crate::llm::endpoint::EndpointRequest;
+use crate::model::endpoint::EndpointRequest;
 use crate::scenario::config::{CheckedConfig, MAX_CONFIG_BYTES, UserConfig, check_config};
 use crate::scenario::{Problem, Severity};
 
-static IN_FORCE: OnceLock<UserConfig> = OnceLock::new();
+static USER_CONFIG: OnceLock<UserConfig> = OnceLock::new();
 
 /// The configuration set by [`set_in_force`]; the default before that.
-pub fn in_force() -> &'static UserConfig {
+pub fn user_config() -> &'static UserConfig {
     static NONE: OnceLock<UserConfig> = OnceLock::new();
-    IN_FORCE.get().unwrap_or_else(|| NONE.get_or_init(UserConfig::default))
+    USER_CONFIG.get().unwrap_or_else(|| NONE.get_or_init(UserConfig::default))
 }
 
 /// Sets the configuration of the process. Only the first call has an effect.
-pub fn set_in_force(config: UserConfig) {
-    let _ = IN_FORCE.set(config);
+pub fn set_user_config(config: UserConfig) {
+    let _ = USER_CONFIG.set(config);
 }
 
 /// The configuration's endpoint settings, which everything else overrides.
 pub fn endpoint_defaults() -> EndpointRequest<'static> {
-    let model = &in_force().model;
+    let model = &user_config().model;
     EndpointRequest {
         config: model.name.as_deref(),
         timeout: model.timeout,
@@ -115,7 +115,7 @@ impl fmt::Display for ReadTextError {
 
 /// The text of a regular file; `None`: the file does not exist.
 fn text(path: &Path) -> Result<Option<String>, ReadTextError> {
-    match regular::read(path, MAX_CONFIG_BYTES) {
+    match read_file::read_file(path, MAX_CONFIG_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
             .map_err(|error| ReadTextError::NotUtf8(error.utf8_error().valid_up_to())),

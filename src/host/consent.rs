@@ -6,16 +6,18 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use super::models::{self, LiveCalls};
-use crate::base::digest;
-use crate::base::regular;
-use crate::base::regular::Links;
-use crate::narrate::measure::single_line;
+use super::models;
+use super::models::LiveCalls;
+use crate::base;
+use crate::base::read_file;
+use crate::base::read_file::Links;
 use crate::scenario::Scenario;
-use crate::scenario::spec::http::{HttpSpec, Setting};
-use crate::scenario::spec::lookup::{FolderSpec, PrivateHosts, ReadSpec, SearchSpec, WebSpec};
-use crate::scenario::spec::tool::{CommandSpec, ToolKind};
+use crate::scenario::spec::tool::{
+    CommandSpec, FolderSpec, HttpSpec, PrivateHosts, ReadSpec, SearchSpec, Setting, ToolKind,
+    WebSpec,
+};
 use crate::tool::http as http_tool;
+use crate::words::measure::single_line;
 
 /// A limit on page size above this many bytes needs permission.
 const LARGE_PAGE: u64 = 50_000_000;
@@ -114,7 +116,7 @@ impl LocalFiles {
             // Quoted, so that one name cannot look like two.
             text.push_str(&format!("{found} {name:?}\n"));
         }
-        digest::sha256_of_text(&text)
+        base::sha256_of_text(&text)
     }
 }
 
@@ -201,11 +203,11 @@ fn scripts_in(argument: &str) -> Vec<String> {
 impl LocalFile {
     /// Reads the file at this path, relative to the working directory, in which commands run too.
     fn read(path: &Path) -> Self {
-        let opened = regular::open(path, OpenOptions::new().read(true), Links::Followed);
+        let opened = read_file::open_file(path, OpenOptions::new().read(true), Links::Followed);
         let digest = opened.and_then(|file| {
             // For a larger file the number of bytes beyond the limit is added.
             let rest = file.metadata()?.len().saturating_sub(MAX_DIGEST_BYTES);
-            let digest = digest::sha256_of_reader(file.take(MAX_DIGEST_BYTES))?;
+            let digest = base::sha256_of_reader(file.take(MAX_DIGEST_BYTES))?;
             Ok(if rest == 0 { digest } else { format!("{digest}+{rest}") })
         });
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -288,8 +290,7 @@ fn folder_permission(folder: &FolderSpec) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::load;
-    use crate::scenario::{ScenarioOrigin, shipped};
+    use crate::scenario::{ScenarioOrigin, load, shipped};
 
     /// The shipped scenario whose tool runs a program, with another program.
     fn running(command: &str) -> Scenario {
@@ -329,7 +330,7 @@ mod tests {
         let own = |command: &str| {
             let scenario = running(command);
             let names: Vec<String> = LocalFiles::of_scenario(&scenario).0.into_keys().collect();
-            assert_eq!(names.is_empty(), super::digest(&scenario) == scenario.hash);
+            assert_eq!(names.is_empty(), digest(&scenario) == scenario.hash);
             names
         };
         assert_eq!(
@@ -410,11 +411,11 @@ mod tests {
             ));
             let about = format!("{program} {args:?} {env}");
             let path = whole.join(file);
-            let mut digests = vec![super::digest(&scenario)];
+            let mut digests = vec![digest(&scenario)];
             for text in ["true", "rm -rf"] {
                 let _ = std::fs::remove_file(&path);
                 std::fs::write(&path, text).expect("written");
-                digests.push(super::digest(&scenario));
+                digests.push(digest(&scenario));
             }
             let distinct: BTreeSet<&String> = digests.iter().collect();
             assert_eq!(distinct.len(), 3, "{about}");
@@ -425,7 +426,7 @@ mod tests {
     #[test]
     fn a_program_beside_the_scenario_is_a_part_of_what_is_agreed_to() {
         let system = running("program = \"sh\"\nargs = [\"-c\", \"true\"]");
-        assert_eq!(super::digest(&system), system.hash, "the file alone");
+        assert_eq!(digest(&system), system.hash, "the file alone");
         // Paths are relative to the working directory, in tests that of the crate.
         let folder = tempfile::tempdir_in(".").expect("a folder");
         let at = folder.path().join("x.sh");
@@ -436,15 +437,15 @@ mod tests {
             let at = would.iter().position(|line| line.starts_with("run ")).expect("a command");
             would[at + 1].clone()
         };
-        let missing = super::digest(&own);
+        let missing = digest(&own);
         assert!(line(&own).contains("No such file"), "{}", line(&own));
         std::fs::write(&at, "true").expect("written");
-        let first = super::digest(&own);
+        let first = digest(&own);
         assert!(line(&own).contains("(SHA-256 b5bea41b6c623f7c…)"), "{}", line(&own));
         std::fs::write(&at, "rm -rf").expect("written");
-        let second = super::digest(&own);
+        let second = digest(&own);
         assert_eq!(BTreeSet::from([&missing, &first, &second, &own.hash]).len(), 4);
         std::fs::write(&at, "true").expect("written");
-        assert_eq!(super::digest(&own), first, "it depends on the content, not on the time");
+        assert_eq!(digest(&own), first, "it depends on the content, not on the time");
     }
 }

@@ -13,8 +13,8 @@
 use tracing::{Level, enabled};
 
 use crate::base::visible::visible_within;
-use crate::event::{Event, EventKind, World};
-use crate::narrate::tell::event_line;
+use crate::log::event::{Event, EventKind, World};
+use crate::words::sentence::event_line;
 
 /// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.
 const TARGET: &str = "roundtable::run";

@@ -1,27 +1,61 @@
 //! What both ways to run a scenario need of this machine, with a terminal or without: folders, the
 //! configuration file, scenario files, models and keys, tools, trust and permission, the log file.
+//!
+//! The folders for the program's files.
 
 pub mod catalogue;
 pub mod config;
 pub mod consent;
-pub mod dirs;
-pub mod fork;
 pub mod journal;
 #[cfg(feature = "store")]
-pub mod keep;
-#[cfg(feature = "store")]
-pub mod kept;
-#[cfg(feature = "tui")]
-pub mod log;
-#[cfg(feature = "nats")]
-pub mod machine;
+pub mod kept_runs;
 pub mod models;
-pub mod pauses;
 pub mod prepare;
+#[cfg(feature = "tui")]
+pub mod program_log;
 pub mod recorded;
 #[cfg(feature = "store")]
-pub mod redaction_key;
-#[cfg(feature = "store")]
-pub mod resume;
-pub mod tools;
+pub mod run_store;
 pub mod trust;
+
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
+
+/// The user's folders: by the XDG rules on Linux and macOS, in `AppData` on Windows.
+#[derive(Debug, Clone)]
+pub struct Dirs {
+    /// Settings of the user: `~/.config/roundtable`.
+    pub config: PathBuf,
+    /// State of the program: `~/.local/state/roundtable`.
+    pub state: PathBuf,
+}
+
+impl Dirs {
+    /// Finds the folders without creating them. `None`: the user has no home directory.
+    pub fn find() -> Option<Self> {
+        let base = etcetera::choose_base_strategy().ok()?;
+        let state = base.state_dir().unwrap_or_else(|| base.data_dir());
+        Some(Self { config: base.config_dir().join("roundtable"), state: state.join("roundtable") })
+    }
+
+    /// Path of the database of kept runs.
+    pub fn runs(&self) -> PathBuf {
+        self.state.join("runs.db")
+    }
+
+    /// Path of the log file.
+    pub fn log(&self) -> PathBuf {
+        self.state.join("roundtable.log")
+    }
+
+    /// Path of the configuration file.
+    pub fn configuration(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// Path of the list of trusted scenarios.
+    pub fn trusted(&self) -> PathBuf {
+        self.config.join("trusted")
+    }
+}

@@ -4,23 +4,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::config;
 use crate::engine::ModelChoice;
-use crate::event::kind::AttemptFailed;
-use crate::host::config;
-use crate::llm::anthropic::Anthropic;
+use crate::log::event::kind::AttemptFailed;
+use crate::model::anthropic::Anthropic;
 #[cfg(feature = "nats")]
-use crate::llm::endpoint::is_on_own_network;
-use crate::llm::endpoint::{
-    self, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
+use crate::model::endpoint::is_on_own_network;
+use crate::model::endpoint::{
+    Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin, Wire, WithOrigin,
 };
-use crate::llm::openai::{OpenAi, ProbeResult};
-use crate::llm::prices::{endpoint_price, prices_at};
-use crate::llm::{Adaptations, ChatModel, Models, Tuning};
+use crate::model::openai::{OpenAi, ProbeResult};
+use crate::model::prices::{endpoint_price, prices_at};
+use crate::model::{Adaptations, ChatModel, Models, endpoint};
 use crate::net::proxy::Proxies;
 use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost};
-use crate::scenario::spec::model_assignment::{ModelAssignment, ModelCaller};
+use crate::scenario::spec::{ModelAssignment, ModelCaller, Tuning};
 
 /// The live models of the program. All runs share its connections.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl LiveModels {
         let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
         let own =
             endpoints.by_caller.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
-        let prices = prices_at(endpoints.distinct(), &config::in_force().prices);
+        let prices = prices_at(endpoints.distinct(), &config::user_config().prices);
         let models = Models::new(open(&endpoints.common), own).with_prices(prices);
         ModelChoice::Live(models, timeout)
     }
@@ -49,8 +49,11 @@ impl LiveModels {
     fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
         let settings = &scenario.model;
         let (http, endpoint) = (self.http.clone(), endpoint.clone());
-        let (tuning, stream, refused) =
-            (config::in_force().model.fill(&settings.tuning), settings.stream, &self.adaptations);
+        let (tuning, stream, refused) = (
+            config::user_config().model.fill(&settings.tuning),
+            settings.stream,
+            &self.adaptations,
+        );
         match endpoint.provider().wire() {
             Wire::Chat => {
                 Arc::new(OpenAi::new(http, endpoint, tuning, stream).sharing_adaptations(refused))
@@ -165,7 +168,7 @@ fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLiv
 /// The error of a scenario that limits the cost and uses a model with unknown price.
 fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
     scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
-    let prices = &config::in_force().prices;
+    let prices = &config::user_config().prices;
     let endpoint =
         endpoints.distinct().into_iter().find(|at| endpoint_price(at, prices).is_none())?;
     let host = endpoint.host();

@@ -1,14 +1,24 @@
 //! Prepares runs before the engine starts them: the one way to launch, with a terminal or without.
 //! The order matters: nothing is asked of a network, and no tool is made, before the operator has
 //! allowed what a foreign scenario would do.
+//!
+//! Builds a run's tools before the run starts.
+//!
+//! Pauses of `--pause-at` with a duration, which end automatically.
 
-use super::models::{self, Endpoints, LiveCalls, LiveModels};
-use super::tools;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::models;
+use super::models::{Endpoints, LiveCalls, LiveModels};
 use super::trust::Trust;
-use crate::engine::{ModelChoice, Toolbox};
-use crate::scenario::Scenario;
+use crate::engine::{ModelChoice, RunHandle, Toolbox};
+use crate::log::bus::LogReader;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, Command, EventKind};
 use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::consent::Consent;
+use crate::scenario::{Consent, Scenario};
 
 /// What the runs of a scenario start with.
 pub struct PreparedRuns {
@@ -64,11 +74,63 @@ pub fn prepare(
     {
         return Err(PrepareError::Permission(consent));
     }
-    let toolboxes = (0..runs).map(|_| tools::toolbox(scenario, instant));
+    let toolboxes = (0..runs).map(|_| toolbox(scenario, instant));
     let toolboxes = toolboxes.collect::<Result<_, _>>().map_err(PrepareError::Tools)?;
     let model = match &endpoints {
         None => ModelChoice::Scripted { instant },
         Some(endpoints) => live.model_choice(scenario, endpoints),
     };
     Ok(PreparedRuns { model, toolboxes, endpoints })
+}
+
+/// The tools of a scenario; variables come from the environment of this program.
+///
+/// # Errors
+/// Everything that is missing, one line each, with what to set.
+pub fn toolbox(scenario: &Scenario, instant: bool) -> Result<Toolbox, Vec<String>> {
+    Toolbox::make(scenario, instant, &|name| std::env::var(name).ok())
+        .map_err(|troubles| troubles.iter().map(ToString::to_string).collect())
+}
+
+/// Events read at once.
+const BATCH: usize = 64;
+
+/// Resumes a run that is paused at one of these boundaries after the boundary's duration, unless it
+/// is resumed earlier. `reader` is at the run's first event. Returns at the end of the run.
+pub async fn resume_timed_pauses(
+    run: RunHandle,
+    mut reader: LogReader,
+    rests: Vec<(BoundaryId, Duration)>,
+) {
+    let mut batch = Vec::new();
+    let mut due: Option<Instant> = None;
+    loop {
+        batch.clear();
+        tokio::select! {
+            came = reader.next_batch(&mut batch, BATCH) => {
+                if came == 0 {
+                    return;
+                }
+            }
+            () = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            } => {
+                due = None;
+                run.send(Command::Resume { by: Initiator::Schedule });
+            }
+        }
+        for event in &batch {
+            match &event.kind {
+                EventKind::Paused { at } => {
+                    let rest = rests.iter().find(|(boundary, _)| at.contains(boundary));
+                    due = rest.and_then(|(_, rest)| Instant::now().checked_add(*rest));
+                }
+                EventKind::Resumed { .. } | EventKind::Stepped { .. } => due = None,
+                _ => {}
+            }
+        }
+    }
 }

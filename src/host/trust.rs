@@ -5,18 +5,17 @@
 
 use std::collections::BTreeSet;
 use std::fs::{Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::consent;
 use super::models::LiveCalls;
-use crate::base::digest;
-use crate::base::private;
-use crate::base::regular;
-use crate::base::regular::Links;
-use crate::scenario::consent::Consent;
-use crate::scenario::{Scenario, ScenarioOrigin, shipped};
+use crate::base;
+use crate::base::read_file::Links;
+use crate::base::{private_file, read_file};
+use crate::scenario::{Consent, Scenario, ScenarioOrigin, shipped};
 
 /// Size limit of the file, in bytes: some ten thousand permissions.
 const MAX_TRUST_BYTES: u64 = 4 << 20;
@@ -69,7 +68,7 @@ impl Trust {
         let cut = kept.last().is_some_and(|last| *last != b'\n');
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
         let line = format!("{}{digest} {title}\n", if cut { "\n" } else { "" });
-        private::append(file)?.write_all(line.as_bytes())
+        private_file::append(file)?.write_all(line.as_bytes())
     }
 
     /// Why the file is not used, and what to do. `None`: it is used, or does not exist yet.
@@ -93,7 +92,7 @@ impl Trust {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let refused =
             |why: &dyn std::fmt::Display| format!("{} is not used: {why}", path.display());
-        let file = match regular::open(path, OpenOptions::new().read(true), Links::Refused) {
+        let file = match read_file::open_file(path, OpenOptions::new().read(true), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
@@ -105,13 +104,13 @@ impl Trust {
         if let Some(why) = foreign_writer(&about) {
             return Err(refused(&why));
         }
-        regular::read_whole(file, MAX_TRUST_BYTES).map_err(|error| refused(&error))
+        read_file::read_within(file, MAX_TRUST_BYTES).map_err(|error| refused(&error))
     }
 }
 
 fn is_shipped(scenario: &Scenario) -> bool {
     matches!(scenario.origin, ScenarioOrigin::Shipped(_))
-        || shipped().iter().any(|one| digest::sha256_of_text(one.text) == scenario.hash)
+        || shipped().iter().any(|one| base::sha256_of_text(one.text) == scenario.hash)
 }
 
 /// Why another user may have written this file; `None`: only the operator can write it.

@@ -1,7 +1,7 @@
 //! Decompresses bodies: pages are requested compressed, and some servers and proxies compress without a request for it.
 
-use std::fmt;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
+use std::{fmt, io};
 
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use hyper::body::Bytes;
@@ -14,7 +14,7 @@ use crate::base::visible::visible_within;
 const PIECE: usize = 4 << 10;
 
 /// Decompresses one body.
-pub(super) struct BodyDecoder {
+pub(crate) struct BodyDecoder {
     coding: Coding,
     /// What is not decompressed yet.
     rest: Bytes,
@@ -64,7 +64,7 @@ impl fmt::Debug for BodyDecoder {
 
 impl BodyDecoder {
     /// The decoder for a body with these headers; `None` if it is not compressed.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(CONTENT_ENCODING)?;
         let name = String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_lowercase();
         let coding = match &*name {
@@ -82,7 +82,7 @@ impl BodyDecoder {
     }
 
     /// Adds the next piece of the body.
-    pub(super) fn push(&mut self, piece: Bytes) {
+    pub(crate) fn push(&mut self, piece: Bytes) {
         self.begun |= !piece.is_empty();
         self.rest = piece;
     }
@@ -91,7 +91,7 @@ impl BodyDecoder {
     ///
     /// # Errors
     /// The body is not compressed as its header says.
-    pub(super) fn next(&mut self) -> io::Result<Option<Bytes>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<Bytes>> {
         while !self.rest.is_empty() {
             let piece = self.rest.split_to(self.rest.len().min(PIECE));
             let bytes = self.decompress(&piece)?;
@@ -106,7 +106,7 @@ impl BodyDecoder {
     ///
     /// # Errors
     /// [`ErrorKind::UnexpectedEof`] if a part of it is missing.
-    pub(super) fn finish(&mut self) -> io::Result<Option<Bytes>> {
+    pub(crate) fn finish(&mut self) -> io::Result<Option<Bytes>> {
         if std::mem::replace(&mut self.ended, true) || !self.begun {
             return Ok(None);
         }

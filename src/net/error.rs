@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::io;
 
-use super::reach::OutOfReach;
+use super::OutOfReach;
 
 /// Why a request got no complete response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +125,7 @@ impl NetError {
 
     /// The error of a request that went through this proxy: where the connection failed, it is the
     /// proxy's.
-    pub(super) fn through(self, proxy: &str) -> Self {
+    pub(crate) fn through(self, proxy: &str) -> Self {
         let behind = |host: String| format!("{host} (through the proxy {proxy})");
         let proxy = proxy.to_owned();
         match self {

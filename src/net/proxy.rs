@@ -8,7 +8,7 @@ use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{NoProxy, Url};
 
-use super::http::host_of;
+use super::host_of;
 
 /// How requests leave this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Proxies {
     }
 
     /// The host of the proxy that a request to this URL goes through, with its port.
-    pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
+    pub(super) fn proxy_of(&self, url: &Url) -> Option<String> {
         self.matcher.intercept(&url.as_str().parse().ok()?)?;
         let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
         proxy.as_ref().map(host_of)
@@ -143,7 +143,7 @@ impl Proxies {
     ///
     /// # Errors
     /// The client cannot use one.
-    pub(crate) fn set_in(
+    pub(super) fn set_in(
         &self,
         builder: reqwest::ClientBuilder,
     ) -> Result<reqwest::ClientBuilder, reqwest::Error> {

@@ -5,10 +5,11 @@
 //! A pattern does not know that a dashboard exists. Everything that is not deterministic goes
 //! through its [`RunContext`](crate::run::RunContext).
 
+pub mod agents;
 pub mod collaboration;
 pub mod orchestrator;
-pub(crate) mod prompting;
-pub mod reply;
+mod prompting;
+mod reply;
 pub mod research;
 pub mod resilience;
 pub mod router;
@@ -19,14 +20,14 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use self::orchestrator::concurrency::ConcurrencyLimit;
+use self::agents::swarm::Rosters;
+use self::orchestrator::dispatch::ConcurrencyLimit;
 use self::router::spec::RouterSpec;
 use self::team::spec::TeamSpec;
-use crate::agents::rosters::Rosters;
-use crate::bus::Bus;
-use crate::event::StopReason;
-use crate::event::head::RunStarted;
-use crate::event::patterns::PatternPlan;
+use crate::log::bus::Bus;
+use crate::log::event::StopReason;
+use crate::log::event::head::RunStarted;
+use crate::log::facts::PatternPlan;
 use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
@@ -75,23 +76,23 @@ pub(crate) fn plan(
     match spec {
         PatternSpec::Collaboration(spec) => {
             let recorded = recorded.map(|head| &head.plan);
-            PatternPlan::Collaboration(Arc::new(collaboration::head::setup(spec, live, recorded)))
+            PatternPlan::Collaboration(Arc::new(collaboration::spec::plan_of(spec, live, recorded)))
         }
         PatternSpec::Orchestrator(spec) => {
-            PatternPlan::Orchestrator(Arc::new(orchestrator::head::setup(spec)))
+            PatternPlan::Orchestrator(Arc::new(orchestrator::spec::plan_of(spec)))
         }
         PatternSpec::Team(spec) if spec.is_swarm() => {
-            PatternPlan::Swarm(Arc::new(team::head::setup(spec, session)))
+            PatternPlan::Swarm(Arc::new(team::spec::plan_of(spec, session)))
         }
-        PatternSpec::Team(spec) => PatternPlan::Team(Arc::new(team::head::setup(spec, session))),
+        PatternSpec::Team(spec) => PatternPlan::Team(Arc::new(team::spec::plan_of(spec, session))),
         PatternSpec::Resilience(spec) => {
-            PatternPlan::Resilience(Arc::new(resilience::head::setup(spec)))
+            PatternPlan::Resilience(Arc::new(resilience::spec::plan_of(spec)))
         }
         PatternSpec::Research(spec) => {
-            PatternPlan::Research(Arc::new(research::head::setup(spec, live, wall_ms)))
+            PatternPlan::Research(Arc::new(research::spec::plan_of(spec, live, wall_ms)))
         }
         PatternSpec::Router(spec) => {
-            PatternPlan::Router(Arc::new(router::head::setup(spec, session)))
+            PatternPlan::Router(Arc::new(router::spec::plan_of(spec, session)))
         }
     }
 }

@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::base::name::{FlagName, InputName};
-use crate::event::kind::{ChatMessage, MessageRole, Purpose};
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::llm::ReplyForm;
+use crate::log::event::kind::{ChatMessage, MessageRole, Purpose};
+use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::model::ReplyForm;
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::condition::CelBindings;
-use crate::scenario::spec::model::ModelSettings;
+use crate::scenario::cel::CelBindings;
+use crate::scenario::spec::ModelSettings;
 
 /// One of our own values as JSON. The conversion cannot fail for these types; `null` if it did.
 pub(crate) fn to_json(of: &impl Serialize) -> Value {
@@ -46,7 +46,7 @@ pub(super) fn echoed_inputs(scenario: &Scenario, names: &[InputName]) -> Map<Str
 
 /// A conversation of a system message and one JSON object as the user message: its keys, and the
 /// positions of the flags, if the scenario has some.
-pub(super) fn conversation(
+pub(crate) fn conversation(
     system: &str,
     mut payload: Map<String, Value>,
     flags: &BTreeMap<FlagName, bool>,
@@ -62,7 +62,7 @@ pub(super) fn conversation(
 }
 
 /// The fields of an object that a pattern writes.
-pub(super) fn fields(object: Value) -> Map<String, Value> {
+pub(crate) fn fields(object: Value) -> Map<String, Value> {
     match object {
         Value::Object(fields) => fields,
         _ => Map::new(),

@@ -2,26 +2,381 @@
 //! model, and the [`OrderedJoinSet`] that runs several calls concurrently inside one task.
 //!
 //! Pause, step, breakpoints, cancel and the deadline are all in [`control`] and nowhere else.
+//!
+//! The context of one run: everything that a pattern may use besides its own logic.
+//!
+//! The phase of a run, which an outcome reports if the run stops there.
+//!
+//! The part of a running pattern that commands change.
 
-mod context;
 pub mod control;
 mod join_set;
-mod live_control;
 mod model_call;
-mod model_request;
-mod phase;
-pub(crate) mod replay;
+pub mod replay;
 mod session;
 mod spending;
 mod tools;
 
-pub use context::{AskingRules, LLM, RunContext, RunSettings, model_tool};
-pub use control::RunControl;
-pub use join_set::OrderedJoinSet;
-pub use live_control::LiveControl;
-pub use model_request::ModelRequest;
-pub use phase::Phase;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use self::control::RunStopped;
+use self::spending::Spending;
+use crate::base::name::{FlagName, RoleName, ToolName};
+use crate::base::seeded_random::{Latency, random_duration, random_u64};
+use crate::base::time::Day;
+use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
+use crate::log::bus::Bus;
+use crate::log::clock::Clock;
+use crate::log::event::head::RunStarted;
+use crate::log::event::kind::Purpose;
+use crate::log::event::{Boundary, Command, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::facts::PatternPlan;
+use crate::model::Models;
+use crate::scenario::Scenario;
+use crate::scenario::cel::CelBindings;
+use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::tool::{InjectedFault, ResultContract};
+use crate::scenario::spec::{InDoubt, SpendingLimits};
+
+pub use self::control::RunControl;
+pub use self::join_set::OrderedJoinSet;
+pub use self::model_call::ModelRequest;
 #[cfg(feature = "nats")]
-pub use session::LeftSession;
-pub use session::{Session, SessionMemory};
-pub use tools::{CallerPolicy, ToolCallRequest};
+pub use self::session::LeftSession;
+pub use self::session::{Session, SessionMemory};
+pub use self::tools::{CallerPolicy, ToolCallRequest};
+
+/// Everything that a run's context is built from.
+pub struct RunSettings {
+    /// Id of the run.
+    pub id: RunId,
+    /// Log of the run.
+    pub bus: Bus,
+    /// Time limit of the whole run, pauses not counted.
+    pub max: Duration,
+    /// The flags and their positions at the start.
+    pub flags: BTreeMap<FlagName, bool>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// The models that answer its calls.
+    pub models: Models,
+    /// The tools behind the gateway; first the model's guard (`llm`).
+    pub tools: Vec<Arc<GuardedTool>>,
+    /// The message of a session that the run answers.
+    pub session: Session,
+    /// Whether the pauses that a scenario writes into its run are skipped.
+    pub instant: bool,
+    /// The day on which the run starts, in UTC, as in its head.
+    pub today: Day,
+    /// Limits of what the run may spend on its models.
+    pub spending: SpendingLimits,
+    /// What a resumed run does with a call in doubt, if its tool is not idempotent.
+    pub in_doubt: InDoubt,
+    /// The setup of the pattern, as the head of the log has it.
+    pub plan: PatternPlan,
+    /// How requests are written, and how often a model is asked again.
+    pub asking: AskingRules,
+}
+
+/// How a run asks its models, as the head of its log has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AskingRules {
+    /// How often a model is asked again after a refused JSON reply.
+    pub ask_again: u32,
+    /// Whether requests have the positions of the flags.
+    pub shows_flags: bool,
+}
+
+impl AskingRules {
+    /// The rules of a run. One that is executed again, or answered by a recorded run, goes by what
+    /// that run did, where its scenario says nothing else.
+    pub fn new(scenario: &Scenario, live: bool, recorded: Option<&RunStarted>) -> Self {
+        let usual = recorded.map_or(u32::from(live), |head| head.ask_again);
+        Self {
+            ask_again: scenario.model.ask_again.unwrap_or(usual),
+            shows_flags: !scenario.flags.is_empty() && recorded.is_none_or(|it| it.shows_flags),
+        }
+    }
+}
+
+/// Everything that a pattern may use while it runs.
+pub struct RunContext {
+    id: RunId,
+    pub(crate) bus: Bus,
+    pub(crate) control: Arc<RunControl>,
+    pub(crate) seed: u64,
+    pub(crate) models: Models,
+    pub(crate) llm: Arc<GuardedTool>,
+    tools: Arc<ToolRegistry>,
+    pub(crate) session: Session,
+    instant: bool,
+    today: Day,
+    pub(crate) spending: Spending,
+    pub(crate) in_doubt: InDoubt,
+    plan: PatternPlan,
+    asking: AskingRules,
+    phase: Mutex<Option<Phase>>,
+    /// The pairs of model and parameter whose removal was published already (`request.adapted`).
+    pub(crate) adapted: Mutex<BTreeSet<(String, String)>>,
+    /// The empty bindings that calls share if their conditions may read nothing.
+    pub(crate) empty_bindings: Arc<CelBindings>,
+}
+
+impl RunContext {
+    /// The context of a run that starts now.
+    pub fn new(settings: RunSettings) -> Self {
+        let RunSettings {
+            id,
+            bus,
+            max,
+            flags,
+            seed,
+            models,
+            tools,
+            session,
+            instant,
+            today,
+            spending,
+            in_doubt,
+            plan,
+            asking,
+        } = settings;
+        let control = RunControl::new(bus.clone(), max, flags);
+        let name = ToolName::from(LLM);
+        let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
+        let llm = llm
+            .unwrap_or_else(|| model_tool(Arc::default(), Duration::MAX, Vec::new(), bus.clock()));
+        Self {
+            id,
+            tools: Arc::new(ToolRegistry::new(tools)),
+            bus,
+            control,
+            seed,
+            models,
+            llm,
+            session,
+            instant,
+            today,
+            spending: Spending::new(spending),
+            in_doubt,
+            plan,
+            asking,
+            phase: Mutex::new(None),
+            adapted: Mutex::default(),
+            empty_bindings: Arc::default(),
+        }
+    }
+
+    /// Id of the run.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// The tools of this run.
+    pub fn tools(&self) -> &Arc<ToolRegistry> {
+        &self.tools
+    }
+
+    /// The session that the run belongs to, and its message.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Whether an endpoint answers the model calls, not a script.
+    pub fn is_live(&self) -> bool {
+        self.models.is_live()
+    }
+
+    /// Whether an endpoint gives the replies of the model for this purpose, or gave them when they
+    /// were recorded.
+    pub fn has_live_replies(&self, purpose: &Purpose) -> bool {
+        self.models.model_for(purpose).has_live_replies()
+    }
+
+    /// The day on which the run started, in UTC. It comes from the head, so a replay gets the same
+    /// day.
+    pub fn today(&self) -> Day {
+        self.today
+    }
+
+    /// 64 random bits: a hash of seed, path, attempt and use.
+    pub fn random_bits(&self, path: &str, attempt: u32, what: &str) -> u64 {
+        random_u64(self.seed, path, attempt, what)
+    }
+
+    /// The control that commands are sent to.
+    pub fn control(&self) -> &Arc<RunControl> {
+        &self.control
+    }
+
+    /// Every pattern awaits this before it acts.
+    ///
+    /// # Errors
+    /// [`RunStopped`] if the run was cancelled or stopped, or its time is up.
+    pub async fn boundary(&self, at: Boundary) -> Result<(), RunStopped> {
+        self.control.pass(&at).await
+    }
+
+    /// Whether a flag is on. Read it right after a boundary.
+    pub fn flag(&self, flag: &FlagName) -> bool {
+        self.control.flag(flag)
+    }
+
+    /// The positions of the flags, as a request has them: none if the scenario has no flags, or if
+    /// the run continues one of an earlier version.
+    pub fn shown_flags(&self) -> BTreeMap<FlagName, bool> {
+        match self.asking.shows_flags {
+            true => self.control.flags(),
+            false => BTreeMap::new(),
+        }
+    }
+
+    /// How often a model is asked again after a refused JSON reply.
+    pub fn ask_again(&self) -> u32 {
+        self.asking.ask_again
+    }
+
+    /// The setup of the pattern.
+    pub fn plan(&self) -> &PatternPlan {
+        &self.plan
+    }
+
+    /// Waits for the scenario's latency, drawn from the seed. Does not wait in an instant run.
+    pub async fn wait(&self, latency: Latency, path: &str, nth: u32) {
+        if !self.instant {
+            let time = random_duration(latency, self.random_bits(path, nth, "wait"));
+            self.bus.clock().sleep(time).await;
+        }
+    }
+
+    /// The run's log.
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// Appends an event.
+    pub fn publish(&self, span: SpanId, kind: impl Into<EventKind>) -> Seq {
+        self.bus.publish(span, kind)
+    }
+
+    /// Opens a span with the event that opens it, and returns its id.
+    pub fn open_span(&self, kind: impl Into<EventKind>) -> SpanId {
+        self.bus.open(kind)
+    }
+
+    /// Sets the phase of the run in the source document's words (`round_2:risk_analyst`). If the
+    /// run stops from now on, the outcome reports this phase.
+    pub fn set_phase(&self, phase: impl Into<Phase>) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Some(phase.into());
+    }
+
+    /// The current phase.
+    pub fn phase(&self) -> Option<String> {
+        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        phase.as_ref().map(Phase::to_string)
+    }
+
+    /// Number of attempts in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.control.in_flight().load(Ordering::Acquire)
+    }
+
+    /// Whether the model's replies depend on conditions (a script with `when`).
+    pub fn reads_conditions(&self) -> bool {
+        self.models.default_model().reads_conditions()
+    }
+
+    /// Carries out what was decided about an attempt in doubt: waits until the operator resumes the
+    /// run, or stops the run and never returns.
+    pub(crate) async fn settle_doubt(&self, tool: ToolName, decision: InDoubt) {
+        if decision == InDoubt::Stop {
+            self.control.stop(StopReason::InDoubt(tool));
+        } else if self.control.pause_in_doubt().await.is_ok() {
+            return;
+        }
+        std::future::pending().await
+    }
+
+    /// Counts an attempt that starts (`true`) or has ended (`false`).
+    pub(crate) fn count_in_flight(&self, out: bool) {
+        let counter = self.control.in_flight();
+        if out {
+            counter.fetch_add(1, Ordering::AcqRel);
+        } else {
+            counter.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Name of the model at the gateway.
+pub const LLM: &str = "llm";
+
+/// The model behind its guard, by the clock of the run.
+pub fn model_tool(
+    policy: Arc<CallPolicy>,
+    timeout: Duration,
+    faults: Vec<InjectedFault>,
+    clock: &Clock,
+) -> Arc<GuardedTool> {
+    let setup = ToolSetup {
+        name: ToolName::from(LLM),
+        tool: None,
+        kind: "model",
+        contract: ResultContract::default(),
+        policy,
+        timeout,
+        faults,
+        shared: false,
+        fingerprint: String::new(),
+    };
+    GuardedTool::new(setup, clock.clone())
+}
+
+/// The phase of a run. The text is made only when it is needed: most runs are never stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Any other phase, as its text.
+    Text(String),
+    /// In a round, from 1: `round_2`.
+    Round(u32),
+    /// At a seat of a round: `round_2:risk_analyst`.
+    Seat {
+        /// Number of the round, from 1.
+        round: u32,
+        /// The role of the seat.
+        role: RoleName,
+    },
+    /// Before the answer is composed: `finalize`.
+    Finalize,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Round(round) => write!(f, "round_{round}"),
+            Self::Seat { round, role } => write!(f, "round_{round}:{role}"),
+            Self::Finalize => f.write_str("finalize"),
+        }
+    }
+}
+
+impl From<String> for Phase {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// What the operator may change in a pattern while it runs. The registry of patterns makes it before
+/// the run starts.
+pub trait LiveControl: Send + Sync {
+    /// Takes a command; returns one that is not its own.
+    fn take(&self, command: Command) -> Option<Command>;
+
+    /// The run has ended: nothing changes any more.
+    fn end(&self);
+}

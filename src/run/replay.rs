@@ -14,11 +14,12 @@ use std::task::{Context, Poll, Waker};
 
 use super::control::RunControl;
 use crate::base::name::FlagName;
-use crate::base::when_woken::WakeFlag;
-use crate::bus::{Bus, RecordedInput, Recording, Replay, ReplayError};
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
-use crate::event::{Command, Event, EventKind, Seq};
+use crate::base::wakeup::WakeFlag;
+use crate::log::bus::{Bus, Recording, ReplayError};
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
+use crate::log::event::{Command, Event, EventKind, Seq};
+use crate::log::replay::{RecordedInput, Replay};
 
 /// What reaches a run from outside while it is executed again.
 pub(crate) struct RunInputs<'a> {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agents::facts::{HistoryEntry, SessionHead};
 use crate::base::name::AgentName;
-use crate::event::RunId;
+use crate::log::event::RunId;
+use crate::log::facts::agents::{HistoryEntry, SessionHead};
 
 /// The place of a run in its session, and what it leaves to the next run.
 #[derive(Clone, Debug)]

@@ -9,13 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::event::StopReason;
-use crate::event::kind::{BudgetReached, Reply, Usage};
-use crate::llm::Conversation;
-use crate::scenario::spec::price::Price;
-use crate::scenario::spec::spending_limits::SpendingLimits;
+use crate::log::event::StopReason;
+use crate::log::event::kind::{BudgetReached, Reply, Usage};
+use crate::model::Conversation;
 use crate::scenario::spec::tool::ToolOffer;
-use crate::scenario::spec::tuning::REPLY_TOKENS;
+use crate::scenario::spec::{Price, REPLY_TOKENS, SpendingLimits};
 
 /// Estimated bytes of one token, if the endpoint does not count tokens.
 const BYTES_PER_TOKEN: u64 = 4;

@@ -8,16 +8,16 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use super::context::RunContext;
+use super::RunContext;
 use crate::base::name::ToolName;
-use crate::bus::Bus;
-use crate::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
-use crate::event::{EventKind, SpanId, StopReason};
 use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
+    attempt, contract,
 };
-use crate::gateway::{contract, faults};
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::log::bus::Bus;
+use crate::log::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
+use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::REQUEST_ID;
 
 /// A request to a tool.
@@ -116,7 +116,7 @@ impl RunContext {
 
 /// Arguments as one text with sorted keys: the key that fallbacks are looked up by.
 fn canonical_text(args: &Map<String, Value>) -> String {
-    crate::base::canonical_json::to_canonical_json(&Value::Object(args.clone()))
+    crate::base::json_text::to_canonical_json(&Value::Object(args.clone()))
 }
 
 /// One tool call of a run, as the gateway sees it.
@@ -203,7 +203,7 @@ impl ToolCallee<'_> {
             let answered = if injected.is_empty() {
                 tool.ask(asked).await
             } else {
-                faults::with_faults(
+                attempt::with_faults(
                     self.scope.bus().clock(),
                     &injected,
                     spread(draw("fault")),

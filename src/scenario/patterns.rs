@@ -3,25 +3,23 @@
 
 use serde_json::{Map, Value, json};
 
+use super::pattern::{PatternRow, Spec};
+use super::read::format::{Pattern, ScenarioFile};
+use super::read::template::TemplateScope;
+use super::read::{ReadContext, format};
+use super::spec::script::ScriptStep;
 use crate::pattern::collaboration::file as collaboration_file;
 use crate::pattern::collaboration::spec::CollaborationSpec;
 use crate::pattern::orchestrator::file as orchestrator_file;
 use crate::pattern::orchestrator::spec::OrchestratorSpec;
 use crate::pattern::research::file as research_file;
 use crate::pattern::research::spec::ResearchSpec;
-use crate::pattern::resilience::file as resilience_file;
+use crate::pattern::resilience::spec as resilience_file;
 use crate::pattern::resilience::spec::ResilienceSpec;
-use crate::pattern::router::file as router_file;
+use crate::pattern::router::spec as router_file;
 use crate::pattern::router::spec::RouterSpec;
-use crate::pattern::team::file as team_file;
+use crate::pattern::team::spec as team_file;
 use crate::pattern::team::spec::TeamSpec;
-use crate::scenario::file::format;
-use crate::scenario::file::format::{Pattern, ScenarioFile};
-use crate::scenario::file::reader::ReadContext;
-use crate::scenario::file::template::TemplateScope;
-use crate::scenario::pattern_row::PatternRow;
-use crate::scenario::spec::pattern::Spec;
-use crate::scenario::spec::script::ScriptStep;
 
 /// The settings of the pattern.
 #[derive(Debug)]
@@ -95,7 +93,7 @@ pub(crate) fn is_boundary(id: &str) -> bool {
 }
 
 /// Names that the condition of a row may use. The step may be one that the pattern does not have.
-pub(crate) fn condition_names(
+pub(super) fn condition_names(
     own: &PatternRow,
     step: Option<ScriptStep>,
 ) -> &'static [&'static str] {
@@ -111,7 +109,7 @@ pub(crate) fn condition_names(
 }
 
 /// The names in the conditions of a pattern's rows whose values differ from call to call.
-pub(crate) fn names_of_calls(own: &PatternRow) -> Vec<&'static str> {
+pub(super) fn names_of_calls(own: &PatternRow) -> Vec<&'static str> {
     let of_steps = own.steps.iter().flat_map(|(_, names)| *names);
     let names = own.reply_names.iter().chain(of_steps).copied();
     names.filter(|name| !["facts", "inputs", "goal"].contains(name)).collect()

@@ -2,22 +2,24 @@
 //! data from elsewhere: nothing in it is executed, and a line that is cut off at its end is left out.
 
 use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::ReadError;
-use crate::base::regular::{self, Links};
+use crate::base::read_file;
+use crate::base::read_file::Links;
 use crate::base::visible::without_byte_order_mark;
-use crate::event::kind::RunStarted;
-use crate::event::{Event, EventKind, Seq};
+use crate::log::event::kind::RunStarted;
+use crate::log::event::{Event, EventKind, Seq};
 
 /// What is read of a file from elsewhere. A small compressed file may be a huge log, which is read into
 /// memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogFileLimits {
+pub(crate) struct LogFileLimits {
     /// Maximum length of one line, in bytes.
     pub line: u64,
     /// Maximum length of all lines, in bytes.
@@ -47,7 +49,7 @@ impl LogFile {
     /// [`ReadError`] if it cannot be read, or if it does not begin with the start of a run.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let unreadable = |error: io::Error| ReadError::Unreadable(error.to_string());
-        let file = regular::open(path, OpenOptions::new().read(true), Links::Followed)
+        let file = read_file::open_file(path, OpenOptions::new().read(true), Links::Followed)
             .map_err(unreadable)?;
         Self::read(file)
     }
@@ -61,7 +63,7 @@ impl LogFile {
     }
 
     /// As [`read`](Self::read), with other limits.
-    pub(super) fn read_within(
+    pub(crate) fn read_within(
         from: impl Read + Send,
         limits: LogFileLimits,
     ) -> Result<Self, ReadError> {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream;
+use futures::stream::{BoxStream, StreamExt};
 use tokio::sync::Notify;
 
 use super::{AppendError, EventGroup, ReadError, RunLog};
-use crate::event::{EventKind, RunId, Seq};
+use crate::log::event::{EventKind, RunId, Seq};
 
 /// Logs that end with the process.
 #[derive(Debug, Default)]
@@ -44,7 +45,7 @@ fn end(groups: &[EventGroup]) -> Seq {
 }
 
 /// Whether a group has the end of its run.
-pub(super) fn has_end(group: &EventGroup) -> bool {
+pub(crate) fn has_end(group: &EventGroup) -> bool {
     let last = Seq(group.next().0.saturating_sub(1));
     group.events(last).is_ok_and(|events| {
         events.iter().any(|event| matches!(event.kind, EventKind::RunClosed(_)))

@@ -8,10 +8,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 
-use super::group::EventGroup;
-use super::{AppendError, RunLog};
-use crate::bus::{LogReader, StoredMark};
-use crate::event::{Event, RunId, Seq};
+use super::{AppendError, EventGroup, RunLog};
+use crate::log::bus::{LogReader, StoredMark};
+use crate::log::event::{Event, RunId, Seq};
 
 /// Most events that are read at a time.
 const BATCH: usize = 256;

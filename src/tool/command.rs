@@ -12,13 +12,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
 use super::process_group::ProcessGroup;
-use super::result_json;
-use super::settings::{Environment, NotReady, ToolSettings};
+use super::{Environment, NotReady, ToolSettings};
 use crate::base::visible::visible_within;
-use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::gateway::interface::{Tool, ToolRequest};
+use crate::gateway::{Tool, ToolRequest};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::error::size;
 use crate::scenario::spec::tool::CommandSpec;
+use crate::tool;
 
 /// Most bytes of standard error that are kept; the last ones are kept.
 const STDERR_BYTES: usize = 8 << 10;
@@ -66,8 +66,8 @@ impl CommandTool {
             return Err(self.exit_error(status, &complaints));
         }
         let from = format!("the output of {}", self.name());
-        let whole = result_json::parse_json(&answer, &from, &self.env.redactor)?;
-        result_json::check_integers(&answer, whole, &from, &self.env.redactor)
+        let whole = tool::parse_json(&answer, &from, &self.env.redactor)?;
+        tool::check_integers(&answer, whole, &from, &self.env.redactor)
     }
 
     async fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
@@ -130,7 +130,7 @@ impl CommandTool {
         let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
         let said = last.map_or_else(
             || "nothing on standard error".to_owned(),
-            |line| result_json::quoted_text(line, &self.env.redactor),
+            |line| tool::quoted_text(line, &self.env.redactor),
         );
         let text = format!("{} ended with {}: {said}", self.name(), describe_exit(status));
         AttemptFailed::new(FailureClass::Tool, text)

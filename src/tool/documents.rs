@@ -4,16 +4,17 @@
 #[cfg(feature = "documents")]
 use std::path::PathBuf;
 
+use super::folder::text_index;
 #[cfg(feature = "documents")]
-use super::folder::{self, FolderRead, FolderSearch, index_dir};
-use super::settings::NotReady;
+use super::folder::{FolderRead, FolderSearch};
 #[cfg(feature = "documents")]
 use super::web::cache::Cache;
 #[cfg(feature = "documents")]
 use super::web::{CrawlState, Web, WebReader};
-use crate::base::wall_clock::WallClock;
+use super::{NotReady, folder};
+use crate::base::time::WallClock;
 use crate::gateway::Tool;
-use crate::scenario::spec::lookup::{FolderSpec, WebSpec};
+use crate::scenario::spec::tool::{FolderSpec, WebSpec};
 
 /// Makes the tools of one run that read documents; they share their caches.
 pub struct DocumentTools {
@@ -27,7 +28,7 @@ pub struct DocumentTools {
 impl DocumentTools {
     /// Keeps pages and the indices of folders in the user's cache.
     pub fn for_user(clock: WallClock) -> Self {
-        Self::with_caches(Cache::for_user(), index_dir::user_cache_dir(), clock)
+        Self::with_caches(Cache::for_user(), text_index::user_cache_dir(), clock)
     }
 
     /// Saves nothing.
@@ -79,12 +80,17 @@ impl DocumentTools {
 mod left_out {
     use std::sync::Arc;
 
-    use futures::future::{self, BoxFuture};
+    use futures::future;
+    use futures::future::BoxFuture;
     use serde_json::Value;
 
-    use super::{DocumentTools, FolderSpec, NotReady, Tool, WallClock, WebSpec};
-    use crate::event::kind::{AttemptFailed, FailureClass};
-    use crate::gateway::interface::ToolRequest;
+    use super::DocumentTools;
+    use crate::base::time::WallClock;
+    use crate::gateway::Tool;
+    use crate::gateway::ToolRequest;
+    use crate::log::event::kind::{AttemptFailed, FailureClass};
+    use crate::scenario::spec::tool::{FolderSpec, WebSpec};
+    use crate::tool::NotReady;
 
     const WHY: &str = "tools that read folders or pages are not built in: \
                        build with the Cargo feature `documents`";

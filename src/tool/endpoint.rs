@@ -8,12 +8,12 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::http::HttpTool;
-use super::settings::{Environment, NotReady};
-use crate::base::iso_day;
-use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::gateway::interface::{Tool, ToolRequest};
+use super::{Environment, NotReady};
+use crate::base::time;
+use crate::gateway::{Tool, ToolRequest};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Http;
-use crate::scenario::spec::lookup::{EndpointSpec, ResultFields};
+use crate::scenario::spec::tool::{EndpointSpec, ResultFields};
 
 /// Number of results if the request does not set `k`.
 const RESULTS: u64 = 10;
@@ -104,7 +104,7 @@ fn map_results(answer: &Value, at: &str, fields: &ResultFields) -> Result<Vec<Va
             result.insert("title".to_owned(), json!(text(&fields.title)));
             result.insert("snippet".to_owned(), json!(text(&fields.snippet)));
             result.insert("score".to_owned(), json!(score));
-            if let Some(day) = iso_day::from_iso(text(&fields.published_at)) {
+            if let Some(day) = time::date_from_iso(text(&fields.published_at)) {
                 result.insert("published_at".to_owned(), json!(day));
             }
             (score, Value::Object(result))

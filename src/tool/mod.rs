@@ -1,7 +1,11 @@
 //! The tools behind the gateway: fixtures of a scenario, programs, HTTP services, search endpoints, web
 //! pages and folders of documents. Each implements [`crate::gateway::Tool`]; policy is the gateway's.
+//!
+//! Headers and variables that a scenario names, looked up before a run starts, so that a missing
+//! one is reported before anything is spent.
+//!
+//! Parses a tool's result as JSON. A failure says where the JSON broke.
 
-mod address;
 pub mod command;
 pub mod documents;
 pub mod endpoint;
@@ -9,8 +13,216 @@ pub mod fixture;
 #[cfg(feature = "documents")]
 pub mod folder;
 pub mod http;
-pub(crate) mod process_group;
-mod result_json;
-pub mod settings;
+pub mod process_group;
+#[cfg(feature = "documents")]
+pub mod text;
 #[cfg(feature = "documents")]
 pub mod web;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::base::json_text;
+use crate::base::visible::{visible_within, without_byte_order_mark};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::net::{Redactor, Secret};
+use crate::scenario::spec::tool::Setting;
+
+/// Looks up an environment variable; tests pass their own.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Settings with their values.
+#[derive(Debug, Default)]
+pub struct ToolSettings {
+    /// Values by name. A value from the environment is a secret and never shown.
+    pub(crate) values: BTreeMap<String, Secret>,
+    /// Redacts the values that came from the environment.
+    pub(crate) redactor: Redactor,
+}
+
+impl ToolSettings {
+    /// Looks up the values that come from the environment. An empty variable counts as not set.
+    ///
+    /// # Errors
+    /// Every variable that is not set.
+    pub fn look_up(
+        settings: &BTreeMap<String, Setting>,
+        env: Environment<'_>,
+    ) -> Result<Self, Vec<NotReady>> {
+        let (mut values, mut secrets, mut missing) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for (name, setting) in settings {
+            let value = match setting {
+                Setting::Text(text) => Secret::new(text.as_str()),
+                Setting::Env(variable) => match env(variable).filter(|value| !value.is_empty()) {
+                    Some(value) => {
+                        let value = Secret::new(value);
+                        secrets.push(value.clone());
+                        // For `Bearer abc`, a server may echo `abc` alone.
+                        let bare = value.expose().split_once(' ').map(|(_, bare)| bare.trim());
+                        secrets.extend(bare.map(Secret::new));
+                        value
+                    }
+                    None => {
+                        let (name, variable) = (name.clone(), variable.clone());
+                        missing.push(NotReady::Variable { name, variable });
+                        continue;
+                    }
+                },
+            };
+            values.insert(name.clone(), value);
+        }
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+        Ok(Self { values, redactor: Redactor::with_secrets(secrets) })
+    }
+}
+
+/// Why a tool cannot be called at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// A variable is not set.
+    #[error("{name} comes from ${variable}, which is not set: set it and start again")]
+    Variable {
+        /// The header, or the program's own variable.
+        name: String,
+        /// The environment variable to set.
+        variable: String,
+    },
+    /// A header's name or value is not valid.
+    #[error("the header {name} cannot be sent: its {part} has characters that headers cannot have")]
+    Header {
+        /// Name of the header.
+        name: String,
+        /// `name` or `value`.
+        part: &'static str,
+    },
+    /// The URL cannot be called.
+    #[error("{why}: write an address such as https://shop.example/v1/orders/{{id}}")]
+    Address {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Documents cannot be read.
+    #[error("{why}")]
+    Documents {
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+}
+
+/// Most characters of a result that an error message quotes.
+const QUOTED_CHARS: usize = 140;
+
+/// Most characters of a number that an error message quotes.
+const NUMBER_CHARS: usize = 40;
+
+/// Parses a result as JSON, its secrets redacted. `from` names the sender in the error message.
+pub(crate) fn parse_json(
+    bytes: &[u8],
+    from: &str,
+    redactor: &Redactor,
+) -> Result<Arc<Value>, Box<AttemptFailed>> {
+    let bad = |text: String| AttemptFailed::new(FailureClass::BadResponse, text);
+    let bytes = without_byte_order_mark(bytes);
+    if bytes.trim_ascii().is_empty() {
+        return Err(bad(format!("{from} is empty, JSON was expected")));
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(value) if redactor.has_no_secrets() => Ok(Arc::new(value)),
+        Ok(value) => Ok(Arc::new(redact_json(value, redactor))),
+        Err(error) => {
+            let text = String::from_utf8_lossy(bytes);
+            Err(bad(format!("{from} is not JSON: {error}: {}", quoted_text(&text, redactor))))
+        }
+    }
+}
+
+/// Rejects a result with a whole number beyond 64 bits: parsing would change it silently. `value` is
+/// the part of the result that is used, `bytes` the whole result.
+pub(crate) fn check_integers(
+    bytes: &[u8],
+    value: Arc<Value>,
+    from: &str,
+    redactor: &Redactor,
+) -> Result<Arc<Value>, Box<AttemptFailed>> {
+    let text = String::from_utf8_lossy(bytes);
+    let Some(number) = json_text::first_changed_integer(&text, &value) else { return Ok(value) };
+    let number = visible_within(&redactor.redact(number), NUMBER_CHARS);
+    let text = format!(
+        "{from} holds {number}, a whole number beyond 64 bits, which would lose digits: send it \
+         as a string"
+    );
+    Err(AttemptFailed::new(FailureClass::BadResponse, text))
+}
+
+/// Redacts known secrets in a result: a tool may echo its credentials, and the log must not hold
+/// them.
+fn redact_json(value: Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => Value::String(redactor.redact_known(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(|item| redact_json(item, redactor)).collect(),
+        Value::Object(fields) => {
+            let clean = |(key, value): (String, Value)| {
+                (redactor.redact_known(&key).into_owned(), redact_json(value, redactor))
+            };
+            fields.into_iter().map(clean).collect()
+        }
+        plain => plain,
+    }
+}
+
+/// Text of others, ready to quote. Redacted first and cut afterwards, because the redactor does not
+/// recognise half a key.
+pub(crate) fn quoted_text(text: &str, redactor: &Redactor) -> String {
+    visible_within(&redactor.redact(text.trim()), QUOTED_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_variable_that_is_missing_is_told_at_once() {
+        let settings = BTreeMap::from([
+            ("A".to_owned(), Setting::Text("plain".to_owned())),
+            ("B".to_owned(), Setting::Env("TOKEN".to_owned())),
+            ("C".to_owned(), Setting::Env("EMPTY".to_owned())),
+            ("D".to_owned(), Setting::Env("NONE".to_owned())),
+        ]);
+        let env = |name: &str| match name {
+            "TOKEN" => Some("hunter2hunter2".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        let missing = ToolSettings::look_up(&settings, &env).expect_err("two are missing");
+        let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            missing,
+            [
+                "C comes from $EMPTY, which is not set: set it and start again",
+                "D comes from $NONE, which is not set: set it and start again",
+            ]
+        );
+        let there = |_: &str| Some("hunter2hunter2".to_owned());
+        let found = ToolSettings::look_up(&settings, &there).expect("all there");
+        assert_eq!(found.redactor.redact("plain hunter2hunter2"), "plain ***");
+        assert!(!format!("{found:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_result() {
+        let read = |bytes: &str| parse_json(bytes.as_bytes(), "it", &Redactor::default());
+        assert_eq!(
+            *read("\u{feff}{\"a\":\"\u{feff}\"}").expect("JSON"),
+            json!({ "a": "\u{feff}" })
+        );
+        let empty = read("\u{feff} ").expect_err("nothing");
+        assert_eq!(empty.text, "it is empty, JSON was expected");
+        assert!(read("\u{feff}\u{feff}1").is_err());
+    }
+}

@@ -6,7 +6,8 @@
 //! closed, by whatever end of this process. It leads the group, and the program joins the group before its
 //! first instruction, so there is no moment without it.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
+use std::io::{Read as _, Write as _};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -154,7 +155,7 @@ fn has_exited(child: &Child) -> io::Result<bool> {
 ///
 /// The leader, which is the supervisor or else the program, is not reaped before the group is killed, so the
 /// group's id cannot have been reused by then.
-pub(super) struct ProcessGroup {
+pub(crate) struct ProcessGroup {
     child: Child,
     supervisor: Option<Supervisor>,
     /// Whether the group was killed and the program may have been reaped.
@@ -165,7 +166,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     /// Starts the program. Must be called within a tokio runtime.
-    pub(super) async fn start(command: &mut Command) -> io::Result<Self> {
+    pub(crate) async fn start(command: &mut Command) -> io::Result<Self> {
         // The signal handler is installed before the child exists, so that its exit is not missed.
         #[cfg(unix)]
         let children = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;
@@ -194,7 +195,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// The system's error, or that the supervisor has exited: nothing would end the group with this program.
-    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         #[cfg(unix)]
         while !has_exited(&self.child)? {
             if let Some(supervisor) = &self.supervisor

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::event::redact::TextRedactor;
-use crate::event::{Event, EventKind, World};
-use crate::narrate::page::RunPageWriter;
+use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::redact::TextRedactor;
+use crate::log::event::{Event, EventKind, World};
 use crate::support::table;
+use crate::words::page::RunPageWriter;
 
 const HOSTILE: &str =
     "</pre></details><script>alert('x')</script> \"><img src=x onerror=1>& \u{202e}\u{0}\u{1b}[2J";
@@ -159,11 +159,12 @@ fn the_page_of_a_small_run_is_what_it_was() {
     let mut events: Vec<Event> =
         table::shipped_log("checkout-denied").iter().map(|it| Event::clone(it)).collect();
     for event in &mut events {
-        event.at = crate::event::Elapsed(0);
+        event.at = crate::log::event::Elapsed(0);
         match &mut event.kind {
             EventKind::RunStarted(head) => {
                 let head = Arc::make_mut(head);
-                (head.run, head.wall_ms, head.seed) = (crate::event::RunId::new("golden"), 0, 7);
+                (head.run, head.wall_ms, head.seed) =
+                    (crate::log::event::RunId::new("golden"), 0, 7);
                 head.launch = None;
             }
             EventKind::RunClosed(closed) => closed.elapsed_ms = 0,

@@ -14,10 +14,6 @@ use futures::Stream;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Size};
-use roundtable::app::AppState;
-use roundtable::app::effect::{LaunchRequest, RunBeginning};
-use roundtable::app::request::RequestId;
-use roundtable::app::state::DisplaySettings;
 use roundtable::engine::{Engine, EngineSettings};
 use roundtable::host::models::LiveModels;
 use roundtable::host::trust::Trust;
@@ -25,11 +21,16 @@ use roundtable::net::ProxyMode;
 use roundtable::scenario::catalogue::RequestedModel;
 use roundtable::scenario::load;
 use roundtable::scenario::{Override, Scenario, shipped};
-use roundtable::shell::console::{Console, Editor, Pager};
-use roundtable::shell::effects::{EffectResult, LaunchExtras, Services};
-use roundtable::shell::run::{self, DashboardConfig, DashboardExit};
-use roundtable::shell::surface::Surface;
-use roundtable::ui::theme::Theme;
+use roundtable::screen::AppState;
+use roundtable::screen::effect::RequestId;
+use roundtable::screen::effect::{LaunchRequest, RunBeginning};
+use roundtable::screen::state::DisplaySettings;
+use roundtable::screen::theme::Theme;
+use roundtable::terminal::console::{Console, Editor, Pager};
+use roundtable::terminal::effects::{EffectResult, LaunchExtras, Services};
+use roundtable::terminal::event_loop;
+use roundtable::terminal::event_loop::{DashboardConfig, DashboardExit};
+use roundtable::terminal::surface::Surface;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -277,13 +278,13 @@ impl Person {
         let (services, answers) =
             Services::new(engine, models, Trust::saved_in(None), None, PathBuf::new());
         let state = AppState::new(
-            roundtable::app::layout::Size { cols, rows },
+            roundtable::screen::layout::Size { cols, rows },
             DisplaySettings::default(),
             Vec::new(),
         );
         let opening =
             DashboardConfig { state, theme: Theme::default(), terminal: Default::default() };
-        let shell = tokio::spawn(run::run(console, opening, services.clone(), answers));
+        let shell = tokio::spawn(event_loop::run(console, opening, services.clone(), answers));
         Self { keys, seen, link, services, deeds, sent, size, shell }
     }
 
@@ -351,7 +352,7 @@ impl Person {
         self.link.lost.store(true, Ordering::SeqCst);
     }
     /// The system says something.
-    pub fn told(&self, told: roundtable::shell::signals::ProcessSignal) {
+    pub fn told(&self, told: roundtable::terminal::signals::ProcessSignal) {
         self.services.answer(EffectResult::Signal(told));
     }
     /// Starts a scenario as the dashboard would.

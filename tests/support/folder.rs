@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use roundtable::event::kind::AttemptFailed;
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::scenario::spec::lookup::FolderSpec;
+use roundtable::log::event::kind::AttemptFailed;
+use roundtable::scenario::spec::tool::FolderSpec;
 use roundtable::tool::folder::{FolderRead, FolderSearch};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use roundtable::bus::Bus;
-use roundtable::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
-use roundtable::event::{Event, EventKind, Seq, SpanId, StopReason};
 use roundtable::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, Guard, Tool, ToolRequest,
 };
+use roundtable::log::bus::Bus;
+use roundtable::log::event::kind::{
+    AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply,
+};
+use roundtable::log::event::{Event, EventKind, Seq, SpanId, StopReason};
 use roundtable::scenario::spec::policy::{CallPolicy, SafeMode};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use roundtable::app::request::RequestId;
-use roundtable::app::{Effect, Msg};
-use roundtable::event::run_row::{RunRow, RunStatus};
-use roundtable::event::{Event, RunId};
+use roundtable::log::event::{Event, RunId};
+use roundtable::log::world::run_row::{RunRow, RunStatus};
+use roundtable::screen::effect::RequestId;
+use roundtable::screen::{Effect, Msg};
 
 use super::screen::Dash;
 

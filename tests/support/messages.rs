@@ -7,14 +7,15 @@
 
 use std::sync::Arc;
 
-use roundtable::event::kind::{AttemptFailed, ChatMessage, Reply};
-use roundtable::llm::anthropic::Anthropic;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Tuning};
+use roundtable::log::event::kind::{AttemptFailed, ChatMessage, Reply};
+use roundtable::model::anthropic::Anthropic;
+use roundtable::model::{ChatModel, ChatRequest, Conversation};
 use roundtable::net::{Http, ProxyMode};
+use roundtable::scenario::spec::Tuning;
 use roundtable::scenario::spec::tool::ToolCall;
 use serde_json::{Value, json};
 
-use crate::support::wire::*;
+use super::wire::*;
 
 /// A whole message that says `hello`.
 pub const MESSAGE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514",

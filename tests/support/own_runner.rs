@@ -12,10 +12,10 @@ use crate::cluster::Cluster;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::ClusterLayout;
 use crate::cluster::request::{POOL, RunRequest};
-use crate::event::BoundaryId;
-use crate::event::launch::LaunchRecord;
+use crate::cluster::runner::{Runner, RunnerNews, RunnerSettings};
 use crate::host::models::{LiveModels, parse_proxy};
-use crate::runner::{Runner, RunnerNews, RunnerSettings};
+use crate::log::event::BoundaryId;
+use crate::log::event::head::LaunchRecord;
 use crate::scenario::config::ClusterDefaults;
 use crate::scenario::{load, shipped};
 

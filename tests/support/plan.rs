@@ -2,18 +2,18 @@
 //! that is read to its end.
 
 #[allow(unused_imports, reason = "each test binary uses a part")]
-pub use crate::support::table::{engine, read, until};
+pub use super::table::{engine, read, until};
 
-use crate::support::table;
+use super::table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::engine::{Launch, RunHandle, Toolbox};
-use roundtable::event::kind::AttemptFailed;
-use roundtable::event::{Event, Seq, World};
 use roundtable::gateway::{Tool, ToolRequest};
+use roundtable::log::event::kind::AttemptFailed;
+use roundtable::log::event::{Event, Seq, World};
 use roundtable::scenario::Scenario;
 use serde_json::{Value, json};
 

@@ -5,18 +5,20 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::support::table::{engine, facts};
-use crate::support::wire::{CHUNKED_HEAD, Server, answer, chunk};
+use super::table::{engine, facts};
+use super::wire::{CHUNKED_HEAD, Server, answer, chunk};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::engine::{Launch, ModelChoice};
-use roundtable::event::kind::{AttemptFailed, MessageRole, ModelLabel, Purpose, Reply};
-use roundtable::event::{Event, World};
-use roundtable::llm::openai::OpenAi;
-use roundtable::llm::scripted::Scripted;
-use roundtable::llm::{ChatModel, ChatRequest, Listener, Tuning};
+use roundtable::log::event::kind::{AttemptFailed, MessageRole, ModelLabel, Purpose, Reply};
+use roundtable::log::event::{Event, World};
+use roundtable::model::openai::OpenAi;
+use roundtable::model::script::ScriptedModel;
+use roundtable::model::{ChatModel, ChatRequest, Listener};
 use roundtable::net::{Http, ProxyMode};
-use roundtable::scenario::{self, Scenario};
+use roundtable::scenario;
+use roundtable::scenario::Scenario;
+use roundtable::scenario::spec::Tuning;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -146,7 +148,7 @@ impl Relay {
         tuning.extra.insert("seed".to_owned(), seed.into());
         let wire = OpenAi::new(self.http.clone(), endpoint, tuning, scenario.model.stream);
         let model: Arc<dyn ChatModel> = Arc::new(Relayed {
-            scripted: Scripted::new(Arc::clone(scenario), true),
+            scripted: ScriptedModel::new(Arc::clone(scenario), true),
             wire,
             replies: Arc::clone(&self.replies),
             seed,
@@ -164,7 +166,7 @@ impl Relay {
 
 /// A model that lets the server know what is good, and asks it.
 struct Relayed {
-    scripted: Scripted,
+    scripted: ScriptedModel,
     wire: OpenAi,
     replies: Replies,
     seed: u64,

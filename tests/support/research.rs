@@ -2,9 +2,9 @@
 //! as the test says, and runs that are read to their end.
 
 #[allow(unused_imports, reason = "each test binary uses a part")]
-pub use crate::support::table::{engine, read, until};
+pub use super::table::{engine, read, until};
 
-use crate::support::table;
+use super::table;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use roundtable::base::seeded_random::Latency;
 use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
-use roundtable::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
-use roundtable::event::{Event, Seq, World};
 use roundtable::gateway::{Tool, ToolRequest};
-use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener};
+use roundtable::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
+use roundtable::log::event::{Event, Seq, World};
+use roundtable::model::{ChatModel, ChatRequest, Failure, Listener};
 use roundtable::pattern::research::spec::{
     MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
 };
@@ -246,7 +246,7 @@ impl Writer {
 
 /// A good plan that searches this.
 pub fn plan(query: &str) -> Value {
-    let steps = roundtable::pattern::research::by_rule::plan(query);
+    let steps = roundtable::pattern::research::note_taking::plan_by_rule(query);
     json!({ "steps": steps })
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::binary::{Ended, Home, Running, end, without_times};
-use crate::support::counting_endpoint::CountingEndpoint;
-use crate::support::nats::NatsServer;
+use super::binary::{Ended, Home, Running, end, without_times};
+use super::counting_endpoint::CountingEndpoint;
+use super::nats::NatsServer;
 
 /// How long anything may take on a machine that is busy with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(60);

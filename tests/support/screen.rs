@@ -10,22 +10,24 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use roundtable::app::effect::LaunchRequest;
-use roundtable::app::layout::Size;
-use roundtable::app::live::{LiveQueryResult, OfferedModels};
-use roundtable::app::msg::{Mouse, MouseKind};
-use roundtable::app::request::RequestId;
-use roundtable::app::state::{DisplaySettings, ScenarioEntry};
-use roundtable::app::{AppState, Effect, KeyCode, KeyPress, Msg, update};
 use roundtable::engine::{Engine, EngineSettings, Launch, Schedule};
-use roundtable::event::kind::RunStarted;
-use roundtable::event::{Event, EventKind, RunId, Seq};
-use roundtable::narrate::glyph::Glyphs;
+use roundtable::log::event::kind::RunStarted;
+use roundtable::log::event::{Event, EventKind, RunId, Seq};
+use roundtable::scenario;
+use roundtable::scenario::catalogue::ScenarioEntry;
 use roundtable::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer};
-use roundtable::scenario::{self, Override, ScenarioOrigin};
-use roundtable::ui;
-use roundtable::ui::cx::DrawContext;
-use roundtable::ui::theme::Theme;
+use roundtable::scenario::{Override, ScenarioOrigin};
+use roundtable::screen;
+use roundtable::screen::DrawContext;
+use roundtable::screen::effect::LaunchRequest;
+use roundtable::screen::effect::RequestId;
+use roundtable::screen::form::models::{LiveQueryResult, OfferedModels};
+use roundtable::screen::layout::Size;
+use roundtable::screen::msg::{Mouse, MouseKind};
+use roundtable::screen::state::DisplaySettings;
+use roundtable::screen::theme::Theme;
+use roundtable::screen::{AppState, Effect, KeyCode, KeyPress, Msg, update};
+use roundtable::words::glyph::Glyphs;
 
 /// The scenarios that are shipped, as entries; none can be run live. They are read once for all tests.
 pub fn shipped() -> Vec<ScenarioEntry> {
@@ -246,7 +248,7 @@ impl Dash {
     /// A run with these facts stands on the list, started as a person's own start would be.
     pub fn run(&mut self, id: &str, events: &[Arc<Event>]) -> &mut Self {
         let run = RunId::new(id);
-        let request = roundtable::app::request::RequestId(u64::MAX);
+        let request = roundtable::screen::effect::RequestId(u64::MAX);
         let at = events.last().map_or(Duration::ZERO, |event| event.at.duration());
         let zero = self.now.saturating_sub(at);
         self.send(Msg::Started { request, run: run.clone(), zero, launch: None });
@@ -258,7 +260,7 @@ impl Dash {
         let mut buf = Buffer::empty(area);
         let glyphs = Glyphs::new(self.state.settings.ascii);
         let cx = DrawContext { now: self.now, theme: &self.theme, glyphs };
-        ui::render(&self.state, &cx, area, &mut buf);
+        screen::render(&self.state, &cx, area, &mut buf);
         buf
     }
 
@@ -274,7 +276,7 @@ impl Dash {
     }
 }
 
-pub use roundtable::ui::picture::text;
+pub use roundtable::screen::picture::text;
 
 /// The styles that are not the terminal's own: for each row the stretches, a name for each style,
 /// and what the names mean.

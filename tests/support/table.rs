@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use roundtable::engine::{Engine, EngineSettings, Launch, RunHandle};
-use roundtable::event::{Event, EventKind, Seq, World};
-use roundtable::scenario::{self, Override, Scenario, ScenarioOrigin};
+use roundtable::log::event::{Event, EventKind, Seq, World};
+use roundtable::scenario;
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin};
 use serde_json::Value;
 
 /// Three roles, of which `c` sits behind the flag `third`.

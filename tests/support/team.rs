@@ -2,27 +2,28 @@
 //! runs that are read to their end.
 
 #[allow(unused_imports, reason = "each test binary uses a part")]
-pub use crate::support::table::{engine, read, until};
+pub use super::table::{engine, read, until};
 
-use crate::support::table;
+use super::table;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use roundtable::agents::spec::{
-    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits,
-};
 use roundtable::base::name::AgentName;
 use roundtable::engine::{Launch, ModelChoice, RunHandle};
-use roundtable::event::kind::{
-    ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, ToolCall, Usage,
+use roundtable::log::event::kind::{
+    ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, Usage,
 };
-use roundtable::event::{Event, Seq, World};
-use roundtable::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
+use roundtable::log::event::{Event, Seq, World};
+use roundtable::model::{ChatModel, ChatRequest, Failure, Listener, failure};
+use roundtable::pattern::agents::spec::{
+    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits,
+};
 use roundtable::pattern::team::spec::TeamSpec;
 use roundtable::scenario::Scenario;
 use roundtable::scenario::patterns::PatternSpec;
+use roundtable::scenario::spec::tool::ToolCall;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use super::server::*;
-use roundtable::event::kind::{AttemptFailed, ChatMessage, MessageRole, Purpose, Reply};
-use roundtable::llm::anthropic::Anthropic;
-use roundtable::llm::endpoint::{self, Endpoint, EndpointRequest, Wire};
-use roundtable::llm::openai::OpenAi;
-use roundtable::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm, Tuning};
+use roundtable::log::event::kind::{AttemptFailed, ChatMessage, MessageRole, Purpose, Reply};
+use roundtable::model::anthropic::Anthropic;
+use roundtable::model::endpoint;
+use roundtable::model::endpoint::{Endpoint, EndpointRequest, Wire};
+use roundtable::model::openai::OpenAi;
+use roundtable::model::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
 use roundtable::net::{Http, ProxyMode};
-use roundtable::scenario::condition::CelBindings;
+use roundtable::scenario::cel::CelBindings;
+use roundtable::scenario::spec::Tuning;
 use tokio::sync::mpsc;
 
 /// A chat completion that says `hello`.
@@ -145,7 +147,8 @@ pub fn check_text(failed: &AttemptFailed) {
 
 /// What speaks TLS with a certificate that no authority of the system has signed.
 pub fn unsigned() -> tokio_rustls::TlsAcceptor {
-    use tokio_rustls::rustls::{self, ServerConfig};
+    use tokio_rustls::rustls;
+    use tokio_rustls::rustls::ServerConfig;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -1,37 +1,38 @@
 //! `roundtable run --times N --on`: hands many runs over to the runners of a cluster, and shows how they
 //! ended as a table.
+//!
+//! How the runs of a batch ended, as a table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::future::join_all;
-use futures::stream;
+use futures::{StreamExt as _, stream};
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::batch_table::{BatchRun, as_value, table};
-use super::connect::connect;
-use super::follow::{NOTE_CHARS, PATIENCE, broken, interrupts};
-use super::request::request_of;
-use crate::base::visible::visible_within;
+use super::connect;
+use super::run::{NOTE_CHARS, PATIENCE, interrupts, request_of, write_error_exit};
+use crate::base::time;
+use crate::base::visible::{visible, visible_within};
 use crate::cli::args::{RunArgs, RunFormat, Vary};
 use crate::cli::exit::Exit;
-use crate::cli::message::print_message;
+use crate::cli::launch::messages;
 use crate::cli::output::RunWriter;
-use crate::cli::run::messages;
-use crate::cli::stdout;
-use crate::cli::stream_style::StreamStyle;
-use crate::cluster::Cluster;
+use crate::cli::streams;
+use crate::cli::streams::{StreamStyle, print_message};
 use crate::cluster::entry::LogPart;
 use crate::cluster::follow::LogNews;
 use crate::cluster::request::POOL;
-use crate::event::id::millis;
-use crate::event::world::Projection;
-use crate::event::{Command, RunId, Seq, World};
-use crate::host::machine;
+use crate::cluster::{Cluster, names};
+use crate::log::event::id::millis;
+use crate::log::event::{Command, RunId, Seq, World};
+use crate::log::world::Projection;
 use crate::scenario::Scenario;
-use crate::ui::theme::Theme;
+use crate::screen::theme::Theme;
+use crate::words::format;
 
 /// How long cancelled runs may take to end: one that no runner has taken does not end.
 const CANCELLED: Duration = Duration::from_secs(5);
@@ -102,7 +103,7 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
                         && let Some(outcome) = world.outcome()
                         && let Err(why) = outcomes.outcome(&outcome, &world)
                     {
-                        return broken(&why);
+                        return write_error_exit(&why);
                     }
                 }
                 match session.ended {
@@ -132,15 +133,15 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
     };
     match format {
         RunFormat::Jsonl => exit,
-        RunFormat::Json => stdout::print(&format!("{:#}\n", as_value(&ended)), exit),
-        _ => stdout::print(&table(&ended, url), exit),
+        RunFormat::Json => streams::print(&format!("{:#}\n", batch_json(&ended)), exit),
+        _ => streams::print(&batch_table(&ended, url), exit),
     }
 }
 
 /// Writes each outcome as it comes, as `--format jsonl` of one run ends.
-fn lines_of_outcomes() -> RunWriter<stdout::Stdout> {
+fn lines_of_outcomes() -> RunWriter<streams::Stdout> {
     let paint = StreamStyle::of_stdout(Theme::default(), false);
-    RunWriter::new(RunFormat::Jsonl, paint, stdout::data())
+    RunWriter::new(RunFormat::Jsonl, paint, streams::stdout_data())
 }
 
 /// The runs of one command.
@@ -191,7 +192,7 @@ impl RunBatch<'_> {
     }
 
     async fn cancel_run(&self, run: &RunId) {
-        let by = machine::user_name();
+        let by = names::user_name();
         if let Err(why) = self.cluster.send_command(run, &Command::Cancel, &by).await {
             print_message(&format!("{run} was not cancelled: {why}"));
         }
@@ -284,4 +285,155 @@ fn ended(run: &RunId, seed: u64, world: &World) -> Result<BatchRun, String> {
         cost_usd: world.cost_usd(),
         run: run.clone(),
     })
+}
+
+/// How one run ended.
+pub(crate) struct BatchRun {
+    pub run: RunId,
+    pub seed: u64,
+    pub reason: String,
+    pub decision: Option<&'static str>,
+    pub elapsed_ms: u64,
+    pub tokens: u64,
+    pub cost_usd: Option<f64>,
+}
+
+impl BatchRun {
+    /// This session with its next run: the times and costs of both, and the end of the later one. An end
+    /// without success stays.
+    pub fn then(self, next: Self) -> Self {
+        let cost = self.cost_usd.zip(next.cost_usd).map(|(before, now)| before + now);
+        let elapsed_ms = self.elapsed_ms + next.elapsed_ms;
+        let tokens = self.tokens + next.tokens;
+        let last = if self.reason == "success" { next } else { self };
+        Self { elapsed_ms, tokens, cost_usd: cost, ..last }
+    }
+}
+
+/// The value below which this share of the sorted figures lies.
+fn percentile(sorted: &[u64], share: usize) -> u64 {
+    let at = (sorted.len() * share).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+/// How often each end occurs: the stop reason, and the decision where there is one.
+fn ends(runs: &[BatchRun]) -> Vec<((String, Option<&'static str>), usize)> {
+    let mut ends = BTreeMap::new();
+    for run in runs {
+        *ends.entry((run.reason.clone(), run.decision)).or_insert(0) += 1;
+    }
+    let mut ends: Vec<_> = ends.into_iter().collect();
+    ends.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    ends
+}
+
+fn times_of(runs: &[BatchRun]) -> Vec<u64> {
+    let mut times: Vec<u64> = runs.iter().map(|run| run.elapsed_ms).collect();
+    times.sort_unstable();
+    times
+}
+
+fn cost_of(runs: &[BatchRun]) -> Option<f64> {
+    runs.iter().map(|run| run.cost_usd).sum()
+}
+
+/// The table as JSON.
+fn batch_json(runs: &[BatchRun]) -> Value {
+    let times = times_of(runs);
+    let ends: Vec<Value> = ends(runs)
+        .into_iter()
+        .map(|((reason, decision), count)| {
+            json!({ "stop_reason": reason, "decision": decision, "runs": count })
+        })
+        .collect();
+    let each: Vec<Value> = runs
+        .iter()
+        .map(|run| {
+            json!({
+                "run_id": run.run, "seed": run.seed, "stop_reason": run.reason,
+                "decision": run.decision, "elapsed_ms": run.elapsed_ms, "tokens": run.tokens,
+                "cost_usd": run.cost_usd,
+            })
+        })
+        .collect();
+    json!({
+        "ends": ends,
+        "elapsed_ms": {
+            "p50": percentile(&times, 50), "p95": percentile(&times, 95), "max": times.last(),
+        },
+        "tokens": runs.iter().map(|run| run.tokens).sum::<u64>(),
+        "cost_usd": cost_of(runs),
+        "runs": each,
+    })
+}
+
+/// The table as text. `url`: the cluster, where the command line names it.
+pub(crate) fn batch_table(runs: &[BatchRun], url: Option<&str>) -> String {
+    let mut text = String::new();
+    for ((reason, decision), count) in ends(runs) {
+        let share = 100.0 * count as f64 / runs.len().max(1) as f64;
+        let decision = decision.unwrap_or("");
+        let line = format!("{count:>6}  {share:>5.1} %  {:<28} {decision}", visible(&reason));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let times = times_of(runs);
+    let time = |share| time::duration_text(Duration::from_millis(percentile(&times, share)));
+    let _ = writeln!(text, "\ntime   half {}, 95 % {}, all {}", time(50), time(95), time(100));
+    let tokens = runs.iter().map(|run| run.tokens).sum::<u64>();
+    let _ = writeln!(text, "tokens {}", format::exact(tokens));
+    if let Some(cost) = cost_of(runs).filter(|cost| *cost > 0.0) {
+        let _ = writeln!(text, "cost   {}", format::usd(cost));
+    }
+    let failed: Vec<&BatchRun> = runs.iter().filter(|run| run.reason != "success").collect();
+    if let [first, ..] = failed[..] {
+        // An address may have a password in it.
+        let on = url.filter(|url| !url.contains('@')).map(|url| format!(" --on {url}"));
+        let _ = writeln!(
+            text,
+            "\nthe first that did not succeed: {} (seed {}): roundtable attach {}{}",
+            first.run,
+            first.seed,
+            first.run,
+            on.unwrap_or_default()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(seed: u64, reason: &str, decision: Option<&'static str>) -> BatchRun {
+        BatchRun {
+            run: RunId::new(format!("r-{seed}")),
+            seed,
+            reason: reason.to_owned(),
+            decision,
+            elapsed_ms: seed * 1_000,
+            tokens: 10,
+            cost_usd: Some(0.25),
+        }
+    }
+
+    #[test]
+    fn a_batch_is_shown_as_counts_percentiles_and_the_first_failure() {
+        let mut runs: Vec<BatchRun> = (1..=19).map(|it| run(it, "success", Some("go"))).collect();
+        runs.push(run(20, "max_rounds_reached", None));
+        let text = batch_table(&runs, Some("nats://here:4222"));
+        for part in [
+            "19   95.0 %  success",
+            "go",
+            "1    5.0 %  max_rounds_reached",
+            "r-20 (seed 20)",
+            "--on nats://here",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+        let value = batch_json(&runs);
+        assert_eq!(value["elapsed_ms"], json!({ "p50": 10_000, "p95": 19_000, "max": 20_000 }));
+        assert_eq!((&value["cost_usd"], &value["tokens"]), (&json!(5.0), &json!(200)));
+        assert_eq!(value["ends"][0]["runs"], 19);
+    }
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::connect::{connect_on, trouble};
+use super::{connect_on, print_cluster_error};
 use crate::base::visible::visible;
 use crate::cli::args::RunnerArgs;
 use crate::cli::exit::Exit;
-use crate::cli::message::print_message;
-use crate::cli::stop_signals::on_stop;
-use crate::host::machine;
-use crate::host::models::{self, LiveModels};
-use crate::narrate::format;
-use crate::runner::{Runner, RunnerNews, RunnerSettings};
+use crate::cli::headless::on_stop;
+use crate::cli::streams::print_message;
+use crate::cluster::names;
+use crate::cluster::runner::{Runner, RunnerNews, RunnerSettings};
+use crate::host::models;
+use crate::host::models::LiveModels;
+use crate::words::format;
 
 /// Runs `roundtable runner`.
 pub async fn runner(args: &RunnerArgs) -> Exit {
@@ -28,7 +29,7 @@ pub async fn runner(args: &RunnerArgs) -> Exit {
         Ok(cluster) => cluster,
         Err(exit) => return exit,
     };
-    let name = args.name.clone().unwrap_or_else(machine::process_name);
+    let name = args.name.clone().unwrap_or_else(names::process_name);
     let settings = RunnerSettings {
         name: name.clone(),
         pool: args.pool.clone(),
@@ -54,7 +55,7 @@ pub async fn runner(args: &RunnerArgs) -> Exit {
     let runner = Runner::new(cluster, settings, LiveModels::new(via), draining, print_news);
     match runner.serve().await {
         Ok(()) => Exit::Ok,
-        Err(why) => trouble(&why),
+        Err(why) => print_cluster_error(&why),
     }
 }
 

@@ -9,15 +9,15 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::connect::trouble;
-use crate::base::private;
+use super::print_cluster_error;
+use crate::base::private_file;
 use crate::cli::exit::Exit;
-use crate::cli::message::print_message;
-use crate::cli::stop_signals::on_stop;
+use crate::cli::headless::on_stop;
+use crate::cli::streams::print_message;
 use crate::cluster::Cluster;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::ClusterLayout;
-use crate::host::dirs::Dirs;
+use crate::host::Dirs;
 use crate::scenario::config::ClusterDefaults;
 use crate::tool::process_group::Supervisor;
 
@@ -37,11 +37,11 @@ const STOP: Duration = Duration::from_secs(10);
 pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let folder = match data.map(Path::to_owned).or_else(|| Some(Dirs::find()?.state.join("nats"))) {
         Some(folder) => folder,
-        None => return trouble("no home directory; name a folder with --data"),
+        None => return print_cluster_error("no home directory; name a folder with --data"),
     };
     let config = match write_config(&folder, port) {
         Ok(config) => config,
-        Err(error) => return trouble(&format!("{}: {error}", folder.display())),
+        Err(error) => return print_cluster_error(&format!("{}: {error}", folder.display())),
     };
     let (stop, stopped) = oneshot::channel();
     let first = move || {
@@ -53,7 +53,9 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     // It ends with this program, also if that is killed.
     let supervisor = match Supervisor::start(STOP).await {
         Ok(supervisor) => supervisor,
-        Err(error) => return trouble(&format!("no process to watch {SERVER}: {error}")),
+        Err(error) => {
+            return print_cluster_error(&format!("no process to watch {SERVER}: {error}"));
+        }
     };
     let started = Command::new(SERVER)
         .arg("--config")
@@ -68,7 +70,7 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let mut server = match started {
         Ok(server) => server,
         Err(error) => {
-            return trouble(&format!(
+            return print_cluster_error(&format!(
                 "{SERVER} cannot be started: {error}; install it (https://nats.io/download), 2.12.3 or \
                  later"
             ));
@@ -77,7 +79,9 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let url = format!("nats://127.0.0.1:{port}");
     match ready(&mut server, &url).await {
         Ok(()) => {}
-        Err(why) => return trouble(&format!("{why}; see {}", folder.join("log").display())),
+        Err(why) => {
+            return print_cluster_error(&format!("{why}; see {}", folder.join("log").display()));
+        }
     }
     print_message(&format!("NATS serves at {url}; its data are in {}", folder.display()));
     print_message(&format!("play runs:  roundtable runner --on {url}"));
@@ -86,7 +90,7 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
         _ = stopped => {}
         ended = server.wait() => {
             let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-            return trouble(&format!("{SERVER} ended ({how}); see {}", folder.join("log").display()));
+            return print_cluster_error(&format!("{SERVER} ended ({how}); see {}", folder.join("log").display()));
         }
     }
     end(&mut server).await;
@@ -120,7 +124,7 @@ async fn ready(server: &mut Child, url: &str) -> Result<(), String> {
 /// Writes the server's configuration. Each write reaches the disk before it is acknowledged: a group of
 /// events is one write, so this costs little.
 fn write_config(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
-    private::make_dir(folder)?;
+    private_file::make_dir(folder)?;
     let path = folder.join("server.conf");
     let quoted = |path: PathBuf| format!("{:?}", path.display().to_string());
     let mut text = format!(
@@ -134,7 +138,7 @@ fn write_config(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
     if let Some(monitor) = monitor.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()) {
         text.push_str(&format!("http: \"127.0.0.1:{monitor}\"\n"));
     }
-    private::replace_file(&path, text.as_bytes())?;
+    private_file::replace_file(&path, text.as_bytes())?;
     Ok(path)
 }
 

@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::connect::{connect_on, trouble};
+use super::{connect_on, print_cluster_error};
 use crate::base::visible::visible;
 use crate::cli::args::OnArgs;
 use crate::cli::exit::Exit;
-use crate::cli::stdout;
-use crate::cli::stream_style::StreamStyle;
+use crate::cli::streams;
+use crate::cli::streams::StreamStyle;
 use crate::cluster::layout::{ClusterLayout, LayoutPart, Presence};
-use crate::cluster::runners::RunnerRow;
-use crate::narrate::format;
-use crate::ui::theme::StyleRole;
+use crate::cluster::rows::RunnerRow;
+use crate::words::format;
+use crate::words::styled::StyleRole;
 
 /// Runs `roundtable cluster init`.
 pub async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamStyle) -> Exit {
@@ -23,10 +23,10 @@ pub async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamSty
     };
     let before = match ClusterLayout(&cluster).parts().await {
         Ok(before) => before,
-        Err(why) => return trouble(&why),
+        Err(why) => return print_cluster_error(&why),
     };
     if !dry_run && let Err(why) = ClusterLayout(&cluster).make(replicas).await {
-        return trouble(&why);
+        return print_cluster_error(&why);
     }
     let mut text = String::new();
     for part in &before {
@@ -41,7 +41,7 @@ pub async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamSty
         let done = paint.role(role, &format!("{done:<16}"));
         let _ = writeln!(text, "{:<11} {done} {}", part.name, part.purpose);
     }
-    stdout::print(&text, Exit::Ok)
+    streams::print(&text, Exit::Ok)
 }
 
 /// Runs `roundtable cluster status`.
@@ -52,7 +52,7 @@ pub async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
     };
     let parts = match ClusterLayout(&cluster).parts().await {
         Ok(parts) => parts,
-        Err(why) => return trouble(&why),
+        Err(why) => return print_cluster_error(&why),
     };
     let is_ready = parts.iter().all(|part| part.presence == Presence::Ready);
     let runners = match is_ready {
@@ -61,7 +61,7 @@ pub async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
     };
     let runners = match runners {
         Ok(runners) => runners,
-        Err(why) => return trouble(&why),
+        Err(why) => return print_cluster_error(&why),
     };
     let exit = if is_ready { Exit::Ok } else { Exit::Stopped };
     if json {
@@ -78,9 +78,9 @@ pub async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
             "servers": cluster.servers(), "version": cluster.version(),
             "namespace": cluster.namespace().to_string(), "parts": parts, "runners": runners,
         });
-        return stdout::print(&format!("{all:#}\n"), exit);
+        return streams::print(&format!("{all:#}\n"), exit);
     }
-    stdout::print(&text(&cluster.version(), cluster.servers(), &parts, &runners, paint), exit)
+    streams::print(&text(&cluster.version(), cluster.servers(), &parts, &runners, paint), exit)
 }
 
 fn text(

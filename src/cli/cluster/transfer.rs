@@ -1,28 +1,25 @@
 //! `roundtable cluster pull` and `push`: copies of runs that have ended, from a cluster into the store of
 //! this machine and back. What was pulled can be shown, compared, forked and exported as any kept run.
 
-use super::connect::{connect_on, trouble};
+use super::{connect_on, print_cluster_error};
 use crate::base::visible::visible;
 use crate::cli::args::OnArgs;
 use crate::cli::exit::Exit;
-use crate::cli::kept;
-use crate::cli::message::print_message;
-use crate::cli::stdout;
-use crate::cluster::Cluster;
+use crate::cli::streams::print_message;
+use crate::cli::{kept, streams};
 use crate::cluster::archive::RunArchive;
-use crate::cluster::names;
 use crate::cluster::rows::{ClusterRow, RunRows};
-use crate::event::kind::RunStarted;
-use crate::event::run_row::{RunRow, RunStatus};
-use crate::event::{Event, EventKind, RunId, Seq};
-use crate::host::kept::import_log;
-use crate::host::machine;
+use crate::cluster::{Cluster, names};
+use crate::host::kept_runs::import_log;
+use crate::log::event::kind::RunStarted;
+use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::store::RunLog as _;
 use crate::store::database::Database;
 use crate::store::file::LogFile;
 
 /// Runs `roundtable cluster pull`: prints the id that each run has in the store.
-pub(super) async fn pull(on: &OnArgs, runs: &[String]) -> Exit {
+pub(crate) async fn pull(on: &OnArgs, runs: &[String]) -> Exit {
     let (database, cluster) = match both(on).await {
         Ok(both) => both,
         Err(exit) => return exit,
@@ -31,7 +28,7 @@ pub(super) async fn pull(on: &OnArgs, runs: &[String]) -> Exit {
 }
 
 /// Runs `roundtable cluster push`: prints the id of each run.
-pub(super) async fn push(on: &OnArgs, runs: &[String]) -> Exit {
+pub(crate) async fn push(on: &OnArgs, runs: &[String]) -> Exit {
     let (database, cluster) = match both(on).await {
         Ok(both) => both,
         Err(exit) => return exit,
@@ -67,9 +64,9 @@ async fn each(runs: &[String], copy: impl AsyncFn(&str) -> Result<RunId, CopyErr
     let mut exit = Exit::Ok;
     for name in runs {
         exit = match copy(name).await {
-            Ok(id) => stdout::print(&format!("{id}\n"), exit),
+            Ok(id) => streams::print(&format!("{id}\n"), exit),
             Err(CopyError::Said(failed)) => failed,
-            Err(CopyError::Why(why)) => trouble(&format!("{}: {why}", visible(name))),
+            Err(CopyError::Why(why)) => print_cluster_error(&format!("{}: {why}", visible(name))),
         };
     }
     exit
@@ -98,7 +95,7 @@ async fn pull_one(database: &Database, cluster: &Cluster, name: &str) -> Result<
 
 /// Whether a kept run is the same one, pulled or pushed before.
 fn is_copy(kept: &RunRow, head: &RunStarted) -> bool {
-    let row = crate::host::keep::row_of(head);
+    let row = crate::host::run_store::row_of(head);
     matches!(kept.status, RunStatus::Ended(_))
         && (kept.started_ms, &kept.scenario, &kept.title)
             == (row.started_ms, &row.scenario, &row.title)
@@ -138,7 +135,7 @@ async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result
         tokens: row.tokens,
         cost_usd: row.cost_usd,
         events: row.events,
-        by: machine::user_name(),
+        by: names::user_name(),
         archived: true,
         ..ClusterRow::default()
     };

@@ -6,16 +6,17 @@ use serde::Deserialize;
 use tokio::time::timeout;
 use url::Url;
 
-use super::finding::Finding;
+use super::Finding;
+use crate::base::time;
 use crate::base::visible::visible;
 use crate::cluster::access::{ClusterAccess, ClusterUse};
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::{ClusterLayout, LayoutPart, Presence};
-use crate::cluster::runners::RunnerRow;
+use crate::cluster::rows::RunnerRow;
 use crate::cluster::{Cluster, ConnectError};
 use crate::host::config;
-use crate::narrate::format;
 use crate::net::{Http, ProxyMode, RequestTarget};
+use crate::words::format;
 
 /// How long the monitoring port may take to answer.
 const MONITOR: Duration = Duration::from_secs(2);
@@ -25,7 +26,7 @@ const MONITOR_BYTES: usize = 1 << 20;
 
 /// Checks the cluster of the command line, or that of the configuration.
 pub async fn findings(url: Option<&str>) -> Vec<Finding> {
-    let defaults = &config::in_force().cluster;
+    let defaults = &config::user_config().cluster;
     let env = |name: &str| std::env::var(name).ok();
     let address = match ClusterAddress::find(url, defaults, env) {
         Ok(address) => address,
@@ -172,7 +173,7 @@ async fn sync(address: &ClusterAddress, configured: Option<&str>) -> Finding {
             let every = Duration::from_nanos(config.sync_interval);
             let every = match every.is_zero() {
                 true => "2m".to_owned(),
-                false => format::duration_text(every),
+                false => time::duration_text(every),
             };
             let text = format!(
                 "written to the disk every {every}: a power failure loses acknowledged events"

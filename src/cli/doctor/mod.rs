@@ -1,35 +1,39 @@
 //! `roundtable doctor`: checks this machine's setup, or what applies to a scenario, and says what
 //! to fix. It sends requests to other machines only with `--live` or `--cluster`, and never shows a key.
+//!
+//! The doctor's findings, and how they are printed.
 
 #[cfg(feature = "nats")]
 mod cluster;
-mod finding;
 mod models;
 mod scenario;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
 use ratatui::layout::Size;
 
-use self::finding::{Finding, Rating, lines};
 use super::args::DoctorArgs;
 use super::exit::Exit;
-use super::stdout;
-use super::stream_style::StreamStyle;
-use crate::app::layout::MIN_SIZE;
-use crate::app::state::{EntryError, ScenarioEntry};
-use crate::base::private;
-use crate::host::catalogue;
+use super::streams;
+use super::streams::StreamStyle;
+use crate::base::private_file;
+use crate::base::visible::visible;
 use crate::host::config::ConfigFile;
-use crate::host::dirs::Dirs;
 use crate::host::models::LiveModels;
 use crate::host::trust::Trust;
+use crate::host::{Dirs, catalogue};
 use crate::scenario::Severity;
-use crate::shell::tty::Abilities;
-use crate::shell::{clipboard, screen};
-use crate::ui::format;
-use crate::ui::theme::ColourDepth;
+use crate::scenario::catalogue::{EntryError, ScenarioEntry};
+use crate::screen::layout::MIN_SIZE;
+use crate::screen::theme::ColourDepth;
+use crate::terminal;
+use crate::terminal::{TerminalFeatures, screen_guard};
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::measure::columns;
+use crate::words::styled::StyleRole;
 
 /// Checks the machine or a scenario and prints the findings; [`Exit::Stopped`] if one must be
 /// fixed.
@@ -61,12 +65,12 @@ pub async fn run(
 
 fn print(findings: &[Finding], paint: &StreamStyle) -> Exit {
     let bad = findings.iter().any(|finding| finding.rating == Rating::Bad);
-    stdout::print(&lines(findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
+    streams::print(&finding_lines(findings, paint), if bad { Exit::Stopped } else { Exit::Ok })
 }
 
 async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec<Finding> {
     let mut findings = vec![Finding::good("program", program())];
-    findings.extend(terminal(&Abilities::detect(), screen::is_interactive()));
+    findings.extend(terminal(&TerminalFeatures::detect(), screen_guard::is_interactive()));
     let dirs = Dirs::find();
     findings.extend(folders(dirs.as_ref()));
     #[cfg(feature = "store")]
@@ -103,7 +107,7 @@ fn program() -> String {
     format!("roundtable {}{build}", env!("CARGO_PKG_VERSION"))
 }
 
-fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
+fn terminal(found: &TerminalFeatures, interactive: bool) -> Vec<Finding> {
     let about = "terminal";
     if !interactive {
         let text = "standard input or output is not a terminal: the dashboard cannot open";
@@ -145,7 +149,7 @@ fn terminal(found: &Abilities, interactive: bool) -> Vec<Finding> {
         ),
         None => Finding::good("unicode", "supported by the locale"),
     });
-    let size = format::bytes(clipboard::MAX_OSC52_BYTES as u64);
+    let size = format::bytes(terminal::MAX_OSC52_BYTES as u64);
     findings.push(match found.multiplexer {
         Some("tmux") => {
             Finding::good("clipboard", "through tmux, which forwards it to the terminal")
@@ -169,7 +173,7 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
         return vec![Finding::bad("folders", "no home directory", advice)];
     };
     let log = dirs.log();
-    let written = match private::append(&log) {
+    let written = match private_file::append(&log) {
         Ok(_) => Finding::good("log", log.display().to_string()),
         Err(error) => Finding::bad(
             "log",
@@ -198,7 +202,7 @@ fn folders(dirs: Option<&Dirs>) -> Vec<Finding> {
 /// The store of kept runs: its file and every log in it.
 #[cfg(feature = "store")]
 fn store(path: &Path) -> Finding {
-    use crate::host::keep;
+    use crate::host::run_store;
     use crate::store::database::{Database, StoreError};
 
     let about = "store";
@@ -221,7 +225,7 @@ fn store(path: &Path) -> Finding {
             ),
         ),
         Err(error) => {
-            let advice = keep::advice(&error, path);
+            let advice = run_store::open_advice(&error, path);
             let advice = advice.trim_start_matches("; ").to_owned();
             let finding = Finding::bad(about, format!("{shown}: {error}"), advice);
             match error {
@@ -264,4 +268,168 @@ fn scenarios(entries: &[ScenarioEntry]) -> Vec<Finding> {
         findings.push(Finding::bad("scenarios", text, advice));
     }
     findings
+}
+
+/// Largest width of the first column; a longer subject breaks the alignment.
+const MAX_ABOUT: usize = 28;
+
+/// Width of a line in columns.
+const WIDTH: usize = 80;
+
+/// Severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rating {
+    /// Nothing to do.
+    Good,
+    /// Worth knowing; the exit code stays 0.
+    Note,
+    /// Must be fixed; the exit code is 1.
+    Bad,
+}
+
+/// One result of a check.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Its severity.
+    pub rating: Rating,
+    /// The subject, such as `key` or `terminal`.
+    pub about: Cow<'static, str>,
+    /// The result.
+    pub text: String,
+    /// What to do about it, printed on a separate line.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    /// A finding without a problem.
+    pub fn good(about: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
+        Self { rating: Rating::Good, about: about.into(), text: text.into(), advice: None }
+    }
+
+    /// A finding worth knowing.
+    pub fn note(
+        about: impl Into<Cow<'static, str>>,
+        text: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { rating: Rating::Note, advice: Some(advice.into()), ..Self::good(about, text) }
+    }
+
+    /// A finding that must be fixed.
+    pub fn bad(
+        about: impl Into<Cow<'static, str>>,
+        text: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { rating: Rating::Bad, ..Self::note(about, text, advice) }
+    }
+
+    /// Removes the advice, for a text that already contains it.
+    pub fn without_advice(self) -> Self {
+        Self { advice: None, ..self }
+    }
+}
+
+/// The findings as lines: glyph, subject and result, with the advice below. The same advice several
+/// times in a row is printed once, below the last of them.
+pub fn finding_lines(findings: &[Finding], paint: &StreamStyle) -> String {
+    let widest = findings.iter().map(|finding| columns(&visible(&finding.about))).max();
+    let width = widest.unwrap_or(0).clamp(10, MAX_ABOUT);
+    let advice_of = |nth: usize| findings.get(nth).and_then(|finding| finding.advice.as_ref());
+    let lines = findings.iter().enumerate().map(|(nth, finding)| {
+        let advice = finding.advice.as_ref().filter(|own| advice_of(nth + 1) != Some(own));
+        finding_line(finding, advice, width, paint)
+    });
+    lines.collect()
+}
+
+fn finding_line(
+    finding: &Finding,
+    advice: Option<&String>,
+    width: usize,
+    paint: &StreamStyle,
+) -> String {
+    let (glyph, role) = match finding.rating {
+        Rating::Good => (Glyph::Done, StyleRole::Done),
+        Rating::Note => (Glyph::Alert, StyleRole::Retry),
+        Rating::Bad => (Glyph::Failed, StyleRole::Failed),
+    };
+    let sign = paint.role(role, paint.glyph(glyph));
+    let about = visible(&finding.about);
+    let gap = width.checked_sub(columns(&about));
+    // 3: the glyph and two blanks.
+    let rows = wrap_whole_words(&visible(&finding.text), WIDTH - width - 3);
+    let mut text = format!("{sign} {about}");
+    for (nth, row) in rows.iter().enumerate() {
+        text += &match gap.filter(|_| nth == 0) {
+            Some(gap) => format!("{} {row}", " ".repeat(gap)),
+            None => format!("\n  {} {row}", " ".repeat(width)),
+        };
+    }
+    text.push('\n');
+    if let Some(advice) = advice {
+        let arrow = paint.glyph(Glyph::Arrow);
+        let room = WIDTH - width - 4 - columns(arrow);
+        for (nth, row) in wrap_whole_words(&visible(advice), room).iter().enumerate() {
+            let lead = if nth == 0 { arrow.to_owned() } else { " ".repeat(columns(arrow)) };
+            let row = paint.role(StyleRole::Dim, row);
+            text += &format!("  {} {lead} {row}\n", " ".repeat(width));
+        }
+    }
+    text
+}
+
+/// Wraps a text to `width` columns. A longer word, such as a path or an address, gets a row of its
+/// own and is not broken, so that it can be copied.
+fn wrap_whole_words(text: &str, width: usize) -> Vec<String> {
+    let mut rows: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        match rows.last_mut() {
+            Some(row) if row.is_empty() => row.push_str(word),
+            Some(row) if columns(row) + 1 + columns(word) <= width => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::theme::Theme;
+
+    #[test]
+    fn rows_are_of_whole_words() {
+        let long = "/home/somebody/a-path-that-is-longer-than-a-row";
+        for (text, rows) in [
+            ("", &[""][..]),
+            ("one two three", &["one two", "three"]),
+            ("exactly ten", &["exactly", "ten"]),
+            ("five five x", &["five five", "x"]),
+            (&format!("at {long} there"), &["at", long, "there"]),
+            ("größe 日本 語", &["größe 日本", "語"]),
+        ] {
+            assert_eq!(wrap_whole_words(text, 10), rows, "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_have_eighty_columns() {
+        let words = "a few words and ".repeat(12);
+        let paint = StreamStyle::new(false, Theme::default(), false);
+        for about in
+            ["key", "role market_research_analyst", "role somebody_with_a_name_of_forty_columns"]
+        {
+            let findings =
+                [Finding::bad(about.to_owned(), &words, &words), Finding::good("x", "y")];
+            let text = finding_lines(&findings, &paint);
+            let rows: Vec<&str> = text.lines().collect();
+            assert!(rows.len() > 6, "{text}");
+            assert!(rows.iter().all(|row| columns(row) <= 80), "{text}");
+            assert!(rows[1].starts_with("    "), "continuation rows are indented: {text}");
+        }
+    }
 }

@@ -3,18 +3,20 @@
 
 use std::time::{Duration, Instant};
 
-use super::finding::Finding;
-use crate::app::state::ScenarioEntry;
-use crate::cli::in_force;
+use super::Finding;
+use crate::base::time;
+use crate::cli::effective;
 use crate::host::config;
 use crate::host::models::LiveModels;
-use crate::llm::endpoint::{
-    self, DEFAULT_MODELS_DATE, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin,
+use crate::model::endpoint;
+use crate::model::endpoint::{
+    DEFAULT_MODELS_DATE, Endpoint, EndpointError, EndpointRequest, Provider, SettingOrigin,
     WithOrigin,
 };
-use crate::llm::openai::ProbeResult;
+use crate::model::openai::ProbeResult;
 use crate::net::ProxyMode;
-use crate::ui::format;
+use crate::scenario::catalogue::ScenarioEntry;
+use crate::words::format;
 
 /// Timeout for an endpoint's list of models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,9 +120,9 @@ async fn endpoint_findings(
         format!("{} from {} ({})", endpoint.host(), url.origin, url.value.scheme()),
     ));
     findings.push(Finding::good("model", format!("{} from {}", name.value, name.origin)));
-    let price = in_force::price(None, endpoint, config::in_force());
+    let price = effective::price(None, endpoint, config::user_config());
     findings.push(Finding::good("price", per_million(&price)));
-    let time = format::duration_text(timeout.value);
+    let time = time::duration_text(timeout.value);
     let bound =
         format!("{time} per attempt, from {}{}", timeout.origin, scenario_timeouts(entries));
     findings.push(Finding::good("timeout", bound));
@@ -143,7 +145,7 @@ pub fn key(endpoint: &Endpoint) -> Finding {
 }
 
 /// A price per million tokens with its origin, or why there is none.
-pub fn per_million(price: &in_force::InForce) -> String {
+pub fn per_million(price: &effective::EffectiveSetting) -> String {
     match price.value.is_null() {
         true => price.text.clone(),
         false => format!("{} per million tokens, from {}", price.text, price.from),
@@ -161,7 +163,7 @@ pub fn not_asked(endpoint: &Endpoint) -> Finding {
 fn scenario_timeouts(entries: &[ScenarioEntry]) -> String {
     let own = entries.iter().filter_map(|entry| {
         let timeout = entry.loaded.as_ref().ok()?.llm.timeout?;
-        Some(format!("{} ({})", entry.name, format::duration_text(timeout)))
+        Some(format!("{} ({})", entry.name, time::duration_text(timeout)))
     });
     let own: Vec<String> = own.collect();
     if own.is_empty() {
@@ -177,7 +179,7 @@ pub async fn probe_finding(models: &LiveModels, endpoint: &Endpoint) -> Finding 
     let asked = Instant::now();
     match models.probe(endpoint.clone(), LIST_TIMEOUT).await {
         Ok(ProbeResult::Lists { models, has_model, .. }) => {
-            let time = format::duration_text(asked.elapsed());
+            let time = time::duration_text(asked.elapsed());
             let count = format::count_noun(models as u64, "model");
             let text = format!("{host} answered in {time} and lists {count}");
             let advice = "choose one that it lists: with --model, in the scenario, or for \

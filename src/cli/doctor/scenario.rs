@@ -1,24 +1,23 @@
 //! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Nothing is started.
 
-use super::finding::{Finding, Rating};
 use super::models::{key, not_asked, per_million, probe_finding};
+use super::{Finding, Rating};
 use crate::cli::args::{DoctorArgs, RunArgs};
-use crate::cli::in_force::{self, InForce, OverriddenScenario};
-use crate::cli::run;
-use crate::host::config;
+use crate::cli::effective::{EffectiveSetting, OverriddenScenario};
+use crate::cli::{effective, launch};
 use crate::host::models::LiveModels;
-use crate::host::tools;
-use crate::llm::endpoint::{Endpoint, SettingOrigin};
+use crate::host::{config, prepare};
+use crate::model::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
-use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::tool::{ToolKind, ToolSpec};
-use crate::shell::callers::{CallerModel, by_caller};
+use crate::terminal::effects::models::{CallerModel, models_by_caller};
 use crate::tool::command;
 
 /// Checks the named scenario. `None`: it cannot be run, and the error has already been printed.
 pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Option<Vec<Finding>> {
-    let set = run::overrides(&args.set)?;
-    let scenario = run::read(&RunArgs {
+    let set = launch::overrides(&args.set)?;
+    let scenario = launch::read_scenario(&RunArgs {
         scenario: named.to_owned(),
         live: true,
         set: args.set.clone(),
@@ -28,7 +27,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
     let title =
         format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.get().name());
     let mut findings = vec![Finding::good("scenario", title)];
-    let all = by_caller(&scenario, args.model.as_deref());
+    let all = models_by_caller(&scenario, args.model.as_deref());
     if all.is_empty() {
         let text = format!("a run of the pattern {} calls no model", scenario.pattern.get().name());
         findings.push(Finding::good("model", text));
@@ -45,12 +44,12 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         });
     }
     if let Some(first) = endpoints.first() {
-        let timeout = in_force::timeout(Some(asking), first);
+        let timeout = effective::timeout(Some(asking), first);
         let text = format!("{}, from {}", timeout.text, timeout.origin);
         findings.push(Finding::good("timeout", text));
         findings.extend(request_settings(asking));
     }
-    if let Err(missing) = tools::toolbox(&scenario, true) {
+    if let Err(missing) = prepare::toolbox(&scenario, true) {
         let line = |text: String| Finding::bad("tools", text, "").without_advice();
         findings.extend(missing.into_iter().map(line));
     }
@@ -148,7 +147,7 @@ fn key_and_price(
     asking: OverriddenScenario<'_>,
 ) -> Vec<Finding> {
     let (provider, name) = (endpoint.provider(), &endpoint.model().value);
-    let price = in_force::price(Some(asking), endpoint, config::in_force());
+    let price = effective::price(Some(asking), endpoint, config::user_config());
     let of = if several { format!(" ({}/{name})", provider.word()) } else { String::new() };
     let mut findings = vec![key(endpoint)];
     findings.push(Finding::good("price", format!("{}{of}", per_million(&price))));
@@ -160,9 +159,12 @@ fn key_and_price(
 
 /// The request settings, set ones first.
 fn request_settings(asking: OverriddenScenario<'_>) -> Vec<Finding> {
-    let rows = in_force::tuning(Some(asking), &config::in_force().model);
-    let (set, unset): (Vec<InForce>, Vec<_>) = rows.into_iter().partition(|it| !it.value.is_null());
-    let line = |row: InForce| Finding::good(row.key, format!("{}, from {}", row.text, row.origin));
+    let rows = effective::tuning(Some(asking), &config::user_config().model);
+    let (set, unset): (Vec<EffectiveSetting>, Vec<_>) =
+        rows.into_iter().partition(|it| !it.value.is_null());
+    let line = |row: EffectiveSetting| {
+        Finding::good(row.key, format!("{}, from {}", row.text, row.origin))
+    };
     let mut findings: Vec<Finding> = set.into_iter().map(line).collect();
     if !unset.is_empty() {
         let names: Vec<&str> = unset.iter().map(|row| row.key.as_str()).collect();

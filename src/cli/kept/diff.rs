@@ -5,20 +5,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::{DiffArgs, DiffFormat};
 use crate::base::visible::visible;
-use crate::cli::args::kept::{DiffArgs, DiffFormat};
 use crate::cli::exit::Exit;
-use crate::cli::message::print_message;
-use crate::cli::stdout;
-use crate::cli::stream_style::StreamStyle;
-use crate::event::{Event, safe_json};
-use crate::host::{kept, recorded};
-use crate::narrate::comparison::compared_run::ComparedRun;
-use crate::narrate::comparison::texts::comparison_text;
-use crate::narrate::comparison::{DifferentEvent, LogComparison, compare};
+use crate::cli::streams;
+use crate::cli::streams::{StreamStyle, print_message};
+use crate::host::{kept_runs, recorded};
+use crate::log::event::{Event, safe_json};
+use crate::screen::theme::Theme;
 use crate::store::database::Database;
 use crate::store::file::LogFile;
-use crate::ui::theme::Theme;
+use crate::words::comparison::runs::{ComparedRun, comparison_text};
+use crate::words::comparison::{DifferentEvent, LogComparison, compare};
 
 /// Runs `roundtable diff`: exit code 0 where nothing differs but ids and times, 1 where something does, 2
 /// where that is not known.
@@ -41,7 +39,7 @@ pub fn diff(args: &DiffArgs, theme: Theme, ascii: bool) -> Exit {
             comparison_text(&found, &sides, &|role, text| style.role(role, text))
         }
     };
-    match stdout::print(&text, exit) {
+    match streams::print(&text, exit) {
         // It could not be written.
         Exit::Stopped if found.is_same() => Exit::Usage,
         exit => exit,
@@ -55,7 +53,7 @@ fn read(name: &str, store: &mut Option<Database>) -> Result<Vec<Arc<Event>>, Exi
         print_message(&format!("{} cannot be read: {error}", visible(name)));
         Exit::Usage
     };
-    if kept::is_file(name) {
+    if kept_runs::is_file(name) {
         let file = LogFile::open(Path::new(name)).map_err(|error| failed(&error))?;
         return Ok(file.events);
     }

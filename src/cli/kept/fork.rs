@@ -1,23 +1,22 @@
 //! `roundtable fork`: a new run that continues from a boundary of a kept one.
 
-use super::play::{Player, play, print_refusal};
+use super::ForkArgs;
+use super::resume::{Player, play, print_refusal};
 use crate::base::visible::visible;
-use crate::cli::args::kept::ForkArgs;
 use crate::cli::exit::Exit;
 use crate::cli::headless::SessionTurn;
-use crate::cli::message::print_message;
-use crate::cli::run::{flag_errors, overrides};
-use crate::cli::stdout;
-use crate::event::BoundaryId;
-use crate::event::launch::ForkPlace;
-use crate::event::run_row::RunRow;
-use crate::host::fork::{ForkChanges, PreparedFork, fork_places, prepare_fork};
-use crate::host::recorded::RecordedRun;
-use crate::narrate::format::clock;
+use crate::cli::launch::{flag_errors, overrides};
+use crate::cli::streams;
+use crate::cli::streams::print_message;
+use crate::host::recorded::{ForkChanges, PreparedFork, RecordedRun, fork_places, prepare_fork};
+use crate::log::event::BoundaryId;
+use crate::log::event::head::ForkPlace;
+use crate::log::world::run_row::RunRow;
 use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::scenario::spec::InDoubt;
+use crate::screen::theme::Theme;
 use crate::store::database::Database;
-use crate::ui::theme::Theme;
+use crate::words::format::clock;
 
 /// Runs `roundtable fork`.
 pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
@@ -63,7 +62,7 @@ async fn list(recorded: &RecordedRun) -> Exit {
         format!("{:>8}  {:>7}  {}\n", clock(it.at), it.next.0, visible(it.id.as_str()))
     };
     let lines: String = passed.iter().map(line).collect();
-    stdout::print(&format!("{:>8}  {:>7}  boundary\n{lines}", "time", "event"), Exit::Ok)
+    streams::print(&format!("{:>8}  {:>7}  boundary\n{lines}", "time", "event"), Exit::Ok)
 }
 
 async fn start(

@@ -1,26 +1,33 @@
 //! `roundtable runs`: the list of kept runs, and what is done with whole runs.
+//!
+//! `runs --grep`: where the words were said, as a line below each run and as data.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::grep::{FoundOut, SaidHits};
+use super::{RunsAction, RunsArgs};
+use crate::base::time;
 use crate::base::visible::visible;
-use crate::cli::args::kept::{RunsAction, RunsArgs};
+use crate::base::word_query::WordQuery;
 use crate::cli::exit::Exit;
-use crate::cli::message::print_message;
-use crate::cli::stdout;
-use crate::cli::stream_style::StreamStyle;
-use crate::event::run_row::{RunRow, RunStatus};
-use crate::event::safe_json;
+use crate::cli::streams;
+use crate::cli::streams::{StreamStyle, print_message};
 use crate::host::config;
-use crate::host::keep::{now_ms, retention};
-use crate::narrate::format;
-use crate::narrate::kept::{age, run_result, run_state};
-use crate::narrate::style_role::StyleRole;
+use crate::host::run_store::{now_ms, retention};
+use crate::log::event::{RunId, Seq, safe_json};
+use crate::log::world::run_row::{RunRow, RunStatus};
+use crate::screen::theme::Theme;
 use crate::store::database::removal::Deletion;
+use crate::store::database::text_index::{RunHits, RunTextIndex, TextPlace, UnindexedRun};
 use crate::store::database::{Database, StoreError};
-use crate::ui::theme::Theme;
+use crate::terminal::terminal_size;
+use crate::words::badges::{age_text, run_result, run_state};
+use crate::words::format;
+use crate::words::measure::{Excerpt, columns, excerpt};
+use crate::words::styled::StyleRole;
 
 /// Runs `roundtable runs`.
 pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
@@ -61,16 +68,16 @@ fn pinned(on: bool) -> &'static str {
 }
 
 fn prune(database: &Database) -> Result<Exit, StoreError> {
-    let keep = retention(&config::in_force().store);
+    let keep = retention(&config::user_config().store);
     let pruned = database.prune(keep, now_ms(), u64::MAX)?;
     let (runs, size) = (format::count_noun(pruned.runs, "run"), format::bytes(pruned.bytes));
-    Ok(stdout::print(&format!("removed {runs}, {size}\n"), Exit::Ok))
+    Ok(streams::print(&format!("removed {runs}, {size}\n"), Exit::Ok))
 }
 
 fn restore(database: &Database, run: &str) -> Result<Exit, StoreError> {
-    let id = crate::event::RunId::new(run);
+    let id = crate::log::event::RunId::new(run);
     if database.undelete(&id)? {
-        return Ok(stdout::print(&format!("{} is back\n", visible(run)), Exit::Ok));
+        return Ok(streams::print(&format!("{} is back\n", visible(run)), Exit::Ok));
     }
     print_message(&format!("{} was removed for good, or never kept", visible(run)));
     Ok(Exit::Usage)
@@ -94,7 +101,7 @@ fn each(
         };
         let why = match work(&row) {
             Ok(Ok(done)) => {
-                exit = stdout::print(&format!("{done}\n"), exit);
+                exit = streams::print(&format!("{done}\n"), exit);
                 continue;
             }
             Ok(Err(why)) => why,
@@ -124,7 +131,7 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
         let paint = StreamStyle::of_stdout(theme, ascii);
         table(&rows, &vec![String::new(); rows.len()], now_ms(), &paint)
     };
-    stdout::print(&text, Exit::Ok)
+    streams::print(&text, Exit::Ok)
 }
 
 fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
@@ -134,7 +141,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
     };
     let mut exit = kept.error().map_or(Exit::Ok, |error| unreadable(&error));
     let mut rows: Vec<&RunRow> = kept.rows.iter().filter(|row| is_wanted(args, row)).collect();
-    let said = match args.grep.as_deref().map(|words| SaidHits::find(database, words)) {
+    let said = match args.grep.as_deref().map(|words| TextHits::find(database, words)) {
         None => None,
         Some(Ok(said)) => Some(said),
         Some(Err(exit)) => return exit,
@@ -165,7 +172,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
     if said.is_some_and(|said| said.has_damage()) {
         exit = Exit::Stopped;
     }
-    stdout::print(&text, exit)
+    streams::print(&text, exit)
 }
 
 fn unreadable(error: &StoreError) -> Exit {
@@ -207,7 +214,7 @@ impl<'a> RowOut<'a> {
     /// A row with what was found in its run.
     fn with(
         database: &Database,
-        said: Option<&SaidHits>,
+        said: Option<&TextHits>,
         row: &'a RunRow,
     ) -> Result<Self, StoreError> {
         let found = said.map(|said| said.json(database, row)).transpose()?;
@@ -284,13 +291,205 @@ fn cells(row: &RunRow, now: u64) -> [String; 9] {
     let tokens = if row.tokens == 0 { String::new() } else { format::count(row.tokens) + " tok" };
     [
         visible(row.id.as_str()).into_owned(),
-        age(now.saturating_sub(row.started_ms)),
+        age_text(now.saturating_sub(row.started_ms)),
         visible(&row.scenario).into_owned() + pin,
         run_state(&row.status).word.to_owned(),
         visible(&run_result(&row.status, row.result.as_deref())).into_owned(),
-        format::duration_text(Duration::from_millis(row.elapsed_ms)),
+        time::duration_text(Duration::from_millis(row.elapsed_ms)),
         tokens,
         cost,
         row.runner.as_deref().map(|runner| format!("on {}", visible(runner))).unwrap_or_default(),
     ]
+}
+
+/// Most hits of a run that `--json` lists.
+const MOST_HITS: usize = 20;
+
+/// Width of a hit in `--json`, in columns.
+const JSON_COLUMNS: usize = 240;
+
+/// Width of a line of a file or a pipe.
+const HIT_COLUMNS: usize = 120;
+
+/// Fewest columns for the text of a hit.
+const LEAST_COLUMNS: usize = 24;
+
+/// How long runs are added to the index between two looks at what is left.
+const SLICE: Duration = Duration::from_secs(1);
+
+/// The runs in which the words were said.
+pub(crate) struct TextHits {
+    query: WordQuery,
+    hits: BTreeMap<RunId, RunHits>,
+    /// Whether a part of a run could not be searched or read.
+    has_damage: Cell<bool>,
+}
+
+impl TextHits {
+    /// Searches the kept runs; on an error the message has been printed.
+    pub(crate) fn find(database: &Database, words: &str) -> Result<Self, Exit> {
+        let query = WordQuery::parse(words);
+        if query.is_empty() {
+            print_message("--grep needs a word: letters or digits");
+            return Err(Exit::Usage);
+        }
+        let has_damage = Cell::new(false);
+        match search(database, &query, &has_damage) {
+            Ok(hits) => {
+                let hits = hits.into_iter().map(|hits| (hits.run.clone(), hits)).collect();
+                Ok(Self { query, hits, has_damage })
+            }
+            Err(error) => {
+                print_message(&visible(&format!(
+                    "runs cannot be searched: {}",
+                    error.with_advice()
+                )));
+                Err(Exit::Stopped)
+            }
+        }
+    }
+
+    /// Whether the words were said in a run.
+    pub(crate) fn has(&self, row: &RunRow) -> bool {
+        self.hits.contains_key(&row.id)
+    }
+
+    /// Whether a part of a run could not be searched or read; a message about it has been printed.
+    fn has_damage(&self) -> bool {
+        self.has_damage.get()
+    }
+
+    /// Some of the first places in a run. A damaged one is left out, and a message about it is printed.
+    fn places(
+        &self,
+        database: &Database,
+        run: &RunId,
+        events: &[Seq],
+    ) -> Result<Vec<TextPlace>, StoreError> {
+        let mut places = Vec::with_capacity(events.len());
+        let mut is_said = false;
+        for seq in events {
+            match RunTextIndex(database).said_at(run, *seq) {
+                Ok(place) => places.extend(place),
+                Err(error @ (StoreError::DamagedLog { .. } | StoreError::Damaged(_))) => {
+                    self.has_damage.set(true);
+                    if !std::mem::replace(&mut is_said, true) {
+                        print_message(&visible(&format!("{run}: {}", error.with_advice())));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(places)
+    }
+
+    /// The first place in a run, as a line.
+    pub(crate) fn line(
+        &self,
+        database: &Database,
+        row: &RunRow,
+        paint: &StreamStyle,
+    ) -> Result<String, StoreError> {
+        let Some(hits) = self.hits.get(&row.id) else { return Ok(String::new()) };
+        let first = hits.first.get(..1).unwrap_or_default();
+        let Some(place) = self.places(database, &row.id, first)?.pop() else {
+            return Ok(String::new());
+        };
+        let mut head = format!("    {}", time::duration_text(Duration::from_millis(place.at_ms)));
+        for part in [place.who.as_str(), place.what] {
+            if !part.is_empty() {
+                head = format!("{head}  {}", visible(part));
+            }
+        }
+        let more = match hits.count {
+            0 | 1 => String::new(),
+            count => format!("  +{}", count - 1),
+        };
+        let taken = columns(&head) + 2 + columns(&more);
+        let cut = excerpt(
+            &place.text,
+            &self.query,
+            hit_columns().saturating_sub(taken).max(LEAST_COLUMNS),
+        );
+        let (head, more) = (paint.role(StyleRole::Dim, &head), paint.role(StyleRole::Dim, &more));
+        Ok(format!("{head}  {}{more}\n", emphasised(&cut, paint)))
+    }
+
+    /// The first places in a run, as data.
+    pub(crate) fn json(&self, database: &Database, row: &RunRow) -> Result<FoundOut, StoreError> {
+        let Some(found) = self.hits.get(&row.id) else { return Ok(FoundOut::default()) };
+        let mut hits = Vec::with_capacity(found.first.len());
+        for place in self.places(database, &row.id, &found.first)? {
+            let Excerpt { text, places } = excerpt(&place.text, &self.query, JSON_COLUMNS);
+            let words = places.iter().filter_map(|place| text.get(place.clone()));
+            let words = words.map(str::to_owned).collect();
+            let (seq, at_ms) = (place.seq.0, place.at_ms);
+            hits.push(HitOut { seq, at_ms, what: place.what, who: place.who, text, words });
+        }
+        Ok(FoundOut { hit_count: found.count, hits })
+    }
+}
+
+/// Searches all kept runs, also those that are not all in the index yet.
+fn search(
+    database: &Database,
+    query: &WordQuery,
+    has_damage: &Cell<bool>,
+) -> Result<Vec<RunHits>, StoreError> {
+    let index = RunTextIndex(database);
+    let mut behind = index.unindexed()?;
+    let add = |behind: &mut Vec<UnindexedRun>| -> Result<(), StoreError> {
+        for (run, why) in index.index_for(behind, SLICE)? {
+            has_damage.set(true);
+            print_message(&visible(&format!("{run} was not searched to its end: {why}")));
+        }
+        Ok(())
+    };
+    // The last words of runs that other processes play are added in no time.
+    add(&mut behind)?;
+    if !behind.is_empty() {
+        let runs = format::count_noun(behind.len() as u64, "run");
+        print_message(&format!("adding {runs} to the index, once"));
+    }
+    while !behind.is_empty() {
+        add(&mut behind)?;
+    }
+    index.hits_of(query, MOST_HITS)
+}
+
+/// The width of the terminal.
+fn hit_columns() -> usize {
+    if streams::stdout_is_terminal() { usize::from(terminal_size().width) } else { HIT_COLUMNS }
+}
+
+/// The text with its words emphasised.
+fn emphasised(cut: &Excerpt, paint: &StreamStyle) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for place in &cut.places {
+        out += cut.text.get(from..place.start).unwrap_or_default();
+        out += &paint.role(StyleRole::Found, cut.text.get(place.clone()).unwrap_or_default());
+        from = place.end;
+    }
+    out + cut.text.get(from..).unwrap_or_default()
+}
+
+/// What `--json` says of a run.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct FoundOut {
+    /// How many events have the words.
+    hit_count: u64,
+    /// The first of them.
+    hits: Vec<HitOut>,
+}
+
+/// A place where the words were said.
+#[derive(Debug, Serialize)]
+struct HitOut {
+    seq: u64,
+    at_ms: u64,
+    what: &'static str,
+    who: String,
+    text: String,
+    words: Vec<String>,
 }

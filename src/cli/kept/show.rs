@@ -1,36 +1,36 @@
 //! `roundtable show`: a kept run, or an exported one, in each of the formats of a headless run.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
 
+use super::ShowArgs;
 use crate::base::visible::visible;
 use crate::cli::args::RunFormat;
-use crate::cli::args::kept::ShowArgs;
 use crate::cli::exit::Exit;
-use crate::cli::message::print_message;
 use crate::cli::output::RunWriter;
-use crate::cli::stdout;
-use crate::cli::stream_style::StreamStyle;
-use crate::event::{Event, RunId, Seq, World};
-use crate::host::kept;
+use crate::cli::streams;
+use crate::cli::streams::{StreamStyle, print_message};
+use crate::host::kept_runs;
+use crate::log::event::{Event, RunId, Seq, World};
+use crate::screen::theme::Theme;
 use crate::store::file::LogFile;
 use crate::store::{ReadError, RunLog};
-use crate::ui::theme::Theme;
 
 /// Runs `roundtable show`.
 pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
     let format = match args.format {
         Some(format) => format,
-        None if stdout::is_terminal() => RunFormat::Text,
+        None if streams::stdout_is_terminal() => RunFormat::Text,
         None => RunFormat::Json,
     };
     let paint = StreamStyle::of_stdout(theme, ascii);
-    let output = RunWriter::new(format, paint, stdout::data());
+    let output = RunWriter::new(format, paint, streams::stdout_data());
     let mut shown = Shown { output, world: World::new() };
-    let read = if kept::is_file(&args.run) {
+    let read = if kept_runs::is_file(&args.run) {
         LogFile::open(Path::new(&args.run)).map(|file| {
             for note in &file.notes {
                 print_message(&visible(note));
@@ -45,7 +45,7 @@ pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
     };
     match read {
         Ok(Ok(())) => shown.end(format),
-        Ok(Err(why)) => stdout::exit_after_write(Err(why), Exit::Ok),
+        Ok(Err(why)) => streams::exit_after_write(Err(why), Exit::Ok),
         Err(error) => {
             print_message(&format!("{} cannot be read: {error}", visible(&args.run)));
             Exit::Stopped
@@ -91,8 +91,8 @@ impl<W: Write> Shown<W> {
             let written = self.output.flush();
             print_message("the run has not ended, so it has no outcome");
             let exit = if format == RunFormat::Json { Exit::Stopped } else { Exit::Ok };
-            return stdout::exit_after_write(written, exit);
+            return streams::exit_after_write(written, exit);
         };
-        stdout::exit_after_write(self.output.outcome(&outcome, &self.world), Exit::Ok)
+        streams::exit_after_write(self.output.outcome(&outcome, &self.world), Exit::Ok)
     }
 }

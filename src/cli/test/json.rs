@@ -1,15 +1,15 @@
 //! The results as one JSON object.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 use serde::Serialize;
 
 use super::result::{CaseResult, NotStarted, TestResults, TrialResult};
 use crate::cli::exit::Exit;
-use crate::event::kind::SCHEMA_VERSION;
-use crate::event::safe_json;
-use crate::event::{RunId, StopReason};
-use crate::expectations::{ExpectationResult, Verdict};
+use crate::engine::expectations::{ExpectationResult, Verdict};
+use crate::log::event::kind::SCHEMA_VERSION;
+use crate::log::event::{RunId, StopReason, safe_json};
 
 /// The object that is printed.
 #[derive(Serialize)]

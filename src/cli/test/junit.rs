@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::result::{CaseResult, FailedExpectation, TestResults};
 use crate::base::visible::visible;
-use crate::expectations::{ExpectationResult, Verdict};
+use crate::engine::expectations::{ExpectationResult, Verdict};
 
 /// The report as XML.
 ///

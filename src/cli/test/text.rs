@@ -1,21 +1,25 @@
 //! The results as text: a row for each scenario as it ends, then what failed, and how many passed.
+//!
+//! What GitHub Actions reads in a log: annotations at the lines of scenario files.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::case::TestCase;
-use super::github;
-use super::play::CaseListener;
+use super::play::{CaseListener, TestCase};
 use super::result::{CaseResult, FailedExpectation, NO_WARNINGS, TestResults};
+use crate::base::time;
 use crate::base::visible::visible_within;
 use crate::cli::args::TestFormat;
-use crate::cli::stdout::{self, TextStream};
-use crate::cli::stream_style::StreamStyle;
-use crate::expectations::Verdict;
-use crate::narrate::format;
-use crate::narrate::glyph::Glyph;
-use crate::narrate::measure::padded;
-use crate::ui::theme::StyleRole;
+use crate::cli::output::error;
+use crate::cli::streams;
+use crate::cli::streams::{StreamStyle, TextStream};
+use crate::engine::expectations::Verdict;
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::measure::padded;
+use crate::words::styled::StyleRole;
+
+pub use crate::cli::output::harmless;
 
 /// Longest name of a scenario in a row, in characters.
 const NAME_CHARS: usize = 40;
@@ -66,7 +70,7 @@ impl TextReport {
         if results.cases.is_empty() {
             // Why nothing was started has been said.
             if self.format == TestFormat::Github {
-                self.write(&github::annotations(results));
+                self.write(&annotations(results));
             }
             return self.failed();
         }
@@ -82,7 +86,7 @@ impl TextReport {
         }
         text.push_str(&format!("\n{}\n", self.summary(results)));
         if self.format == TestFormat::Github {
-            text = github::harmless(&text) + &github::annotations(results);
+            text = harmless(&text) + &annotations(results);
         }
         self.write(&text);
         self.failed()
@@ -90,7 +94,7 @@ impl TextReport {
 
     fn write(&mut self, text: &str) {
         if self.written.is_ok() {
-            let mut out = TextStream::new(stdout::data(), self.paint.colour());
+            let mut out = TextStream::new(streams::stdout_data(), self.paint.colour());
             self.written = out.text(text).and_then(|()| out.flush());
         }
     }
@@ -116,7 +120,7 @@ impl TextReport {
         };
         let sign = self.paint.role(role, self.paint.glyph(sign));
         let name = padded(&visible_within(&case.name, NAME_CHARS), self.width);
-        let time = format::duration_text(Duration::from_millis(case.median_ms()));
+        let time = time::duration_text(Duration::from_millis(case.median_ms()));
         let cost = case.cost_usd().map(format::usd);
         let row = if case.trials.is_empty() {
             format!("{sign} {name}  cancelled")
@@ -215,7 +219,7 @@ impl TextReport {
         let all = results.cases.len() + results.not_started.len();
         let failed = results.failed().count() + results.not_started.len();
         let runs: usize = results.cases.iter().map(|case| case.trials.len()).sum();
-        let took = format::duration_text(self.started.elapsed());
+        let took = time::duration_text(self.started.elapsed());
         let (word, role) = match failed {
             0 => ("passed".to_owned(), StyleRole::Done),
             _ => (format!("{failed} failed"), StyleRole::Failed),
@@ -271,4 +275,33 @@ fn held(case: &CaseResult) -> String {
 fn one_line(text: &str) -> String {
     let joined: Vec<&str> = text.split_whitespace().collect();
     visible_within(&joined.join(" "), LINE_CHARS)
+}
+
+/// An annotation for each expectation that did not hold in enough runs.
+pub fn annotations(results: &TestResults) -> String {
+    let mut text = String::new();
+    for scenario in &results.not_started {
+        let file = Some(scenario.file.as_str()).filter(|file| *file != crate::scenario::STDIN);
+        text.push_str(&error(file, None, &scenario.name, &scenario.why));
+    }
+    for case in results.failed() {
+        for failure in case.failures() {
+            let result = failure.first;
+            let says = result.message.as_deref().unwrap_or("an expectation does not hold");
+            let parts =
+                result.parts.iter().map(|part| format!("\n{} is {}", part.part, part.value));
+            let trial = failure.trial;
+            let ended = format!("\nthe run ended with {}", trial.stop_reason);
+            let notes = trial.warnings.iter().chain(&trial.notes).map(|note| format!("\n{note}"));
+            let parts: String = parts.chain([ended]).chain(notes).collect();
+            let message = format!("{says}\n{}{parts}", result.that);
+            text.push_str(&error(file_of(case), result.line, &case.name, &message));
+        }
+    }
+    text
+}
+
+/// The file of a scenario in the repository; none for standard input.
+fn file_of(case: &CaseResult) -> Option<&str> {
+    Some(case.file.as_str()).filter(|file| *file != crate::scenario::STDIN)
 }

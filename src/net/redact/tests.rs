@@ -197,3 +197,16 @@ fn secrets_and_what_looks_like_one_are_removed() {
         "GET https://***@a.example/v1?***",
     );
 }
+
+#[test]
+fn a_secret_is_never_formatted() {
+    let key = Secret::new("sk-123");
+    assert_eq!(format!("{key} {key:?}"), "*** ***");
+    assert_eq!(key.expose(), "sk-123");
+}
+
+#[test]
+fn a_placeholder_is_no_secret() {
+    assert!(Secret::new("sk-12345").is_worth_hiding());
+    assert!(!Secret::new("ollama").is_worth_hiding());
+}

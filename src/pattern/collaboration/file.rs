@@ -1,34 +1,36 @@
 //! Cross-checks between the tables of a collaboration scenario.
+//!
+//! The rows of roles in scripts.
+//!
+//! Checks the scripted replies of roles.
 
-mod outcome_fields;
-pub(crate) mod reply;
-pub(crate) mod script;
-pub(crate) mod table;
-
-use crate::scenario::file::format::Pattern;
-use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
-use crate::scenario::spec::boundary_form::BoundaryForm;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::script::ScriptStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::base::name::{FlagName, InputName, RoleName};
-use crate::pattern::collaboration::file::table::{CollaborationTable, Escalation, RoleTable};
-use crate::pattern::collaboration::spec::{
-    CollaborationBudget, CollaborationSpec, DecideRow, RoleFlag, RoleSpec, WhenOff,
+use super::spec;
+use super::spec::{
+    CollaborationBudget, CollaborationSpec, CollaborationTable, DecideRow, Escalation, RoleFlag,
+    RoleSpec, RoleTable, WhenOff,
 };
-use crate::scenario::check::condition_check::{self, ConditionScope};
-use crate::scenario::check::unknown_name::report_unknown_name;
-use crate::scenario::condition::{CelBindings, Condition};
-use crate::scenario::file::format::ScenarioFile;
-use crate::scenario::file::named::NamedEntry;
-use crate::scenario::file::reader::{ReadContext, suggest_declared_name, suggest_name};
-use crate::scenario::file::shape::NonBlankString;
-use crate::scenario::file::template::TemplateScope;
-use crate::scenario::file::tree::TextSpan;
+use crate::base::name::{FlagName, InputName, RoleName};
+use crate::scenario::cel::{CelBindings, Condition};
+use crate::scenario::check::condition::ConditionScope;
+use crate::scenario::check::script::{
+    ScriptedText, each_item, expect_text, is_filled_in, report_silent_step, report_unknown_name,
+    require_keys, text, warn_wrong_type, with_key,
+};
+use crate::scenario::check::{condition, script};
+use crate::scenario::pattern::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::read::format::{Pattern, ScenarioFile, ScriptTable};
+use crate::scenario::read::names::NamedEntry;
+use crate::scenario::read::shape::{FreeTable, NonBlankString, Positioned};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::tree::{TextSpan, TomlTable, TomlValue};
+use crate::scenario::read::{ReadContext, suggest_declared_name, suggest_name};
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::script::ScriptStep;
 
 /// The names that a row of `[[collaboration.decide]]` may use.
 const DECIDE_NAMES: &[&str] =
@@ -38,23 +40,23 @@ const DECIDE_NAMES: &[&str] =
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["roles"],
     budget: &["max_rounds", "max_messages", "min_go_votes"],
-    outcome: outcome_fields::FIELDS,
+    outcome: spec::OUTCOME_FIELDS,
     boundaries: &[
         BoundaryForm::Numbered("round"),
         BoundaryForm::Named("message"),
         BoundaryForm::Word("finalize"),
     ],
     speakers: Speakers::Roles,
-    reply_names: script::CONTRIBUTION_NAMES,
-    steps: &[(ScriptStep::Finalize, script::FINALIZE_NAMES)],
+    reply_names: CONTRIBUTION_NAMES,
+    steps: &[(ScriptStep::Finalize, FINALIZE_NAMES)],
     refused_steps: &[(
         ScriptStep::Plan,
         "a collaboration has no plan",
         "write step = \"finalize\", or remove it for a role's contribution",
     )],
-    check_reply: reply::check,
-    unreachable: script::unreachable,
-    report_silent: script::report_silent,
+    check_reply: check_scripted_contribution,
+    unreachable: unreachable_row,
+    report_silent: self::report_silent,
     models,
     tool_use: |_, _| ToolUse::Never("a collaboration calls only llm".to_owned()),
     ..PatternRow::new(Pattern::Collaboration, "collaboration")
@@ -203,7 +205,7 @@ fn decide_rows(
                     } else if when.text.trim() == "true" {
                         always = Some(index + 1);
                     }
-                    let condition = condition_check::compile_condition(when, &scope, cx)?;
+                    let condition = condition::compile_condition(when, &scope, cx)?;
                     let is_good = check_row(&condition, when, table, cx)
                         && check_values(&condition, when, table, cx);
                     is_good.then_some(condition)
@@ -230,7 +232,7 @@ fn check_row(
     let mut good = true;
     for name in condition.names() {
         let (known, wanted): (&[&str], _) = match name.path[..] {
-            ["stances" | "weight", _, ..] => (&reply::STANCES, "a stance"),
+            ["stances" | "weight", _, ..] => (&STANCES, "a stance"),
             ["confidences", _, ..] => (&seats, "a role in collaboration.sequence"),
             _ => continue,
         };
@@ -272,7 +274,7 @@ fn check_values(
     let fault_if_all = |said: &str| {
         let each = |of_said: Value, otherwise: Value| -> Value {
             let value = |stance: &&str| if *stance == said { &of_said } else { &otherwise }.clone();
-            let fields = reply::STANCES.iter().map(|it| ((*it).to_owned(), value(it)));
+            let fields = STANCES.iter().map(|it| ((*it).to_owned(), value(it)));
             fields.collect::<Map<_, _>>().into()
         };
         let mut shown = CelBindings::default();
@@ -285,7 +287,7 @@ fn check_values(
         }
         condition.holds(&shown).err()
     };
-    let faults: Option<Vec<_>> = reply::STANCES.iter().map(|it| fault_if_all(it)).collect();
+    let faults: Option<Vec<_>> = STANCES.iter().map(|it| fault_if_all(it)).collect();
     let Some(fault) = faults.and_then(|faults| faults.into_iter().next()) else { return true };
     let help = "write a condition that is true or false, such as size(stances.go) >= 2";
     cx.error(when.at, fault.to_string(), help);
@@ -357,4 +359,168 @@ fn role(
         let weight = table.weight.as_ref().map_or(1.0, |weight| weight.value.0);
         Some(RoleSpec { prompt, weight, veto: table.veto, role_flag: behind })
     })
+}
+
+/// Names bound in a condition on a role's contribution.
+pub(crate) const CONTRIBUTION_NAMES: &[&str] = &[
+    "facts",
+    "inputs",
+    "goal",
+    "role",
+    "round",
+    "attempt",
+    "flags",
+    "recent_rounds",
+    "open_conflicts",
+];
+
+/// Names bound in a condition on the launch brief.
+pub(crate) const FINALIZE_NAMES: &[&str] =
+    &["facts", "inputs", "goal", "attempt", "flags", "final_decision", "history"];
+
+/// Why no call matches a row: it is for a round past the limit, an attempt past a limit, or a role
+/// without a seat.
+pub(crate) fn unreachable_row(
+    row: &ScriptTable,
+    file: &ScenarioFile,
+) -> Option<(TextSpan, String)> {
+    // A limit from an override holds for this run only; the rows may be for others.
+    let limit = &file.budget.as_ref()?.max_rounds;
+    let rounds = limit.value.0;
+    if let Some(round) = &row.round
+        && round.value.0 > rounds
+        && limit.at.text == 0
+    {
+        return Some((round.at, format!("budget.max_rounds is {rounds}")));
+    }
+    let unseated = || {
+        let sequence = &file.collaboration.as_ref()?.sequence.as_ref()?.value.0;
+        let role = row.role.as_ref()?;
+        let speaks = sequence.iter().any(|seat| seat.text == role.text);
+        (!speaks && file.roles.has(&role.text))
+            .then(|| (role.at, format!("`{}` is not in collaboration.sequence", role.text)))
+    };
+    script::unreachable(row, file).or_else(unseated)
+}
+
+/// Reports roles, and the launch brief, without a scripted reply.
+pub(crate) fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
+    let rows = &file.script.0;
+    let sequence = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
+    for entry in &file.roles.entries {
+        let sits = sequence
+            .is_some_and(|sequence| sequence.value.0.iter().any(|seat| seat.text == entry.name));
+        let speaks = rows.iter().any(|row| {
+            let row = &row.value;
+            row.step.is_none() && row.role.as_ref().is_none_or(|role| role.text == entry.name)
+        });
+        if sits && !speaks {
+            let certain = is_always_called(&entry.name, file);
+            cx.at_key(&format!("roles.{}", entry.name), |cx| {
+                let what = format!("`{}` has no scripted reply for offline runs", entry.name);
+                cx.warn_no_reply(entry.at, what, "add a row in [[script]] for it", certain);
+            });
+        }
+    }
+    let prompt = file.collaboration.as_ref().and_then(|table| table.finalize_prompt.as_ref());
+    if let Some(prompt) = prompt {
+        let place = "collaboration.finalize_prompt";
+        report_silent_step(file, ScriptStep::Finalize, place, prompt.at, "launch brief", cx);
+    }
+}
+
+/// Whether the first round always reaches the seat of a role: it has no flag, and nothing before it
+/// can stop the run.
+fn is_always_called(role: &str, file: &ScenarioFile) -> bool {
+    let seats = file.collaboration.iter().flat_map(|table| &table.sequence);
+    let mut seats = seats.flat_map(|sequence| &sequence.value.0);
+    let place = seats.clone().position(|seat| seat.text == role);
+    let messages = file.budget.as_ref().map_or(0, |budget| budget.max_messages.value.0);
+    if place.is_none_or(|place| place as u64 >= u64::from(messages)) {
+        return false;
+    }
+    // A row without `reply` may be there to break the contract.
+    let all_good = |name: &str| {
+        file.script.0.iter().all(|row| {
+            let table = &row.value;
+            let is_its = table.role.as_ref().is_none_or(|role| role.text == name);
+            !is_its || table.step.is_some() || (table.reply.is_some() && table.fault.is_none())
+        })
+    };
+    let flagged = |name: &str| {
+        let entry = file.roles.entries.iter().find(|entry| entry.name == name);
+        entry.and_then(|entry| entry.value.as_ref()).is_none_or(|table| table.flag.is_some())
+    };
+    let before = seats.by_ref().take_while(|seat| seat.text != role);
+    !flagged(role) && before.into_iter().all(|seat| !flagged(&seat.text) && all_good(&seat.text))
+}
+
+/// The three stances (collaboration source document).
+const STANCES: [&str; 3] = ["go", "caution", "block"];
+
+/// Checks the reply of a row.
+pub(crate) fn check_scripted_contribution(
+    row: &ScriptTable,
+    reply: &Positioned<FreeTable>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    if row.step.is_none() {
+        cx.at_key("reply", |cx| contribution(row, &reply.value.table, reply.at, file, cx));
+    }
+}
+
+fn contribution(
+    row: &ScriptTable,
+    table: &TomlTable,
+    at: TextSpan,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    let stop = |fault: &str| format!("the run stops with invalid_contribution:{fault}");
+    require_keys(
+        table,
+        at,
+        &["stance", "summary", "confidence", "actions"],
+        &stop("missing_keys"),
+        cx,
+    );
+    with_key(table, "agent", cx, |node, cx| match (text(node), &row.role) {
+        (ScriptedText::Text(agent), Some(role)) if agent != role.text && file.roles.has(agent) => {
+            let stop = stop(&format!("agent_mismatch:{}", role.text));
+            cx.warn(node.at, format!("the row is for `{}`: {stop}", role.text), "remove `agent`");
+        }
+        (ScriptedText::Text(agent), _) if !file.roles.has(agent) => {
+            let stop = stop(&format!("agent_not_allowed:{agent}"));
+            let help = cx.suggest(agent, file.roles.names());
+            cx.warn(node.at, format!("`{agent}` is not a role: {stop}"), help);
+        }
+        (ScriptedText::Missing, _) => {
+            warn_wrong_type(node, "the name of a role", &stop("agent"), cx)
+        }
+        _ => {}
+    });
+    with_key(table, "stance", cx, |node, cx| match text(node) {
+        ScriptedText::Text(stance) if !STANCES.contains(&stance) => {
+            let help = cx.suggest(stance, STANCES);
+            cx.warn(node.at, format!("`{stance}` is not a stance: {}", stop("stance")), help);
+        }
+        ScriptedText::Missing => warn_wrong_type(node, "go, caution or block", &stop("stance"), cx),
+        _ => {}
+    });
+    with_key(table, "summary", cx, |node, cx| expect_text(node, &stop("summary"), cx));
+    with_key(table, "confidence", cx, |node, cx| match node.value {
+        TomlValue::Integer(Some(0 | 1)) => {}
+        TomlValue::Number(number) if (0.0..=1.0).contains(&number) => {}
+        TomlValue::Integer(_) | TomlValue::Number(_) => {
+            warn_wrong_type(node, "a number from 0 to 1", &stop("confidence_range"), cx);
+        }
+        _ if is_filled_in(node) => {}
+        _ => warn_wrong_type(node, "a number from 0 to 1", &stop("confidence_type"), cx),
+    });
+    with_key(table, "actions", cx, |node, cx| {
+        each_item(node, &stop("actions"), cx, |action, cx| {
+            expect_text(action, &stop("action_item"), cx)
+        });
+    });
 }

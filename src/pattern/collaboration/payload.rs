@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::spec::{CollaborationSpec, Decision, RoleSpec, Share};
 use crate::base::name::{FlagName, RoleName};
-use crate::event::contribution::{Conflict, Contribution, Decision, Stance};
-use crate::event::kind::{ChatMessage, MessageRole};
-use crate::llm::{ReplyContract, ReplyForm};
-use crate::pattern::collaboration::spec::{CollaborationSpec, RoleSpec, Share};
+use crate::log::event::kind::{ChatMessage, MessageRole};
+use crate::log::facts::collaboration::{Conflict, Contribution, Stance};
+use crate::model::{ReplyContract, ReplyForm};
 use crate::scenario::Scenario;
-use crate::scenario::spec::prompt::PromptTemplate;
+use crate::scenario::spec::script::PromptTemplate;
 
 /// The number of past rounds that a role sees.
 pub const RECENT_ROUNDS: usize = 2;
@@ -266,7 +266,7 @@ fn conversation(system: Arc<str>, payload: &impl Serialize, room: usize) -> Arc<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::kind::ReplyEnd;
+    use crate::scenario::spec::script::ReplyEnd;
 
     #[test]
     fn cached_messages_equal_newly_written_ones() {

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::policy::{self, AcceptedContribution, RoleSet};
+use super::policy;
+use super::policy::{AcceptedContribution, RoleSet};
 use crate::base::name::RoleName;
 
 /// Exactly the keys of the contract, each once.

@@ -11,32 +11,29 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::detail;
 use super::payload::{
-    self, ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts, RoundState,
+    ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts, RoundState,
 };
-use super::plain;
-use super::plan::CollaborationPlan;
-use super::policy::{self, AcceptedContribution, ContributionGateway, RoleSet, RoundFigures};
+use super::policy::{AcceptedContribution, ContributionGateway, RoleSet, RoundFigures};
+use super::spec::{CollaborationSpec, Concurrency, DecideRow, Decision, RoleSpec, WhenOff};
+use super::{payload, plain, policy};
 use crate::base::name::RoleName;
-use crate::decide::{ConditionDecision, decide};
-use crate::event::contribution::{Conflict, Contribution, Decision};
-use crate::event::kind::{ChatMessage, Purpose};
-use crate::event::patterns::PatternPlan;
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::gateway::CallFailed;
-use crate::pattern::collaboration::facts::{CollaborationFact, DecidedBy, SeatPlan, SeatStatus};
-use crate::pattern::collaboration::spec::{
-    CollaborationSpec, Concurrency, DecideRow, RoleSpec, WhenOff,
+use crate::log::event::kind::{ChatMessage, Purpose};
+use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::log::facts::PatternPlan;
+use crate::log::facts::collaboration::{
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,
 };
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
-use crate::scenario::spec::prompt::PromptTemplate;
-use crate::scenario::spec::repair::FILLED_AGENT;
+use crate::scenario::cel::decision::{ConditionDecision, decide};
+use crate::scenario::cel::{CelBindings, ConditionError, EvalBudget};
+use crate::scenario::spec::FILLED_AGENT;
+use crate::scenario::spec::script::PromptTemplate;
 
 /// Runs a collaboration to its end. The context's phase says how far it got.
 ///
@@ -431,7 +428,7 @@ fn request_contribution<'a>(
     let settings = &table.scenario.model;
     request_json_fast(table.cx, settings, ask, wrap, fill, plain, move |raw, _| {
         policy::judge(raw, role, allow).map_err(|fault| Refusal {
-            detail: detail::describe_contribution_fault(&fault, raw, role),
+            detail: policy::describe_contribution_fault(&fault, raw, role),
             reason: StopReason::InvalidContribution(fault),
         })
     })

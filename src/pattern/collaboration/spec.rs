@@ -1,21 +1,35 @@
 //! The settings of the pattern `collaboration` (collaboration source document).
+//!
+//! The setup of a collaboration, for the head of its log.
+//!
+//! The file format of the pattern `collaboration`.
+//!
+//! The fields that the pattern adds to an outcome; `collaboration/outcome.rs` makes their values.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-use crate::base::name::ToolName;
-use crate::scenario::condition::Condition;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
-use crate::scenario::spec::prompt::PromptTemplate;
-use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::name::{FlagName, InputName, RoleName};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::base::name::{FlagName, InputName, RoleName, ToolName};
+use crate::log::event::id::millis;
+use crate::log::facts::PatternPlan;
+use crate::log::facts::collaboration::{CollaborationPlan, DecideRowHead, RoleFlagHead};
+use crate::scenario::cel::Condition;
+use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::read::amount::Number;
+use crate::scenario::read::shape::{
+    BoundedList, FormatShape, NonBlankString, ObjectSchema, Positioned, Requirement,
+    join_doc_lines, record, words,
+};
+use crate::scenario::read::tree::{TomlNode, TomlValue};
+use crate::scenario::read::{ReadContext, suggest_name};
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
+use crate::scenario::spec::tool::ToolSpec;
 
 /// `pattern = "collaboration"`.
 #[derive(Debug)]
@@ -271,3 +285,186 @@ impl Spec for CollaborationSpec {
         true
     }
 }
+
+/// The setup of a run. `recorded`: that of the run that it continues, or that answers it.
+pub(crate) fn plan_of(
+    spec: &CollaborationSpec,
+    live: bool,
+    recorded: Option<&PatternPlan>,
+) -> CollaborationPlan {
+    let (usual, live_rules) = match recorded {
+        None => (Share::Arguments, live),
+        Some(PatternPlan::Collaboration(plan)) => (plan.share, plan.live_rules),
+        Some(_) => (Share::Stances, false),
+    };
+    let roles = || spec.roles.iter();
+    let weighted = roles().filter(|(_, role)| role.weight != 1.0);
+    CollaborationPlan {
+        sequence: spec.sequence.clone(),
+        role_flags: spec
+            .roles
+            .iter()
+            .filter_map(|(name, role)| {
+                let behind = role.role_flag.as_ref()?;
+                let deny = behind.when_off == WhenOff::Deny;
+                Some((name.clone(), RoleFlagHead { flag: behind.flag.clone(), deny }))
+            })
+            .collect(),
+        parallel: spec.concurrency == Concurrency::Parallel,
+        max_rounds: spec.budget.max_rounds,
+        max_messages: spec.budget.max_messages,
+        max_ms: millis(spec.budget.max_seconds),
+        min_go_votes: spec.budget.min_go_votes,
+        summary_inputs: spec.summary_inputs.clone(),
+        share: spec.share.unwrap_or(usual),
+        live_rules,
+        decide: spec
+            .decide
+            .iter()
+            .map(|row| DecideRowHead { when: row.when.text().to_owned(), decision: row.decision })
+            .collect(),
+        weights: weighted.map(|(name, role)| (name.clone(), role.weight)).collect(),
+        vetoes: roles().filter(|(_, role)| role.veto).map(|(name, _)| name.clone()).collect(),
+    }
+}
+
+record! {
+    /// The order of the roles and the launch brief.
+    struct CollaborationTable => {
+        /// The roles in speaking order; each entry is a seat.
+        sequence: Positioned<BoundedList<NonBlankString, 1, 64>> = needed,
+        /// Whether the seats of a round call the model in parallel. The outcome is the same.
+        concurrency: Concurrency = default(Concurrency::Parallel),
+        /// What a seat reads of what the others said in the last two rounds. Default: arguments.
+        share: Share = optional,
+        /// The rows that decide a round, instead of budget.min_go_votes; the first one whose
+        /// condition holds does. Without one, the next round begins.
+        decide: BoundedList<DecideTable, 0, 64> = default(BoundedList(Vec::new())),
+        /// Reserved: rounds in a row with a block after which the operator is asked. Only 0 (never)
+        /// is allowed so far.
+        escalate_after_blocks: Escalation = default(Escalation),
+        /// System prompt of the launch brief at the end.
+        finalize_prompt: NonBlankString = needed_or_file,
+        /// The model that writes the launch brief. Default: that of [model].
+        finalize_model: NonBlankString = optional,
+        /// Inputs that are copied to `team_summary` of the outcome.
+        summary: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
+    }
+}
+
+record! {
+    /// A row that may decide a round. A role with a veto comes first: see roles.NAME.veto.
+    struct DecideTable => {
+        /// The condition: CEL over stances (stances.go, stances.caution and stances.block have the
+        /// roles with that stance), weight (weight.go, …: the sum of their weights), confidences
+        /// (confidences.NAME), seats (the roles that contributed), round, max_rounds and
+        /// min_go_votes.
+        when: NonBlankString = needed,
+        /// The decision if the condition holds.
+        decision: Decision = needed,
+    }
+}
+
+words! { Decision:
+    "go" => Decision::Go, "Start.";
+    "go_with_caution" => Decision::GoWithCaution, "Start with care.";
+    "no_go" => Decision::NoGo, "Do not start.";
+}
+
+words! { Share:
+    "stances" => Share::Stances, "Stance and confidence of each seat, as in the source document.";
+    "arguments" => Share::Arguments, "Summary and actions too.";
+}
+
+/// `escalate_after_blocks`: only 0 so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Escalation;
+
+impl FormatShape for Escalation {
+    fn schema() -> Value {
+        json!({ "type": "integer", "const": 0 })
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        match node.value {
+            TomlValue::Integer(Some(0)) => Some(Self),
+            TomlValue::Integer(_) => {
+                cx.error(
+                    node.at,
+                    "escalation is not available yet",
+                    "set it to 0, which means never",
+                );
+                None
+            }
+            _ => {
+                cx.wrong_type(node, "the number 0");
+                None
+            }
+        }
+    }
+    fn default_json(&self) -> Value {
+        0.into()
+    }
+}
+
+words! { Concurrency:
+    "parallel" => Concurrency::Parallel, "All in parallel: a round takes as long as its slowest seat.";
+    "sequential" => Concurrency::Sequential, "One after another.";
+}
+
+record! {
+    /// A role at the table.
+    struct RoleTable => {
+        /// Its system prompt; the required reply format is appended. `{{input}}` is filled in.
+        prompt: NonBlankString = needed_or_file,
+        /// The flag that switches the role on and off.
+        flag: NonBlankString = optional,
+        /// What happens while that flag is off. Default: skip.
+        when_off: Positioned<WhenOff> = optional,
+        /// Its weight in the conditions of collaboration.decide. Default: 1.
+        weight: Positioned<Number<0, 1_000>> = optional,
+        /// Whether its block is a `no_go`, before the rows of collaboration.decide and whatever the
+        /// others say.
+        veto: bool = default(false),
+        /// The model of this role, such as anthropic/claude-haiku-4-5. Default: that of [model].
+        model: NonBlankString = optional,
+    }
+}
+
+words! { WhenOff:
+    "skip" => WhenOff::Skip, "The seat stays empty until the flag is on.";
+    "deny" => WhenOff::Deny, "The run stops with agent_denied at its turn.";
+}
+
+/// The fields, in the order of an outcome.
+pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
+    OutcomeField::new("answer", "string|null", "The launch brief. With success."),
+    OutcomeField::new(
+        "final_decision",
+        "string|null",
+        "`go`, `go_with_caution` or `no_go`. With success.",
+    ),
+    OutcomeField::new(
+        "decided_by",
+        "object",
+        "What decided where it was not the rule of the source document: `row` (its number, from 1) and `when`, or `veto` (a role).",
+    ),
+    OutcomeField::new("rounds_used", "integer", "Rounds that were closed. With success."),
+    OutcomeField::new(
+        "team_summary",
+        "object|null",
+        "The inputs that the scenario names, and `stances` and `conflicts` of the last round. With success.",
+    ),
+    OutcomeField::new("raw_contribution", "any", "The contribution that stopped the run."),
+    OutcomeField::new(
+        "unused_contributions",
+        "array",
+        "Valid contributions that came after another seat had stopped the run. In a live run.",
+    ),
+    OutcomeField::new(
+        "brief",
+        "string",
+        "The brief of a table that did not decide: what keeps the seats apart. With `max_rounds_reached`, in a live run.",
+    ),
+    OutcomeField::new("trace", "array", "Each contribution and each closed round, in order."),
+    OutcomeField::new("history", "array", "Each closed round with its whole contributions."),
+];

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::spec::{AggregateSection, LevelRule, LevelRules};
 use crate::base::name::{TaskId, ToolName};
-use crate::decide::ConditionDecision;
-use crate::event::StopReason;
-use crate::pattern::orchestrator::facts::Task;
-use crate::pattern::orchestrator::spec::{AggregateSection, LevelRule, LevelRules};
-use crate::scenario::condition::{CelBindings, ConditionError, EvalBudget};
+use crate::log::event::StopReason;
+use crate::log::facts::orchestrator::Task;
+use crate::scenario::cel::decision::ConditionDecision;
+use crate::scenario::cel::{CelBindings, ConditionError, EvalBudget};
 
 /// The result of a task, or the reason why it has none.
 pub type TaskResultRef<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;

@@ -1,30 +1,32 @@
 //! Runs the tasks in parallel, at most the concurrency limit at once. Each slot starts the next
 //! task of the plan when it is free (`dispatch_parallel` in the orchestrator source document).
+//!
+//! The limit of concurrent tasks of a run, which can change while tasks run.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
+use tokio::sync::Notify;
 
-use super::concurrency::ConcurrencyLimit;
 use super::policy;
+use super::spec::{OrchestratorSpec, Worker};
 use crate::base::name::ToolName;
-use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
-use crate::event::{Boundary, SpanId, StopReason};
-use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
-use crate::pattern::orchestrator::faults::WorkerFault;
-use crate::pattern::orchestrator::spec::{OrchestratorSpec, Worker};
+use crate::log::bus::Bus;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator, Purpose};
+use crate::log::event::{Boundary, Command, EventKind, SpanId, StopReason};
+use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
 use crate::run::control::Branch;
-use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
+use crate::run::{CallerPolicy, LiveControl, RunContext, ToolCallRequest};
 
 /// The result of a task, or why it has none.
-pub(super) type TaskResult = Result<Arc<Value>, FailedTask>;
+pub(crate) type TaskResult = Result<Arc<Value>, FailedTask>;
 
 /// A task without a result.
-pub(super) struct FailedTask {
+pub(crate) struct FailedTask {
     /// The reason.
     pub reason: StopReason,
     /// The run must stop: the tool was unavailable, and its `allow_partial` is false.
@@ -40,7 +42,7 @@ pub(super) struct FailedTask {
 /// Why the run stops: it was cancelled, it ran out of time, or a required tool is unavailable. If
 /// several required tools are unavailable, the reason of the first task in plan order counts, once
 /// all tasks before it are done.
-pub(super) async fn dispatch(
+pub(crate) async fn dispatch(
     cx: &RunContext,
     spec: &OrchestratorSpec,
     limit: &ConcurrencyLimit,
@@ -230,5 +232,92 @@ impl CallerPolicy for TaskCaller<'_> {
             _ => WorkerFault::Error,
         };
         StopReason::Worker(trouble, tool.clone())
+    }
+}
+
+/// The limit of concurrent tasks. Each slot does one task after another; a slot above a lowered
+/// limit closes after its task.
+pub struct ConcurrencyLimit {
+    bus: Bus,
+    state: Mutex<ConcurrencyState>,
+    changed: Notify,
+}
+
+struct ConcurrencyState {
+    max: u32,
+    open: u32,
+    /// Whether the limit can be changed: the run has not ended.
+    live: bool,
+}
+
+/// Largest limit, as in the scenario format.
+const MAX_LIMIT: u32 = 1_024;
+
+impl ConcurrencyLimit {
+    /// `most` is the limit at the start.
+    pub fn new(bus: Bus, most: u32) -> Self {
+        let max = most.clamp(1, MAX_LIMIT);
+        let state = Mutex::new(ConcurrencyState { max, open: 0, live: true });
+        Self { bus, state, changed: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ConcurrencyState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the limit. Running tasks continue.
+    fn set(&self, most: u32, by: Initiator) {
+        let mut state = self.lock();
+        let max_parallel = most.clamp(1, MAX_LIMIT);
+        if state.live && max_parallel != state.max {
+            state.max = max_parallel;
+            self.bus.publish(SpanId::RUN, EventKind::ConcurrencyChanged { max_parallel, by });
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Opens one more slot if the limit allows it.
+    pub fn open(&self) -> bool {
+        let mut state = self.lock();
+        let may = state.open < state.max;
+        state.open += u32::from(may);
+        may
+    }
+
+    /// Closes a slot that has finished its task if there are more than the limit; returns whether
+    /// it did.
+    pub fn close_surplus(&self) -> bool {
+        let mut state = self.lock();
+        let surplus = state.open > state.max;
+        state.open -= u32::from(surplus);
+        surplus
+    }
+
+    /// Closes a slot.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.open = state.open.saturating_sub(1);
+    }
+
+    /// Waits until the limit has changed since the last call.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+impl LiveControl for ConcurrencyLimit {
+    fn take(&self, command: Command) -> Option<Command> {
+        match command {
+            Command::SetParallel { max_parallel, by } => {
+                self.set(max_parallel, by);
+                None
+            }
+            other => Some(other),
+        }
+    }
+
+    fn end(&self) {
+        self.lock().live = false;
     }
 }

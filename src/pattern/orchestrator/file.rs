@@ -1,35 +1,40 @@
 //! Cross-checks between the tables of an orchestrator scenario.
+//!
+//! Builds the tools that implement the workers.
+//!
+//! The steps of an orchestrator in scripts.
+//!
+//! Checks the scripted plans of an orchestrator.
 
-mod outcome_fields;
-pub(crate) mod reply;
-pub(crate) mod script;
-pub(crate) mod table;
-pub(crate) mod workers;
-
-use crate::scenario::file::format::Pattern;
-use crate::scenario::file::reader::{closest_name, suggest_name};
-use crate::scenario::pattern_row::{ModelKey, PatternRow, Speakers, ToolUse};
-use crate::scenario::spec::boundary_form::BoundaryForm;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::script::ScriptStep;
-
-use crate::base::name::{FlagName, InputName, ToolName};
-use crate::pattern::orchestrator::file::table::{LevelTable, OrchestratorTable, WorkerTable};
-use crate::pattern::orchestrator::spec::{
-    AggregateSection, LevelRule, LevelRules, OrchestratorBudget, OrchestratorSpec, Worker,
+use super::spec;
+use super::spec::{
+    AggregateSection, LevelRule, LevelRules, LevelTable, OrchestratorBudget, OrchestratorSpec,
+    OrchestratorTable, Worker, WorkerTable,
 };
-use crate::scenario::check::condition_check;
-use crate::scenario::check::condition_check::ConditionScope;
-use crate::scenario::check::unknown_name::report_unknown_name;
-use crate::scenario::condition::Condition;
-use crate::scenario::file::format::ScenarioFile;
-use crate::scenario::file::format_budget::BudgetTable;
-use crate::scenario::file::format_tools::fill_table;
-use crate::scenario::file::named::NamedEntry;
-use crate::scenario::file::reader::ReadContext;
-use crate::scenario::file::shape::NonBlankString;
-use crate::scenario::file::template::TemplateScope;
-use crate::scenario::file::tree::TextSpan;
+use crate::base::name::{FlagName, InputName, ToolName};
+use crate::scenario::cel::Condition;
+use crate::scenario::check::condition::ConditionScope;
+use crate::scenario::check::implementation::{
+    AttemptLimit, DeclaredImplementation, KnownArguments,
+};
+use crate::scenario::check::script::{
+    ScriptedText, each_item, expect_text, is_filled_in, misspelt_key, report_silent_step,
+    report_unknown_name, require_keys, text, warn_wrong_type, with_key,
+};
+use crate::scenario::check::tools::{faults, tool_policy};
+use crate::scenario::check::{condition, implementation};
+use crate::scenario::pattern::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::read::format::tools::fill_table;
+use crate::scenario::read::format::{BudgetTable, Pattern, ScenarioFile, ScriptTable};
+use crate::scenario::read::names::NamedEntry;
+use crate::scenario::read::shape::{FreeTable, NonBlankString, Positioned};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::tree::{TextSpan, TomlTable, TomlValue};
+use crate::scenario::read::{ReadContext, closest_name, suggest_name};
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
+use crate::scenario::spec::script::ScriptStep;
+use crate::scenario::spec::tool::{REQUEST_ID, ToolOffer, ToolSpec};
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
@@ -43,18 +48,18 @@ pub(crate) const ROW: PatternRow = PatternRow {
         "max_dispatches",
         "task_timeout_seconds",
     ],
-    outcome: outcome_fields::FIELDS,
+    outcome: spec::OUTCOME_FIELDS,
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Named("dispatch"),
         BoundaryForm::Word("finalize"),
     ],
     speakers: Speakers::Steps("an orchestrator has no roles"),
-    steps: &[(ScriptStep::Plan, script::PLAN_NAMES), (ScriptStep::Finalize, script::REPORT_NAMES)],
-    check_reply: reply::check,
-    report_silent: script::report_silent,
+    steps: &[(ScriptStep::Plan, PLAN_NAMES), (ScriptStep::Finalize, REPORT_NAMES)],
+    check_reply: check_scripted_plan,
+    report_silent: self::report_silent,
     models,
-    own_tools: workers::tools,
+    own_tools: worker_tools,
     tool_use: |file, tool| {
         ToolUse::Never(match closest_name(tool, file.workers.names()) {
             Some(_) => suggest_name(tool, file.workers.names()),
@@ -268,7 +273,7 @@ fn rule_condition(
     shown: &ConditionScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Condition> {
-    let condition = condition_check::compile_condition(when, shown, cx)?;
+    let condition = condition::compile_condition(when, shown, cx)?;
     let repeated = || table.echo.0.iter().map(|input| input.text.as_str());
     let strange = condition.names().into_iter().find_map(|name| match name.path[..] {
         ["inputs", field, ..] if !repeated().any(|input| input == field) => {
@@ -283,4 +288,241 @@ fn rule_condition(
         return None;
     }
     Some(condition)
+}
+
+/// The tools of the workers. Problems are reported to `cx`.
+pub(crate) fn worker_tools(
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Vec<ToolSpec> {
+    let workers = file.workers.entries.iter();
+    workers.filter_map(|entry| read_worker(entry, file, filling, cx)).collect()
+}
+
+fn read_worker(
+    entry: &NamedEntry<WorkerTable>,
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<ToolSpec> {
+    let name = ToolName::from(entry.name.as_str());
+    let tools = file.tools.as_ref()?;
+    let guarded = tools.named.entries.iter().find(|tool| tool.name == entry.name);
+    let limits = match guarded {
+        Some(tool) => Some(tool.value.as_ref()?),
+        None => None,
+    };
+    let place = format!("tools.{}", entry.name);
+    let policy = match limits {
+        Some(table) => cx.at_key(&place, |cx| tool_policy(table, file, filling, cx))?,
+        None => own_policy(file),
+    };
+    let attempts = match limits {
+        Some(table) => AttemptLimit::from_retries(&place, table.retries.as_ref()?),
+        None => task_attempts(file.budget.as_ref()?),
+    };
+    let table = entry.value.as_ref()?;
+    let answers = declared(table);
+    if let Some(second) = limits.map(DeclaredImplementation::from_tool)
+        && answers.has_implementation()
+        && let Some(at) = second.first()
+    {
+        let what = format!("`workers.{}` already has an implementation", entry.name);
+        cx.at_key(&place, |cx| cx.error(at, what, "remove one of the two"));
+    }
+    let (place, answers) = match limits.map(DeclaredImplementation::from_tool) {
+        Some(second) if !answers.has_implementation() && second.has_implementation() => {
+            (place.clone(), second)
+        }
+        _ => (format!("workers.{}", entry.name), answers),
+    };
+    let declared: Vec<&str> =
+        table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
+    let args = (!table.args.broken).then_some(&declared[..]);
+    let args = KnownArguments { names: args, certain: true };
+    let kind =
+        cx.at_key(&place, |cx| implementation::tool_kind(&answers, &args, &attempts, filling, cx))?;
+    if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
+        cx.at_key(&format!("workers.{}", entry.name), |cx| {
+            let what = format!(
+                "`{}` has no implementation: its tasks fail with worker_missing",
+                entry.name
+            );
+            cx.warn(entry.at, what, "add one of fixture, http and command");
+        });
+    }
+    if limits.is_none()
+        && let (Some(http), Some(_)) = (&table.http, &kind)
+    {
+        cx.at_key(&format!("workers.{}.http", entry.name), |cx| {
+            let what = "only timeouts of this worker are retried, as in the source document";
+            let help = format!("add [tools.{}] with retries = {{ max_attempts = 2 }}", entry.name);
+            cx.warn(http.at, what, help);
+        });
+    }
+    Some(ToolSpec {
+        name,
+        kind,
+        policy,
+        contract: answers.contract(),
+        shared: limits.is_some_and(|table| table.shared),
+        faults: match limits {
+            Some(table) => {
+                cx.at_key(&format!("tools.{}", entry.name), |cx| faults(&table.faults, cx))?
+            }
+            None => Vec::new(),
+        },
+        offer: ToolOffer::bare(&entry.name),
+    })
+}
+
+/// The implementations that the table of a worker declares.
+fn declared(table: &WorkerTable) -> DeclaredImplementation<'_> {
+    DeclaredImplementation {
+        fixture: table.fixture.as_ref(),
+        http: table.http.as_ref(),
+        command: table.command.as_ref(),
+        search: None,
+        read: None,
+        what: "worker",
+        contract: &table.contract,
+    }
+}
+
+/// How many attempts a task may have.
+fn task_attempts(budget: &BudgetTable) -> AttemptLimit {
+    let limit = &budget.max_retries_per_task;
+    let of = format!("budget.max_retries_per_task is {}", limit.value.0);
+    AttemptLimit { most: limit.value.0 + 1, set: limit.at.text > 0, of }
+}
+
+/// The orchestrator's own policy for its workers (orchestrator source document): it retries a
+/// timeout without a wait, and nothing else.
+fn own_policy(file: &ScenarioFile) -> CallPolicy {
+    let retries = file.budget.as_ref().map_or(1, |budget| budget.max_retries_per_task.value.0);
+    CallPolicy {
+        timeout: None,
+        max_attempts: retries + 1,
+        backoff: [].into(),
+        jitter: false,
+        idempotent: true,
+        retry_on: RetryOn::Timeout,
+        retry_budget: None,
+        breaker: None,
+        bulkhead: None,
+        safe_mode: SafeMode::OFF,
+    }
+}
+
+/// Names bound in a condition on an orchestrator's plan.
+const PLAN_NAMES: &[&str] =
+    &["facts", "inputs", "goal", "attempt", "flags", "max_tasks", "available_workers"];
+
+/// Names bound in a condition on an orchestrator's report.
+const REPORT_NAMES: &[&str] =
+    &["facts", "inputs", "goal", "attempt", "flags", "aggregate", "results"];
+
+/// Reports a plan and a report without a scripted reply.
+pub(crate) fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
+    let Some(table) = &file.orchestrator else { return };
+    let steps = [
+        (ScriptStep::Plan, "orchestrator.plan_prompt", "plan", &table.plan_prompt),
+        (ScriptStep::Finalize, "orchestrator.finalize_prompt", "report", &table.finalize_prompt),
+    ];
+    for (step, place, what, prompt) in steps {
+        if let Some(prompt) = prompt {
+            report_silent_step(file, step, place, prompt.at, what, cx);
+        }
+    }
+}
+
+/// Checks the reply of a row.
+pub(crate) fn check_scripted_plan(
+    row: &ScriptTable,
+    reply: &Positioned<FreeTable>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    if row.step.as_ref().is_some_and(|step| step.value == ScriptStep::Plan) {
+        cx.at_key("reply", |cx| tasks(&reply.value.table, reply.at, file, cx));
+    }
+}
+
+/// Checks the plan of an orchestrator.
+fn tasks(table: &TomlTable, at: TextSpan, file: &ScenarioFile, cx: &mut ReadContext) {
+    let stop = |fault: &str| format!("the run stops with invalid_plan:{fault}");
+    match table.get("kind").map(text) {
+        Some(ScriptedText::Text("plan") | ScriptedText::FilledIn) => {}
+        _ => {
+            let (at, help) = match (table.get("kind"), misspelt_key(table, "kind", &["tasks"])) {
+                (None, Some(wrong)) => (wrong.at, format!("rename `{}`", wrong.text)),
+                (found, _) => {
+                    (found.map_or(at, |node| node.at), "write kind = \"plan\"".to_owned())
+                }
+            };
+            let what = format!("a plan needs kind = \"plan\": {}", stop("kind"));
+            cx.at_key("kind", |cx| cx.warn(at, what, help));
+        }
+    }
+    require_keys(table, at, &["tasks"], &stop("tasks"), cx);
+    with_key(table, "tasks", cx, |node, cx| {
+        if matches!(&node.value, TomlValue::List(tasks) if tasks.is_empty()) {
+            return;
+        }
+        each_item(node, &stop("tasks"), cx, |task, cx| {
+            let TomlValue::Table(fields) = &task.value else {
+                warn_wrong_type(task, "a table", &stop("task_shape"), cx);
+                return;
+            };
+            let keys = ["id", "worker", "args", "critical"];
+            require_keys(fields, task.at, &keys, &stop("missing_keys"), cx);
+            with_key(fields, "id", cx, |node, cx| expect_text(node, &stop("task_id"), cx));
+            with_key(fields, "critical", cx, |node, cx| {
+                if !matches!(node.value, TomlValue::Boolean(_)) && !is_filled_in(node) {
+                    warn_wrong_type(node, "true or false", &stop("critical"), cx);
+                }
+            });
+            task_of_worker(fields, file, cx);
+        });
+    });
+}
+
+/// Checks the worker of a task, and whether it takes the arguments.
+fn task_of_worker(fields: &TomlTable, file: &ScenarioFile, cx: &mut ReadContext) {
+    let stop = |fault: &str| format!("the run stops with invalid_plan:{fault}");
+    let Some(node) = fields.get("worker") else { return };
+    let ScriptedText::Text(name) = text(node) else {
+        return with_key(fields, "worker", cx, |node, cx| expect_text(node, &stop("worker"), cx));
+    };
+    if !file.workers.has(name) {
+        let help = cx.suggest(name, file.workers.names());
+        let what = format!("`{name}` is not a worker: {}", stop("worker_not_allowed"));
+        cx.at_key("worker", |cx| cx.warn(node.at, what, help));
+        return;
+    }
+    let worker = file.workers.entries.iter().find(|entry| entry.name == name);
+    let Some(declared) = worker.and_then(|entry| entry.value.as_ref()).map(|table| &table.args)
+    else {
+        return;
+    };
+    with_key(fields, "args", cx, |node, cx| {
+        let TomlValue::Table(given) = &node.value else {
+            return warn_wrong_type(node, "a table", &stop("args"), cx);
+        };
+        if declared.broken {
+            return;
+        }
+        let fails = format!("the task fails with worker_bad_args:{name}");
+        let names = || declared.table.entries.iter().map(|(key, _)| key.text.as_str());
+        for (key, _) in given.entries.iter().filter(|(key, _)| key.text != REQUEST_ID) {
+            if names().all(|declared| declared != key.text) {
+                let help = cx.suggest(&key.text, names());
+                let what = format!("`{}` is not an argument of `{name}`: {fails}", key.text);
+                cx.at_key(&key.text, |cx| cx.warn(key.at, what, help));
+            }
+        }
+        let names: Vec<&str> = names().filter(|name| *name != REQUEST_ID).collect();
+        require_keys(given, node.at, &names, &fails, cx);
+    });
 }

@@ -1,27 +1,32 @@
 //! The loop of the orchestrator source document: plan, validate, dispatch in parallel, aggregate,
 //! report.
+//!
+//! The payloads for the planner and for the writer of the report (`llm.py` in the orchestrator
+//! source document).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::concurrency::ConcurrencyLimit;
-use super::dispatch::{TaskResult, dispatch};
-use super::{DecidedLevel, detail, gather_results, payload, policy};
-use crate::base::name::ToolName;
+use super::dispatch::{ConcurrencyLimit, TaskResult, dispatch};
+use super::spec::OrchestratorSpec;
+use super::{DecidedLevel, gather_results, policy};
+use crate::base::name::{FlagName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::decide::decide;
-use crate::event::kind::Purpose;
-use crate::event::plan_fault::PlanFault;
-use crate::event::{Boundary, EventKind, SpanId, StopReason};
-use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
-use crate::pattern::orchestrator::spec::OrchestratorSpec;
+use crate::log::event::kind::{ChatMessage, Purpose};
+use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
+use crate::log::facts::orchestrator::{OrchestratorFact, Task};
+use crate::log::facts::plan_fault::PlanFault;
+use crate::model::{ReplyContract, ReplyForm};
 use crate::pattern::prompting;
+use crate::pattern::prompting::{conversation, fields};
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::condition::CelBindings;
+use crate::scenario::cel::CelBindings;
+use crate::scenario::cel::decision::decide;
+use crate::scenario::spec::script::PromptTemplate;
 
 /// Runs an orchestrator to its end. The context's phase says how far it got.
 ///
@@ -67,26 +72,20 @@ async fn plan(
 ) -> Result<Vec<Task>, StopReason> {
     let shown = base.map(|mut shown| {
         shown.bind("max_tasks", &spec.budget.max_tasks.into());
-        shown.bind("available_workers", &payload::catalogue(spec));
+        shown.bind("available_workers", &catalogue(spec));
         shown.bind("flags", &prompting::to_json(&cx.control().flags()));
         shown
     });
     let path = Boundary::Plan.text();
-    let messages = payload::plan_messages(scenario, spec, &cx.shown_flags());
-    let ask = ModelRequest::single(
-        SpanId::RUN,
-        Purpose::Plan,
-        path,
-        messages,
-        payload::form(spec),
-        shown,
-    );
+    let messages = plan_messages(scenario, spec, &cx.shown_flags());
+    let ask =
+        ModelRequest::single(SpanId::RUN, Purpose::Plan, path, messages, plan_form(spec), shown);
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
     let max_tasks = spec.budget.max_tasks;
     let wrap = |text: &str| json!({ "kind": "invalid", "raw": text });
     let asking = request_json(cx, &scenario.model, ask, wrap, |raw, text| {
         accept_plan(raw, text, &allowed, max_tasks).map_err(|fault| Refusal {
-            detail: detail::describe_plan_fault(&fault, raw, &allowed, max_tasks),
+            detail: policy::describe_plan_fault(&fault, raw, &allowed, max_tasks),
             reason: StopReason::InvalidPlan(fault),
         })
     });
@@ -144,7 +143,7 @@ async fn build_aggregate(
         .iter()
         .zip(came)
         .map(|(task, came)| (task, came.as_ref().map_err(|failed| &failed.reason)));
-    let echo = payload::echo(scenario, spec);
+    let echo = echoed_payload(scenario, spec);
     let gathered = gather_results(echo, &spec.sections, results);
     // The rules may be evaluated on another thread.
     let outside = cx.bus().clock().outside();
@@ -185,7 +184,68 @@ async fn report(
         shown
     });
     let flags = cx.shown_flags();
-    let messages =
-        payload::report_messages(&spec.finalize_prompt, &scenario.goal, aggregate, &flags);
+    let messages = report_messages(&spec.finalize_prompt, &scenario.goal, aggregate, &flags);
     prompting::request_final_answer(cx, &scenario.model, messages, shown).await
+}
+
+/// The format of the planner's reply, part of its prompt.
+const CONTRACT: &str = r#"Return only one JSON object in this exact shape:
+{"kind":"plan","tasks":[{"id":"t1","worker":"<name>","args":{},"critical":true}]}
+Use only workers from available_workers, each with exactly the args it lists. Mark a task critical only if the report is impossible without it. At most max_tasks tasks. No Markdown, no other keys."#;
+
+/// The inputs that the planner and the aggregate both receive, in the scenario's order.
+pub(crate) fn echoed_payload(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
+    prompting::echoed_inputs(scenario, &spec.echo)
+}
+
+/// The worker catalogue as the planner receives it.
+pub(crate) fn catalogue(spec: &OrchestratorSpec) -> Value {
+    let workers = spec.workers.iter().map(|worker| {
+        json!({ "name": worker.name, "description": worker.description, "args": worker.args })
+    });
+    Value::Array(workers.collect())
+}
+
+/// The form of a plan: the keys that the policy requires, and the names of the workers. Each worker
+/// has its own arguments, so the schema is not strict.
+pub(crate) fn plan_form(spec: &OrchestratorSpec) -> ReplyForm {
+    let workers: Vec<ToolName> = spec.workers.iter().map(|worker| worker.name.clone()).collect();
+    ReplyForm::with_contract("plan", false, move || {
+        let task = ReplyContract::object([
+            ("id", json!({ "type": "string" })),
+            ("worker", ReplyContract::one_of(workers.iter().map(ToolName::as_str))),
+            ("args", json!({ "type": "object" })),
+            ("critical", json!({ "type": "boolean" })),
+        ]);
+        ReplyContract::object([
+            ("kind", ReplyContract::one_of(["plan"])),
+            ("tasks", json!({ "type": "array", "items": task })),
+        ])
+    })
+}
+
+/// The planner's conversation.
+fn plan_messages(
+    scenario: &Scenario,
+    spec: &OrchestratorSpec,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
+    let mut payload = Map::new();
+    payload.insert("goal".to_owned(), Value::from(&*scenario.goal));
+    payload.extend(echoed_payload(scenario, spec));
+    payload.insert("max_tasks".to_owned(), spec.budget.max_tasks.into());
+    payload.insert("available_workers".to_owned(), catalogue(spec));
+    let system = format!("{}\n\n{CONTRACT}", spec.plan_prompt.filled(flags).trim());
+    conversation(&system, payload, flags)
+}
+
+/// The conversation for the report.
+fn report_messages(
+    prompt: &PromptTemplate,
+    goal: &str,
+    aggregate: &Value,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
+    let payload = fields(json!({ "goal": goal, "aggregate": aggregate }));
+    conversation(prompt.filled(flags).trim(), payload, flags)
 }

@@ -1,11 +1,11 @@
 //! The settings of the pattern `orchestrator` (orchestrator source document).
+//!
+//! The setup of an orchestrator, for the head of its log.
+//!
+//! The file format of the pattern `orchestrator`.
+//!
+//! The fields that the pattern adds to an outcome; `orchestrator/outcome.rs` makes their values.
 
-use crate::base::duration::duration_text;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
-use crate::scenario::spec::prompt::PromptTemplate;
-use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,22 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::base::name::{FlagName, InputName, ToolName};
-use crate::scenario::condition::Condition;
+use crate::base::time::duration_text;
+use crate::log::event::id::millis;
+use crate::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
+use crate::scenario::cel::Condition;
+use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::read::ReadContext;
+use crate::scenario::read::format::tools::{CommandTable, FixtureTable, HttpTable};
+use crate::scenario::read::names::{IdentName, NamedEntries, ResultKey};
+use crate::scenario::read::shape::{
+    BoundedList, FormatShape, FreeTable, NonBlankString, ObjectSchema, Positioned, Requirement,
+    join_doc_lines, record,
+};
+use crate::scenario::read::tree::TomlNode;
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
+use crate::scenario::spec::tool::{FieldKind, ToolSpec};
 
 /// `pattern = "orchestrator"`.
 #[derive(Debug)]
@@ -186,3 +201,117 @@ impl Spec for OrchestratorSpec {
         Some(self.budget.task_timeout)
     }
 }
+
+/// The setup of a run.
+pub(crate) fn plan_of(spec: &OrchestratorSpec) -> OrchestratorPlan {
+    OrchestratorPlan {
+        workers: spec
+            .workers
+            .iter()
+            .map(|worker| WorkerHead {
+                name: worker.name.clone(),
+                description: worker.description.clone(),
+                flag: worker.flag.clone(),
+            })
+            .collect(),
+        max_tasks: spec.budget.max_tasks,
+        max_parallel: spec.budget.max_parallel,
+        max_retries_per_task: spec.budget.max_retries_per_task,
+        max_dispatches: spec.budget.max_dispatches,
+        task_timeout_ms: millis(spec.budget.task_timeout),
+        max_ms: millis(spec.budget.max_seconds),
+        sections: spec.sections.iter().map(|section| section.name.clone()).collect(),
+        level: spec.level.name.clone(),
+    }
+}
+
+record! {
+    /// The prompts of the planner and of the report, and how results are aggregated.
+    struct OrchestratorTable => {
+        /// System prompt of the planner; the required reply format is appended. `{{input}}` is
+        /// filled in.
+        plan_prompt: NonBlankString = needed_or_file,
+        /// System prompt of the report at the end. `{{input}}` is filled in.
+        finalize_prompt: NonBlankString = needed_or_file,
+        /// The model that plans. Default: that of [model].
+        plan_model: NonBlankString = optional,
+        /// The model that writes the report. Default: that of [model].
+        finalize_model: NonBlankString = optional,
+        /// Inputs that the planner sees and that are copied to the aggregate.
+        echo: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
+        /// The sections of the aggregate by name: the worker whose result each one holds.
+        sections: NamedEntries<NonBlankString, IdentName> = default(NamedEntries::default()),
+        /// The level of the aggregate: [orchestrator.level] with name = "health" and otherwise =
+        /// "green", or other words.
+        level: LevelTable = needed,
+    }
+}
+
+record! {
+    /// The level of the aggregate: the level of the first rule that holds.
+    struct LevelTable => {
+        /// Its name in the aggregate, such as health.
+        name: NonBlankString = needed,
+        /// The level if no rule holds.
+        otherwise: NonBlankString = needed,
+        /// The rules, the most severe first.
+        rules: BoundedList<RuleTable, 0, 100> = default(BoundedList(Vec::new())),
+    }
+}
+
+record! {
+    /// A rule of the level.
+    struct RuleTable => {
+        /// The level of the aggregate if this rule holds.
+        level: NonBlankString = needed,
+        /// The condition: CEL over the sections, failed_tasks, and the inputs in `echo`. A result
+        /// may lack a field, so guard it with `has()`.
+        when: NonBlankString = needed,
+    }
+}
+
+record! {
+    /// A worker that the planner may give tasks to. Exactly one of fixture, http and command
+    /// implements it.
+    struct WorkerTable => {
+        /// What it does, shown to the planner.
+        description: NonBlankString = needed,
+        /// Its arguments, each with a description for the planner.
+        args: FreeTable = default(FreeTable::default()),
+        /// A flag that takes it off the execution list while it is off.
+        flag: NonBlankString = optional,
+        /// Results that are listed in this file.
+        fixture: Positioned<FixtureTable> = optional,
+        /// An HTTP request whose response is the result.
+        http: Positioned<HttpTable> = optional,
+        /// A program whose output is the result.
+        command: Positioned<CommandTable> = optional,
+        /// Keys that a result must have, each with its type.
+        contract: NamedEntries<FieldKind, ResultKey> = default(NamedEntries::default()),
+    }
+}
+
+/// The fields, in the order of an outcome.
+pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
+    OutcomeField::new("answer", "string|null", "The report. With success."),
+    OutcomeField::new("details", "any", "What was expected of a refused plan, and what came."),
+    OutcomeField::new("raw_plan", "any", "The plan that was refused."),
+    OutcomeField::new("plan", "array", "The tasks of the plan."),
+    OutcomeField::new(
+        "failed_critical",
+        "array",
+        "The critical tasks that failed and stopped the run.",
+    ),
+    OutcomeField::new(
+        "aggregate",
+        "object",
+        "The results of the workers by section, and the level.",
+    ),
+    OutcomeField::new("trace", "array", "Each task that has ended: attempts, status, stop reason."),
+    OutcomeField::new("history", "array", "The same tasks with their results."),
+    OutcomeField::new(
+        "unfinished",
+        "array",
+        "Tasks that were running or had not started when the run was stopped.",
+    ),
+];

@@ -4,7 +4,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::base::visible::visible_within;
-use crate::scenario::spec::repair::{Repair, Repairs};
+use crate::scenario::spec::{Repair, Repairs};
 
 /// The most characters of a change that is reported.
 const CHANGE_CHARS: usize = 160;
@@ -19,7 +19,7 @@ pub struct Repaired {
 }
 
 impl Repaired {
-    pub(super) fn of(repair: Repair, what: &str) -> Self {
+    pub(crate) fn of(repair: Repair, what: &str) -> Self {
         Self { repair, what: visible_within(what.trim(), CHANGE_CHARS) }
     }
 }
@@ -375,7 +375,7 @@ pub fn as_setting(repairs: &[Repair]) -> String {
 }
 
 /// The keys of a contract that are missing in a map, in the contract's order.
-pub(super) fn missing<'k>(fields: &Map<String, Value>, keys: &[&'k str]) -> Vec<&'k str> {
+pub(crate) fn missing<'k>(fields: &Map<String, Value>, keys: &[&'k str]) -> Vec<&'k str> {
     keys.iter().copied().filter(|key| !fields.contains_key(*key)).collect()
 }
 

@@ -1,42 +1,40 @@
 //! Cross-checks between the tables of a research scenario.
+//!
+//! The allowlists of a research scenario and its `[sources]` tables.
+//!
+//! Checks of the two tools of research.
 
-mod budget;
-pub(crate) mod envelope;
-mod outcome_fields;
-pub(crate) mod reply;
-pub(crate) mod script;
-mod sources;
-pub mod table;
-mod tools;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use self::budget::warn_of_few_steps;
-use self::sources::{allowlists, sources, warn_of_few_domains};
-use self::table::{AsOf, ResearchTable};
-use self::tools::{tools, warn_of_slow_pages};
-use crate::base::day::Day;
-use crate::base::name::InputName;
-use crate::pattern::research::spec::{
-    NOTES_BY_RULE, READ, ResearchSpec, ResearchStep, SEARCH, StepMode, StepSpec,
+use super::spec::{
+    AsOf, NOTES_BY_RULE, READ, ResearchSpec, ResearchStep, ResearchTable, SEARCH, SourceRule,
+    SourceTable, StepMode, StepSpec, warn_of_few_steps,
 };
-use crate::scenario::check::build_lookup::SEARCHED;
-use crate::scenario::check::unknown_name::report_unknown_name;
-use crate::scenario::file::format::{Pattern, ScenarioFile};
-use crate::scenario::file::reader::{ReadContext, closest_name, suggest_name};
-use crate::scenario::file::shape::{NonBlankString, Positioned, StringField};
-use crate::scenario::file::template::TemplateScope;
-use crate::scenario::pattern_row::{DefaultPrompt, ModelKey, PatternRow, Speakers, ToolUse};
-use crate::scenario::spec::boundary_form::BoundaryForm;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::prompt::PromptTemplate;
-use crate::scenario::spec::script::ScriptStep;
+use super::{script, spec};
+use crate::base::name::{FlagName, InputName, ToolName};
+use crate::base::time::Day;
+use crate::scenario::check::implementation::SEARCHED;
+use crate::scenario::check::script::report_unknown_name;
+use crate::scenario::pattern::{
+    BoundaryForm, DefaultPrompt, ModelKey, PatternRow, Speakers, ToolUse,
+};
+use crate::scenario::read::format::{Pattern, ScenarioFile};
+use crate::scenario::read::names::{Domain, NamedEntry};
+use crate::scenario::read::shape::{NonBlankString, Positioned, StringField};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::tree::TextSpan;
+use crate::scenario::read::{ReadContext, closest_name, names, suggest_name};
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
+use crate::scenario::spec::tool::{ReadSpec, ToolKind, ToolSpec};
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["sources"],
     budget: &["max_steps", "max_urls", "max_read_pages", "max_notes", "max_answer_chars"],
-    outcome: outcome_fields::FIELDS,
+    outcome: spec::OUTCOME_FIELDS,
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Word(ResearchStep::Search.word()),
@@ -53,8 +51,8 @@ pub(crate) const ROW: PatternRow = PatternRow {
         (ScriptStep::Synthesize, script::SYNTHESIZE_NAMES),
     ],
     checks_unknown_steps: false,
-    check_reply: |row, reply, _, cx| reply::check(row, reply, cx),
-    unreachable: script::unreachable,
+    check_reply: |row, reply, _, cx| script::check_scripted_reply(row, reply, cx),
+    unreachable: script::unreachable_row,
     report_silent: script::report_silent,
     models,
     tool_args: |tool| match tool {
@@ -68,8 +66,8 @@ pub(crate) const ROW: PatternRow = PatternRow {
         None => ToolUse::Never(format!("research calls {} and llm", TOOLS.join(", "))),
     },
     check_tools: |specs, file, cx| {
-        tools(specs, file, cx);
-        envelope::check_envelopes(file, cx);
+        research_tools(specs, file, cx);
+        script::check_envelopes(file, cx);
         warn_of_slow_pages(specs, file, cx);
     },
     default_prompts: &[
@@ -172,7 +170,7 @@ pub(crate) fn research(
         let preface = around("preface", &table.preface);
         let closing = around("closing", &table.closing);
         Some(ResearchSpec {
-            budget: self::budget::budget(budget),
+            budget: super::spec::budget(budget),
             question: question??,
             echo: table.echo.0.iter().map(|it| InputName::from(it.text.as_str())).collect(),
             allowed_domains_policy: policy?,
@@ -246,3 +244,201 @@ fn echo(table: &ResearchTable, file: &ScenarioFile, cx: &mut ReadContext) {
 
 /// Names that the planner's own fields have.
 const PAYLOAD: [&str; 1] = ["question"];
+
+/// Reads both allowlists, the policy's first.
+fn allowlists(
+    table: &ResearchTable,
+    cx: &mut ReadContext,
+) -> (Option<Vec<String>>, Option<Vec<String>>) {
+    let policy = cx.at_key("allowed_domains_policy", |cx| {
+        table.allowed_domains_policy.as_ref().map(|list| unique_domains(&list.value.0, cx))
+    });
+    // An empty policy allowlist is reported once, not for every domain of the other list.
+    let nothing = policy.as_ref().is_some_and(|policy| policy.is_empty());
+    let certain = !nothing && !cx.at_key("allowed_domains_policy", |cx| cx.has_error_here());
+    let execution = cx.at_key("allowed_domains_execution", |cx| {
+        let list = &table.allowed_domains_execution.as_ref()?.value.0;
+        for (index, domain) in list.iter().enumerate() {
+            let known = policy.iter().flatten().any(|it| *it == domain.name);
+            if certain && !known {
+                let what = format!("`{}` is still denied by policy", domain.name);
+                let help = "add it to allowed_domains_policy";
+                cx.at_index(index, |cx| cx.warn(domain.at, what, help));
+            }
+        }
+        Some(unique_domains(list, cx))
+    });
+    let lists = [
+        ("allowed_domains_policy", &policy, &table.allowed_domains_policy, "may be read"),
+        (
+            "allowed_domains_execution",
+            &execution,
+            &table.allowed_domains_execution,
+            "is switched on",
+        ),
+    ];
+    for (key, names, list, what) in lists {
+        if let (Some([]), Some(list)) = (names.as_deref(), list) {
+            cx.at_key(key, |cx| {
+                if !cx.has_error_here() {
+                    cx.warn(list.at, format!("every source will be denied: no domain {what}"), "");
+                }
+            });
+        }
+    }
+    (policy, execution)
+}
+
+/// The domains of a list; reports duplicates.
+fn unique_domains(list: &[Domain], cx: &mut ReadContext) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, domain) in list.iter().enumerate() {
+        if names.contains(&domain.name) {
+            let what = format!("`{}` is already in the list", domain.name);
+            cx.at_index(index, |cx| cx.warn(domain.at, what, ""));
+        } else {
+            names.push(domain.name.clone());
+        }
+    }
+    names
+}
+
+/// Warns if a claim needs more domains than the allowlist has.
+fn warn_of_few_domains(table: &ResearchTable, policy: &[String], cx: &mut ReadContext) {
+    let wanted = &table.min_independent_sources;
+    if !policy.is_empty() && wanted.value.0 as usize > policy.len() {
+        cx.at_key("min_independent_sources", |cx| {
+            let what = format!("no claim can be confirmed: it needs {} domains", wanted.value.0);
+            let help = format!("domains in allowed_domains_policy: {}", policy.len());
+            cx.warn(wanted.at, what, help);
+        });
+    }
+}
+
+/// Reads the `[sources]` tables.
+pub(crate) fn sources(
+    table: &ResearchTable,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Vec<SourceRule> {
+    let mut rules: Vec<SourceRule> = Vec::new();
+    for entry in &file.sources.entries {
+        cx.at_key(&entry.name, |cx| {
+            if let Some(rule) = source(entry, table, file, &rules, cx) {
+                rules.push(rule);
+            }
+        });
+    }
+    rules
+}
+
+fn source(
+    entry: &NamedEntry<SourceTable>,
+    table: &ResearchTable,
+    file: &ScenarioFile,
+    before: &[SourceRule],
+    cx: &mut ReadContext,
+) -> Option<SourceRule> {
+    let rule = entry.value.as_ref()?;
+    if let Some(flag) = &rule.flag
+        && !file.flags.has(&flag.text)
+    {
+        cx.at_key("flag", |cx| report_unknown_name(flag, "a flag", file.flags.names(), cx));
+    }
+    let domain = names::parse_domain(&entry.name).ok()?;
+    if before.iter().any(|rule| rule.domain == domain) {
+        cx.error(
+            entry.at,
+            format!("`{domain}` already has a table"),
+            "write one table for each domain",
+        );
+        return None;
+    }
+    let (policy, execution) = (&table.allowed_domains_policy, &table.allowed_domains_execution);
+    let (Some(policy), Some(execution)) = (policy, execution) else { return None };
+    let within = |list: &[Domain]| list.iter().any(|it| it.name == domain);
+    if !within(&policy.value.0) && !within(&execution.value.0) {
+        cx.warn(entry.at, format!("`{domain}` is never read"), "add it to both allowlists");
+    } else if let Some(flag) = &rule.flag
+        && !within(&execution.value.0)
+    {
+        let what = format!("the flag has no effect: `{domain}` is not in the execution allowlist");
+        cx.at_key("flag", |cx| cx.warn(flag.at, what, "add it to allowed_domains_execution"));
+    }
+    let flag = rule.flag.as_ref().map(|flag| FlagName::from(flag.text.as_str()));
+    Some(SourceRule { domain, trust: rule.trust.0, flag })
+}
+
+/// Checks that the two tools of research are implemented, each in a way that fits.
+pub(crate) fn research_tools(
+    tools: &BTreeMap<ToolName, ToolSpec>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    for (name, what, kinds) in [
+        (SEARCH, "research has no search tool", "search, fixture, http or command"),
+        (READ, "research has no tool that reads pages", "read, fixture, http or command"),
+    ] {
+        let place = format!("tools.{name}");
+        let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+        let entry = named.into_iter().find(|entry| entry.name == name);
+        cx.at_key(&place, |cx| {
+            let kind = tools.get(name).map(|spec| spec.kind.as_ref());
+            match (entry, kind) {
+                _ if cx.has_error_here() => {}
+                (None, _) => {
+                    let help = format!("add [tools.{name}] with one of {kinds}");
+                    cx.error(TextSpan::new(0, 0..0), what, help);
+                }
+                (Some(entry), Some(None)) => {
+                    cx.error(entry.at, what, format!("add one of {kinds}"))
+                }
+                (Some(entry), Some(Some(ToolKind::Read(_)))) if name == SEARCH => {
+                    cx.error(
+                        entry.at,
+                        format!("{what}: `read` only reads one page"),
+                        format!("use one of {kinds}"),
+                    );
+                }
+                (Some(entry), Some(Some(ToolKind::Search(_)))) if name == READ => {
+                    cx.error(
+                        entry.at,
+                        format!("{what}: `search` only finds URLs"),
+                        format!("use one of {kinds}"),
+                    );
+                }
+                _ => {}
+            }
+        });
+    }
+}
+
+/// Warns if one page that hangs could use up the run: only for tools that reach beyond this
+/// machine.
+fn warn_of_slow_pages(
+    tools: &BTreeMap<ToolName, ToolSpec>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    let (Some(spec), Some(budget)) = (tools.get(READ), &file.budget) else { return };
+    let remote = match &spec.kind {
+        Some(ToolKind::Read(read)) => matches!(&**read, ReadSpec::Web(_)),
+        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
+        Some(ToolKind::Fixture(_) | ToolKind::Search(_)) | None => false,
+    };
+    let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+    let Some(entry) = named.into_iter().find(|entry| entry.name == READ) else { return };
+    let budget = super::spec::budget(budget);
+    let timeout = spec.policy.timeout.unwrap_or_else(|| budget.read_timeout());
+    let most = timeout.saturating_mul(spec.policy.max_attempts);
+    // Defaults are not reported.
+    let retries = entry.value.as_ref().and_then(|table| table.retries.as_ref());
+    let own = spec.policy.timeout.is_some()
+        || retries.is_some_and(|retries| retries.max_attempts.at != TextSpan::new(0, 0..0));
+    if remote && own && most > budget.max_seconds / 2 {
+        let (most, of) = (most.as_secs_f64(), budget.max_seconds.as_secs_f64());
+        let what = format!("one page that hangs can take {most} s of the run's {of} s");
+        let help = "lower timeout_s or retries.max_attempts, or raise budget.max_seconds";
+        cx.at_key(&format!("tools.{READ}"), |cx| cx.warn(entry.at, what, help));
+    }
+}

@@ -1,37 +1,40 @@
 //! Takes the notes of a page: by the model or by rule, within the limits of the run.
+//!
+//! Plans and notes without a model: a note quotes a sentence of the page that matches the question
+//! best. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::play::ResearchRun;
+use super::policy::{Draft, FoldedText, MIN_QUOTE_CHARS, address, detail};
+use super::reading::{FetchedPage, SourceResult, skipped_source};
+use super::spec::{MisquotePolicy, StepExecutor};
+use super::{play, policy};
 use crate::base::name::ToolName;
+use crate::base::stems::stems;
 use crate::base::visible::visible_within;
-use crate::event::id::SourceNo;
-use crate::event::kind::Purpose;
-use crate::event::{EventKind, SpanId, StopReason};
-use crate::pattern::reply::Refusal;
-use crate::pattern::research::facts::{
-    KeptSource, Note, NoteRefused, NotesLimit, NotesTruncated, ResearchFact, SourceOutcome,
+use crate::log::event::id::SourceNo;
+use crate::log::event::kind::Purpose;
+use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::facts::research::{
+    KeptSource, Note, NoteId, NoteIssue, NoteRefused, NotesLimit, NotesTruncated, ResearchFact,
+    SourceOutcome,
 };
-use crate::pattern::research::faults::NoteIssue;
-use crate::pattern::research::fetched_page::{FetchedPage, SourceResult, skipped};
-use crate::pattern::research::ids::NoteId;
-use crate::pattern::research::policy::quote::FoldedText;
-use crate::pattern::research::policy::unanswered::PageWords;
-use crate::pattern::research::policy::{self, Draft, address};
-use crate::pattern::research::research_run::ResearchRun;
-use crate::pattern::research::spec::{MisquotePolicy, StepExecutor};
-use crate::pattern::research::{by_rule, detail, payload};
+use crate::log::world::research::unanswered::{PageWords, is_heading, prose_sentences};
+use crate::pattern::reply::Refusal;
 use crate::run::ModelRequest;
 
 /// An accepted note, with the page that must contain its quote.
-pub(super) struct AcceptedNote {
+pub(crate) struct AcceptedNote {
     pub note: Arc<Note>,
     pub page: Arc<FoldedText>,
 }
 
 /// Takes the notes of one run.
-pub(super) struct NoteTaker<'a> {
+pub(crate) struct NoteTaker<'a> {
     research: &'a ResearchRun<'a>,
     /// The notes so far.
     pub taken: Vec<AcceptedNote>,
@@ -74,7 +77,7 @@ impl<'a> NoteTaker<'a> {
             StepExecutor::Rule => {
                 self.words.add(&page.body);
                 let most = room.min(spec.notes_by_rule);
-                by_rule::notes(&spec.question, &page.title, &page.body, most)
+                notes_by_rule(&spec.question, &page.title, &page.body, most)
             }
             StepExecutor::Model => {
                 match self.request_notes(span, nth, source.source, &page, most).await? {
@@ -85,7 +88,7 @@ impl<'a> NoteTaker<'a> {
                     None => {
                         let invalid = StopReason::ToolInvalidOutput(ToolName::from(EXTRACT));
                         let text = "the reply is not a list of notes: inspect the model's reply";
-                        return Ok(skipped(&invalid.to_string(), text));
+                        return Ok(skipped_source(&invalid.to_string(), text));
                     }
                 }
             }
@@ -164,16 +167,16 @@ impl<'a> NoteTaker<'a> {
             shown.bind("title", &Value::from(&*page.title));
             shown.bind("published_at", &Value::from(&*page.published_at));
             shown.bind("body", &page.body.as_str().into());
-            shown.bind("notes", &payload::notes_json(self.taken.iter().map(|it| &*it.note)));
+            shown.bind("notes", &play::notes_json(self.taken.iter().map(|it| &*it.note)));
         });
-        let payload = payload::PagePayload {
+        let payload = play::PagePayload {
             url: &page.url,
             title: &page.title,
             published_at: &page.published_at,
             body: &page.body,
         };
         let (messages, cut) =
-            payload::notes_messages(research.spec, &payload, most, &research.cx.shown_flags());
+            play::notes_messages(research.spec, &payload, most, &research.cx.shown_flags());
         if cut {
             let text = format!(
                 "the model sees the first {} characters of {} (research.page_chars)",
@@ -188,7 +191,7 @@ impl<'a> NoteTaker<'a> {
             purpose,
             format!("notes:{nth}"),
             messages,
-            payload::notes_form(),
+            play::notes_form(),
             shown,
         );
         match research.request_object(ask, |raw| judge(raw, most)).await?.judged {
@@ -229,3 +232,65 @@ fn truncated(text: String, most: usize) -> String {
 const EXTRACT: &str = "extract_notes_from_page";
 /// The most characters of an address in a warning.
 const URL_CHARS: usize = 120;
+
+/// The most characters of a sentence that becomes a note: longer ones are rarely real sentences.
+const SENTENCE_CHARS: usize = 400;
+
+/// The plan without a model (`propose_research_plan` in the research source document): it searches
+/// for the question itself.
+pub fn plan_by_rule(question: &str) -> serde_json::Value {
+    let steps = super::spec::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
+        let args = match place {
+            0 => serde_json::json!({ "query": question }),
+            _ => serde_json::json!({}),
+        };
+        serde_json::json!({ "id": format!("r{}", place + 1), "action": step.action(), "args": args })
+    });
+    steps.collect::<Vec<_>>().into()
+}
+
+/// The sentences that match a question best, at most `most`, best first. Each is both claim and
+/// quote. A word counts more if fewer sentences contain it. Sentences that share no word with the
+/// question, or score less than half of the best, are left out, and so are code blocks and headings:
+/// `title` is that of the page. Linear time.
+pub fn notes_by_rule(question: &str, title: &str, page: &str, most: u32) -> Vec<Draft> {
+    let asked: BTreeSet<String> = stems(question).into_iter().collect();
+    let mut seen = BTreeSet::new();
+    let all: Vec<(String, BTreeSet<String>)> = prose_sentences(page)
+        .filter(|sentence| {
+            let chars = sentence.chars().count();
+            (MIN_QUOTE_CHARS..=SENTENCE_CHARS).contains(&chars)
+                && !is_heading(sentence)
+                && sentence != title.trim()
+                && seen.insert(sentence.clone())
+        })
+        .map(|sentence| {
+            let own: BTreeSet<String> = stems(&sentence).into_iter().collect();
+            let shared = own.intersection(&asked).cloned().collect();
+            (sentence, shared)
+        })
+        .collect();
+    let mut spread: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in all.iter().flat_map(|(_, words)| words) {
+        *spread.entry(word).or_default() += 1;
+    }
+    let weight = |word: &String| {
+        let among = spread.get(word.as_str()).copied().unwrap_or(1);
+        (1.0 + all.len() as f64 / among as f64).ln()
+    };
+    let mut ranked: Vec<(f64, usize)> = all
+        .iter()
+        .enumerate()
+        .map(|(place, (_, words))| (words.iter().map(weight).sum(), place))
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    ranked.sort_by(|(left, at), (right, other)| right.total_cmp(left).then(at.cmp(other)));
+    let best = ranked.first().map_or(0.0, |(score, _)| *score);
+    let good = ranked.into_iter().take_while(|(score, _)| *score * 2.0 >= best);
+    good.take(most as usize)
+        .filter_map(|(_, place)| {
+            let (sentence, _) = all.get(place)?;
+            Some(Draft { claim: sentence.clone(), quote: sentence.clone() })
+        })
+        .collect()
+}

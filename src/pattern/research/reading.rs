@@ -1,33 +1,35 @@
 //! Reads the sources one after another: each is checked, fetched, and yields notes. A
 //! problem with one source is reported and ends only that source.
+//!
+//! A page as its tool returned it, and the outcome of a source that gave none.
+//!
+//! What the search and read tools return, as the run keeps it: on one line, and shortened.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::facts::{
+use super::note_taking::{AcceptedNote, NoteTaker};
+use super::play::{ResearchCaller, ResearchRun};
+use super::policy::{FoldedText, address};
+use super::spec::READ;
+use super::{play, policy};
+use crate::base::name::ToolName;
+use crate::base::time::Day;
+use crate::base::visible::visible_within;
+use crate::gateway::CallFailed;
+use crate::log::event::id::SourceNo;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose};
+use crate::log::event::{Boundary, SpanId, StopReason};
+use crate::log::facts::research::{
     Denial, FoundSource, KeptSource, PageRead, ReadingEnd, ResearchFact, SourceOutcome,
 };
-use super::fetched_page::{FetchedPage, SourceResult, skipped};
-use super::note_taking::{AcceptedNote, NoteTaker};
-use super::payload;
-use super::policy::unanswered::PageWords;
-use super::policy::{self, address};
-use super::research_run::{ResearchCaller, ResearchRun};
-use super::spec::READ;
-use super::tool_data::{DAY_CHARS, TITLE_CHARS, single_line_text, unwrap_tool_data};
-use crate::base::day::Day;
-use crate::base::name::ToolName;
-use crate::base::visible::visible_within;
-use crate::event::id::SourceNo;
-use crate::event::kind::{AttemptFailed, FailureClass, Purpose};
-use crate::event::{Boundary, SpanId, StopReason};
-use crate::gateway::CallFailed;
+use crate::log::world::research::unanswered::PageWords;
 use crate::run::{RunContext, ToolCallRequest};
 
 /// Reads the sources of one run.
-pub(super) struct SourceReader<'a> {
+pub(crate) struct SourceReader<'a> {
     research: &'a ResearchRun<'a>,
     found: &'a [FoundSource],
     notes: NoteTaker<'a>,
@@ -79,7 +81,7 @@ impl<'a> SourceReader<'a> {
         if self.notes.taken.is_empty() {
             return Err(StopReason::NoReliableSources);
         }
-        let notes = payload::notes_json(self.notes.taken.iter().map(|it| &*it.note));
+        let notes = play::notes_json(self.notes.taken.iter().map(|it| &*it.note));
         policy::validate_notes(&notes, budget.max_notes).map_err(StopReason::InvalidNotes)?;
         Ok((self.notes.taken, self.notes.words))
     }
@@ -136,7 +138,7 @@ impl<'a> SourceReader<'a> {
         );
         if !self.read.insert(page.url.clone()) {
             let text = format!("{} was already read at another address", page.url);
-            return Ok(skipped("duplicate", &text));
+            return Ok(skipped_source("duplicate", &text));
         }
         if let Some(why) = spec.max_age_days.and_then(|most| age_outcome(age_days, most)) {
             return Ok(why);
@@ -195,7 +197,12 @@ impl<'a> SourceReader<'a> {
             "" => source.url.to_string(),
             url => match address::normalize(url) {
                 Some(url) => url,
-                None => return Ok(Err(skipped("invalid_url", "the page's address is not valid"))),
+                None => {
+                    return Ok(Err(skipped_source(
+                        "invalid_url",
+                        "the page's address is not valid",
+                    )));
+                }
             },
         };
         // A tool may have followed redirects, so the final address passes the same gate again.
@@ -204,7 +211,7 @@ impl<'a> SourceReader<'a> {
             return Ok(Err(SourceOutcome::Denied { reason, location }));
         }
         if text("body").is_empty() {
-            return Ok(Err(skipped("empty_page", "the page has no text")));
+            return Ok(Err(skipped_source("empty_page", "the page has no text")));
         }
         let title = match text("title") {
             "" => Arc::clone(&found.title),
@@ -222,7 +229,10 @@ impl<'a> SourceReader<'a> {
         let (error, location) = (text("error"), text("location"));
         if text("status") != "error" || error.is_empty() {
             let invalid = StopReason::ToolInvalidOutput(self.tool.clone());
-            return skipped(&invalid.to_string(), "the result is neither a page nor an error");
+            return skipped_source(
+                &invalid.to_string(),
+                "the result is neither a page nor an error",
+            );
         }
         if error == "redirect_denied"
             && let Some(reason) = self.denial_of(&address::domain(location))
@@ -231,7 +241,7 @@ impl<'a> SourceReader<'a> {
             return SourceOutcome::Denied { reason, location };
         }
         let why = text("text");
-        skipped(error, if why.is_empty() { "the tool gave no details" } else { why })
+        skipped_source(error, if why.is_empty() { "the tool gave no details" } else { why })
     }
 
     /// A call that failed for good: the source is skipped, or the run stops.
@@ -246,13 +256,13 @@ impl<'a> SourceReader<'a> {
             Some(AttemptFailed { status: Some(status), text, class, .. })
                 if *class != FailureClass::BadResponse =>
             {
-                skipped(&format!("http_{status}"), text)
+                skipped_source(&format!("http_{status}"), text)
             }
             Some(AttemptFailed { class: FailureClass::BadResponse, text, .. }) => {
-                skipped(&reason.to_string(), text)
+                skipped_source(&reason.to_string(), text)
             }
-            Some(AttemptFailed { class, text, .. }) => skipped(class.word(), text),
-            None => skipped(&reason.to_string(), reason.advice().unwrap_or_default()),
+            Some(AttemptFailed { class, text, .. }) => skipped_source(class.word(), text),
+            None => skipped_source(&reason.to_string(), reason.advice().unwrap_or_default()),
         })
     }
 }
@@ -268,12 +278,12 @@ fn age_outcome(age_days: Option<i64>, most: u32) -> Option<SourceOutcome> {
     match age {
         Some(age) if age > i64::from(most) => {
             let text = format!("{age} days old; research.max_age_days is {most}");
-            Some(skipped("stale", &text))
+            Some(skipped_source("stale", &text))
         }
         Some(_) => None,
         None => {
             let text = format!("no publication date; research.max_age_days is {most}");
-            Some(skipped("undated", &text))
+            Some(skipped_source("undated", &text))
         }
     }
 }
@@ -298,4 +308,70 @@ impl Drop for OpenSource<'_> {
             self.close(SourceOutcome::Cancelled);
         }
     }
+}
+
+/// The outcome of a source, or why the run stops.
+pub(crate) type SourceResult = Result<SourceOutcome, StopReason>;
+
+/// A page as its tool returned it.
+pub(crate) struct FetchedPage {
+    pub call: SpanId,
+    pub url: String,
+    pub title: Arc<str>,
+    pub published_at: Arc<str>,
+    /// `published_at` is the modification date of its file.
+    pub modified: bool,
+    pub body: String,
+}
+
+/// The most characters of a tool's error identifier.
+const REASON_CHARS: usize = 64;
+
+/// The most characters of a tool's error text.
+const TEXT_CHARS: usize = 400;
+
+/// A skipped source. Texts of a tool are data: shortened, and control characters made visible.
+pub(crate) fn skipped_source(reason: &str, text: &str) -> SourceOutcome {
+    SourceOutcome::Skipped {
+        reason: visible_within(reason, REASON_CHARS).into(),
+        text: visible_within(text, TEXT_CHARS).into(),
+    }
+}
+
+/// The most bytes of an address; a longer one is dropped as invalid.
+const URL_BYTES: usize = 2_048;
+/// The most characters of a title that are kept.
+pub(crate) const TITLE_CHARS: usize = 300;
+/// The most characters of a search snippet that are kept.
+const SNIPPET_CHARS: usize = 500;
+/// The most characters of a date that are kept: `2026-03-07`, or whatever a page gives instead.
+const DAY_CHARS: usize = 40;
+
+/// A text from a tool on one line, shortened and with control characters made visible.
+fn single_line_text(text: &str, chars: usize) -> Arc<str> {
+    visible_within(FoldedText::fold_white_space(text).as_str(), chars).into()
+}
+
+/// The data of a successful tool result, in the envelope of the source document
+/// (`_unwrap_tool_data`).
+pub(super) fn unwrap_tool_data(answer: &Value) -> Option<&Map<String, Value>> {
+    let well = answer.get("status").and_then(Value::as_str) == Some("ok");
+    answer.get("data").and_then(Value::as_object).filter(|_| well)
+}
+
+/// A source in a search result; `None` if the row is not an object (the source document drops it
+/// too).
+pub(super) fn parse_source(row: &Value) -> Option<FoundSource> {
+    let row = row.as_object()?;
+    let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+    let shown = |key: &str, chars| single_line_text(text(key), chars);
+    let url = Some(text("url")).filter(|url| url.len() <= URL_BYTES);
+    Some(FoundSource {
+        url: url.unwrap_or_default().into(),
+        title: shown("title", TITLE_CHARS),
+        snippet: shown("snippet", SNIPPET_CHARS),
+        // Trust is multiplied with the score, so a score is at most 1.
+        score: row.get("score").and_then(Value::as_f64).map(|score| score.clamp(0.0, 1.0)),
+        published_at: shown("published_at", DAY_CHARS),
+    })
 }

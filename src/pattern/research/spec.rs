@@ -1,19 +1,37 @@
 //! The settings of the pattern `research` (research source document).
+//!
+//! The setup of a research run, for the head of its log.
+//!
+//! The file format of the pattern `research`.
+//!
+//! The limits of a research scenario.
+//!
+//! The fields that the pattern adds to an outcome; `research/outcome.rs` makes their values.
 
 use std::collections::BTreeMap;
-
-use crate::base::name::ToolName;
-use crate::base::seeded_random::Latency;
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
-use crate::scenario::spec::prompt::PromptTemplate;
-use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::ToolSpec;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::base::name::{FlagName, InputName};
+use crate::base::name::{FlagName, InputName, ToolName};
+use crate::base::seeded_random::Latency;
+use crate::base::time::Day;
+use crate::log::event::id::millis;
+use crate::log::facts::research::{ResearchPlan, SourceHead};
+use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::read::amount::Fraction;
+use crate::scenario::read::format::BudgetTable;
+use crate::scenario::read::names::Domain;
+use crate::scenario::read::shape::{
+    BoundedList, FormatShape, IntegerField, NonBlankString, ObjectSchema, Positioned, Requirement,
+    StringField, join_doc_lines, record, words,
+};
+use crate::scenario::read::tree::{TextSpan, TomlNode, TomlValue};
+use crate::scenario::read::{ReadContext, suggest_name};
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
+use crate::scenario::spec::tool::ToolSpec;
 
 /// The tool that searches for sources, named as in the research source document.
 pub const SEARCH: &str = "search_sources";
@@ -305,3 +323,210 @@ impl Spec for ResearchSpec {
         asks.contains(&true) || self.sources.iter().any(|rule| rule.flag.as_ref() == Some(flag))
     }
 }
+
+/// The setup of a run with a live or a scripted model, which begins at this time of the wall.
+pub(crate) fn plan_of(spec: &ResearchSpec, live: bool, wall_ms: u64) -> ResearchPlan {
+    let today = || Day::from_unix_ms(wall_ms).to_string();
+    let budget = &spec.budget;
+    ResearchPlan {
+        question: spec.question.clone(),
+        as_of: spec.as_of.clone().unwrap_or_else(today),
+        allowed_domains_policy: spec.allowed_domains_policy.clone(),
+        allowed_domains_execution: spec.allowed_domains_execution.clone(),
+        sources: spec
+            .sources
+            .iter()
+            .map(|rule| SourceHead {
+                domain: rule.domain.clone(),
+                trust: rule.trust,
+                flag: rule.flag.clone(),
+            })
+            .collect(),
+        plan_by: spec.plan.by.executor(live),
+        notes_by: spec.notes.by.executor(live),
+        answer_by: spec.answer.by.executor(live),
+        misquotes: spec.misquotes,
+        min_independent_sources: spec.min_independent_sources,
+        max_age_days: spec.max_age_days,
+        max_steps: budget.max_steps,
+        max_urls: budget.max_urls,
+        max_read_pages: budget.max_read_pages,
+        max_notes: budget.max_notes,
+        max_answer_chars: budget.max_answer_chars,
+        max_ms: millis(budget.max_seconds),
+    }
+}
+
+record! {
+    /// The question, the domains that may be read, and who does each step.
+    struct ResearchTable => {
+        /// The question to answer. `{{input}}` is filled in.
+        question: NonBlankString = needed,
+        /// Inputs that the planner sees together with the question.
+        echo: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
+        /// Domains that may be read at all (the policy allowlist): hosts, each with its port if its
+        /// URLs have one.
+        allowed_domains_policy: Positioned<BoundedList<Domain, 0, 500>> = needed,
+        /// Domains that are switched on (the execution allowlist). Sources of other domains are
+        /// denied.
+        allowed_domains_execution: Positioned<BoundedList<Domain, 0, 500>> = needed,
+        /// Who makes the plan of steps.
+        plan: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
+        /// Who takes notes of a page.
+        notes: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
+        /// Who writes the answer from the notes.
+        answer: Positioned<StepMode> = default(Positioned::not_in_file(StepMode::Model)),
+        /// System prompt of the plan; the required reply format is appended. There is a default.
+        plan_prompt: NonBlankString = optional_or_file,
+        /// System prompt of the notes; the required reply format is appended. There is a default.
+        notes_prompt: NonBlankString = optional_or_file,
+        /// System prompt of the answer; the required reply format is appended. There is a default.
+        answer_prompt: NonBlankString = optional_or_file,
+        /// The model that plans. Default: that of [model].
+        plan_model: NonBlankString = optional,
+        /// The model that takes notes. Default: that of [model].
+        notes_model: NonBlankString = optional,
+        /// The model that writes the answer. Default: that of [model].
+        answer_model: NonBlankString = optional,
+        /// Text before an answer by rule.
+        preface: StringField = optional,
+        /// Text after an answer by rule.
+        closing: StringField = optional,
+        /// Maximum number of characters of a page that the model sees.
+        page_chars: IntegerField<200, 1_000_000> = default(IntegerField(24_000)),
+        /// Maximum number of notes per page. If it is not set, a rule takes the best 3.
+        notes_per_page: Positioned<IntegerField<1, 20>> = default(Positioned::not_in_file(IntegerField(NOTES_PER_PAGE))),
+        /// What happens if a quote is not found on its page.
+        misquotes: MisquotePolicy = default(MisquotePolicy::Stop),
+        /// Domains that must support a claim; with fewer it is marked unconfirmed.
+        min_independent_sources: Positioned<IntegerField<1, 20>> = default(Positioned::not_in_file(IntegerField(1))),
+        /// Age in days beyond which a page is not used. 0: no limit.
+        max_age_days: IntegerField<0, 36_500> = default(IntegerField(0)),
+        /// The date of the question, as YYYY-MM-DD. `{{input}}` is filled in. Default: the date on
+        /// which the run starts.
+        as_of: AsOf = optional,
+        /// A pause at each step and each source of an offline run, so that it can be watched: `300ms`,
+        /// or `200ms..400ms` for a random time from the seed. Live and instant runs leave it out.
+        pace: Latency = default(Latency::default()),
+    }
+}
+
+words! { StepMode:
+    "model" => StepMode::Model, "The model; in an offline run, the script.";
+    "rule" => StepMode::Rule, "A rule of the program, without a model.";
+    "model_when_live" => StepMode::ModelWhenLive, "The model in a live run, otherwise the rule.";
+}
+
+words! { MisquotePolicy:
+    "stop" => MisquotePolicy::Stop, "The run stops with verification_failed:quote_not_in_source.";
+    "refuse" => MisquotePolicy::Refuse, "The note is refused and counted, and the run continues.";
+}
+
+record! {
+    /// Settings of one domain.
+    struct SourceTable => {
+        /// Trust in the domain, from 0 to 1: sources are read in the order of score times trust.
+        trust: Fraction = default(Fraction(1.0)),
+        /// A flag that takes it off the execution allowlist while it is off.
+        flag: NonBlankString = optional,
+    }
+}
+
+/// A date, or a text with an input that is one.
+#[derive(Debug, Clone)]
+pub(crate) struct AsOf {
+    pub at: TextSpan,
+    pub text: String,
+}
+
+impl FormatShape for AsOf {
+    fn schema() -> Value {
+        NonBlankString::schema()
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        match &node.value {
+            TomlValue::Date(day) => Some(Self { at: node.at, text: day.clone() }),
+            _ => {
+                NonBlankString::read(node, cx).map(|NonBlankString { at, text }| Self { at, text })
+            }
+        }
+    }
+}
+
+pub(crate) fn budget(table: &BudgetTable) -> ResearchBudget {
+    ResearchBudget {
+        max_seconds: table.max_seconds(25),
+        max_steps: table.max_steps.value.0,
+        max_urls: table.max_urls.0,
+        max_read_pages: table.max_read_pages.0,
+        max_notes: table.max_notes.0,
+        max_answer_chars: table.max_answer_chars.0,
+    }
+}
+
+/// The number of steps in every plan.
+const STEPS: u32 = ACTIONS.len() as u32;
+
+pub(super) fn warn_of_few_steps(budget: &BudgetTable, cx: &mut ReadContext) {
+    let steps = &budget.max_steps;
+    if steps.value.0 < STEPS {
+        cx.at_key("budget.max_steps", |cx| {
+            let what = format!("every plan will be refused: a plan has {STEPS} steps");
+            cx.warn(steps.at, what, format!("set it to at least {STEPS}"));
+        });
+    }
+}
+
+/// The fields, in the order of an outcome.
+pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
+    OutcomeField::new("outcome", "string", "`grounded_research_answer`. With success."),
+    OutcomeField::new("answer", "string|null", "The answer. With success."),
+    OutcomeField::new("citations", "array", "The ids of the cited notes. With success."),
+    OutcomeField::new(
+        "citation_details",
+        "array",
+        "The cited notes: `id`, `url`, `title`, `published_at`. With success.",
+    ),
+    OutcomeField::new(
+        "sentences",
+        "array",
+        "Each sentence of the answer with the notes that support it. With success.",
+    ),
+    OutcomeField::new(
+        "aggregate",
+        "object",
+        "The query, and how many pages, notes and citations there were. With success.",
+    ),
+    OutcomeField::new("details", "any", "What was expected of a refused plan, and what came."),
+    OutcomeField::new("raw_plan", "any", "The plan that was refused."),
+    OutcomeField::new("denied_sources", "array", "Sources that the policy denied."),
+    OutcomeField::new("raw_answer", "any", "The answer that was refused."),
+    OutcomeField::new("verification", "object", "What the verification of the quotes found."),
+    OutcomeField::new(
+        "dropped_sources",
+        "array",
+        "Results of the search that were dropped, each with its reason.",
+    ),
+    OutcomeField::new(
+        "skipped_sources",
+        "array",
+        "Sources that were not read, each with its reason.",
+    ),
+    OutcomeField::new("refused_notes", "array", "Notes that were refused, each with its reason."),
+    OutcomeField::new(
+        "cut_notes",
+        "array",
+        "Pages of which notes were cut, by `notes_per_page` or by `max_notes`.",
+    ),
+    OutcomeField::new("unsearched", "any", "What the search left out."),
+    OutcomeField::new(
+        "unanswered",
+        "array",
+        "Parts of the question that no note says anything about.",
+    ),
+    OutcomeField::new("conflicts", "array", "Notes that contradict each other."),
+    OutcomeField::new("unconfirmed", "array", "Notes that too few independent sources confirm."),
+    OutcomeField::new("notes", "array", "The notes with their quotes."),
+    OutcomeField::new("trace", "array", "Each step with its counts."),
+    OutcomeField::new("history", "array", "Each step with its data."),
+];

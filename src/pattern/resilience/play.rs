@@ -7,10 +7,10 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
+use super::spec::ResilienceSpec;
 use crate::base::name::ToolName;
-use crate::event::kind::Purpose;
-use crate::event::{Boundary, SpanId, StopReason};
-use crate::pattern::resilience::spec::ResilienceSpec;
+use crate::log::event::kind::Purpose;
+use crate::log::event::{Boundary, SpanId, StopReason};
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
 
 /// Runs every agent to its end. An agent continues without the result when a step fails.

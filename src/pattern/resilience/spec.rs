@@ -1,16 +1,36 @@
 //! The settings of the pattern `resilience` (cascading failures source document): many agents that
 //! call the same tools concurrently, through a guarded gateway or a naive one.
+//!
+//! The setup of a resilience run, for the head of its log.
+//!
+//! Cross-checks between the tables of a resilience scenario.
+//!
+//! The file format of the pattern `resilience`.
+//!
+//! The fields that the pattern adds to an outcome; `resilience/outcome.rs` makes their values.
 
 use std::collections::BTreeMap;
-
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
-use crate::scenario::spec::policy::{CallPolicy, SafeMode};
-use crate::scenario::spec::tool::ToolSpec;
 use std::time::Duration;
 
 use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::Latency;
+use crate::log::event::id::millis;
+use crate::log::facts::resilience::ResiliencePlan;
+use crate::scenario::check::script::report_unknown_name;
+use crate::scenario::pattern::{
+    BoundaryForm, LabelledText, LimitField, OutcomeField, PatternRow, Spec, ToolUse,
+};
+use crate::scenario::read::ReadContext;
+use crate::scenario::read::format::{BoolOrInput, Pattern, ScenarioFile};
+use crate::scenario::read::shape::{
+    BoundedList, FormatShape, IntegerField, NonBlankString, ObjectSchema, Requirement,
+    join_doc_lines, record,
+};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::tree::TomlNode;
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::policy::{CallPolicy, SafeMode};
+use crate::scenario::spec::tool::ToolSpec;
 
 /// `pattern = "resilience"`.
 #[derive(Debug, Clone)]
@@ -135,3 +155,124 @@ impl Spec for ResilienceSpec {
         false
     }
 }
+
+/// The setup of a run.
+pub(crate) fn plan_of(spec: &ResilienceSpec) -> ResiliencePlan {
+    let naive = spec.naive;
+    let naive_attempts = [naive.client_retries, naive.tool_retries, naive.agent_retries]
+        .into_iter()
+        .fold(1_u32, |all, retries| all.saturating_mul(retries.saturating_add(1)));
+    ResiliencePlan {
+        agents: spec.agents,
+        turns: spec.turns,
+        steps: spec.steps.clone(),
+        pool: spec.pool,
+        guarded: spec.guarded,
+        naive_attempts,
+        max_ms: millis(spec.max_seconds),
+    }
+}
+
+/// What a file of this pattern may contain.
+pub(crate) const ROW: PatternRow = PatternRow {
+    outcome: OUTCOME_FIELDS,
+    boundaries: &[BoundaryForm::Pair("turn")],
+    most_attempts: |file| {
+        let naive = file.resilience.as_ref()?.naive.as_ref();
+        Some(naive.map_or(0, |naive| naive.tool_retries.0 + 1))
+    },
+    tool_use: |file, tool| {
+        let mut steps = file.resilience.iter().flat_map(|it| &it.steps).flat_map(|steps| &steps.0);
+        match steps.any(|step| step.text == tool) {
+            true => ToolUse::Called,
+            false => ToolUse::Never("it is not in resilience.steps".to_owned()),
+        }
+    },
+    ..PatternRow::new(Pattern::Resilience, "resilience")
+};
+
+/// Builds the resilience pattern of a file. Problems are reported to `cx`.
+pub(crate) fn resilience(
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<ResilienceSpec> {
+    let table = file.resilience.as_ref()?;
+    let (steps, guarded) = cx.at_key("resilience", |cx| {
+        let tools = &file.tools.as_ref()?.named;
+        let steps = table.steps.as_ref();
+        for (index, step) in steps.iter().flat_map(|steps| steps.0.iter().enumerate()) {
+            if !tools.has(&step.text) {
+                cx.at_key("steps", |cx| {
+                    cx.at_index(index, |cx| report_unknown_name(step, "a tool", tools.names(), cx));
+                });
+            }
+        }
+        Some((steps, cx.at_key("guarded", |cx| filling.switch_value(&table.guarded, cx))))
+    })?;
+    let naive = table.naive.as_ref()?;
+    let steps = steps?.0.iter();
+    Some(ResilienceSpec {
+        agents: table.agents?.0,
+        turns: table.turns?.0,
+        steps: steps.map(|step| ToolName::from(step.text.as_str())).collect(),
+        pool: table.pool?.0,
+        pace: table.pace,
+        guarded: guarded?,
+        naive: Naive {
+            client_retries: naive.client_retries.0,
+            tool_retries: naive.tool_retries.0,
+            agent_retries: naive.agent_retries.0,
+        },
+        max_seconds: file.budget.as_ref()?.max_seconds(60),
+    })
+}
+
+record! {
+    /// Many agents that call the same tools concurrently.
+    struct ResilienceTable => {
+        /// Number of concurrent agents.
+        agents: IntegerField<1, 10_000> = needed,
+        /// How often each agent repeats its steps.
+        turns: IntegerField<1, 10_000> = needed,
+        /// The tools that an agent calls in one turn, in order.
+        steps: BoundedList<NonBlankString, 1, 64> = needed,
+        /// Number of call slots that all agents share.
+        pool: IntegerField<1, 10_000> = needed,
+        /// The pause of an agent between two turns: `50ms`, or `50ms..150ms` for a random time from
+        /// the seed.
+        pace: Latency = default(Latency::default()),
+        /// Whether calls use the tools' policies (true) or the naive ones (false): true, false, or
+        /// `{{input}}` with a boolean input.
+        guarded: BoolOrInput = default(BoolOrInput::Set(true)),
+        /// The retries without the tools' policies.
+        naive: NaiveTable = table,
+    }
+}
+
+record! {
+    /// Retries in three layers that do not know of each other.
+    struct NaiveTable => {
+        /// Retries inside the tool's own client.
+        client_retries: IntegerField<0, 20> = default(IntegerField(2)),
+        /// Retries in the wrapper around the tool.
+        tool_retries: IntegerField<0, 19> = default(IntegerField(2)),
+        /// Retries of a step by the agent.
+        agent_retries: IntegerField<0, 20> = default(IntegerField(3)),
+    }
+}
+
+/// The fields, in the order of an outcome.
+pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
+    OutcomeField::new(
+        "summary",
+        "object",
+        "Results of all agents, the amplification of their calls, and the most calls that waited.",
+    ),
+    OutcomeField::new(
+        "trace",
+        "array",
+        "Each change of a breaker: `at_ms`, `tool`, `to`, `why`, and `counted` where its window opened it.",
+    ),
+    OutcomeField::new("history", "array", "The results of each agent."),
+];

@@ -1,26 +1,30 @@
 //! The run of a router: classify, choose the route, let its agent answer.
+//!
+//! The classifier's conversation and the form of its reply.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::facts::{Classification, RouterFact};
-use super::policy::{self, RouteRefusal};
-use super::spec::RouterSpec;
-use super::spec::boundary::{CALLER, CLASSIFY, ROUTE};
-use super::{detail, payload};
-use crate::agents::consult::AgentRequest;
-use crate::agents::facts::MemberOutput;
-use crate::agents::rosters::Rosters;
-use crate::agents::runner::AgentRunner;
-use crate::base::name::AgentName;
-use crate::event::kind::Purpose;
-use crate::event::{Boundary, EventKind, SpanId, StopReason, result_text};
+use super::policy;
+use super::policy::RouteRefusal;
+use super::spec::{CALLER, CLASSIFY, ROUTE, RouterSpec};
+use crate::base::name::{AgentName, FlagName};
+use crate::log::event::kind::{ChatMessage, Purpose};
+use crate::log::event::{Boundary, EventKind, SpanId, StopReason, result_text};
+use crate::log::facts::agents::MemberOutput;
+use crate::log::facts::router::{Classification, RouterFact};
+use crate::model::{ReplyContract, ReplyForm};
+use crate::pattern::agents::AgentRunner;
+use crate::pattern::agents::agent_call::AgentRequest;
+use crate::pattern::agents::swarm::Rosters;
 use crate::pattern::prompting;
+use crate::pattern::prompting::conversation;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
-use crate::scenario::condition::CelBindings;
+use crate::scenario::cel::CelBindings;
 
 /// Runs a router to its end. The context's phase says how far it got.
 ///
@@ -52,19 +56,19 @@ async fn classify(
     base: Option<CelBindings>,
 ) -> Result<(SpanId, Classification), StopReason> {
     let shown = base.map(|mut shown| {
-        shown.bind("routes", &payload::catalogue(spec));
+        shown.bind("routes", &catalogue(spec));
         shown.bind("flags", &prompting::to_json(&cx.control().flags()));
         shown
     });
     let policy_list: Vec<AgentName> = spec.routes.iter().map(|it| it.agent.clone()).collect();
-    let form = payload::form(&policy_list);
-    let messages = payload::messages(scenario, spec, &cx.shown_flags());
+    let form = classifier_form(&policy_list);
+    let messages = classifier_messages(scenario, spec, &cx.shown_flags());
     let path = Boundary::Step(CLASSIFY).text();
     let ask = ModelRequest::single(SpanId::RUN, Purpose::Classify, path, messages, form, shown);
     let wrap = |text: &str| Value::from(text);
     let asking = request_json(cx, &scenario.model, ask, wrap, |raw, _| {
         policy::validate_classification(raw, &policy_list).map_err(|refusal| Refusal {
-            detail: detail::describe_route_refusal(&refusal, raw, &policy_list),
+            detail: policy::describe_route_refusal(&refusal, raw, &policy_list),
             reason: match refusal {
                 RouteRefusal::Invalid(fault) => StopReason::InvalidRoute(fault),
                 RouteRefusal::Denied(route) => StopReason::RouteDenied(route),
@@ -128,4 +132,49 @@ async fn answer(
     let (text, end) = (text.trim().into(), answered.reply.end);
     cx.publish(SpanId::RUN, EventKind::AnswerComposed { text, by, end });
     Ok(())
+}
+
+/// The format of the classifier's reply, part of its prompt.
+const CONTRACT: &str = r#"Answer with a single JSON object and nothing around it:
+{"route": "<one of the routes>", "confidence": <number from 0 to 1>, "reason": "<one sentence>", "alternatives": [{"route": "<another route>", "confidence": <number from 0 to 1>}]}
+`route` is the name of one of the routes in the message you are given. `alternatives` has the other routes that you considered."#;
+
+/// The routes as the classifier receives them: names and descriptions, those that a flag has taken
+/// off included.
+pub(crate) fn catalogue(spec: &RouterSpec) -> Value {
+    let routes = spec.routes.iter().map(|route| {
+        let description = spec.agents.get(&route.agent).map(|agent| &*agent.description);
+        json!({ "name": route.agent, "description": description })
+    });
+    Value::Array(routes.collect())
+}
+
+/// The form of a classification: its keys, and the names of the routes.
+pub(crate) fn classifier_form(policy_list: &[AgentName]) -> ReplyForm {
+    let routes = policy_list.to_vec();
+    ReplyForm::with_contract("route", true, move || {
+        let route = || ReplyContract::one_of(routes.iter().map(AgentName::as_str));
+        let number = || json!({ "type": "number" });
+        let alternative = ReplyContract::object([("route", route()), ("confidence", number())]);
+        ReplyContract::object([
+            ("route", route()),
+            ("confidence", number()),
+            ("reason", json!({ "type": "string" })),
+            ("alternatives", json!({ "type": "array", "items": alternative })),
+        ])
+    })
+}
+
+/// The messages for the classifier.
+pub(crate) fn classifier_messages(
+    scenario: &Scenario,
+    spec: &RouterSpec,
+    flags: &BTreeMap<FlagName, bool>,
+) -> Arc<[ChatMessage]> {
+    let mut payload = Map::new();
+    payload.insert("request".to_owned(), Value::from(&*scenario.goal));
+    payload.extend(prompting::echoed_inputs(scenario, &spec.echo));
+    payload.insert("routes".to_owned(), catalogue(spec));
+    let system = format!("{}\n\n{CONTRACT}", spec.prompt.filled(flags).trim());
+    conversation(&system, payload, flags)
 }

@@ -1,18 +1,18 @@
 //! The run of a team or swarm: its root answers the session's message.
+//!
+//! The agent that a run starts with.
 
 use std::sync::OnceLock;
 
 use super::spec::TeamSpec;
-use super::starting::starting_agent;
-use crate::agents::rosters::Rosters;
-use crate::agents::runner::{AgentAnswer, AgentRunner};
-use crate::agents::shared_history::SharedHistory;
-use crate::agents::spec::{AgentKind, SwarmLimits};
-use crate::agents::turn::AgentPosition;
 use crate::base::name::AgentName;
-use crate::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::pattern::agents::shared_history::SharedHistory;
+use crate::pattern::agents::spec::{AgentKind, SwarmLimits};
+use crate::pattern::agents::swarm::Rosters;
+use crate::pattern::agents::{AgentAnswer, AgentPosition, AgentRunner};
 use crate::pattern::prompting;
-use crate::run::{RunContext, SessionMemory};
+use crate::run::{RunContext, Session, SessionMemory};
 use crate::scenario::Scenario;
 
 /// Runs a team or swarm to its answer.
@@ -65,5 +65,20 @@ impl Drop for SessionMemoryGuard<'_> {
             owner: self.owner.get().or(before.owner.as_ref()).cloned(),
             rosters: self.rosters.changed(),
         });
+    }
+}
+
+/// The agent that starts: the root, or the entry of a swarm. With `cross_request_transfer` the
+/// session's next message starts at the agent that gave the last answer, unless it has left the
+/// swarm.
+pub(super) fn starting_agent(spec: &TeamSpec, session: &Session) -> AgentName {
+    let Some(AgentKind::Swarm(swarm)) = spec.agent(&spec.root).map(|root| &root.kind) else {
+        return spec.root.clone();
+    };
+    let left = session.memory.rosters.get(&spec.root);
+    let members = left.map_or(&*swarm.members, |members| members);
+    match &session.memory.owner {
+        Some(owner) if swarm.cross_request_transfer && members.contains(owner) => owner.clone(),
+        _ => swarm.entry.clone(),
     }
 }

@@ -1,14 +1,38 @@
 //! A team or swarm as a scenario declares it (teams source document).
+//!
+//! The setup of a team or swarm, for the head of its log.
+//!
+//! Cross-checks between the tables of a team or swarm: its root, its follow-ups and its agents.
+//!
+//! The fields that the pattern adds to an outcome; `team/outcome.rs` makes their values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agents::spec::boundary::{self, TeamAgents};
-use crate::agents::spec::{AgentKind, AgentSpec, AgentsSpec};
+use super::play::starting_agent;
 use crate::base::name::{AgentName, FlagName, ToolName};
-use crate::scenario::spec::model_assignment::ModelCaller;
-use crate::scenario::spec::pattern::{LabelledText, LimitField, Spec};
+use crate::log::event::id::millis;
+use crate::log::facts::agents::SessionHead;
+use crate::log::facts::team::TeamPlan;
+use crate::pattern::agents::boundary;
+use crate::pattern::agents::boundary::TeamAgents;
+use crate::pattern::agents::file::{
+    AGENT_BOUNDARIES, AgentTableKind, agents, models, tool_use, warn_of_orphans,
+};
+use crate::pattern::agents::script::{AGENT_NAMES, report_silent_agents};
+use crate::pattern::agents::spec::{AgentKind, AgentSpec, AgentsSpec, agent_heads};
+use crate::pattern::agents::table::{EntryMember, RootTable, key_owner};
+use crate::run::Session;
+use crate::scenario::check::script::report_unknown_name;
+use crate::scenario::pattern::{
+    LabelledText, LimitField, OutcomeField, PatternRow, Speakers, Spec, ToolUse,
+};
+use crate::scenario::read::ReadContext;
+use crate::scenario::read::format::{Pattern, ScenarioFile};
+use crate::scenario::read::shape::NonBlankString;
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::tool::ToolSpec;
 
 /// `pattern = "team"` or `pattern = "swarm"`: the root agent that the user talks to, and all other
@@ -66,7 +90,7 @@ impl Spec for TeamSpec {
 
     fn check_boundary(&self, at: &str, _: &BTreeMap<ToolName, ToolSpec>) -> Result<(), String> {
         let team = TeamAgents { root: &self.root, all: &self.agents };
-        boundary::check(team, at, &|| boundary::example_boundaries(team))
+        boundary::check_boundary(team, at, &|| boundary::example_boundaries(team))
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {
@@ -89,3 +113,177 @@ impl Spec for TeamSpec {
         self.agents.say_flag(flag)
     }
 }
+
+/// The setup of a run that answers the message of this session.
+pub(crate) fn plan_of(spec: &TeamSpec, session: &Session) -> TeamPlan {
+    let starts = starting_agent(spec, session);
+    TeamPlan {
+        root: spec.root.clone(),
+        agents: agent_heads(&spec.agents, [&spec.root].into_iter(), session),
+        max_ms: millis(spec.max_seconds),
+        session: SessionHead {
+            message: session.message,
+            text: Arc::clone(&session.text),
+            previous_run: session.after.clone(),
+            history: Arc::clone(&session.memory.history),
+            owner: session.memory.owner.clone(),
+            first_agent: starts,
+        },
+    }
+}
+
+/// What a file of the pattern `team` may contain.
+pub(crate) const TEAM: PatternRow = PatternRow {
+    report_silent: |file, cx| report_silent_agents(file, root_name(&file.team), cx),
+    ..of_agents(Pattern::Team, "team")
+};
+
+/// What a file of the pattern `swarm` may contain.
+pub(crate) const SWARM: PatternRow = PatternRow {
+    report_silent: |file, cx| {
+        let root = root_name(&file.swarm);
+        let root = file.agents.entries.iter().find(|agent| root == Some(agent.name.as_str()));
+        let start = root.and_then(|root| root.value.as_ref()?.entry.as_ref());
+        report_silent_agents(file, start.map(|EntryMember(start)| start.text.as_str()), cx);
+    },
+    ..of_agents(Pattern::Swarm, "swarm")
+};
+
+const fn of_agents(pattern: Pattern, name: &'static str) -> PatternRow {
+    PatternRow {
+        tables: &["agents"],
+        // A team needs agents.
+        required: &["agents"],
+        misplaced_limit: |key| key_owner(key).map(|owner| format!("{owner}: [agents.NAME]")),
+        outcome: OUTCOME_FIELDS,
+        boundaries: AGENT_BOUNDARIES,
+        speakers: Speakers::Agents,
+        reply_names: AGENT_NAMES,
+        models,
+        tool_use: |file, tool| {
+            let roots = [&file.team, &file.swarm];
+            match roots.into_iter().any(|table| root_name(table) == Some(tool)) {
+                true => ToolUse::Never("only the user talks to the root agent".to_owned()),
+                false => tool_use(file, tool),
+            }
+        },
+        ..PatternRow::new(pattern, name)
+    }
+}
+
+fn root_name(table: &Option<RootTable>) -> Option<&str> {
+    table.as_ref()?.root.as_ref().map(|root| root.text.as_str())
+}
+
+/// Builds the team of a file. Problems are reported to `cx`.
+pub(crate) fn team(
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<TeamSpec> {
+    rooted(file, "team", file.team.as_ref(), AgentTableKind::Team, filling, cx)
+}
+
+/// Builds the swarm of a file. Problems are reported to `cx`.
+pub(crate) fn swarm(
+    file: &ScenarioFile,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<TeamSpec> {
+    rooted(file, "swarm", file.swarm.as_ref(), AgentTableKind::Swarm, filling, cx)
+}
+
+/// Builds the agents of a file and finds the root.
+fn rooted(
+    file: &ScenarioFile,
+    place: &str,
+    table: Option<&RootTable>,
+    wanted: AgentTableKind,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<TeamSpec> {
+    let agents = agents(file, filling, cx);
+    let (root, follow_ups) = cx.at_key(place, |cx| {
+        let table = table?;
+        let root = cx.at_key("root", |cx| root(table.root.as_ref()?, wanted, file, cx));
+        let follow_ups = table.follow_ups.0.iter().enumerate().map(|(index, text)| {
+            cx.at_key("follow_ups", |cx| {
+                cx.at_index(index, |cx| Arc::from(filling.text(&text.text, text.at, cx)))
+            })
+        });
+        Some((root?, follow_ups.collect()))
+    })?;
+    warn_of_orphans(file, &[&root], cx);
+    Some(TeamSpec {
+        root,
+        agents: agents?,
+        follow_ups,
+        max_seconds: file.budget.as_ref()?.max_seconds(60),
+    })
+}
+
+/// Checks the agent that the user talks to.
+fn root(
+    root: &NonBlankString,
+    wanted: AgentTableKind,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<AgentName> {
+    let Some(found) = file.agents.entries.iter().find(|entry| entry.name == root.text) else {
+        if !file.agents.has(&root.text) {
+            report_unknown_name(root, "an agent", file.agents.names(), cx);
+        }
+        return None;
+    };
+    let kind = AgentTableKind::from_entry(found)?;
+    if kind != wanted {
+        let help = match wanted {
+            AgentTableKind::Swarm => "the root of a swarm has `members` and `entry`",
+            AgentTableKind::Team | AgentTableKind::Model => {
+                "the root of a team has `members` and no `entry`"
+            }
+        };
+        cx.error(root.at, format!("`{}` is {}", root.text, kind.phrase()), help);
+        return None;
+    }
+    Some(AgentName::from(root.text.as_str()))
+}
+
+/// The fields, in the order of an outcome.
+pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
+    OutcomeField::new("answer", "string|null", "The answer. With success."),
+    OutcomeField::new("final_agent", "string|null", "The agent that gave it. With success."),
+    OutcomeField::new(
+        "missing",
+        "array",
+        "Calls without a result that the answer does not mention: `of` and `text`.",
+    ),
+    OutcomeField::new(
+        "written_calls",
+        "array",
+        "Answers of agents that are a tool call written as text: `who` and `text`.",
+    ),
+    OutcomeField::new("partial_answer", "string", "What was said last before the run was stopped."),
+    OutcomeField::new(
+        "handoffs",
+        "array",
+        "Each handoff: `from`, `to`, `message`, `at_ms`, and `swarm` in a nested one.",
+    ),
+    OutcomeField::new(
+        "owner",
+        "string|null",
+        "The agent that the next message of the session goes to.",
+    ),
+    OutcomeField::new("message", "integer", "The number of the message in its session, from 1."),
+    OutcomeField::new("after", "string", "The run that answered the message before."),
+    OutcomeField::new(
+        "trace",
+        "array",
+        "Each turn of an agent: `agent`, `team`, `from`, `kind`, `status`, times.",
+    ),
+    OutcomeField::new(
+        "history",
+        "array",
+        "The transcript: messages, replies, calls, results, handoffs.",
+    ),
+];

@@ -1,21 +1,32 @@
 //! The rows of a scenario's script: builds them, and reports rows that are never used.
+//!
+//! The steps of patterns in scripts, and warnings about steps without a row.
+//!
+//! Limits of a file that make rows of the script unreachable.
+//!
+//! Builds the failures that a row scripts.
+//!
+//! Names that a scenario uses and does not define.
+//!
+//! What the checks of scripted replies have in common. A row may break the contract of its step on
+//! purpose, to show how a run stops, so each problem is a warning that names the stop reason.
 
 use serde_json::{Map, Value};
 
-use super::condition_check;
-use super::condition_check::ConditionScope;
-use super::fault::fault;
-use super::script_steps;
-use super::unknown_name::report_unknown_name;
-use crate::agents::file::script;
+use super::condition;
+use super::condition::ConditionScope;
 use crate::base::name::{AgentName, RoleName};
-use crate::scenario::file::format::{ScenarioFile, ScriptTable};
-use crate::scenario::file::reader::ReadContext;
-use crate::scenario::file::shape::Positioned;
-use crate::scenario::file::template::TemplateScope;
-use crate::scenario::pattern_row::{PatternRow, Speakers};
+use crate::pattern::agents::script;
+use crate::scenario::pattern::{PatternRow, Speakers};
 use crate::scenario::patterns;
-use crate::scenario::spec::script::{Script, ScriptRow, TextFill};
+use crate::scenario::read::format::tools::{FaultTable, FaultWord};
+use crate::scenario::read::format::{ScenarioFile, ScriptTable};
+use crate::scenario::read::shape::{NonBlankString, Positioned};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
+use crate::scenario::read::{ReadContext, closest_name};
+use crate::scenario::spec::script::{Script, ScriptRow, ScriptStep, TextFill};
+use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 
 /// Builds the script of a file. Problems are reported to `cx`.
 pub(crate) fn build(
@@ -68,11 +79,12 @@ fn row(
         true => unknown && !own.steps.is_empty(),
         false => !own.checks_unknown_steps && (step.is_none() || unknown),
     };
-    let when =
-        table.when.as_ref().filter(|_| !lost).map(|when| {
-            cx.at_key("when", |cx| condition_check::compile_condition(when, &shown, cx))
-        });
-    let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| fault(table, cx)));
+    let when = table
+        .when
+        .as_ref()
+        .filter(|_| !lost)
+        .map(|when| cx.at_key("when", |cx| condition::compile_condition(when, &shown, cx)));
+    let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| build_fault(table, cx)));
     let later: Vec<&str> = names.iter().copied().filter(|it| !is_fixed_name(it)).collect();
     let answer = answer(row, own, file, filling, &later, cx);
     let calls = table.calls.as_ref().map(|calls| script::calls(table, calls, file, filling, cx));
@@ -109,7 +121,7 @@ fn check_row_without_agent(
     let table = &row.value;
     let help = match own.speakers {
         Speakers::Roles => "write role = \"NAME\"".to_owned(),
-        Speakers::Agents | Speakers::Steps(_) | Speakers::Nobody => script_steps::step_help(own),
+        Speakers::Agents | Speakers::Steps(_) | Speakers::Nobody => step_help(own),
     };
     script::report_agent_row_keys(table, &help, cx);
     if let Some(role) = &table.role
@@ -134,13 +146,13 @@ fn check_row_without_agent(
                 None => {
                     let word = step.value.word();
                     let what = format!("the pattern has no step {word}");
-                    cx.error(step.at, what, script_steps::step_help(own));
+                    cx.error(step.at, what, step_help(own));
                 }
             }
         }),
         (None, Speakers::Steps(no_roles)) if !cx.at_key("step", |cx| cx.has_error_here()) => {
             let what = format!("`step` is missing: {no_roles}");
-            cx.error(row.at, what, script_steps::step_help(own));
+            cx.error(row.at, what, step_help(own));
         }
         _ => {}
     }
@@ -268,4 +280,187 @@ fn covers(earlier: &ScriptTable, row: &ScriptTable) -> bool {
         && wider(&earlier.round, &row.round, |round| round.value.0)
         && wider(&earlier.attempt, &row.attempt, |attempt| attempt.value.0)
         && wider(&earlier.again, &row.again, |again| again.value.0)
+}
+
+/// The allowed steps of a pattern, as a help text.
+fn step_help(own: &PatternRow) -> String {
+    let words = own.steps.iter().map(|(step, _)| format!("step = \"{}\"", step.word()));
+    words.collect::<Vec<_>>().join(" or ")
+}
+
+/// Reports a step if no row has a reply for it.
+pub(crate) fn report_silent_step(
+    file: &ScenarioFile,
+    step: ScriptStep,
+    place: &str,
+    at: TextSpan,
+    what: &str,
+    cx: &mut ReadContext,
+) {
+    let rows = &file.script.0;
+    if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
+        let help = format!("add a row in [[script]] with step = \"{}\"", step.word());
+        let what = format!("there is no scripted {what} for offline runs");
+        cx.at_key(place, |cx| cx.warn_no_reply(at, what, &help, step.begins_runs()));
+    }
+}
+
+/// Why no call matches a row: it is for an attempt past a limit. A limit from an override holds for
+/// this run only; the rows may be for others.
+pub(crate) fn unreachable(row: &ScriptTable, file: &ScenarioFile) -> Option<(TextSpan, String)> {
+    if let Some(again) = &row.again
+        && let Some(model) = &file.model
+    {
+        let limit = model.ask_again.as_ref();
+        let times = limit.map_or(0, |limit| limit.value.0);
+        if again.value.0 > times && limit.is_none_or(|limit| limit.at.text == 0) {
+            return Some((again.at, format!("model.ask_again is {times}")));
+        }
+    }
+    let limit = &file.tools.as_ref()?.llm.as_ref()?.retries.as_ref()?.max_attempts;
+    let attempts = limit.value.0;
+    let attempt = row.attempt.as_ref()?;
+    (attempt.value.0 > attempts && limit.at.text == 0)
+        .then(|| (attempt.at, format!("tools.llm.retries.max_attempts is {attempts}")))
+}
+
+/// Builds the failure of a row, of the script or of a fixture.
+pub(crate) fn build_fault(
+    fault: &Positioned<FaultTable>,
+    cx: &mut ReadContext,
+) -> Option<ScriptFault> {
+    let table = &fault.value;
+    if let (None, Some(wait)) = (&table.status, &table.retry_after_s) {
+        let what = "only a failure with a status can have a Retry-After";
+        cx.at_key("retry_after_s", |cx| cx.error(wait.at, what, "add `status`, such as 429"));
+    }
+    let kind = match (table.status, table.kind) {
+        (Some(status), None) => ScriptFaultKind::Status {
+            status: u16::try_from(status.0).ok()?,
+            retry_after: table.retry_after_s.as_ref().map(|wait| wait.value.0),
+        },
+        (None, Some(word)) => match word {
+            FaultWord::Hang => ScriptFaultKind::Hang,
+            FaultWord::Refused => ScriptFaultKind::Refused,
+            FaultWord::Reset => ScriptFaultKind::Reset,
+            FaultWord::BadResponse => ScriptFaultKind::BadResponse,
+        },
+        (None, None) if cx.has_error_here() => return None,
+        (given, _) => {
+            let what = match given {
+                Some(_) => "a fault has a status or a kind, not both",
+                None => "the fault has no status and no kind",
+            };
+            cx.error(fault.at, what, "write status = 503, or kind = \"hang\"");
+            return None;
+        }
+    };
+    Some(ScriptFault { kind, times: table.times.0 })
+}
+
+/// Reports a name that the scenario does not define.
+pub(crate) fn report_unknown_name<'n>(
+    name: &NonBlankString,
+    wanted: &str,
+    known: impl Iterator<Item = &'n str>,
+    cx: &mut ReadContext,
+) {
+    let help = cx.suggest(&name.text, known);
+    cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
+}
+
+/// What a value says, as far as the file shows it.
+pub(crate) enum ScriptedText<'n> {
+    /// This text, trimmed.
+    Text(&'n str),
+    /// An input or a fact will be filled in.
+    FilledIn,
+    /// Not a string, or an empty one.
+    Missing,
+}
+
+/// What a value says.
+pub(crate) fn text(node: &TomlNode) -> ScriptedText<'_> {
+    match &node.value {
+        TomlValue::Text(text) if text.contains("{{") => ScriptedText::FilledIn,
+        TomlValue::Text(text) if !text.trim().is_empty() => ScriptedText::Text(text.trim()),
+        _ => ScriptedText::Missing,
+    }
+}
+
+/// Whether an input or a fact will be filled in.
+pub(crate) fn is_filled_in(node: &TomlNode) -> bool {
+    matches!(text(node), ScriptedText::FilledIn)
+}
+
+/// Warns of a value that is not a text, with the consequence.
+pub(crate) fn expect_text(node: &TomlNode, stop: &str, cx: &mut ReadContext) {
+    if matches!(text(node), ScriptedText::Missing) {
+        warn_wrong_type(node, "a string that is not empty", stop, cx);
+    }
+}
+
+/// Warns of a value of the wrong type, with the consequence.
+pub(crate) fn warn_wrong_type(node: &TomlNode, wanted: &str, stop: &str, cx: &mut ReadContext) {
+    cx.warn(node.at, format!("expected {wanted}, found {}: {stop}", node.describe()), "");
+}
+
+/// Reads the value under a key, if there is one.
+pub(crate) fn with_key(
+    table: &TomlTable,
+    key: &str,
+    cx: &mut ReadContext,
+    read: impl FnOnce(&TomlNode, &mut ReadContext),
+) {
+    if let Some(node) = table.get(key) {
+        cx.at_key(key, |cx| read(node, cx));
+    }
+}
+
+/// Reads the items of a list that must not be empty.
+pub(crate) fn each_item(
+    node: &TomlNode,
+    stop: &str,
+    cx: &mut ReadContext,
+    mut read: impl FnMut(&TomlNode, &mut ReadContext),
+) {
+    match &node.value {
+        TomlValue::List(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                cx.at_index(index, |cx| read(item, cx));
+            }
+        }
+        _ if is_filled_in(node) => {}
+        TomlValue::List(_) => cx.warn(node.at, format!("the list is empty: {stop}"), ""),
+        _ => warn_wrong_type(node, "a list", stop, cx),
+    }
+}
+
+/// Warns of missing keys, with the consequence: at a key that may be a typing mistake, else at `at`.
+pub(crate) fn require_keys(
+    table: &TomlTable,
+    at: TextSpan,
+    keys: &[&str],
+    stop: &str,
+    cx: &mut ReadContext,
+) {
+    for key in keys.iter().filter(|key| table.get(key).is_none()) {
+        let (at, help) = match misspelt_key(table, key, keys) {
+            Some(wrong) => (wrong.at, format!("rename `{}`", wrong.text)),
+            None => (at, String::new()),
+        };
+        cx.at_key(key, |cx| cx.warn(at, format!("`{key}` is missing: {stop}"), help));
+    }
+}
+
+/// The key of a table that is probably meant to be this one; `known` are those that belong there.
+pub(crate) fn misspelt_key<'n>(
+    table: &'n TomlTable,
+    key: &str,
+    known: &[&str],
+) -> Option<&'n TomlKey> {
+    let others = || table.entries.iter().map(|(other, _)| other);
+    let others = || others().filter(|other| !known.contains(&other.text.as_str()));
+    let near = closest_name(key, others().map(|other| other.text.as_str()))?;
+    others().find(|other| other.text == near)
 }

@@ -1,5 +1,4 @@
-use super::display::ConfiguredTheme;
-use super::*;
+use super::{ConfiguredTheme, *};
 
 fn lines(text: &str) -> Vec<String> {
     let problems = check_config("config.toml", text).problems;

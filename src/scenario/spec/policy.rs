@@ -1,11 +1,13 @@
 //! The gateway's policy for calls of one tool or of the model.
+//!
+//! Limits of a tool's breaker, bulkhead and retry budget. Plain data; `tool/` enforces them. The
+//! defaults are those of the cascading failures source document where it has any.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::limits::{BreakerLimits, BulkheadLimits, RetryBudgetLimits};
 
 /// The gateway's policy for one tool (cascading failures source document, checklist: a timeout on
 /// every call, retries in one place with backoff and jitter).
@@ -93,4 +95,192 @@ pub struct UnsetLlmKeys {
     pub retry_min: bool,
     /// `breaker.counts`
     pub breaker_counts: bool,
+}
+
+/// Limits of a tool's breaker. A change takes effect during the run; counts are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakerLimits {
+    /// Consecutive failures that open it. 0 counts as 1.
+    pub fail_threshold: u32,
+    /// How long it stays open.
+    pub open_for: Duration,
+    /// Concurrent probes while it is half-open. 0 counts as 1: without probes it could never close
+    /// again.
+    pub probe_permits: u32,
+    /// What happens after the open time, and to late results.
+    pub mode: BreakerMode,
+    /// What counts as a failure.
+    pub counts: BreakerCounts,
+    /// By which latest calls it judges its tool; `None`: by failures in a row.
+    pub window: Option<WindowLimits>,
+}
+
+impl Default for BreakerLimits {
+    fn default() -> Self {
+        Self {
+            fail_threshold: 5,
+            open_for: Duration::from_secs(30),
+            probe_permits: 1,
+            mode: BreakerMode::HalfOpen,
+            counts: BreakerCounts::Attempts,
+            window: None,
+        }
+    }
+}
+
+/// When a breaker opens that judges its tool by the latest calls, as those of resilience4j and Polly
+/// do: after `min_calls`, where one of the two rates is reached. The source document counts failures
+/// in a row only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct WindowLimits {
+    /// What `size` counts.
+    pub kind: WindowKind,
+    /// The latest calls, or the latest seconds.
+    pub size: u32,
+    /// Calls in the window before it decides.
+    pub min_calls: u32,
+    /// Share of failed calls that opens the breaker.
+    pub failure_rate: Rate,
+    /// A call that takes longer, in milliseconds, is slow; `None`: no call is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_call_ms: Option<u64>,
+    /// Share of slow calls, failed ones included, that opens the breaker.
+    pub slow_rate: Rate,
+}
+
+impl WindowLimits {
+    /// The largest size of a window, in calls or in seconds.
+    pub const MAX_SIZE: u32 = 3_600;
+
+    /// The largest `min_calls`: a window of calls never has more than its size.
+    pub fn max_min_calls(&self) -> u32 {
+        match self.kind {
+            WindowKind::Count => self.size,
+            WindowKind::Time => Self::MAX_SIZE,
+        }
+    }
+}
+
+/// What the size of a breaker's window counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum WindowKind {
+    /// The latest calls.
+    Count,
+    /// The calls of the latest seconds. It moves on by whole seconds, counted from its first call.
+    Time,
+}
+
+/// A share above zero in whole thousandths, so that it is compared exactly. In JSON it is a number up
+/// to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[serde(from = "f64", into = "f64")]
+pub struct Rate(u16);
+
+impl Rate {
+    /// All of them.
+    pub const ALL: Self = Self(1_000);
+    /// The smallest rate that a scenario file may have.
+    pub const MIN_SHARE: f64 = 0.01;
+
+    /// The rate that is closest to this share.
+    pub fn from_share(share: f64) -> Self {
+        Self((share * 1_000.0).round().clamp(1.0, 1_000.0) as u16)
+    }
+
+    /// The share, above 0 and up to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 1_000.0
+    }
+
+    /// Whether `part` of `all` is at least this share.
+    pub fn is_reached(self, part: u32, all: u32) -> bool {
+        u64::from(part) * 1_000 >= u64::from(self.0) * u64::from(all)
+    }
+}
+
+impl From<f64> for Rate {
+    fn from(share: f64) -> Self {
+        Self::from_share(share)
+    }
+}
+
+impl From<Rate> for f64 {
+    fn from(rate: Rate) -> Self {
+        rate.share()
+    }
+}
+
+/// What a breaker counts as a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum BreakerCounts {
+    /// Each attempt that fails through the tool's fault (cascading failures source document).
+    #[default]
+    Attempts,
+    /// Each call once, by its last attempt: attempts that are retried do not count. A probe is
+    /// always judged by itself.
+    Calls,
+}
+
+impl BreakerCounts {
+    /// Whether it counts as the source document does.
+    pub fn is_per_attempt(&self) -> bool {
+        *self == Self::Attempts
+    }
+}
+
+/// What a breaker does after its open time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum BreakerMode {
+    /// Probes decide whether it closes; a result from before the last change of state is stale and
+    /// ignored.
+    #[default]
+    HalfOpen,
+    /// The two states of the cascading failures source document: the next attempt closes it and
+    /// resets the failure count, and every result counts, however late.
+    TwoState,
+}
+
+/// Limits of a tool's bulkhead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkheadLimits {
+    /// The concurrency limit: attempts in flight.
+    pub max_in_flight: u32,
+    /// How long an attempt may be queued: zero means not at all, `None` until the caller's own
+    /// deadline.
+    pub max_wait: Option<Duration>,
+}
+
+impl Default for BulkheadLimits {
+    fn default() -> Self {
+        Self { max_in_flight: 10, max_wait: Some(Duration::ZERO) }
+    }
+}
+
+/// Limits of a tool's retry budget, over the last 60 seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct RetryBudgetLimits {
+    /// Maximum number of retries as a percentage of the attempts in the window, rounded down.
+    pub ratio_percent: u32,
+    /// Number of retries that are always allowed, even after few attempts.
+    pub min: u32,
+}
+
+impl RetryBudgetLimits {
+    /// The window in which attempts and retries are counted.
+    pub const WINDOW: Duration = Duration::from_secs(60);
+}
+
+impl Default for RetryBudgetLimits {
+    fn default() -> Self {
+        Self { ratio_percent: 10, min: 3 }
+    }
 }

@@ -1,17 +1,23 @@
 //! Tools as a scenario declares them: the implementation, the policy and the contract of each.
+//!
+//! Requests that a tool makes over HTTP.
+//!
+//! Tools that search for sources and read pages: in a folder of documents, with an endpoint, or on
+//! the web.
+//!
+//! Failures that a scenario scripts.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::fault::ScriptFault;
-use super::http::{HttpSpec, Setting};
-use super::lookup::{ReadSpec, SearchSpec};
 use super::policy::CallPolicy;
 use crate::base::name::ToolName;
+use crate::base::private_host::plain_name;
 use crate::base::seeded_random::Latency;
 
 /// The argument that tells a tool the id of the call. The program adds it.
@@ -281,4 +287,183 @@ impl FaultKind {
             Self::Reset => "reset",
         }
     }
+}
+
+/// An HTTP request.
+#[derive(Debug, Clone)]
+pub struct HttpSpec {
+    /// The method, such as `GET`.
+    pub method: HttpMethod,
+    /// The URL; `{name}` is replaced by the argument of that name, percent-encoded.
+    pub url: String,
+    /// Headers by name.
+    pub headers: BTreeMap<String, Setting>,
+    /// Whether the arguments are sent as a JSON body.
+    pub send_args: bool,
+    /// Where the result is in the response, as a JSON pointer; empty: the whole response.
+    pub pointer: String,
+    /// Maximum size of the response, in bytes.
+    pub max_bytes: u64,
+    /// Whether it may connect to loopback, private and link-local addresses.
+    pub allow_private: bool,
+}
+
+/// Methods of an HTTP tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpMethod {
+    /// `GET`
+    Get,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `DELETE`
+    Delete,
+}
+
+impl HttpMethod {
+    /// The method as requests spell it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// The value of a header, or of a variable of a program's environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Setting {
+    /// The string in the file.
+    Text(String),
+    /// The value of this environment variable; it is a secret.
+    Env(String),
+}
+
+/// Where a tool searches for sources.
+#[derive(Debug, Clone)]
+pub enum SearchSpec {
+    /// In an index of a folder of documents.
+    Folder(FolderSpec),
+    /// With an endpoint.
+    Endpoint(EndpointSpec),
+}
+
+/// Where pages are read from.
+#[derive(Debug, Clone)]
+pub enum ReadSpec {
+    /// From a folder of documents.
+    Folder(FolderSpec),
+    /// From the web.
+    Web(WebSpec),
+}
+
+/// A folder of documents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FolderSpec {
+    /// The folder; `None` means the shipped corpus.
+    pub folder: Option<PathBuf>,
+    /// The base URL of its files, to which their path is appended. `None`: the first folder of a
+    /// file's path is its host, as in a mirror of the web, and the extensions of texts are left
+    /// out.
+    pub base_url: Option<String>,
+}
+
+/// A search endpoint that returns JSON.
+#[derive(Debug, Clone)]
+pub struct EndpointSpec {
+    /// The request; `{query}` and `{k}` are filled in.
+    pub http: HttpSpec,
+    /// Where the list of results is in the response, as a JSON pointer.
+    pub results: String,
+    /// Where the parts of one result are.
+    pub fields: ResultFields,
+}
+
+/// Where the parts of one result are, as JSON pointers. An empty pointer: results do not have this
+/// part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultFields {
+    /// The URL.
+    pub url: String,
+    /// The title.
+    pub title: String,
+    /// The snippet.
+    pub snippet: String,
+    /// The score.
+    pub score: String,
+    /// The date of publication.
+    pub published_at: String,
+}
+
+/// How pages of the web are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSpec {
+    /// Maximum size of a body in bytes, decompressed.
+    pub max_bytes: u64,
+    /// Maximum number of redirects.
+    pub max_redirects: u32,
+    /// Which hosts may have loopback, private and link-local addresses.
+    pub allow_private: PrivateHosts,
+    /// How long a page is served from the cache; `None` means no cache.
+    pub cache_ttl: Option<Duration>,
+    /// Concurrent requests to one host.
+    pub per_host: u32,
+    /// Minimum time between the starts of two requests to one host.
+    pub pace: Duration,
+    /// Whether `robots.txt` is honoured.
+    pub robots: bool,
+}
+
+/// Which hosts may have loopback, private and link-local addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrivateHosts {
+    /// None.
+    None,
+    /// Any.
+    Any,
+    /// These, each with its port unless it is the scheme's default.
+    These(Vec<String>),
+}
+
+impl PrivateHosts {
+    /// Whether this host may have such an address.
+    pub fn allow(&self, host: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Any => true,
+            Self::These(hosts) => hosts.iter().any(|it| plain_name(it) == plain_name(host)),
+        }
+    }
+}
+
+/// A failure of the first `times` attempts of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptFault {
+    /// The kind of failure.
+    pub kind: ScriptFaultKind,
+    /// How many attempts of a call fail, from the first on.
+    pub times: u32,
+}
+
+/// The failures of a scripted attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptFaultKind {
+    /// The endpoint returns this HTTP status.
+    Status {
+        /// The status, such as 503.
+        status: u16,
+        /// The value of its `Retry-After` header, if any.
+        retry_after: Option<Duration>,
+    },
+    /// No response until the timeout.
+    Hang,
+    /// The connection is refused.
+    Refused,
+    /// The connection breaks in the middle of the reply.
+    Reset,
+    /// A response body that is not a chat completion.
+    BadResponse,
 }

@@ -1,34 +1,33 @@
 //! All runs in one SQLite file. Writes go through one thread of the process, which stores the groups
 //! of all runs that wait in one transaction; reads have connections of their own.
+//!
+//! What can be wrong with the database.
+//!
+//! Which process plays a run. Each process has a file in a folder next to the database and holds a
+//! lock on it until it ends. The system releases the lock however the process ends, so an owner whose
+//! file is not locked is gone. (Process numbers repeat, and differ between containers.)
+//!
+//! Values as SQLite stores them.
 
-mod check;
-mod error;
-mod import;
-pub mod lock;
-pub mod names;
-mod numbers;
-pub mod owner;
-mod read;
+mod reader;
 pub mod removal;
 pub mod rows;
-pub mod said;
-pub mod said_places;
-mod said_rows;
 mod schema;
-mod waiting_words;
-mod writer;
+pub mod text_index;
+pub mod writer;
 
+use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fs, io};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, Rows};
 
-use self::lock::{LockClock, LockWaits};
-use self::owner::Owner;
-use self::writer::Writer;
-use crate::base::private;
-
-pub use self::error::{OpenError, StoreError};
+use self::writer::{LockClock, LockWaits, Writer};
+use super::{AppendError, ReadError};
+use crate::base::private_file;
 
 /// Connections for reading that are kept open.
 const MAX_IDLE: usize = 4;
@@ -67,13 +66,13 @@ impl Database {
     /// See [`OpenError`].
     pub fn open_with(path: &Path, waits: LockWaits) -> Result<Self, OpenError> {
         // Creates the file with its mode; SQLite gives its other files the same mode.
-        drop(private::append(path)?);
+        drop(private_file::append(path)?);
         let is_local = !is_on_network(path);
         let mut connection = Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
-        connection.busy_timeout(lock::ATTEMPT)?;
+        connection.busy_timeout(writer::LOCK_ATTEMPT)?;
         // SQLite itself does not wait where two would wait for each other, as when both turn a new file
         // into one with a WAL.
         let opening = LockClock::new(&waits);
@@ -179,7 +178,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         path,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    connection.busy_timeout(lock::ATTEMPT)?;
+    connection.busy_timeout(writer::LOCK_ATTEMPT)?;
     Ok(connection)
 }
 
@@ -207,4 +206,290 @@ fn is_on_network(path: &Path) -> bool {
         let _ = path;
         false
     }
+}
+
+/// Why a database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A later version of roundtable has written it.
+    #[error(
+        "a newer version of roundtable wrote it (its tables have version {found}, this program knows \
+         {known}); update roundtable"
+    )]
+    Newer {
+        /// Version of the tables.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// Another program's file.
+    #[error("it is the database of another program")]
+    Foreign,
+    /// No database at all.
+    #[error("the file is not a database")]
+    NotDatabase,
+    /// The database cannot be read or written.
+    #[error("{0}")]
+    Store(StoreError),
+    /// The file system's error.
+    #[error("{0}")]
+    File(#[from] std::io::Error),
+}
+
+impl OpenError {
+    /// Whether the file has to be moved aside before runs can be kept there.
+    pub fn is_of_contents(&self) -> bool {
+        matches!(self, Self::Foreign | Self::NotDatabase | Self::Store(StoreError::Damaged(_)))
+    }
+}
+
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotDatabase,
+            _ => Self::Store(error.into()),
+        }
+    }
+}
+
+/// A database that cannot be read or written at the moment. A failed commit fails every change in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Another process holds the lock, for longer than this one waits.
+    #[error("another program holds the lock of the store")]
+    Locked,
+    /// There is no room.
+    #[error("the disk is full")]
+    Full,
+    /// The disk refuses the write for another reason.
+    #[error("the disk cannot be written: it is full, a quota is used up, or it is broken")]
+    Disk,
+    /// The file may not be written.
+    #[error("the database cannot be written: it is read-only")]
+    ReadOnly,
+    /// The path does not name the open file any more: what is written now would be lost.
+    #[error("the file of the store was removed or replaced while it was in use")]
+    Gone,
+    /// The file is not what SQLite has written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The log of a run is not what was stored.
+    #[error("the store is damaged: event {at} cannot be read: {why}")]
+    DamagedLog {
+        /// Sequence number of the event.
+        at: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// Any other error of SQLite.
+    #[error("{0}")]
+    Sqlite(String),
+    /// The log refused a change.
+    #[error("{0}")]
+    Refused(#[from] AppendError),
+    /// The thread that writes has ended.
+    #[error("the database is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// What the operator can do about it; empty if nothing is known.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Locked => "end that program (a backup, a database browser), then try again",
+            Self::Full | Self::Disk => "make room on the disk, then try again",
+            Self::Damaged(_) | Self::DamagedLog { .. } => {
+                "`roundtable doctor` says which file to move aside"
+            }
+            Self::Gone => "start roundtable again",
+            _ => "",
+        }
+    }
+
+    /// The error, and what to do about it.
+    pub fn with_advice(&self) -> String {
+        match self.advice() {
+            "" => self.to_string(),
+            advice => format!("{self}; {advice}"),
+        }
+    }
+
+    /// Whether no other change can be stored either.
+    pub(super) fn fails_all(&self) -> bool {
+        matches!(self, Self::Locked | Self::ReadOnly | Self::Gone | Self::Closed)
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            Some(ErrorCode::DiskFull) => Self::Full,
+            Some(ErrorCode::SystemIoFailure) => Self::Disk,
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Damaged(error.to_string())
+            }
+            _ => match value_damage(&error) {
+                Some(why) => Self::Damaged(why),
+                None => Self::Sqlite(error.to_string()),
+            },
+        }
+    }
+}
+
+/// What is wrong with a value that this program cannot have stored; `None`: the error is another one.
+fn value_damage(error: &rusqlite::Error) -> Option<String> {
+    match error {
+        rusqlite::Error::IntegralValueOutOfRange(_, number) => {
+            Some(format!("a number is {number}"))
+        }
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => Some(why.to_string()),
+        rusqlite::Error::InvalidColumnType(_, name, kind) => Some(format!("{name} is {kind}")),
+        rusqlite::Error::Utf8Error(_, why) => Some(why.to_string()),
+        _ => None,
+    }
+}
+
+impl From<ReadError> for StoreError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Damaged { at, why } => Self::DamagedLog { at, why },
+            error => Self::Sqlite(error.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for AppendError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Refused(refused) => refused,
+            error => Self::Unsure(error.with_advice()),
+        }
+    }
+}
+
+impl From<StoreError> for ReadError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::DamagedLog { at, why } => Self::Damaged { at, why },
+            error => Self::Unreadable(error.to_string()),
+        }
+    }
+}
+
+/// This process as the owner of runs.
+pub struct Owner {
+    name: String,
+    folder: PathBuf,
+    file: File,
+}
+
+impl Owner {
+    /// Creates and locks the file of this process.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub(crate) fn new(folder: &Path) -> io::Result<Self> {
+        private_file::make_dir(folder)?;
+        loop {
+            let name = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+            let path = folder.join(&name);
+            let file = private_file::append(&path)?;
+            match file.try_lock() {
+                // Another process may have taken the file for one left over, and removed it.
+                Ok(()) if path.exists() => {
+                    let owner = Self { name, folder: folder.to_owned(), file };
+                    owner.remove_dead();
+                    return Ok(owner);
+                }
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Its name, as in the rows of its runs.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the process with this name still runs.
+    pub fn is_alive(&self, name: &str) -> bool {
+        if name == self.name {
+            return true;
+        }
+        is_file_name(name) && is_locked(&self.folder.join(name))
+    }
+
+    /// Removes the files of processes that have ended.
+    fn remove_dead(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| is_file_name(name)) else { continue };
+            let Ok(file) = OpenOptions::new().append(true).open(entry.path()) else { continue };
+            // Removed under its lock, so that a process that is about to lock it sees that.
+            if name != self.name && file.try_lock().is_ok() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.folder.join(&self.name));
+        let _ = self.file.unlock();
+    }
+}
+
+/// What a row says is data: it must not name a file elsewhere.
+fn is_file_name(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = OpenOptions::new().append(true).open(path) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// A number as SQLite stores it.
+pub(super) fn as_integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A column of such a number.
+///
+/// # Errors
+/// The column has something else: the file is damaged.
+pub(crate) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+/// What is read of each row, and what is wrong with rows that are damaged: a sentence each. The first column
+/// is the id of the run.
+///
+/// # Errors
+/// The database's error.
+pub(crate) fn read_rows<T>(
+    rows: &mut Rows<'_>,
+    mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<(Vec<T>, Vec<String>)> {
+    let (mut found, mut damage) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        match read(row) {
+            Ok(value) => found.push(value),
+            Err(error) => {
+                let why = value_damage(&error).ok_or(error)?;
+                let run = match row.get_ref(0)? {
+                    ValueRef::Text(id) | ValueRef::Blob(id) => String::from_utf8_lossy(id),
+                    _ => "a run".into(),
+                };
+                damage.push(format!("{run}: its row cannot be read: {why}"));
+            }
+        }
+    }
+    Ok((found, damage))
 }

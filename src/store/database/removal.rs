@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
-use super::numbers::{as_integer, as_number, read_rows};
-use super::{Database, StoreError};
-use crate::event::RunId;
-use crate::event::run_row::RunStatus;
+use super::{Database, StoreError, as_integer, as_number, read_rows};
+use crate::log::event::RunId;
+use crate::log::world::run_row::RunStatus;
 
 /// Which runs are removed by themselves, the oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,15 +1,18 @@
 //! The table of runs: what the list of runs shows of each, and what is done with whole runs.
+//!
+//! The names of kept runs, for completions in a shell.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::types::FromSqlError;
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, ToSql, params};
 
-use super::numbers::{as_integer, as_number, read_rows};
 use super::writer::Change;
-use super::{Database, StoreError};
-use crate::event::run_row::{RunRow, RunStatus};
-use crate::event::{RunId, Seq};
+use super::{Database, StoreError, as_integer, as_number, read_rows};
+use crate::log::event::{RunId, Seq};
+use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::store::AppendError;
 
 /// What a row says of the course of a run; it is updated while the run plays.
@@ -58,12 +61,12 @@ impl KeptRows {
 }
 
 /// What [`read_row`] reads.
-pub(super) const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
+pub(crate) const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
      elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at, answer";
 
 impl Database {
     /// Makes a change and returns how many rows it changed, once that is stored. Blocks.
-    pub(super) fn change<T>(
+    pub(crate) fn change<T>(
         &self,
         values: T,
         work: impl Fn(&Connection, &T) -> rusqlite::Result<u64> + Send + 'static,
@@ -94,7 +97,7 @@ impl Database {
     }
 
     /// The process that the row of a run names; `None`: it names none, or there is no such run. Blocks.
-    pub(super) fn holder(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+    pub(crate) fn holder(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let found: Option<Option<String>> = self.reading(|connection| {
             connection
                 .prepare_cached("SELECT owner FROM run WHERE id = ?1")?
@@ -314,7 +317,7 @@ pub(super) fn update_change(run: &RunId, course: &RunCourse) -> Change {
 
 /// Texts of the row before: most runs of a list are of few scenarios, so a text is allocated once.
 #[derive(Default)]
-pub(super) struct TextsBefore([Arc<str>; 3]);
+pub(crate) struct TextsBefore([Arc<str>; 3]);
 
 impl TextsBefore {
     /// The text of this column, shared with the row before where it is the same.
@@ -363,4 +366,40 @@ pub(super) fn read_row(
         forked_at: row.get(16)?,
         runner: None,
     })
+}
+
+/// Most names that are offered.
+const MAX_NAMES: u32 = 50;
+
+/// How long it waits for another process that has the file for itself.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a shell shows of a kept run.
+#[derive(Clone, Debug)]
+pub struct RunName {
+    /// Its id.
+    pub id: String,
+    /// Its scenario.
+    pub scenario: String,
+    /// Its status, or why it stopped.
+    pub status: String,
+}
+
+/// The newest runs of the database. None if it does not exist or cannot be read: nothing is created or
+/// brought up to date, and nothing is reported. Blocks.
+pub fn newest_names(path: &Path) -> Vec<RunName> {
+    read_names(path).unwrap_or_default()
+}
+
+fn read_names(path: &Path) -> rusqlite::Result<Vec<RunName>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    let mut query = connection.prepare(
+        "SELECT id, scenario, status FROM run WHERE deleted IS NULL ORDER BY started DESC, id DESC LIMIT ?1",
+    )?;
+    let rows = query.query_map([MAX_NAMES], |row| {
+        Ok(RunName { id: row.get(0)?, scenario: row.get(1)?, status: row.get(2)? })
+    })?;
+    rows.collect()
 }

@@ -1,18 +1,26 @@
 //! The one thread of this process that writes. It takes everything that waits into one transaction,
 //! so runs that write at the same time share the flush to the disk.
+//!
+//! How long this process waits for another one that holds the lock of the database. The operator
+//! reads of it after two seconds, the wait ends after ten, and at once when the program is to end.
+//!
+//! Whole logs that are put into the database.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use super::error::StoreError;
-use super::lock::{LockClock, LockWaits};
-use super::waiting_words::{GroupWords, WaitingWords};
-use crate::store::AppendError;
+use super::rows::{RunCourse, update_change};
+use super::text_index::{GroupWords, WaitingWords};
+use super::{Database, StoreError};
+use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::log::world::run_row::RunRow;
+use crate::store::{AppendError, EventGroup};
 
 /// Most jobs in one transaction: it bounds how long one of them waits for the others.
 const MAX_JOBS: usize = 1_024;
@@ -22,11 +30,11 @@ const IDLE: Duration = Duration::from_secs(1);
 
 /// A change of the database, in a transaction with others. It may run several times, after a failure
 /// of the others or of the commit, so it reports through its return value alone.
-pub(super) type Change =
+pub(crate) type Change =
     Box<dyn FnMut(&Connection) -> rusqlite::Result<Result<u64, AppendError>> + Send>;
 
 /// What became of a change. `Ok`: its value is stored, and survives a power failure.
-pub(super) type Changed = Result<u64, StoreError>;
+pub(crate) type Changed = Result<u64, StoreError>;
 
 enum Work {
     Change {
@@ -48,7 +56,7 @@ struct Job {
 }
 
 /// The sending end of the thread. Dropping it ends the thread, once everything is stored.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -295,4 +303,205 @@ impl OpenFile {
 fn file_id(path: &Path) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// The operator reads of a wait after this time.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+
+/// The longest wait, counted from when the lock was found held: however many steps follow each other
+/// meanwhile, they fail together.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The longest wait once the program is to end. Other processes write for some milliseconds.
+const LAST_WAIT: Duration = Duration::from_millis(300);
+
+/// Time between two attempts.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long SQLite itself waits in one attempt.
+pub(crate) const LOCK_ATTEMPT: Duration = Duration::from_millis(50);
+
+/// What the operator reads then.
+const LOCK_TEXT: &str = "another program holds the lock of the store; waiting for it, at most 10 s";
+
+type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The waits of a process for locks of its database: who reports them, and whether they end now. Clones
+/// are the same.
+#[derive(Clone)]
+pub struct LockWaits(Arc<Mutex<Waiter>>);
+
+struct Waiter {
+    tell: Tell,
+    /// When the program was to end.
+    cancelled: Option<Instant>,
+}
+
+impl Default for LockWaits {
+    /// Without a report.
+    fn default() -> Self {
+        Self::new(|_| {})
+    }
+}
+
+impl LockWaits {
+    /// Waits that are reported to this.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Waiter { tell: Arc::new(tell), cancelled: None })))
+    }
+
+    /// Reports them to another one from now on.
+    pub fn tell(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).tell = Arc::new(tell);
+    }
+
+    /// Ends the waits: the program is to end.
+    pub fn cancel(&self) {
+        let mut waiter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiter.cancelled.get_or_insert_with(Instant::now);
+    }
+}
+
+/// How long a lock has been held, for one side of the database: its writer or its readers.
+pub(crate) struct LockClock {
+    waits: LockWaits,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    /// When the lock was first found held, and when it was last.
+    since: Instant,
+    last: Instant,
+    is_told: bool,
+}
+
+impl LockClock {
+    pub fn new(waits: &LockWaits) -> Self {
+        Self { waits: waits.clone(), held: Mutex::default() }
+    }
+
+    /// Repeats a step while another process holds the lock.
+    ///
+    /// # Errors
+    /// Those of the step, also that the lock is held for too long.
+    pub fn wait<T, E: LockError>(&self, mut step: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+        loop {
+            match step() {
+                Err(error) if error.is_locked() => {
+                    if !self.may_wait() {
+                        return Err(error);
+                    }
+                    thread::sleep(LOCK_PAUSE);
+                }
+                result => {
+                    *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    return result;
+                }
+            }
+        }
+    }
+
+    fn may_wait(&self) -> bool {
+        let now = Instant::now();
+        let mut held_by_this = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was found long ago was another wait.
+        let known = held_by_this.take().filter(|held| now - held.last < LONGEST_WAIT);
+        let held =
+            held_by_this.insert(known.unwrap_or(Held { since: now, last: now, is_told: false }));
+        held.last = now;
+        let waiter = self.waits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = held.since + LONGEST_WAIT;
+        let end = waiter.cancelled.map_or(end, |at| end.min(held.since.max(at) + LAST_WAIT));
+        let is_long = !held.is_told && now >= held.since + TOLD_AFTER && now < end;
+        held.is_told |= is_long;
+        let tell = is_long.then(|| Arc::clone(&waiter.tell));
+        // Without the locks: standard error may stall.
+        drop((waiter, held_by_this));
+        if let Some(tell) = tell {
+            tell(LOCK_TEXT);
+        }
+        now < end
+    }
+}
+
+/// An error that may say that another process holds the lock.
+pub(crate) trait LockError {
+    /// Whether it says so.
+    fn is_locked(&self) -> bool;
+}
+
+impl LockError for StoreError {
+    fn is_locked(&self) -> bool {
+        *self == Self::Locked
+    }
+}
+
+impl LockError for super::OpenError {
+    fn is_locked(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Locked))
+    }
+}
+
+impl Database {
+    /// An id for an imported run: its own, or that with a number where it is taken. Blocks.
+    ///
+    /// # Errors
+    /// The database's error.
+    pub fn free_id(&self, wanted: &RunId) -> Result<RunId, StoreError> {
+        let mut id = wanted.clone();
+        let mut number = 1_u32;
+        while !self.reserve(&id, 0)? {
+            number += 1;
+            id = RunId::new(format!("{wanted}-{number}"));
+        }
+        Ok(id)
+    }
+
+    /// Stores a whole log under the row's id, which was [reserved](Self::reserve). Blocks.
+    ///
+    /// # Errors
+    /// Why it was not stored; nothing of it is then.
+    pub fn import(
+        &self,
+        row: &RunRow,
+        course: &RunCourse,
+        events: &[Arc<Event>],
+    ) -> Result<(), StoreError> {
+        let hash = events.iter().find_map(|event| match &event.kind {
+            EventKind::RunStarted(head) => Some(head.scenario_hash()),
+            _ => None,
+        });
+        if !self.begin(row, hash.as_deref().unwrap_or_default())? {
+            return Err(StoreError::Refused(AppendError::Fenced));
+        }
+        // Half an import is not a run: it is hidden until all of it is there.
+        let holder = Some(self.owner().name().to_owned());
+        self.delete_at(&row.id, holder, Some(0))?;
+        let store = |group: &EventGroup| {
+            let change = self.append_change(&row.id, group.first(), group);
+            let words = GroupWords::of(&row.id, group);
+            self.writer().wait_with(change, words).map(Seq)
+        };
+        let mut group = EventGroup::starting_at(Seq(0));
+        for event in events {
+            group.push(event, &row.id).map_err(|error| AppendError::Unsure(error.to_string()))?;
+            if group.is_full() {
+                group = EventGroup::starting_at(store(&group)?);
+            }
+        }
+        if !group.is_empty() {
+            store(&group)?;
+        }
+        self.writer().wait(update_change(&row.id, course))?;
+        let shown = self.change(row.id.clone(), |connection, run| {
+            connection
+                .prepare_cached("UPDATE run SET owner = NULL, deleted = NULL WHERE id = ?1")?
+                .execute([run.as_str()])
+                .map(|rows| rows as u64)
+        });
+        match shown? {
+            1 => Ok(()),
+            _ => Err(StoreError::Refused(AppendError::Gone)),
+        }
+    }
 }

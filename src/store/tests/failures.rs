@@ -13,9 +13,9 @@ use rusqlite::types::ValueRef;
 
 use super::*;
 use crate::base::word_query::WordQuery;
-use crate::store::database::lock::LockWaits;
 use crate::store::database::removal::{Deletion, Retention};
-use crate::store::database::said::SaidIndex;
+use crate::store::database::text_index::RunTextIndex;
+use crate::store::database::writer::LockWaits;
 use crate::store::database::{Database, StoreError};
 
 /// Something that writes; `Ok`: whether it says that it did.
@@ -371,7 +371,7 @@ async fn a_damaged_run_does_not_hide_the_others_from_a_search() {
         temp.database.append(&run, Seq(0), &said).await.expect("appended");
     }
     temp.raw().execute("UPDATE event_group SET n = 2 WHERE run = 'r-1'", []).expect("damaged");
-    let index = SaidIndex(&temp.database);
+    let index = RunTextIndex(&temp.database);
     let mut behind = index.unindexed().expect("read");
     assert_eq!(behind.len(), 2);
     let damaged = index.index_for(&mut behind, Duration::MAX).expect("indexed");

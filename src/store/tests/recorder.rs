@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 use super::*;
-use crate::bus::{Bus, LogReader};
-use crate::event::Elapsed;
+use crate::log::bus::{Bus, LogReader};
+use crate::log::event::Elapsed;
 use crate::store::memory::MemoryLog;
 use crate::store::recorder::{RecordError, RecordListener, record};
 

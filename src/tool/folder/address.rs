@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use reqwest::Url;
 
-use crate::scenario::file::domain::in_ascii;
+use crate::scenario::read::names::domain_in_ascii;
 
 /// Only unreserved characters stay unencoded, so that all spellings of an address become the same.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -36,7 +36,7 @@ impl Layout {
         if url.query().is_some() || url.fragment().is_some() {
             return Err("the base_url has a ? or #, so no path can follow".to_owned());
         }
-        let mut base = canonical(text)
+        let mut base = canonical_address(text)
             .ok_or_else(|| "the base_url is not a plain http:// or https:// address".to_owned())?;
         if !base.ends_with('/') {
             base.push('/');
@@ -74,7 +74,7 @@ impl Layout {
 
 /// The normalised spelling of an address, without its fragment; `None` if it cannot be the address
 /// of a file.
-pub fn canonical(url: &str) -> Option<String> {
+pub fn canonical_address(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let plain = matches!(url.scheme(), "http" | "https")
         && url.query().is_none()
@@ -128,7 +128,7 @@ fn encoded(segments: &[&[u8]]) -> String {
 /// Host name of a folder: its name must contain a dot and be valid in a URL; Unicode is converted
 /// to ASCII.
 fn host_name(name: &[u8]) -> Option<String> {
-    let host = in_ascii(std::str::from_utf8(name).ok()?)?.into_owned();
+    let host = domain_in_ascii(std::str::from_utf8(name).ok()?)?.into_owned();
     let url = Url::parse(&format!("https://{host}/")).ok()?;
     (host.contains('.') && url.host_str() == Some(&*host) && url.port().is_none()).then_some(host)
 }
@@ -233,7 +233,7 @@ mod tests {
             ("/etc/passwd", None),
             ("", None),
         ] {
-            assert_eq!(canonical(spelled).as_deref(), same, "{spelled}");
+            assert_eq!(canonical_address(spelled).as_deref(), same, "{spelled}");
         }
     }
 
@@ -276,14 +276,14 @@ mod tests {
                 prop_assert_eq!(known.len(), paths.len());
             }
             for address in known {
-                let found = canonical(address);
+                let found = canonical_address(address);
                 prop_assert_eq!(found.as_ref(), Some(address));
                 // Spelled differently, unless `e` is part of a percent escape.
                 let (host, path) = address.split_at(address.find('/').unwrap_or(0) + 2);
                 let (host, path) = (host.len(), path.find('/').unwrap_or(0));
                 let (host, path) = address.split_at(host + path);
                 if !path.contains('%') {
-                    let found = canonical(&format!("{host}{}", path.replace('e', "%65")));
+                    let found = canonical_address(&format!("{host}{}", path.replace('e', "%65")));
                     prop_assert_eq!(found.as_ref(), Some(address));
                 }
             }

@@ -1,20 +1,20 @@
 //! Disk cache of pages: one file for each address, named by a hash, so that no text from the web
 //! becomes part of a path. A damaged file counts as missing.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 #[cfg(test)]
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::SystemTime;
+use std::{fs, io};
 
 use etcetera::BaseStrategy;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::page_url;
-use crate::base::private;
+use super::redirects;
+use crate::base::private_file;
 
 /// Upper bound of the cache in bytes; the oldest pages are removed first.
 const MOST_BYTES: u64 = 64 << 20;
@@ -32,41 +32,41 @@ pub struct Cache {
 
 /// A cached page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct CachedPage {
-    pub(super) form: u32,
+pub(crate) struct CachedPage {
+    pub(crate) form: u32,
     /// Address that was requested.
-    pub(super) address: String,
+    pub(crate) address: String,
     /// Address of the page, after redirects.
-    pub(super) url: String,
+    pub(crate) url: String,
     /// Addresses that redirects led to, in order.
     pub(super) redirects: Vec<String>,
     /// Domain and host of each address, from the first to the last.
-    pub(super) hops: Vec<RedirectHop>,
+    pub(crate) hops: Vec<RedirectHop>,
     /// Whether `robots.txt` was respected for this page.
-    pub(super) robots: bool,
+    pub(crate) robots: bool,
     /// Time of the request, in seconds since 1970.
     pub(super) came_s: u64,
     /// Length of the body in bytes.
-    pub(super) bytes: u64,
-    pub(super) content_type: String,
-    pub(super) etag: Option<String>,
+    pub(crate) bytes: u64,
+    pub(crate) content_type: String,
+    pub(crate) etag: Option<String>,
     pub(super) last_modified: Option<String>,
-    pub(super) title: String,
-    pub(super) published_at: String,
+    pub(crate) title: String,
+    pub(crate) published_at: String,
     /// Whether the date is from `Last-Modified`, because the page has none.
     pub(super) dated_by_head: bool,
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// A host of the redirect chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RedirectHop {
+pub(crate) struct RedirectHop {
     /// Domain as it is compared with allowlists.
-    pub(super) domain: String,
+    pub(crate) domain: String,
     /// Host, with the port if it is not the scheme's default.
-    pub(super) host: String,
+    pub(crate) host: String,
     /// Whether a private address was allowed for this host.
-    pub(super) private: bool,
+    pub(crate) private: bool,
 }
 
 impl CachedPage {
@@ -76,7 +76,7 @@ impl CachedPage {
     /// Address of the page for display, with the host as it was checked against the allowlist.
     pub(super) fn shown_address(&self) -> String {
         match (Url::parse(&self.url), self.hops.last()) {
-            (Ok(url), Some(hop)) => page_url::shown_url(&url, &hop.domain),
+            (Ok(url), Some(hop)) => redirects::shown_url(&url, &hop.domain),
             _ => self.url.clone(),
         }
     }
@@ -112,7 +112,7 @@ impl Cache {
     }
 
     /// The entry of this address. Blocking: reads a file.
-    pub(super) fn get(&self, address: &str) -> Option<CachedPage> {
+    pub(crate) fn get(&self, address: &str) -> Option<CachedPage> {
         let mut bytes = Vec::new();
         let file = fs::File::open(self.path_of(address)).ok()?;
         file.take(self.most_bytes.saturating_add(1)).read_to_end(&mut bytes).ok()?;
@@ -121,12 +121,12 @@ impl Cache {
     }
 
     /// Stores a page and removes the oldest ones above the limit. Blocking: writes a file.
-    pub(super) fn put(&self, entry: &CachedPage) -> io::Result<()> {
+    pub(crate) fn put(&self, entry: &CachedPage) -> io::Result<()> {
         let bytes = serde_json::to_vec(entry)?;
         if bytes.len() as u64 > self.most_bytes {
             return Ok(());
         }
-        private::replace_file(&self.path_of(&entry.address), &bytes)?;
+        private_file::replace_file(&self.path_of(&entry.address), &bytes)?;
         self.evict_oldest()
     }
 

@@ -1,27 +1,30 @@
 //! Fetches a page: one request for each URL of its redirect chain.
+//!
+//! Pages that cannot be read for a reason of their own. That is a result of the reader, not a
+//! failure of the tool; [`FetchFailure`] has both.
 
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
 };
+use serde_json::{Value, json};
 
+use super::Web;
 use super::cache::{CachedPage, RedirectHop};
-use super::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
 use super::hosts::{HostBusy, RequestSlot};
 use super::redirects::{RedirectChain, RedirectPolicy, redirect_target};
-use super::robots::RobotsRules;
-use super::robots_cache::{CachedRobots, RobotsReply};
-use super::state::Web;
+use super::robots::{CachedRobots, RobotsReply, RobotsRules};
 use crate::base::visible::visible_within;
-use crate::document::DocumentFormat;
-use crate::event::id::millis;
-use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::net::body::read_within;
+use crate::log::event::id::millis;
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::error::size;
-use crate::net::{HttpResponse, NetError, Redactor, RequestTarget};
-use crate::scenario::spec::lookup::WebSpec;
+use crate::net::{HttpResponse, NetError, Redactor, RequestTarget, read_within};
+use crate::scenario::spec::tool::WebSpec;
+use crate::tool::text::DocumentFormat;
 
 /// Accepted media types, preferred ones first.
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, \
@@ -37,23 +40,23 @@ const ROBOTS_BYTES: usize = 500 << 10;
 
 /// Fetches pages for one request of the reader.
 #[derive(Clone, Copy)]
-pub(super) struct PageFetch<'a> {
-    pub(super) web: &'a Web,
-    pub(super) spec: &'a WebSpec,
+pub(crate) struct PageFetch<'a> {
+    pub(crate) web: &'a Web,
+    pub(crate) spec: &'a WebSpec,
     /// Domains whose pages may be read.
-    pub(super) allowed: &'a [String],
+    pub(crate) allowed: &'a [String],
 }
 
 /// A fetched page with its redirect chain.
-pub(super) struct FetchedResponse {
-    pub(super) url: Url,
-    pub(super) hops: Vec<RedirectHop>,
+pub(crate) struct FetchedResponse {
+    pub(crate) url: Url,
+    pub(crate) hops: Vec<RedirectHop>,
     pub(super) redirects: Vec<String>,
-    pub(super) content: FetchedContent,
+    pub(crate) content: FetchedContent,
 }
 
 /// What the server returned.
-pub(super) enum FetchedContent {
+pub(crate) enum FetchedContent {
     /// The cached page is still valid (HTTP 304).
     NotModified,
     /// A new page.
@@ -61,21 +64,21 @@ pub(super) enum FetchedContent {
 }
 
 /// A page with its body, before text extraction.
-pub(super) struct RawPage {
-    pub(super) format: DocumentFormat,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct RawPage {
+    pub(crate) format: DocumentFormat,
+    pub(crate) bytes: Vec<u8>,
     /// Media type without parameters.
-    pub(super) content_type: String,
-    pub(super) charset: Option<String>,
-    pub(super) etag: Option<String>,
+    pub(crate) content_type: String,
+    pub(crate) charset: Option<String>,
+    pub(crate) etag: Option<String>,
     pub(super) last_modified: Option<String>,
     /// Whether the page must not be cached.
-    pub(super) no_store: bool,
+    pub(crate) no_store: bool,
 }
 
 impl PageFetch<'_> {
     /// Fetches a page; a conditional request if a cached one is known.
-    pub(super) async fn page(
+    pub(crate) async fn page(
         &self,
         url: Url,
         domain: String,
@@ -368,4 +371,101 @@ fn request_error(way: &RedirectChain<'_>, error: &NetError) -> FetchFailure {
     };
     let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
     FetchFailure::Attempt(attempt_error(class, &error.to_string(), advice))
+}
+
+/// Why a page cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FetchErrorKind {
+    InvalidUrl,
+    NotFound,
+    /// Another status for which a retry is useless, or useless now.
+    Status(u16),
+    RobotsDisallowed,
+    RedirectDenied,
+    RedirectLoop,
+    TooManyRedirects,
+    PrivateAddress,
+    ContentType,
+    Charset,
+    EmptyPage,
+    Unreadable,
+}
+
+impl FetchErrorKind {
+    /// Identifier in the result.
+    fn word(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::InvalidUrl => "invalid_url",
+            Self::NotFound => "not_found",
+            Self::Status(status) => return Cow::Owned(format!("http_{status}")),
+            Self::RobotsDisallowed => "robots_disallowed",
+            Self::RedirectDenied => "redirect_denied",
+            Self::RedirectLoop => "redirect_loop",
+            Self::TooManyRedirects => "too_many_redirects",
+            Self::PrivateAddress => "private_address",
+            Self::ContentType => "content_type",
+            Self::Charset => "charset",
+            Self::EmptyPage => "empty_page",
+            Self::Unreadable => "unreadable",
+        })
+    }
+}
+
+/// A page that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FetchError {
+    pub(crate) kind: FetchErrorKind,
+    /// The reason in words.
+    pub(crate) text: String,
+    /// Target of a redirect that is not followed.
+    pub(crate) location: Option<String>,
+}
+
+/// Most characters of a reason's text.
+const TEXT_CHARS: usize = 300;
+/// Most characters of an address that a text quotes.
+const ADDRESS_CHARS: usize = 160;
+
+impl FetchError {
+    pub(crate) fn new(kind: FetchErrorKind, text: impl AsRef<str>) -> Self {
+        Self { kind, text: visible_within(text.as_ref(), TEXT_CHARS), location: None }
+    }
+
+    /// Adds the target of the redirect.
+    pub(super) fn with_location(self, location: impl Display) -> Self {
+        Self { location: Some(redacted_address(location)), ..self }
+    }
+
+    /// The result of the tool.
+    pub(super) fn to_result(&self) -> Value {
+        let mut answer = json!({ "status": "error", "error": self.kind.word(), "text": self.text });
+        if let (Some(location), Some(fields)) = (&self.location, answer.as_object_mut()) {
+            fields.insert("location".to_owned(), Value::from(location.as_str()));
+        }
+        answer
+    }
+}
+
+/// An address for display, its secrets redacted and cut to a maximum length.
+pub(super) fn redacted_address(address: impl Display) -> String {
+    visible_within(&Redactor::default().redact(&address.to_string()), ADDRESS_CHARS)
+}
+
+/// Why there is no page: the page cannot be read, or the attempt failed.
+#[derive(Debug)]
+pub(crate) enum FetchFailure {
+    Page(FetchError),
+    Attempt(Box<AttemptFailed>),
+}
+
+impl From<FetchError> for FetchFailure {
+    fn from(missed: FetchError) -> Self {
+        Self::Page(missed)
+    }
+}
+
+impl From<Box<AttemptFailed>> for FetchFailure {
+    fn from(failed: Box<AttemptFailed>) -> Self {
+        Self::Attempt(failed)
+    }
 }

@@ -20,7 +20,7 @@ const MAX_HOST_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 
 /// State of the hosts, by name.
 #[derive(Debug, Default)]
-pub(super) struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
+pub(crate) struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
 
 #[derive(Debug)]
 struct Host {
@@ -41,17 +41,17 @@ struct HostRetryAfter {
 
 /// A refusal: the host's `Retry-After` is longer than we wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HostBusy {
+pub(crate) struct HostBusy {
     /// Status of the response that carried it.
-    pub(super) status: u16,
+    pub(crate) status: u16,
     /// Time left.
-    pub(super) left: Duration,
+    pub(crate) left: Duration,
 }
 
 /// Permission for one request, until it is dropped.
 #[derive(Debug)]
 #[must_use = "the turn ends as soon as it is dropped"]
-pub(super) struct RequestSlot {
+pub(crate) struct RequestSlot {
     _permit: Option<Permit>,
     _host: Arc<Host>,
 }
@@ -63,7 +63,7 @@ impl Hosts {
     ///
     /// # Errors
     /// The host's `Retry-After` is longer than we wait.
-    pub(super) async fn acquire(
+    pub(crate) async fn acquire(
         &self,
         host: &str,
         at_once: u32,

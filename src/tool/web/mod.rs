@@ -6,37 +6,39 @@
 //! - Bodies are capped by their decompressed size. No cookies, referrers or keys are sent.
 //! - `robots.txt` is honoured; requests to one host are paced across all readers of the process.
 //! - Pages are cached on disk for a while, then revalidated.
+//!
+//! What all web readers of a process share: clients, pace, `robots.txt` rules, the cache and the clock.
 
 pub mod cache;
 mod fetch;
-mod fetch_error;
 mod hosts;
-mod page_url;
 mod redirects;
 mod robots;
-mod robots_cache;
-mod state;
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::time::Duration;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use self::cache::{Cache, CachedPage};
-use self::fetch::{FetchedContent, FetchedResponse, PageFetch, RawPage};
-use self::fetch_error::{FetchError, FetchErrorKind, FetchFailure, redacted_address};
-use crate::base::contained;
-use crate::base::iso_day;
-use crate::document;
-use crate::document::{ExtractedDocument, Unreadable};
-use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::gateway::interface::{Tool, ToolRequest};
-use crate::scenario::file::domain::in_ascii;
-use crate::scenario::spec::lookup::WebSpec;
-
-pub use self::state::{CrawlState, Web};
+use self::fetch::{
+    FetchError, FetchErrorKind, FetchFailure, FetchedContent, FetchedResponse, PageFetch, RawPage,
+    redacted_address,
+};
+use self::hosts::Hosts;
+use self::robots::RobotsCache;
+use super::text;
+use super::text::{ExtractedDocument, Unreadable};
+use crate::base::time::WallClock;
+use crate::base::{catch_panic, time};
+use crate::gateway::{Tool, ToolRequest};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::net::{Http, Reach};
+use crate::scenario::read::names::domain_in_ascii;
+use crate::scenario::spec::tool::WebSpec;
 
 /// A tool that reads one page per attempt.
 ///
@@ -60,8 +62,8 @@ impl WebReader {
         let Some(written) = args.get("url").and_then(Value::as_str) else {
             return Err(denied("the argument `url` is missing", "Add it to the arguments.").into());
         };
-        let url = page_url::parse_url(written)?;
-        let domain = page_url::domain(&url, written);
+        let url = redirects::parse_url(written)?;
+        let domain = redirects::domain(&url, written);
         let allowed = allowed_domains(args, &domain)?;
         let address = url.to_string();
         let known = self.cached_entry(&address, &allowed).await;
@@ -154,7 +156,8 @@ fn allowed_domains(
         None | Some(Value::Null) => vec![own.to_owned()],
         Some(Value::Array(domains)) => {
             let as_asked = |text: &str| {
-                in_ascii(text.trim()).map_or_else(|| text.trim().to_lowercase(), Cow::into_owned)
+                domain_in_ascii(text.trim())
+                    .map_or_else(|| text.trim().to_lowercase(), Cow::into_owned)
             };
             let all: Option<Vec<String>> =
                 domains.iter().map(|it| it.as_str().map(as_asked)).collect();
@@ -176,7 +179,7 @@ fn denied(what: &str, advice: &str) -> Box<AttemptFailed> {
 async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, FetchError> {
     let RawPage { format, bytes, charset, last_modified, .. } = page;
     let read = move || {
-        contained::catch_panic(|| document::read(format, &bytes, charset.as_deref()))
+        catch_panic::catch_panic(|| text::read(format, &bytes, charset.as_deref()))
             .unwrap_or_else(|panic| Err(Unreadable::Broken(panic)))
     };
     let read = tokio::task::spawn_blocking(read).await;
@@ -190,7 +193,7 @@ async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, Fe
         };
         FetchError::new(word, format!("{} cannot be read: {why}", redacted_address(&entry.url)))
     })?;
-    let of_head = || last_modified.as_deref().and_then(iso_day::from_http_date);
+    let of_head = || last_modified.as_deref().and_then(time::from_http_date);
     let (published_at, dated_by_head) = match published_at.is_empty().then(of_head).flatten() {
         Some(day) => (day, true),
         None => (published_at, false),
@@ -202,7 +205,7 @@ async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, Fe
 /// they are redacted, and the final address keeps its query only if that is the requested one.
 fn page_result(entry: &CachedPage, cached_s: Option<u64>) -> Value {
     let mut data = json!({
-        "url": page_url::strip_foreign_query(&entry.shown_address(), &entry.address),
+        "url": redirects::strip_foreign_query(&entry.shown_address(), &entry.address),
         "title": entry.title,
         "published_at": entry.published_at,
         "body": entry.text,
@@ -235,5 +238,65 @@ impl Tool for WebReader {
                 Err(FetchFailure::Attempt(failed)) => Err(failed),
             }
         })
+    }
+}
+
+/// Shared state of polite crawling: concurrency and pace for each host, and `robots.txt` rules.
+#[derive(Debug, Default)]
+pub struct CrawlState {
+    pub(crate) hosts: Hosts,
+    pub(crate) robots: RobotsCache,
+}
+
+impl CrawlState {
+    /// The state shared by the whole process.
+    pub fn of_this_process() -> Arc<Self> {
+        static MANNERS: LazyLock<Arc<CrawlState>> = LazyLock::new(Arc::default);
+        Arc::clone(&MANNERS)
+    }
+}
+
+/// State shared by all web readers. Clones share it.
+#[derive(Clone)]
+pub struct Web(Arc<WebState>);
+
+struct WebState {
+    anywhere: Http,
+    internet: Http,
+    crawl: Arc<CrawlState>,
+    cache: Option<Cache>,
+    clock: WallClock,
+}
+
+impl Web {
+    /// Shared state with this crawl state, cache and clock.
+    pub fn new(manners: Arc<CrawlState>, cache: Option<Cache>, clock: WallClock) -> Self {
+        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
+        Self(Arc::new(WebState { anywhere, internet, crawl: manners, cache, clock }))
+    }
+
+    /// The client for public addresses, or for any.
+    pub(crate) fn client(&self, anywhere: bool) -> &Http {
+        if anywhere { &self.0.anywhere } else { &self.0.internet }
+    }
+
+    pub(super) fn crawl_state(&self) -> &CrawlState {
+        &self.0.crawl
+    }
+
+    /// The cache of pages on disk, if there is one.
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        self.0.cache.as_ref()
+    }
+
+    /// The time now.
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.0.clock)()
+    }
+}
+
+impl fmt::Debug for Web {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Web").finish_non_exhaustive()
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::event::contribution::Stance;
-use crate::event::kind::{ModelLabel, ModelPriceHead, PricesHead};
-use crate::event::{Event, EventKind, World};
-use crate::scenario::spec::price::Price;
+use crate::log::event::kind::{ModelLabel, ModelPriceHead, PricesHead};
+use crate::log::event::{Event, EventKind, World};
+use crate::log::facts::collaboration::Stance;
+use crate::scenario::spec::Price;
 use crate::support::facts::{Facts, Start};
 use crate::support::screen::Dash;
 

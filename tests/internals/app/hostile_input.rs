@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::keymap::BINDINGS;
-use crate::app::msg::{Mouse, MouseKind};
-use crate::app::state::DisplaySettings;
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::base::visible::first_hostile;
-use crate::event::{Event, RunId};
-use crate::shell::input;
-use crate::shell::keyboard::parser::Parser;
+use crate::log::event::{Event, RunId};
+use crate::screen::keymap::BINDINGS;
+use crate::screen::msg::{Mouse, MouseKind};
+use crate::screen::state::DisplaySettings;
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 use crate::support::facts;
 use crate::support::screen::{Dash, own, shipped};
+use crate::terminal::input;
+use crate::terminal::keyboard::parser::Parser;
 
 const EVENTS: usize = 1_000;
 
@@ -194,7 +194,7 @@ fn survives(seed: u64) {
         if nth % 100 == 99 {
             dash.send(Msg::Resize { cols: 120, rows: 36 });
             let run = format!("r-000{}", 1 + numbers.below(5));
-            dash.state.screen = crate::app::state::ActiveScreen::Run(RunId::new(run.as_str()));
+            dash.state.screen = crate::screen::state::ActiveScreen::Run(RunId::new(run.as_str()));
         }
     }
     assert!(drawn > EVENTS / 4, "{drawn} frames: it does react");

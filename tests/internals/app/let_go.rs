@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::app::KeyCode;
-use crate::app::run::{Pane, RunPage};
-use crate::event::Event;
+use crate::log::event::Event;
+use crate::screen::KeyCode;
+use crate::screen::run::{Pane, RunPage};
 use crate::support::facts;
 use crate::support::facts::{research, team, tools};
 use crate::support::screen::Dash;

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::key::KeyPress;
-use crate::app::msg::{Mouse, MouseKind, PartialText};
-use crate::app::{KeyCode, Msg};
 use crate::base::seeded_random::random_u64;
 use crate::engine::Schedule;
-use crate::event::{Event, EventKind, RunId};
+use crate::log::event::{Event, EventKind, RunId};
+use crate::screen::key::KeyPress;
+use crate::screen::msg::{Mouse, MouseKind, PartialText};
+use crate::screen::{KeyCode, Msg};
 use crate::support::screen::{Dash, facts};
 
 /// Steps in the bounded sample.

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::effect::{Contents, Export};
-use crate::app::keymap::Context;
-use crate::app::layout::Size;
-use crate::app::msg::{Mouse, MouseKind, PartialText};
-use crate::app::run::data::RunData;
-use crate::app::run::inspect::Inspector;
-use crate::app::run::inspect::prompt::prompt;
-use crate::app::run::layout::page;
-use crate::app::run::{InspectTarget, Pane, RunPage, Tab};
-use crate::app::{Action, Effect, KeyCode, Msg};
 use crate::base::visible::visible_lines;
-use crate::event::kind::Initiator;
-use crate::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
-use crate::panes::View;
-use crate::panes::collaboration::subject::SeatSubject;
-use crate::panes::collaboration::view::{CollaborationView, Selection};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, Seq, World};
+use crate::screen::effect::{Contents, Export};
+use crate::screen::keymap::Context;
+use crate::screen::layout::Size;
+use crate::screen::msg::{Mouse, MouseKind, PartialText};
+use crate::screen::run::data::RunData;
+use crate::screen::run::inspector::Inspector;
+use crate::screen::run::inspector::documents::prompt;
+use crate::screen::run::inspector::{InspectTarget, Tab};
+use crate::screen::run::layout::page;
+use crate::screen::run::views::View;
+use crate::screen::run::views::collaboration::seat::SeatSubject;
+use crate::screen::run::views::collaboration::{CollaborationView, Selection};
+use crate::screen::run::{Pane, RunPage};
+use crate::screen::{Action, Effect, KeyCode, Msg};
 use crate::support::facts;
 use crate::support::facts::Facts;
 use crate::support::screen::Dash;
@@ -89,7 +90,7 @@ mod keys {
         assert_eq!(command(&mut dash), Command::Break { at: at.clone(), set: true });
         let mut facts = facts::streaming();
         let kind = EventKind::BreakpointChanged { at: at.clone(), set: true };
-        facts.add(crate::event::SpanId::RUN, kind);
+        facts.add(crate::log::event::SpanId::RUN, kind);
         let mut dash = super::dash(&facts);
         dash.text("B");
         assert_eq!(command(&mut dash), Command::Break { at, set: false });
@@ -156,7 +157,7 @@ mod subject {
         more(&mut dash, &facts, from);
         assert_eq!(subject(&dash), SeatSubject::Seat { round: 1, seat: 0 });
         let from = facts.log.len();
-        facts.after(100).says(0, crate::event::contribution::Stance::Go, 0.9, "Yes.");
+        facts.after(100).says(0, crate::log::facts::collaboration::Stance::Go, 0.9, "Yes.");
         more(&mut dash, &facts, from);
         assert_eq!(subject(&dash), SeatSubject::Seat { round: 1, seat: 1 });
     }
@@ -180,7 +181,7 @@ mod subject {
         dash.text("1jjj");
         assert_eq!(subject(&dash), SeatSubject::Seat { round: 2, seat: 3 });
         let from = facts.log.len();
-        facts.says(2, crate::event::contribution::Stance::Go, 0.7, "Yes.");
+        facts.says(2, crate::log::facts::collaboration::Stance::Go, 0.7, "Yes.");
         more(&mut dash, &facts, from);
         assert_eq!(subject(&dash), SeatSubject::Seat { round: 2, seat: 3 });
     }
@@ -198,9 +199,9 @@ mod subject {
 
 mod truths {
     use super::*;
-    use crate::event::kind::ModelLabel;
-    use crate::pattern::collaboration::words::phrases::rounds_text;
+    use crate::log::event::kind::ModelLabel;
     use crate::support::facts::Start;
+    use crate::words::patterns::collaboration::rounds_text;
 
     fn head(model: ModelLabel, title: &str, cols: u16) -> String {
         let start = Start { model, title: title.to_owned(), ..Start::default() };
@@ -292,7 +293,7 @@ mod truths {
 
     #[test]
     fn text_takes_the_columns_that_all_terminals_agree_on() {
-        use crate::ui::text::columns;
+        use crate::words::measure::columns;
         for (text, width) in
             [("👩\u{200d}👩\u{200d}👧", 2), ("🇬🇧", 2), ("❤\u{fe0f}", 1), ("👍🏽", 2), ("宽", 2)]
         {
@@ -337,7 +338,7 @@ mod truths {
         let row = |dash: &Dash| dash.screen().lines().nth(1).expect("a row").to_owned();
         let mut facts = facts::streaming();
         let at = BoundaryId::new("round:3");
-        facts.add(crate::event::SpanId::RUN, EventKind::BreakpointChanged { at, set: true });
+        facts.add(crate::log::event::SpanId::RUN, EventKind::BreakpointChanged { at, set: true });
         let mut dash = Dash::new(80, 24);
         dash.run(RUN, &facts.log);
         let row = row(&dash);
@@ -482,7 +483,7 @@ mod list {
             ("role == \"finance_analyst\" && kind.startsWith(\"attempt\")", 4),
         ] {
             dash.press(KeyCode::Esc).text("/");
-            dash.key(crate::app::KeyPress::ctrl('u')).text(filter).press(KeyCode::Enter);
+            dash.key(crate::screen::KeyPress::ctrl('u')).text(filter).press(KeyCode::Enter);
             assert_eq!(len(&dash), count, "{filter}");
         }
     }
@@ -543,7 +544,7 @@ mod list {
         let size = Size { cols: 120, rows: 36 };
         page.on_action(Action::Filter, size);
         for c in "round.closed".chars() {
-            page.on_key(crate::app::KeyPress::char(c));
+            page.on_key(crate::screen::KeyPress::char(c));
         }
         page.on_action(Action::Apply, size);
         let log = page.log().len();
@@ -719,7 +720,7 @@ mod inspector {
         let said: Vec<_> = prompt(shown(&dash), follow);
         assert_eq!(said.len(), 4);
         assert_eq!(said[..2], own[..]);
-        assert_eq!(said[2].role, crate::event::kind::MessageRole::Assistant);
+        assert_eq!(said[2].role, crate::log::event::kind::MessageRole::Assistant);
         assert_eq!(&*said[3].content, "And if the line is crossed?");
     }
 

@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use crate::app::run::Tab;
-use crate::app::{Effect, KeyCode, Msg};
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{BreakerStage, Initiator, LimitChange};
-use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use crate::panes::View;
-use crate::panes::orchestrator::subject::TaskSubject;
-use crate::panes::orchestrator::waterfall::WaterfallRow;
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
+use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use crate::screen::run::inspector::Tab;
+use crate::screen::run::views::View;
+use crate::screen::run::views::orchestrator::TaskSubject;
+use crate::screen::run::views::orchestrator::waterfall::WaterfallRow;
+use crate::screen::{Effect, KeyCode, Msg};
 use crate::support::facts;
-use crate::support::facts::tools::{self, ToolFacts};
+use crate::support::facts::tools;
+use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::Dash;
 
 fn dash(facts: &ToolFacts) -> Dash {
@@ -121,7 +122,7 @@ fn a_breaker_is_moved_by_hand() {
     let kind = EventKind::BreakerChanged {
         tool: "search".into(),
         to: BreakerStage::Held,
-        cause: crate::event::kind::BreakerCause::Manual,
+        cause: crate::log::event::kind::BreakerCause::Manual,
         open_for_ms: None,
         by: Some(Initiator::You),
         counted: None,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bus::{Bus, LogReader};
-use crate::event::patterns::PatternFact;
-use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
-use crate::pattern::collaboration::facts::CollaborationFact;
+use crate::log::bus::{Bus, LogReader};
+use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::CollaborationFact;
 use crate::support::random_cases;
 use crate::support::table;
 use crate::support::table::{BRIEF, says};
@@ -212,7 +212,7 @@ async fn each_fact_reads_back_from_its_line_as_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn a_line_that_names_its_run_reads_back_the_same() {
-    let run = crate::event::RunId::new("r-7f3a");
+    let run = crate::log::event::RunId::new("r-7f3a");
     let line_of = |event: &Event| {
         let mut line = Vec::new();
         event.append_line(Some(&run), &mut line).expect("a line");
@@ -234,7 +234,7 @@ async fn a_line_that_names_its_run_reads_back_the_same() {
 /// Fields of a kind have no name that each fact has for itself.
 #[test]
 fn where_a_run_rests_reads_back_too() {
-    use crate::event::{BoundaryId, Elapsed, Seq, SpanId};
+    use crate::log::event::{BoundaryId, Elapsed, Seq, SpanId};
     let at = BoundaryId::new("round:2");
     let kinds = [
         EventKind::Paused { at: vec![at.clone(), BoundaryId::new("finalize")] },
@@ -298,8 +298,8 @@ proptest! {
     /// Numbers that only a broken or hostile file holds.
     #[test]
     fn the_fold_takes_any_numbers(seq in any::<u64>(), at in any::<u64>(), span in any::<u32>(), parent in any::<u32>(), round in any::<u32>(), seat in any::<u16>()) {
-        use crate::event::kind::*;
-        use crate::event::{BoundaryId, Elapsed};
+        use crate::log::event::kind::*;
+        use crate::log::event::{BoundaryId, Elapsed};
         let kinds = [
             EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted { parent: SpanId(parent), round, seats: vec![] })),
             EventKind::AttemptStarted { parent: SpanId(parent), attempt: round, timeout_ms: at , waited_ms: 0, probe: false},

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bus::{Bus, LogLimits, LogReader};
-use crate::event::{Event, EventKind, Seq, SpanId};
+use crate::log::bus::{Bus, LogLimits, LogReader};
+use crate::log::event::{Event, EventKind, Seq, SpanId};
 use crate::support::random_cases;
 use proptest::prelude::*;
 

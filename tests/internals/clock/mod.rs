@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use crate::clock::{Clock, ClockSleep};
+use crate::log::clock::{Clock, ClockSleep};
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)

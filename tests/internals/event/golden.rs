@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::digest::sha256_of_text;
+use crate::base::sha256_of_text;
 use crate::engine::Launch;
-use crate::event::patterns::PatternFact;
-use crate::event::{Event, EventKind, RunId, World};
+use crate::log::event::{Event, EventKind, RunId, World};
+use crate::log::facts::PatternFact;
 use crate::scenario::{load, shipped};
 use crate::support::table;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::event::redact::{TextRedactor, is_marker};
-use crate::event::{Event, EventKind, World};
+use crate::log::event::redact::{TextRedactor, is_marker};
+use crate::log::event::{Event, EventKind, World};
 use crate::support::table;
 
 const KEY: [u8; 32] = [7; 32];
@@ -247,9 +247,9 @@ fn no_text_of_a_shipped_scenario_is_left_and_its_numbers_are_the_same() {
 #[test]
 fn equal_texts_have_equal_markers_under_one_key_alone() {
     let event = |text: &str| Event {
-        seq: crate::event::Seq(1),
-        at: crate::event::Elapsed(0),
-        span: crate::event::SpanId::RUN,
+        seq: crate::log::event::Seq(1),
+        at: crate::log::event::Elapsed(0),
+        span: crate::log::event::SpanId::RUN,
         kind: EventKind::Warning { text: text.to_owned() },
     };
     let marker = |key: u8, text: &str| match TextRedactor::new([key; 32]).redact(event(text)).kind {

@@ -10,9 +10,9 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::schema::{event_schema, outcome_schema};
-use crate::event::{Event, EventKind, World};
-use crate::scenario::check::outcome_fields::{OF_ALL, OF_SESSION};
+use crate::log::event::schema::{event_schema, outcome_schema};
+use crate::log::event::{Event, EventKind, World};
+use crate::scenario::check::condition::{OF_ALL, OF_SESSION};
 use crate::scenario::patterns::ROWS;
 use crate::scenario::{load, shipped};
 

@@ -1,12 +1,13 @@
 //! What the facts of a team or swarm fold to.
 
-use crate::agents::facts::{HandoffRefusal, MemberOutput};
-use crate::agents::projection::{
+use crate::log::event::World;
+use crate::log::facts::agents::{HandoffRefusal, MemberOutput};
+use crate::log::world::MarkKind;
+use crate::log::world::agents::{
     AgentState, AgentsFold, HopCounts, HopKind, HopRow, HopState, LineKind, shown_output,
 };
-use crate::event::World;
-use crate::event::world::MarkKind;
-use crate::support::facts::team::{self, TeamFacts};
+use crate::support::facts::team;
+use crate::support::facts::team::TeamFacts;
 
 fn fold(facts: &TeamFacts) -> World {
     World::from_events(facts.log.iter().map(|event| &**event))
@@ -140,7 +141,7 @@ fn what_a_hidden_member_says_is_in_no_transcript() {
     let team = team(&world);
     let by = |name: &str| {
         let of =
-            |line: &&crate::agents::projection::TranscriptLine| line.author == Some(name.into());
+            |line: &&crate::log::world::agents::TranscriptLine| line.author == Some(name.into());
         team.lines.iter().filter(of).count()
     };
     assert_eq!(by("front"), 0);

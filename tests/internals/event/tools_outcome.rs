@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{BreakerCause, BreakerStage, FailureClass, FallbackKind};
-use crate::event::patterns::{PatternFact, PatternPlan};
-use crate::event::{EventKind, SpanId, StopReason, World};
-use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
-use crate::pattern::orchestrator::projection::Orchestrator;
-use crate::pattern::resilience::plan::ResiliencePlan;
+use crate::log::event::kind::{BreakerCause, BreakerStage, FailureClass, FallbackKind};
+use crate::log::event::{EventKind, SpanId, StopReason, World};
+use crate::log::facts::orchestrator::{OrchestratorFact, Task};
+use crate::log::facts::resilience::ResiliencePlan;
+use crate::log::facts::{PatternFact, PatternPlan};
+use crate::log::world::orchestrator::Orchestrator;
 use crate::support::facts::head::tool;
 use crate::support::facts::tools::{ToolFacts, brownout, critical, many, story};
 use serde_json::{Map, Value, json};
@@ -260,7 +260,7 @@ fn a_fact_weighs_what_it_holds() {
 }
 
 /// The first fact of a log, to be changed.
-fn head(facts: ToolFacts) -> crate::event::kind::RunStarted {
+fn head(facts: ToolFacts) -> crate::log::event::kind::RunStarted {
     match &facts.log[0].kind {
         EventKind::RunStarted(head) => (**head).clone(),
         _ => panic!("a head"),

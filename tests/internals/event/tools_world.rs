@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{
+use crate::log::event::kind::{
     AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted,
     FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, Prompt, Purpose, Reply,
     RetryLimit, RunStarted, ToolHead, ToolLimits,
 };
-use crate::event::patterns::{PatternFact, PatternPlan};
-use crate::event::world::alerts::AlertKind;
-use crate::event::world::tool_row::CallMark;
-use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
-use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
-use crate::pattern::resilience::plan::ResiliencePlan;
-use crate::scenario::spec::alert::AlertLimits;
-use crate::scenario::spec::limits::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::log::facts::orchestrator::{OrchestratorFact, Task};
+use crate::log::facts::resilience::ResiliencePlan;
+use crate::log::facts::{PatternFact, PatternPlan};
+use crate::log::world::alerts::AlertKind;
+use crate::log::world::tool_row::CallMark;
+use crate::scenario::spec::AlertLimits;
+use crate::scenario::spec::policy::{BreakerCounts, BreakerMode, RetryBudgetLimits};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use serde_json::{Map, Value, json};
 
@@ -159,7 +159,7 @@ impl Log {
         self.put(attempt, EventKind::AttemptFailed(failed));
     }
 
-    fn vendor(&self) -> &crate::event::world::tool_row::ToolRow {
+    fn vendor(&self) -> &crate::log::world::tool_row::ToolRow {
         self.world.tools.get("vendor").expect("the vendor")
     }
 }
@@ -257,7 +257,7 @@ fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
         let reason = StopReason::BulkheadFull("vendor".into());
         log.put(call, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms: None });
     }
-    assert_eq!(log.vendor().marks.len(), crate::event::world::tool_row::MARKS);
+    assert_eq!(log.vendor().marks.len(), crate::log::world::tool_row::MARKS);
     assert_eq!((log.vendor().tally.circuit_open, log.vendor().tally.bulkhead_full), (1, 200));
 }
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::event::kind::AttemptFailed;
 use crate::gateway::Guard;
+use crate::gateway::attempt::run_within;
 use crate::gateway::breaker::AttemptVerdict;
-use crate::gateway::time_limit::run_within;
+use crate::log::event::kind::AttemptFailed;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::support::gateway_call::{Odd, Scope, call};
 

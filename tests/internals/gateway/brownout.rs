@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Launch;
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{BreakerCause, BreakerStage, Initiator};
-use crate::event::{Command, EventKind, World};
-use crate::scenario::{self, Override};
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
+use crate::log::event::{Command, EventKind, World};
+use crate::scenario;
+use crate::scenario::Override;
 use crate::support::plan::{engine, facts, world};
 
 async fn brownout(through_guards: bool, seed: u64) -> World {

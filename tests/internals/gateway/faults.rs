@@ -4,14 +4,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{
-    AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
-};
-use crate::event::{EventKind, StopReason};
 use crate::gateway::Guard;
 use crate::gateway::breaker::BreakerView;
-use crate::scenario::spec::limits::{
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{
+    AttemptFailed, BreakerStage, FailureClass, FallbackKind, Initiator, LimitChange, RetryLimit,
+};
+use crate::log::event::{EventKind, StopReason};
+use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BulkheadLimits, RetryBudgetLimits,
 };
 use crate::scenario::spec::policy::{CallPolicy, SafeMode};
@@ -343,8 +343,8 @@ async fn fault_19_a_panic_in_a_tool_is_contained_counts_and_poisons_nothing() {
 async fn fault_20_a_slow_reader_is_not_noticed() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
-    let _slow = scope.bus.reader(crate::event::Seq(0));
-    drop(scope.bus.reader(crate::event::Seq(0)));
+    let _slow = scope.bus.reader(crate::log::event::Seq(0));
+    drop(scope.bus.reader(crate::log::event::Seq(0)));
     let since = Instant::now();
     for _ in 0..1_000 {
         call(&scope, &guard, &Odd::failing(|_| None)).await.expect("answered");
@@ -397,7 +397,7 @@ async fn fault_22_a_result_after_the_trip_is_stale() {
 
 #[tokio::test(start_paused = true)]
 async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
-    use crate::scenario::spec::limits::BreakerMode::{HalfOpen, TwoState};
+    use crate::scenario::spec::policy::BreakerMode::{HalfOpen, TwoState};
     for (mode, through) in [(HalfOpen, 1), (TwoState, 10)] {
         let scope = Scope::new();
         let breaker = Some(BreakerLimits { mode, ..BreakerLimits::default() });

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::base::seeded_random::random_u64;
-use crate::event::EventKind;
-use crate::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::gateway::{Attempt, Callee};
-use crate::llm::ChatModel;
-use crate::llm::openai::OpenAi;
+use crate::log::event::EventKind;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::model::ChatModel;
+use crate::model::openai::OpenAi;
 use crate::net::{Http, Reach};
-use crate::scenario::spec::http::{HttpMethod, HttpSpec, Setting};
 use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
 use crate::support::wire;
 use crate::support::wire::{

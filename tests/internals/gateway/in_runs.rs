@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, ModelChoice};
-use crate::event::kind::{FailureClass, ModelLabel, Reply};
-use crate::event::{Command, EventKind, World};
-use crate::llm::{ChatModel, ChatRequest, Failure, Listener, failure};
+use crate::log::event::kind::{FailureClass, ModelLabel, Reply};
+use crate::log::event::{Command, EventKind, World};
+use crate::model::{ChatModel, ChatRequest, Failure, Listener, failure};
 use crate::support::table::{BRIEF, engine, facts, scenario, until};
 use futures::FutureExt;
 use futures::future::BoxFuture;

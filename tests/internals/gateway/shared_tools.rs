@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Launch, RunHandle, Schedule};
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{AttemptFailed, BreakerStage, Initiator, LimitChange};
-use crate::event::patterns::PatternFact;
-use crate::event::{BoundaryId, Command, EventKind};
-use crate::pattern::orchestrator::facts::OrchestratorFact;
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{AttemptFailed, BreakerStage, Initiator, LimitChange};
+use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::log::facts::PatternFact;
+use crate::log::facts::orchestrator::OrchestratorFact;
 use crate::support::plan::{engine, facts, plans, scenario, told, until, with, world};
 use futures::FutureExt;
 use serde_json::json;
@@ -20,7 +20,7 @@ fn policy(extra: &str) -> String {
     )
 }
 
-fn moves(facts: &[Arc<crate::event::Event>]) -> Vec<BreakerStage> {
+fn moves(facts: &[Arc<crate::log::event::Event>]) -> Vec<BreakerStage> {
     let moves = facts.iter().filter_map(|fact| match &fact.kind {
         EventKind::BreakerChanged { to, .. } => Some(*to),
         _ => None,
@@ -120,7 +120,7 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
     run.send(Command::Resume { by: Initiator::You });
     let facts = facts(&run).await;
     assert_eq!(moves(&facts), [BreakerStage::Held, BreakerStage::Closed]);
-    let world = crate::event::World::from_events(facts.iter().map(|fact| &**fact));
+    let world = crate::log::event::World::from_events(facts.iter().map(|fact| &**fact));
     let orchestrator = world.orchestrator().expect("an orchestrator");
     let reasons: Vec<_> =
         orchestrator.tasks.iter().map(|row| row.reason.as_ref().map(ToString::to_string)).collect();

@@ -1,10 +1,11 @@
 //! Requests that adapt: what is set is sent, and what an endpoint refuses is left out of the next
 //! attempt. The refusals are what servers were reported to write, each with where and when.
 
-use crate::event::kind::{AttemptFailed, FailureClass, Reply};
-use crate::llm::openai::OpenAi;
-use crate::llm::{Adaptations, ChatModel, ChatRequest, JsonMode, ReplyForm, Tuning};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::model::openai::OpenAi;
+use crate::model::{Adaptations, ChatModel, ChatRequest, ReplyForm};
 use crate::net::{Http, ProxyMode};
+use crate::scenario::spec::{JsonMode, Tuning};
 use crate::support::wire::*;
 use serde_json::{Map, Value, json};
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::event::kind::{
+use crate::log::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Usage,
 };
-use crate::llm::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
-use crate::llm::{ChatModel, ChatRequest, JsonMode, ReplyForm, Tuning};
+use crate::model::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
+use crate::model::{ChatModel, ChatRequest, ReplyForm};
 use crate::scenario::spec::tool::ToolOffer;
+use crate::scenario::spec::{JsonMode, Tuning};
 use crate::support::messages::*;
 use crate::support::wire::*;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! The Messages API over real sockets: replies that come as events.
 
-use crate::event::kind::{FailureClass, Usage};
-use crate::llm::ChatModel;
-use crate::llm::anthropic::{EVENT_CAP, TEXT_CAP};
+use crate::log::event::kind::{FailureClass, Usage};
+use crate::model::ChatModel;
+use crate::model::anthropic::{EVENT_CAP, TEXT_CAP};
 use crate::support::messages::*;
 use crate::support::wire::*;
 use serde_json::json;
@@ -297,7 +297,7 @@ async fn what_never_ends_is_stopped_at_its_cap() {
 
 async fn call_once(
     model: &dyn ChatModel,
-) -> Result<crate::event::kind::Reply, Box<crate::event::kind::AttemptFailed>> {
+) -> Result<crate::log::event::kind::Reply, Box<crate::log::event::kind::AttemptFailed>> {
     call(model).await
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{ChatMessage, MessageRole, ModelLabel, Reply};
-use crate::llm::ChatModel;
+use crate::log::event::kind::{ChatMessage, MessageRole, ModelLabel, Reply};
+use crate::model::ChatModel;
 use crate::support::messages::*;
 use crate::support::wire::*;
 use serde_json::{Value, json};

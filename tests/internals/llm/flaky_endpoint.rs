@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::World;
+use crate::log::event::World;
 use crate::scenario;
 use crate::support::relay;
 use crate::support::relay::{Does, Got, Relay, draw, shipped};
@@ -72,8 +72,8 @@ async fn good_ones() -> Vec<(&'static str, u64)> {
     join_all(played).await.into_iter().flatten().collect()
 }
 
-fn is_of_model(fact: &crate::event::EventKind) -> bool {
-    use crate::event::EventKind;
+fn is_of_model(fact: &crate::log::event::EventKind) -> bool {
+    use crate::log::event::EventKind;
     matches!(fact, EventKind::CallStarted(call) if call.tool.as_str() == "llm")
 }
 

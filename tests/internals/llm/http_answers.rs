@@ -1,8 +1,8 @@
 //! The chat model over real sockets: answers that are not streamed, good and bad.
 
-use crate::event::kind::{AttemptFailed, FailureClass, ModelLabel, Usage};
-use crate::llm::ChatModel;
-use crate::llm::openai::{ANSWER_CAP, ProbeResult};
+use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Usage};
+use crate::model::ChatModel;
+use crate::model::openai::{ANSWER_CAP, ProbeResult};
 use crate::support::wire::*;
 use serde_json::json;
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::{AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage};
-use crate::llm::openai::{OpenAi, TEXT_CAP};
-use crate::llm::{ChatModel, ChatRequest, Conversation};
+use crate::log::event::kind::{
+    AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage,
+};
+use crate::model::openai::{OpenAi, TEXT_CAP};
+use crate::model::{ChatModel, ChatRequest, Conversation};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 use crate::support::wire::*;
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
 //! The chat model over real sockets: connections that are refused, break, are dropped and kept.
 
-use crate::event::kind::{AttemptFailed, FailureClass};
-use crate::llm::ChatModel;
-use crate::llm::Tuning;
-use crate::llm::openai::OpenAi;
+use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::model::ChatModel;
+use crate::model::openai::OpenAi;
 use crate::net::{Http, ProxyMode};
+use crate::scenario::spec::Tuning;
 use crate::support::wire::*;
 use futures::FutureExt;
 

@@ -1,8 +1,8 @@
 //! The chat model over real sockets: replies that come as server-sent events.
 
-use crate::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
-use crate::llm::ChatModel;
-use crate::llm::openai::{EVENT_CAP, TEXT_CAP};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
+use crate::model::ChatModel;
+use crate::model::openai::{EVENT_CAP, TEXT_CAP};
 use crate::support::wire::*;
 use serde_json::json;
 

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::event::kind::FailureClass;
-use crate::llm::Tuning;
-use crate::llm::endpoint::{self, EndpointRequest, SettingOrigin, WithOrigin};
-use crate::llm::openai::OpenAi;
+use crate::log::event::kind::FailureClass;
+use crate::model::endpoint;
+use crate::model::endpoint::{EndpointRequest, SettingOrigin, WithOrigin};
+use crate::model::openai::OpenAi;
 use crate::net::{Http, ProxyMode, RequestTarget};
+use crate::scenario::spec::Tuning;
 use crate::support::wire;
 use crate::support::wire::*;
 use reqwest::Url;

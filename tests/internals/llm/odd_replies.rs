@@ -1,8 +1,10 @@
 //! Replies that are whole and odd: fields that nobody needs have any value, and the reply is the same.
 
-use crate::event::kind::{AttemptFailed, FailureClass, Reply, ReplyEnd};
-use crate::llm::ChatModel;
-use crate::support::messages::{self, anthropic, closing, told};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
+use crate::model::ChatModel;
+use crate::scenario::spec::script::ReplyEnd;
+use crate::support::messages;
+use crate::support::messages::{anthropic, closing, told};
 use crate::support::wire::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};

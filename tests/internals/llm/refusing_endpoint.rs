@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::EventKind;
-use crate::event::patterns::PatternFact;
-use crate::pattern::collaboration::facts::CollaborationFact;
-use crate::pattern::orchestrator::facts::OrchestratorFact;
-use crate::pattern::research::facts::ResearchFact;
+use crate::log::event::EventKind;
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::CollaborationFact;
+use crate::log::facts::orchestrator::OrchestratorFact;
+use crate::log::facts::research::ResearchFact;
 use crate::support::relay::{Does, Relay, shipped};
 use futures::future::join_all;
 use serde_json::{Value, json};

@@ -9,17 +9,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::engine::{Launch, ModelChoice};
-use crate::event::kind::{Purpose, ReplyEnd};
-use crate::event::{Event, EventKind, World};
-use crate::llm::ChatModel;
-use crate::narrate::closing::closing;
+use crate::log::event::kind::Purpose;
+use crate::log::event::{Event, EventKind, World};
+use crate::model::ChatModel;
+use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::{Override, Scenario, load, shipped};
-use crate::support::messages::{self, anthropic};
+use crate::support::messages;
+use crate::support::messages::anthropic;
 use crate::support::screen::Dash;
 use crate::support::server::{Asking, CHUNKED_HEAD, Server, answer, chunk, piece};
+use crate::support::table;
 use crate::support::table::{
-    self, BRIEF, engine, facts, offline_scenarios, paused_runtime, read, shortened,
+    BRIEF, engine, facts, offline_scenarios, paused_runtime, read, shortened,
 };
+use crate::words::closing::closing;
 
 /// A team of two: the lead consults the writer, then answers.
 const TEAM: &str = r#"

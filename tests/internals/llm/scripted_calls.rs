@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::event::kind::{
+use crate::log::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, Purpose, Reply, Usage,
 };
-use crate::llm::scripted::Scripted;
-use crate::llm::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
-use crate::scenario::condition::CelBindings;
-use crate::scenario::condition::Condition;
+use crate::model::script::ScriptedModel;
+use crate::model::{ChatModel, ChatRequest, Conversation, Listener, ReplyForm};
+use crate::scenario::cel::CelBindings;
+use crate::scenario::cel::Condition;
 use crate::scenario::load;
-use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
 use crate::scenario::spec::script::ScriptRow;
 use crate::scenario::spec::tool::ToolCall;
+use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 use crate::scenario::{Scenario, ScenarioSource};
 use tokio::time::Instant;
 
@@ -51,11 +51,11 @@ fn calls(calls: &[(&str, &str)]) -> Arc<[ToolCall]> {
     calls.iter().map(call).collect()
 }
 
-fn model(rows: Vec<ScriptRow>, instant: bool) -> Scripted {
+fn model(rows: Vec<ScriptRow>, instant: bool) -> ScriptedModel {
     let source = ScenarioSource::find("checkout-launch").expect("a shipped scenario");
     let mut scenario: Scenario = load(&source.text, source.origin, &[]).expect("a good one");
     scenario.script.rows = rows;
-    Scripted::new(Arc::new(scenario), instant)
+    ScriptedModel::new(Arc::new(scenario), instant)
 }
 
 /// What an agent is asked in its turn.
@@ -87,7 +87,7 @@ impl Listener for Heard {
 }
 
 async fn say(
-    model: &Scripted,
+    model: &ScriptedModel,
     request: &ChatRequest,
 ) -> (Result<Reply, Box<AttemptFailed>>, Vec<String>) {
     let heard = Heard::default();

@@ -1,8 +1,8 @@
 //! What is wrong within streams: errors that are of the class of the status that they stand for, halves of
 //! characters, events that cannot be read.
 
-use crate::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
-use crate::llm::ChatModel;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
+use crate::model::ChatModel;
 use crate::support::wire::*;
 
 /// A call of the streaming model that is answered with these bytes, after which the server closes.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::event::schema::{event_schema, outcome_schema};
+use crate::log::event::schema::{event_schema, outcome_schema};
 
 /// Kinds that version 1 does not have.
 const SINCE_2: [&str; 6] = [

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
 
-use crate::app::help::keys_markdown;
 use crate::cli::args::Cli;
+use crate::screen::windows::help::keys_markdown;
 
 /// The variable with which the pages are written instead of compared.
 const WRITE: &str = "ROUNDTABLE_WRITE_DOCS";

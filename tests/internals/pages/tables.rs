@@ -5,11 +5,11 @@ use std::path::Path;
 use regex_lite::Regex;
 
 use super::{cell, cell_with_code};
-use crate::cli::environment;
 use crate::cli::exit::{EXIT_CODES, Exit};
-use crate::event::StopReason;
-use crate::event::stop::STOP_ROWS;
-use crate::llm::endpoint::Provider;
+use crate::cli::man;
+use crate::log::event::StopReason;
+use crate::log::event::stop::STOP_ROWS;
+use crate::model::endpoint::Provider;
 use crate::scenario::shipped;
 use crate::support::files;
 
@@ -64,7 +64,7 @@ pub fn stop_reasons() -> String {
 
 pub fn variables() -> String {
     let mut out = String::from("| variable | what it does |\n| --- | --- |\n");
-    for (names, what) in environment::variables() {
+    for (names, what) in man::variables() {
         let names = names.split(", ").map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
         out += &format!("| {names} | {} |\n", cell_with_code(&what));
     }

@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::Launch;
-use crate::event::contribution::{Contribution, Decision, Stance};
-use crate::event::kind::ReplyEnd;
-use crate::event::{StopReason, World};
-use crate::pattern::collaboration::payload::{self, ClosedRound};
+use crate::log::event::{StopReason, World};
+use crate::log::facts::collaboration::{Contribution, Stance};
+use crate::pattern::collaboration::payload;
+use crate::pattern::collaboration::payload::ClosedRound;
 use crate::pattern::collaboration::policy::{
     ContributionGateway, RoleSet, RoundFigures, SOURCE_ROWS, decide_round_outcome,
     detect_conflicts, validate_contribution,
 };
+use crate::pattern::collaboration::spec::Decision;
 use crate::pattern::collaboration::spec::Share;
-use crate::scenario::condition::Condition;
+use crate::scenario::cel::Condition;
+use crate::scenario::spec::script::ReplyEnd;
 use crate::support::table::{engine, facts, paused_runtime, read};
 use crate::support::vectors::{same, table};
 use proptest::prelude::*;

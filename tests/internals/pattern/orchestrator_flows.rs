@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::engine::{Launch, Schedule};
-use crate::event::kind::{AttemptFailed, FailureClass, Initiator};
-use crate::event::patterns::PatternFact;
-use crate::event::world::RunState;
-use crate::event::{BoundaryId, Command, EventKind};
-use crate::pattern::orchestrator::facts::OrchestratorFact;
-use crate::pattern::orchestrator::projection::TaskState;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator};
+use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::log::facts::PatternFact;
+use crate::log::facts::orchestrator::OrchestratorFact;
+use crate::log::world::RunState;
+use crate::log::world::orchestrator::TaskState;
 use crate::support::plan::{
     HEAD, engine, facts, outcome, plans, played, read, says, scenario, three, told, until, with,
     world,
@@ -365,7 +365,7 @@ async fn a_run_is_stepped_one_dispatch_at_a_time() {
 
 /// Where the run goes on first at its nth rest; `None` once it has ended.
 async fn world_when_paused(run: &crate::engine::RunHandle, nth: usize) -> Option<String> {
-    let mut reader = run.bus().reader(crate::event::Seq(0));
+    let mut reader = run.bus().reader(crate::log::event::Seq(0));
     let mut facts = Vec::new();
     loop {
         let seen = facts.len();
@@ -419,7 +419,7 @@ async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
     assert_eq!((world.run.progress.stage, world.run.spans.open()), (RunState::Closed, 0));
     let rows = world.pattern;
-    let crate::event::world::PatternWorld::Orchestrator(rows) = rows else { panic!("one") };
+    let crate::log::world::PatternWorld::Orchestrator(rows) = rows else { panic!("one") };
     assert!(rows.tasks.iter().all(|row| row.state == TaskState::Cancelled));
     assert_eq!(rows.running, 0);
 }

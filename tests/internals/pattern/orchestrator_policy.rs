@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::name::ToolName;
-use crate::event::StopReason;
+use crate::log::event::StopReason;
 use crate::pattern::orchestrator::policy::{accepts_args, args_hash, validate_plan};
 use crate::support::vectors::{same, table};
 use serde_json::{Value, json};

@@ -4,17 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decide::ConditionDecision;
 use crate::engine::Launch;
-use crate::event::kind::{FailureClass, Purpose};
-use crate::event::patterns::PatternFact;
-use crate::event::world::SpanKind;
-use crate::event::{EventKind, StopReason};
-use crate::pattern::orchestrator::facts::{OrchestratorFact, Task};
+use crate::log::event::kind::{FailureClass, Purpose};
+use crate::log::event::{EventKind, StopReason};
+use crate::log::facts::PatternFact;
+use crate::log::facts::orchestrator::{OrchestratorFact, Task};
+use crate::log::world::SpanKind;
 use crate::pattern::orchestrator::gather_results;
-use crate::scenario::condition::EvalBudget;
+use crate::scenario;
+use crate::scenario::cel::EvalBudget;
+use crate::scenario::cel::decision::ConditionDecision;
 use crate::scenario::patterns::PatternSpec;
-use crate::scenario::{self, Override, Scenario, ScenarioOrigin};
+use crate::scenario::{Override, Scenario, ScenarioOrigin};
 use crate::support::plan::{engine, facts, played, world};
 use crate::support::vectors::{same, table};
 use serde_json::{Map, Value, json};
@@ -164,7 +165,7 @@ async fn morning_report_takes_its_slowest_chain_and_cancels_what_timed_out() {
         )
     });
     assert_eq!(joined.since(planned), Duration::from_millis(2_300));
-    let world = crate::event::World::from_events(facts.iter().map(|fact| &**fact));
+    let world = crate::log::event::World::from_events(facts.iter().map(|fact| &**fact));
     let failed = facts.iter().find_map(|fact| match &fact.kind {
         EventKind::AttemptFailed(failed) => Some((fact, failed)),
         _ => None,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::event::kind::{FailureClass, Purpose};
-use crate::event::patterns::PatternFact;
-use crate::event::{Command, EventKind};
-use crate::pattern::research::facts::ResearchFact;
-use crate::pattern::research::projection::SourceState;
+use crate::log::event::kind::{FailureClass, Purpose};
+use crate::log::event::{Command, EventKind};
+use crate::log::facts::PatternFact;
+use crate::log::facts::research::ResearchFact;
+use crate::log::world::research::SourceState;
 use crate::pattern::research::spec::{
     MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
 };
@@ -216,7 +216,7 @@ async fn a_flag_switches_a_domain_off_from_the_next_source_on() {
     let writer = Writer::new(quoting);
     let mut launch = launch(spec(), &library, &writer);
     launch.schedule.flags =
-        vec![(crate::event::BoundaryId::new("source:2"), "b_runtime".into(), false)];
+        vec![(crate::log::event::BoundaryId::new("source:2"), "b_runtime".into(), false)];
     let told = outcome(&world(&engine().start(launch)).await);
     let denied =
         json!([{ "url": "https://b.example/2/page", "reason": "source_denied_execution" }]);
@@ -561,7 +561,7 @@ async fn the_day_of_a_files_last_change_is_told_as_that() {
     let research = world.research().expect("research");
     assert_eq!(research.notes[0].note.date_label(), "changed 2026-03-01");
     let markdown =
-        crate::pattern::research::words::report::markdown(research, &world).expect("an answer");
+        crate::words::patterns::research::report::markdown(research, &world).expect("an answer");
     assert!(
         markdown.contains("changed 2026") && !markdown.contains("published 2026"),
         "{markdown}"
@@ -767,7 +767,7 @@ async fn the_run_rests_before_each_step_and_each_source() {
     launch.schedule.start_paused = true;
     let run = engine().start(launch);
     let mut rested = Vec::new();
-    let mut reader = run.bus().reader(crate::event::Seq(0));
+    let mut reader = run.bus().reader(crate::log::event::Seq(0));
     let mut facts = Vec::new();
     while reader.next_batch(&mut facts, 1).await > 0 {
         if let EventKind::Paused { at } = &facts[facts.len() - 1].kind {

@@ -2,18 +2,18 @@
 //! document return, and what we add to it: quotes that are found in their pages, citations of
 //! sentences, which notes agree and which conflict.
 
-use crate::event::StopReason;
-use crate::event::id::SourceNo;
-use crate::pattern::research::by_rule;
-use crate::pattern::research::facts::{DropReason, FoundSource, Note};
-use crate::pattern::research::faults::NoteIssue;
-use crate::pattern::research::ids::NoteId;
+use crate::log::event::StopReason;
+use crate::log::event::id::SourceNo;
+use crate::log::facts::research::NoteId;
+use crate::log::facts::research::NoteIssue;
+use crate::log::facts::research::{DropReason, FoundSource, Note};
+use crate::pattern::research::note_taking;
+use crate::pattern::research::policy::FoldedText;
 use crate::pattern::research::policy::address::{dedupe, domain, normalize, without_fragment};
 use crate::pattern::research::policy::answer;
 use crate::pattern::research::policy::answer::{judge_answer, validate_synthesis};
+use crate::pattern::research::policy::compare::{Unit, figures};
 use crate::pattern::research::policy::compare::{compare, count_sources};
-use crate::pattern::research::policy::figures::{Unit, figures};
-use crate::pattern::research::policy::quote::FoldedText;
 use crate::pattern::research::policy::{
     denied_by, note_issues, validate_draft, validate_notes, validate_plan,
 };
@@ -276,7 +276,7 @@ fn drafts_are_judged_in_the_sources_order() {
 
 fn cites(raw: Value) -> Result<Vec<(String, Vec<String>)>, String> {
     let judged = judge_answer(&raw, ["n1", "n2", "n3"], 200).map_err(|fault| fault.to_string())?;
-    let of = |it: &crate::pattern::research::facts::Sentence| {
+    let of = |it: &crate::log::facts::research::Sentence| {
         let ids = it.citations.iter().map(|id| id.as_str().to_owned()).collect();
         (it.text.to_string(), ids)
     };
@@ -534,7 +534,7 @@ fn hostile_texts_are_bounded() {
 #[test]
 fn notes_by_rule_are_whole_sentences_and_no_headings() {
     let page = "Notes on car insurance\n\nPolicies of the house\n\nThe car insurance was arranged with Mrs.\nPatel of Harbor Ltd. in 2024. It was cheap.\n\nCar insurance 2024, our notes";
-    let drafts = by_rule::notes(
+    let drafts = note_taking::notes_by_rule(
         "Who arranged the car insurance and the house policies?",
         "Car insurance 2024, our notes",
         page,
@@ -549,7 +549,7 @@ fn notes_by_rule_are_whole_sentences_and_no_headings() {
 fn notes_by_rule_are_sentences_of_the_page_that_fit_the_question() {
     let page = "Enterprise SLA\n\nWelcome to our policies page, we hope you like it here.\n\nEnterprise monthly uptime SLA is\n99.95%. For P1 incidents, first response target is 15 minutes, available 24/7.\n\nShort SLA.\n\nCookies are served every day.";
     let question = "Which enterprise SLA commitments apply for uptime and P1 response time?";
-    let drafts = by_rule::notes(question, "", page, 3);
+    let drafts = note_taking::notes_by_rule(question, "", page, 3);
     let claims: Vec<&str> = drafts.iter().map(|draft| draft.claim.as_str()).collect();
     let expected = [
         "Enterprise monthly uptime SLA is 99.95%.",
@@ -564,10 +564,10 @@ fn notes_by_rule_are_sentences_of_the_page_that_fit_the_question() {
             .iter()
             .all(|draft| draft.claim == draft.quote && folded.contains_quote(&draft.quote))
     );
-    assert!(by_rule::notes("Where is the zebra?", "", page, 3).is_empty());
-    assert!(by_rule::notes("", "", page, 3).is_empty());
-    assert_eq!(by_rule::notes(question, "", page, 1).len(), 1);
-    assert!(validate_plan(&by_rule::plan(question), 5).is_ok());
+    assert!(note_taking::notes_by_rule("Where is the zebra?", "", page, 3).is_empty());
+    assert!(note_taking::notes_by_rule("", "", page, 3).is_empty());
+    assert_eq!(note_taking::notes_by_rule(question, "", page, 1).len(), 1);
+    assert!(validate_plan(&note_taking::plan_by_rule(question), 5).is_ok());
 }
 
 /// Dedupe as one would write it without thinking of time.
@@ -616,7 +616,7 @@ proptest! {
     #[test]
     fn notes_by_rule_stand_in_their_page(page in "\\PC{0,400}", question in "\\PC{0,60}") {
         let folded = FoldedText::fold_white_space(&page);
-        for draft in by_rule::notes(&question, "", &page, 5) {
+        for draft in note_taking::notes_by_rule(&question, "", &page, 5) {
             prop_assert!(folded.contains_quote(&draft.quote), "{:?}", draft);
         }
     }

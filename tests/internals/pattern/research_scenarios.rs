@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::base::name::FlagName;
 use crate::engine::{Launch, Toolbox};
-use crate::scenario::{self, Override, Scenario, ScenarioOrigin};
+use crate::scenario;
+use crate::scenario::{Override, Scenario, ScenarioOrigin};
 use crate::support::plan::{outcome, played};
 use crate::support::wire::{Server, answer};
 use serde_json::{Value, json};

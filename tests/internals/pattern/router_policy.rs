@@ -2,8 +2,8 @@
 //! request takes.
 
 use crate::base::name::AgentName;
-use crate::pattern::router::detail::describe_route_refusal;
-use crate::pattern::router::facts::{Classification, FallbackCause};
+use crate::log::facts::router::{Classification, FallbackCause};
+use crate::pattern::router::policy::describe_route_refusal;
 use crate::pattern::router::policy::{RouteRefusal, choose_route, validate_classification};
 use serde_json::{Value, json};
 

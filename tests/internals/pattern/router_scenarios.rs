@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::agents::facts::AgentFact;
-use crate::agents::projection::{HopKind, HopState};
 use crate::engine::{Launch, Schedule};
-use crate::event::patterns::PatternFact;
-use crate::event::world::Projection;
-use crate::event::{BoundaryId, Command, Event, EventKind, SpanId, World};
-use crate::narrate::pattern_words::Narrate;
-use crate::pattern::router::facts::{FallbackCause, RouterFact};
-use crate::pattern::router::words::decision::decision_text;
+use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId, World};
+use crate::log::facts::PatternFact;
+use crate::log::facts::agents::AgentFact;
+use crate::log::facts::router::{FallbackCause, RouterFact};
+use crate::log::world::Projection;
+use crate::log::world::agents::{HopKind, HopState};
 use crate::scenario::{Override, Scenario, load, shipped};
 use crate::support::plan::{engine, facts};
+use crate::words::patterns::Narrate;
+use crate::words::patterns::router::decision_text;
 use serde_json::{Value, json};
 
 fn read(set: &[&str]) -> Arc<Scenario> {
@@ -200,7 +200,7 @@ async fn each_boundary_has_its_place() {
         let schedule = Schedule { breaks, ..Schedule::default() };
         let run =
             engine().start(Launch { schedule, ..Launch::scripted(Arc::clone(&scenario), false) });
-        let mut reader = run.bus().reader(crate::event::Seq(0));
+        let mut reader = run.bus().reader(crate::log::event::Seq(0));
         let mut seen = Vec::new();
         while !seen.iter().any(|fact: &Arc<Event>| fact.kind.name() == "paused") {
             assert!(reader.next_batch(&mut seen, 64).await > 0, "{id} is never reached");
@@ -263,15 +263,15 @@ async fn what_an_event_belongs_to_and_what_caused_it() {
         (SpanId::RUN, router.classify)
     );
     struct Log<'f>(&'f [Arc<Event>]);
-    impl crate::event::world::EventLog for Log<'_> {
+    impl crate::log::world::EventLog for Log<'_> {
         fn find_before(
             &self,
-            seq: crate::event::Seq,
+            seq: crate::log::event::Seq,
             so: &dyn Fn(&Event) -> bool,
-        ) -> Option<crate::event::Seq> {
+        ) -> Option<crate::log::event::Seq> {
             self.0.iter().rev().find(|it| it.seq < seq && so(it)).map(|it| it.seq)
         }
-        fn last_dropped(&self) -> Option<crate::event::Seq> {
+        fn last_dropped(&self) -> Option<crate::log::event::Seq> {
             None
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agents::projection::HopState;
 use crate::engine::{Launch, Schedule};
-use crate::event::kind::{AttemptFailed, FailureClass, Initiator};
-use crate::event::world::SpanState;
-use crate::event::{Command, EventKind};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator};
+use crate::log::event::{Command, EventKind};
+use crate::log::world::SpanState;
+use crate::log::world::agents::HopState;
 use crate::scenario::Scenario;
 use crate::support::team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, hands, launch, outcome,
@@ -140,7 +140,7 @@ async fn stepping_lets_one_branch_go_past_one_boundary() {
         ..launch(&deep(""), &cast)
     };
     let run = engine().start(launch);
-    let mut reader = run.bus().reader(crate::event::Seq(0));
+    let mut reader = run.bus().reader(crate::log::event::Seq(0));
     let mut log = Vec::new();
     let mut stepped = Vec::new();
     for _ in 0..4 {
@@ -188,7 +188,7 @@ async fn every_span_of_a_nested_run_is_closed_well() {
     let cast = Cast::new(script);
     let run = engine().start(launch(&deep(""), &cast));
     let facts = ended(&run).await;
-    let world = crate::event::World::from_events(facts.iter().map(|event| &**event));
+    let world = crate::log::event::World::from_events(facts.iter().map(|event| &**event));
     for event in &facts {
         let Some((parent, _)) = event.kind.opens() else { continue };
         let span = world.spans.get(event.span).expect("a span");

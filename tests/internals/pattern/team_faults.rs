@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::agents::facts::AgentFact;
-use crate::agents::facts::roster::{RosterChange, RosterCommand};
-use crate::agents::spec::AgentSpec;
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{FailureClass, Initiator};
-use crate::event::patterns::PatternFact;
-use crate::event::{BoundaryId, Command, EventKind};
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{FailureClass, Initiator};
+use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::log::facts::PatternFact;
+use crate::log::facts::agents::AgentFact;
+use crate::log::facts::agents::{RosterChange, RosterCommand};
+use crate::pattern::agents::spec::AgentSpec;
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::InjectedFault;
 use crate::support::team;
@@ -30,7 +30,10 @@ fn table(agent: &str, rest: &str) -> String {
     format!("[tools.{agent}]\n{rest}")
 }
 
-fn pair(change: impl FnOnce(&mut crate::agents::spec::Swarm), more: &str) -> Arc<Scenario> {
+fn pair(
+    change: impl FnOnce(&mut crate::pattern::agents::spec::Swarm),
+    more: &str,
+) -> Arc<Scenario> {
     scenario(vec![swarm("s", &["a", "b"], change), agent("a"), agent("b")], more)
 }
 
@@ -154,7 +157,7 @@ async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
-    let bound = |swarm: &mut crate::agents::spec::Swarm| {
+    let bound = |swarm: &mut crate::pattern::agents::spec::Swarm| {
         swarm.node_timeout = Some(Duration::from_secs(5));
     };
     let late = || {
@@ -389,7 +392,7 @@ async fn who_is_stuck_is_told_by_calls_in_a_row_wherever_they_stand() {
 #[tokio::test(start_paused = true)]
 async fn a_hand_off_past_the_tool_rounds_is_not_carried_out() {
     let mut looks = with_tools("a", &["look"]);
-    if let crate::agents::spec::AgentKind::Model(model) = &mut looks.kind {
+    if let crate::pattern::agents::spec::AgentKind::Model(model) = &mut looks.kind {
         model.max_tool_rounds = 1;
     }
     let cast = Cast::new(|heard| match heard.round {

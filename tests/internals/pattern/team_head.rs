@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::agents::spec::{HandoffTemplate, HistoryScope, InnerText, MemberTools};
-use crate::event::kind::RunStarted;
-use crate::event::patterns::PatternPlan;
-use crate::event::{Event, EventKind};
+use crate::log::event::kind::RunStarted;
+use crate::log::event::{Event, EventKind};
+use crate::log::facts::PatternPlan;
+use crate::pattern::agents::spec::{HistoryScope, InnerText, MemberTools};
+use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::support::team::{
     Cast, agent, ended, engine, launch, says, scenario, swarm, team, with_tools,
 };

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::agents::facts::HandoffRefusal;
-use crate::agents::policy::{
+use crate::base::name::AgentName;
+use crate::log::facts::agents::HandoffRefusal;
+use crate::pattern::agents::policy::{
     HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, is_written_call,
     member_request, parse_transfer,
 };
-use crate::agents::spec::{HandoffTemplate, SwarmLimits, check_names};
-use crate::base::name::AgentName;
-use crate::event::kind::{ToolCall, ToolOffer};
+use crate::pattern::agents::spec::{SwarmLimits, check_names};
+use crate::scenario::spec::handoff_template::HandoffTemplate;
+use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 use crate::support::vectors;
 use proptest::prelude::*;
 use serde_json::Value;

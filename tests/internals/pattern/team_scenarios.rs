@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agents::facts::roster::{RosterChange, RosterCommand};
-use crate::agents::facts::{AgentFact, HandoffRefusal, LoopGuard};
-use crate::agents::projection::AgentsFold;
-use crate::agents::projection::{HopRow, HopState, LineKind};
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::kind::Initiator;
-use crate::event::patterns::PatternFact;
-use crate::event::{Command, Event, EventKind, Seq, World};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, Event, EventKind, Seq, World};
+use crate::log::facts::PatternFact;
+use crate::log::facts::agents::{AgentFact, HandoffRefusal, LoopGuard};
+use crate::log::facts::agents::{RosterChange, RosterCommand};
+use crate::log::world::agents::AgentsFold;
+use crate::log::world::agents::{HopRow, HopState, LineKind};
 use crate::run::Session;
 use crate::scenario::load;
 use crate::scenario::{Override, Scenario, shipped};

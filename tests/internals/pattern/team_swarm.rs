@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agents::facts::AgentFact;
-use crate::agents::facts::roster::{RosterChange, RosterCommand};
-use crate::agents::projection::{HopKind, HopState};
-use crate::agents::spec::{HandoffTemplate, Swarm, SwarmLimits};
-use crate::event::kind::{FailureClass, Initiator};
-use crate::event::patterns::PatternFact;
-use crate::event::{Command, EventKind, SpanId, World};
+use crate::log::event::kind::{FailureClass, Initiator};
+use crate::log::event::{Command, EventKind, SpanId, World};
+use crate::log::facts::PatternFact;
+use crate::log::facts::agents::AgentFact;
+use crate::log::facts::agents::{RosterChange, RosterCommand};
+use crate::log::world::agents::{HopKind, HopState};
+use crate::pattern::agents::spec::{Swarm, SwarmLimits};
 use crate::scenario::Scenario;
+use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::support::team;
 use crate::support::team::{
     Cast, Heard, Line, agent, answer, calls, consults, ended, engine, fails, hands, launch,
@@ -378,7 +379,7 @@ async fn the_twenty_first_hand_off_of_a_circle_is_refused() {
         "tool: error: max handoffs exceeded: 20. Answer yourself now."
     );
     let class = world.progress.closed.as_ref().map(|closed| closed.reason.class());
-    assert_eq!(class, Some(crate::event::stop::StopClass::Budget));
+    assert_eq!(class, Some(crate::log::event::stop::StopClass::Budget));
 }
 
 #[tokio::test(start_paused = true)]
@@ -686,7 +687,7 @@ async fn a_log_has_each_prompt_as_it_was_sent() {
             let attempt = world.spans.last_child(before).expect("an attempt");
             let closing = &facts[attempt.closed_by.expect("closed").0 as usize].kind;
             let EventKind::AttemptAnswered(reply) = closing else { panic!("{closing:?}") };
-            let said = crate::event::kind::ChatMessage::from_reply(reply);
+            let said = crate::log::event::kind::ChatMessage::from_reply(reply);
             parts.push(vec![said]);
             let opening = world.spans.get(before).expect("a call").opened_by;
             let EventKind::CallStarted(call) = &facts[opening.0 as usize].kind else { panic!() };
@@ -705,7 +706,7 @@ async fn a_hand_off_is_a_boundary_to_step_over_and_break_at() {
     let launch = launch(&of(&["a", "b"], |_| {}), &cast);
     let launch = crate::engine::Launch {
         schedule: crate::engine::Schedule {
-            breaks: vec![crate::event::BoundaryId::new("handoff:1:b")],
+            breaks: vec![crate::log::event::BoundaryId::new("handoff:1:b")],
             ..Default::default()
         },
         ..launch

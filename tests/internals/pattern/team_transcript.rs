@@ -1,9 +1,9 @@
 //! The transcript of a team by runs of it: it says of every call what the model was told.
 
-use crate::agents::projection::{HopState, LineKind};
-use crate::agents::spec::InnerText;
-use crate::event::World;
-use crate::event::kind::FailureClass;
+use crate::log::event::World;
+use crate::log::event::kind::FailureClass;
+use crate::log::world::agents::{HopState, LineKind};
+use crate::pattern::agents::spec::InnerText;
 use crate::support::team::{
     Cast, agent, answer, calls, consults, fails, hands, outcome, play, says, scenario, swarm, team,
 };
@@ -87,7 +87,7 @@ async fn every_result_stands_as_the_coordinator_was_told_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_team_without_inner_prose_shows_of_its_members_that_they_answered() {
-    let quiet = |team: &mut crate::agents::spec::CoordinatorTeam| {
+    let quiet = |team: &mut crate::pattern::agents::spec::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
         team.member_tools.inner_text = InnerText::Exclude;
     };

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::{faults, stored};
 use crate::engine::{Engine, Launch, Resumption, RunHandle, Schedule};
-use crate::event::command::BreakerOverride;
-use crate::event::kind::{BreakerStage, Initiator, LimitChange};
-use crate::event::{BoundaryId, Command, Event, EventKind, Seq};
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, Seq};
+use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::InjectedFault;
 use crate::scenario::{load, shipped};
 use crate::support::table::engine;

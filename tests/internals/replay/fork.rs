@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::{differences, outcome, scenario, stored};
 use crate::base::name::FlagName;
-use crate::bus::{PassedBoundary, Recording, ReplayError};
 use crate::engine::{ForkStart, Launch, Schedule};
-use crate::event::kind::{Asks, Initiator};
-use crate::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, World};
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::log::bus::{PassedBoundary, Recording, ReplayError};
+use crate::log::event::kind::{Asks, Initiator};
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, World};
+use crate::scenario::spec::InDoubt;
 use crate::scenario::{load, shipped};
 use crate::support::table::{engine, facts};
 

@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 use super::stored;
 use crate::engine::{Launch, ModelChoice, Resumption, RunHandle, Toolbox};
-use crate::event::kind::{AttemptFailed, Initiator, ModelLabel, Reply};
-use crate::event::{Command, Event, EventKind, Seq, World};
 use crate::gateway::{Tool, ToolRequest};
-use crate::llm::scripted::Scripted;
-use crate::llm::{ChatModel, ChatRequest, Listener};
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::log::event::kind::{AttemptFailed, Initiator, ModelLabel, Reply};
+use crate::log::event::{Command, Event, EventKind, Seq, World};
+use crate::model::script::ScriptedModel;
+use crate::model::{ChatModel, ChatRequest, Listener};
+use crate::scenario::spec::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
 use crate::support::table::{engine, facts, until};
 
 /// The script of a scenario as a model that costs tokens, and how often it was called.
 struct Counting {
-    script: Scripted,
+    script: ScriptedModel,
     calls: Arc<AtomicU32>,
 }
 
@@ -69,7 +69,7 @@ fn scenario(name: &str, sets: &[&str]) -> Arc<Scenario> {
 }
 
 fn live(scenario: &Arc<Scenario>, calls: &Arc<AtomicU32>) -> Launch {
-    let script = Scripted::new(Arc::clone(scenario), false);
+    let script = ScriptedModel::new(Arc::clone(scenario), false);
     let model: Arc<dyn ChatModel> = Arc::new(Counting { script, calls: Arc::clone(calls) });
     let model = ModelChoice::Live(model.into(), Duration::from_secs(60));
     Launch { model, ..Launch::scripted(Arc::clone(scenario), false) }

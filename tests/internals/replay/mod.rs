@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::bus::{Recording, ReplayError};
 use crate::engine::{Launch, Resumption};
-use crate::event::kind::Initiator;
-use crate::event::patterns::PatternPlan;
-use crate::event::{Event, EventKind, World};
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::log::bus::{Recording, ReplayError};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Event, EventKind, World};
+use crate::log::facts::PatternPlan;
+use crate::scenario::spec::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
 use crate::support::table::{engine, facts, shortened};
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{faults, resume, stored};
 use crate::engine::Launch;
-use crate::event::{Elapsed, Event};
+use crate::log::event::{Elapsed, Event};
 use crate::support::table::{engine, facts, read};
 
 /// Agents that share a pool and a flaky tool behind all guards. All times are a few whole

@@ -8,15 +8,14 @@ use futures::future::BoxFuture;
 use serde_json::json;
 
 use super::{faults, resume, scenario, stored};
-use crate::bus::{LogLimits, Recording, RecordingError, ReplayError};
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, ResumeError, Resumption};
-use crate::event::kind::{
-    ChatMessage, Initiator, MessageRole, ModelLabel, Purpose, Reply, ReplyEnd,
-};
-use crate::event::{Elapsed, Event, EventKind, Seq, SpanId};
-use crate::llm::{ChatModel, ChatRequest, Failure, Listener};
+use crate::log::bus::{LogLimits, Recording, RecordingError, ReplayError};
+use crate::log::event::kind::{ChatMessage, Initiator, MessageRole, ModelLabel, Purpose, Reply};
+use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::model::{ChatModel, ChatRequest, Failure, Listener};
 use crate::scenario::shipped;
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::scenario::spec::InDoubt;
+use crate::scenario::spec::script::ReplyEnd;
 use crate::support::table::{engine, facts, read};
 
 /// Continues a scenario after each of its first events that `cuts` picks; what is wrong then.

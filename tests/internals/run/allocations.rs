@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice};
-use crate::event::kind::{ModelLabel, Purpose, Reply};
-use crate::event::{Event, EventKind, Seq, World};
-use crate::llm::{ChatModel, ChatRequest, Failure, Listener};
-use crate::scenario::{self, Scenario, ScenarioOrigin};
+use crate::log::event::kind::{ModelLabel, Purpose, Reply};
+use crate::log::event::{Event, EventKind, Seq, World};
+use crate::model::{ChatModel, ChatRequest, Failure, Listener};
+use crate::scenario;
+use crate::scenario::{Scenario, ScenarioOrigin};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -64,7 +65,7 @@ impl ChatModel for Prompt {
     }
 }
 
-async fn played(engine: &Engine, scenario: &Arc<Scenario>) -> crate::bus::Bus {
+async fn played(engine: &Engine, scenario: &Arc<Scenario>) -> crate::log::bus::Bus {
     let run = engine.start(Launch {
         model: ModelChoice::Live(Arc::new(Prompt).into(), Duration::from_secs(60)),
         ..Launch::scripted(Arc::clone(scenario), false)

@@ -4,8 +4,8 @@
 //! seats that run in parallel count there before the reply of an earlier seat does.
 
 use crate::engine::{Launch, Schedule};
-use crate::event::kind::Initiator;
-use crate::event::{BoundaryId, Command, EventKind, Seq};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, Command, EventKind, Seq};
 use crate::support::random_cases;
 use crate::support::table::{BRIEF, engine, outcome, says, scenario, world};
 use proptest::prelude::*;
@@ -118,7 +118,7 @@ proptest! {
             // Whatever the presses left it in, a person lets it go on in the end.
             let mut reader = run.bus().reader(Seq(0));
             let mut facts = Vec::new();
-            while !facts.iter().any(|fact: &std::sync::Arc<crate::event::Event>| {
+            while !facts.iter().any(|fact: &std::sync::Arc<crate::log::event::Event>| {
                 matches!(fact.kind, EventKind::RunClosed(_))
             }) {
                 run.send(Command::Resume { by: Initiator::You });

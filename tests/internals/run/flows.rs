@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use crate::engine::{Launch, RunHandle, Schedule};
-use crate::event::contribution::Decision;
-use crate::event::kind::Initiator;
-use crate::event::patterns::PatternFact;
-use crate::event::world::{RunState, SpanState};
-use crate::event::{BoundaryId, Command, EventKind, World};
-use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
-use crate::pattern::collaboration::projection::SeatState;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, Command, EventKind, World};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::{CollaborationFact, SeatStatus};
+use crate::log::world::collaboration::SeatState;
+use crate::log::world::{RunState, SpanState};
+use crate::pattern::collaboration::spec::Decision;
 use crate::support::table;
 use crate::support::table::{BRIEF, facts, outcome, says, scenario, until, world};
 use serde_json::{Value, json};
@@ -411,7 +411,7 @@ async fn a_step_lets_one_seat_go_and_step_round_the_whole_round() {
         ..Launch::scripted(scenario(&never(), &["budget.max_rounds=2"]), true)
     };
     let run = table::engine().start(launch);
-    let mut reader = run.bus().reader(crate::event::Seq(0));
+    let mut reader = run.bus().reader(crate::log::event::Seq(0));
     let mut log = Vec::new();
     let mut rests = async || loop {
         let seen = log.len();
@@ -435,9 +435,9 @@ async fn a_step_lets_one_seat_go_and_step_round_the_whole_round() {
     );
 }
 
-fn facts_now(run: &crate::engine::RunHandle) -> Vec<std::sync::Arc<crate::event::Event>> {
+fn facts_now(run: &crate::engine::RunHandle) -> Vec<std::sync::Arc<crate::log::event::Event>> {
     let mut facts = Vec::new();
-    run.bus().reader(crate::event::Seq(0)).take(&mut facts, usize::MAX);
+    run.bus().reader(crate::log::event::Seq(0)).take(&mut facts, usize::MAX);
     facts
 }
 
@@ -614,7 +614,7 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
     assert!(!kept[0] && kept[39]);
     assert!(kept.is_sorted(), "the oldest go first");
     let mut facts = Vec::new();
-    engine.log().reader(crate::event::Seq(0)).take(&mut facts, usize::MAX);
+    engine.log().reader(crate::log::event::Seq(0)).take(&mut facts, usize::MAX);
     let forgotten = facts
         .iter()
         .filter(|fact| matches!(fact.kind, EventKind::SessionRunDropped { .. }))
@@ -626,7 +626,7 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
 async fn the_log_of_an_engine_that_plays_runs_without_end_is_bounded() {
     let settings = crate::engine::EngineSettings { finished_bytes: 1, ..Default::default() };
     let engine = crate::engine::Engine::new(settings);
-    let mut reader = engine.log().reader(crate::event::Seq(0));
+    let mut reader = engine.log().reader(crate::log::event::Seq(0));
     let scenario = scenario(&agreed(), &[]);
     let mut read = 0;
     while engine.log().first_seq().0 == 0 {
@@ -734,7 +734,7 @@ async fn a_pause_of_a_person_and_a_breakpoint_outlast_the_pause_of_the_program()
 
 /// Between `paused` and what lets the run go on nothing is asked of anybody: a call that is out
 /// would cost money while the run's time stands.
-fn nothing_moves_while_paused(facts: &[std::sync::Arc<crate::event::Event>]) {
+fn nothing_moves_while_paused(facts: &[std::sync::Arc<crate::log::event::Event>]) {
     let mut paused = false;
     for fact in facts {
         match &fact.kind {

@@ -7,14 +7,15 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::bus::Recording;
 use crate::engine::{Launch, ModelChoice, Resumption};
-use crate::event::kind::{AttemptFailed, FailureClass, Initiator, ModelLabel, Purpose, Reply};
-use crate::event::{Event, EventKind, World};
-use crate::llm::{ChatModel, ChatRequest, Listener, failure};
-use crate::scenario::spec::in_doubt::InDoubt;
+use crate::log::bus::Recording;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator, ModelLabel, Purpose, Reply};
+use crate::log::event::{Event, EventKind, World};
+use crate::model::{ChatModel, ChatRequest, Listener, failure};
+use crate::scenario::spec::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
-use crate::support::table::{self, BRIEF, engine, facts, outcome, says};
+use crate::support::table;
+use crate::support::table::{BRIEF, engine, facts, outcome, says};
 
 /// How long a reply takes, and its text; `None`: the endpoint fails.
 type Said = (u64, Option<String>);
@@ -363,7 +364,7 @@ async fn a_run_goes_on_by_the_rules_it_began_with() {
     let mut recording = as_before(&full[..=first]).events().to_vec();
     if let EventKind::RunStarted(head) = &mut Arc::make_mut(&mut recording[0]).kind {
         let scenario = load(&[]);
-        let flags = scenario.flags.iter().map(|flag| crate::event::kind::FlagAt {
+        let flags = scenario.flags.iter().map(|flag| crate::log::event::kind::FlagAt {
             name: flag.name.clone(),
             label: flag.label.clone(),
             on: flag.default,

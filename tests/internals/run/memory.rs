@@ -3,9 +3,9 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use crate::bus::{LogLimits, LogReader};
 use crate::engine::{Engine, EngineSettings, Launch, RunHandle, RunKeeper};
-use crate::event::{Command, Event, EventKind, RunId, Seq, StopReason, World};
+use crate::log::bus::{LogLimits, LogReader};
+use crate::log::event::{Command, Event, EventKind, RunId, Seq, StopReason, World};
 use crate::scenario;
 use crate::support::random_cases;
 use crate::support::storm::{scenario_of, shown};
@@ -255,7 +255,7 @@ fn what_is_forgotten_leaves_the_tree_whole() {
             world.forget_before(Seq(fact.seq.0.saturating_sub(20)));
             let spans = &world.spans;
             let held = (0..=u32::try_from(spans.opened()).expect("few"))
-                .filter_map(|id| spans.get(crate::event::SpanId(id)));
+                .filter_map(|id| spans.get(crate::log::event::SpanId(id)));
             for span in held {
                 let children: Vec<_> = spans.children(span.id).collect();
                 assert_eq!(

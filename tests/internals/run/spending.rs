@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use crate::engine::Launch;
-use crate::event::kind::BudgetReached;
-use crate::event::world::alerts::AlertKind;
-use crate::event::{Event, EventKind, World};
+use crate::log::event::kind::BudgetReached;
+use crate::log::event::{Event, EventKind, World};
+use crate::log::world::alerts::AlertKind;
 use crate::scenario::Scenario;
 use crate::support::facts;
 use crate::support::relay::{Does, Relay, shipped};

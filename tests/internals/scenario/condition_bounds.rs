@@ -1,9 +1,9 @@
 //! No condition takes more steps or bytes than it may, whatever it says and whatever it is shown:
 //! counted by the budget, and held against what the process really allocates.
 
-use crate::scenario::condition::CelBindings;
-use crate::scenario::condition::ConditionError;
-use crate::scenario::condition::{BudgetExceeded, Condition, EvalBudget, EvalLimits};
+use crate::scenario::cel::CelBindings;
+use crate::scenario::cel::ConditionError;
+use crate::scenario::cel::{BudgetExceeded, Condition, EvalBudget, EvalLimits};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, RngSeed};
 use serde_json::{Value, json};

@@ -2,8 +2,8 @@
 use std::sync::Arc;
 
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::{EventKind, Seq, World};
-use crate::pattern::collaboration::file::script::{CONTRIBUTION_NAMES, FINALIZE_NAMES};
+use crate::log::event::{EventKind, Seq, World};
+use crate::pattern::collaboration::file::{CONTRIBUTION_NAMES, FINALIZE_NAMES};
 use crate::scenario::ScenarioOrigin;
 use crate::scenario::load;
 

@@ -1,7 +1,7 @@
 //! What a scenario says to no effect, in the wrong place, or against the contract of whoever reads it:
 //! told when it is loaded, each with its field and what would be right.
 
-use crate::event::contribution::Stance;
+use crate::log::facts::collaboration::Stance;
 use crate::pattern::research::spec::ResearchStep;
 use crate::scenario::load;
 use crate::scenario::{ScenarioOrigin, check, shipped};

@@ -6,11 +6,12 @@ use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, RoleFl
 use crate::scenario;
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
-use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
-use crate::scenario::spec::model::InputKind;
-use crate::scenario::spec::repair::{Repair, Repairs};
+use crate::scenario::source::SourceError;
+use crate::scenario::spec::InputKind;
 use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource, SourceError};
+use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
+use crate::scenario::spec::{Repair, Repairs};
+use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource};
 use serde_json::{Value, json};
 
 const LEAST: &str = r#"

@@ -12,8 +12,8 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use document::Document;
-use mistake::{Dice, SeededMistake};
+use self::document::Document;
+use self::mistake::{Dice, SeededMistake};
 
 use crate::scenario::{
     Problem, ProblemPosition, Problems, ScenarioOrigin, Severity, check, shipped, templates,

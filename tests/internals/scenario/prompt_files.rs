@@ -3,11 +3,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::Launch;
-use crate::event::Event;
-use crate::event::redact::TextRedactor;
-use crate::scenario::spec::source_text::SourceText;
+use crate::log::event::Event;
+use crate::log::event::redact::TextRedactor;
+use crate::scenario::read::prompts::prompts;
+use crate::scenario::spec::SourceText;
 use crate::scenario::{
-    CheckedScenario, Override, Scenario, ScenarioOrigin, check, check_again, load, prompts, shipped,
+    CheckedScenario, Override, Scenario, ScenarioOrigin, check, check_again, load, shipped,
 };
 use crate::support::table;
 

@@ -1,5 +1,5 @@
 //! Whatever stands in a file or an override: it is judged, and nothing panics.
-use crate::scenario::condition::CelBindings;
+use crate::scenario::cel::CelBindings;
 use crate::scenario::{Override, ScenarioListing, ScenarioOrigin, check, shipped};
 use proptest::prelude::*;
 

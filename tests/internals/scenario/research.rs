@@ -4,9 +4,9 @@ use std::time::Duration;
 use crate::pattern::research::spec::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
-use crate::scenario::spec::lookup::{PrivateHosts, ReadSpec};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolKind;
+use crate::scenario::spec::tool::{PrivateHosts, ReadSpec};
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 
 const WHOLE: &str = r#"title = "A question"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::{Event, Seq, World};
+use crate::log::event::{Event, Seq, World};
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{Override, Scenario, ScenarioListing, ShippedScenario, check, shipped};

@@ -6,15 +6,15 @@ use crate::base::seeded_random::Latency;
 use crate::pattern::resilience::spec::Naive;
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
-use crate::scenario::spec::fault::{ScriptFault, ScriptFaultKind};
-use crate::scenario::spec::http::{HttpMethod, Setting};
-use crate::scenario::spec::limits::{
+use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, Rate, RetryBudgetLimits, WindowKind,
     WindowLimits,
 };
 use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::{FieldKind, FixtureAnswer, InjectedFault, ToolKind, ToolSpec};
+use crate::scenario::spec::tool::{HttpMethod, Setting};
+use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};
 

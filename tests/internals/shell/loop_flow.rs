@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::bus::LogLimits;
-use crate::event::kind::Initiator;
-use crate::event::{Command, EventKind, SpanId, StopReason};
-use crate::shell::run::{FRAME, KEPT_EVENTS, KEY_FRAME};
-use crate::shell::signals::ProcessSignal;
+use crate::log::bus::LogLimits;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, EventKind, SpanId, StopReason};
 use crate::support::console::{Person, scenario};
+use crate::terminal::event_loop::{FRAME, KEPT_EVENTS, KEY_FRAME};
+use crate::terminal::signals::ProcessSignal;
 use crossterm::event::KeyCode;
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@ use clap::Parser;
 
 use crate::cli::args::{Cli, CliCommand, Global};
 use crate::cli::picture;
-use crate::ui::theme::Theme;
+use crate::screen::theme::Theme;
 
 const JUSTFILE: &str = include_str!("../../../justfile");
 const PICTURE: &str = include_str!("../../../assets/round-table.svg");

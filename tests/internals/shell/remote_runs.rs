@@ -6,23 +6,23 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::app::Msg;
-use crate::app::effect::{FollowUp, LaunchRequest, RecordedSource, RunBeginning};
-use crate::app::request::RequestId;
 use crate::cluster::Cluster;
 use crate::cluster::archive::RunArchive;
 use crate::cluster::layout::ClusterLayout;
 use crate::cluster::request::RunRequest;
+use crate::cluster::runner::RunnerNews;
 use crate::engine::{Engine, EngineSettings};
-use crate::event::world::Projection;
-use crate::event::{Event, RunId, Seq, World};
 use crate::host::models::{LiveModels, parse_proxy};
 use crate::host::trust::Trust;
-use crate::runner::RunnerNews;
-use crate::shell::effects::{EffectResult, Services};
-use crate::shell::remote::{ShownCluster, show};
+use crate::log::event::{Event, RunId, Seq, World};
+use crate::log::world::Projection;
+use crate::screen::Msg;
+use crate::screen::effect::RequestId;
+use crate::screen::effect::{FollowUp, LaunchRequest, RecordedSource, RunBeginning};
 use crate::support::nats::NatsServer;
 use crate::support::own_runner::{OwnRunner, PATIENCE, address, cluster, request};
+use crate::terminal::effects::remote::{ShownCluster, show};
+use crate::terminal::effects::{EffectResult, Services};
 
 /// What the dashboard gets, up to the first answer of this kind.
 async fn until<T>(

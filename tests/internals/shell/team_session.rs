@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use crate::agents::facts::AgentFact;
-use crate::agents::facts::roster::{RosterChange, RosterCommand};
-use crate::app::effect::{Effect, FollowUp, LaunchRequest, RunBeginning};
-use crate::app::request::RequestId;
-use crate::app::state::ActiveScreen;
-use crate::app::{KeyCode, KeyPress, Msg};
-use crate::event::kind::Initiator;
-use crate::event::{Command, RunId, SpanId};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, RunId, SpanId};
+use crate::log::facts::agents::AgentFact;
+use crate::log::facts::agents::{RosterChange, RosterCommand};
 use crate::scenario::catalogue::RequestedModel;
+use crate::screen::effect::RequestId;
+use crate::screen::effect::{Effect, FollowUp, LaunchRequest, RunBeginning};
+use crate::screen::state::ActiveScreen;
+use crate::screen::{KeyCode, KeyPress, Msg};
 use crate::support::console::{Person, scenario};
 use crate::support::facts::team;
 use crate::support::screen::Dash;
@@ -63,7 +63,7 @@ fn a_message_goes_on_from_the_latest_run_of_its_session() {
     dash.text("Thanks!").key(KeyPress::ctrl('s'));
     assert!(dash.asked().is_empty(), "no second answer to the first run is begun");
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
-    assert_eq!(next, crate::app::run::NextMessage::Waiting("Thanks!".into()));
+    assert_eq!(next, crate::screen::run::NextMessage::Waiting("Thanks!".into()));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_kept_message_is_edited_and_nothing_runs_into_it() {
     assert!(screen.contains("queued until the run ends; edit it here"), "{screen}");
     dash.text("And when?").key(KeyPress::ctrl('s'));
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
-    assert_eq!(next, crate::app::run::NextMessage::Waiting("Thanks!\nAnd when?".into()));
+    assert_eq!(next, crate::screen::run::NextMessage::Waiting("Thanks!\nAnd when?".into()));
     // Left as it is, it waits; cleared and sent, it is withdrawn.
     dash.text("i").press(KeyCode::Esc).text("i").key(KeyPress::ctrl('u')).key(KeyPress::ctrl('s'));
     assert!(dash.screen().contains("The queued message was withdrawn."), "{}", dash.screen());

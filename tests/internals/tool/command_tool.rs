@@ -9,10 +9,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::{Tool, ToolRequest};
-use crate::scenario::spec::http::Setting;
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::spec::tool::CommandSpec;
+use crate::scenario::spec::tool::Setting;
 use crate::tool::command::CommandTool;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! What reading a Markdown text makes of it, in bytes: within bounds, whatever the text is.
 
-use crate::document::{DocumentFormat, Unreadable, read};
+use crate::tool::text::{DocumentFormat, Unreadable, read};
 use allocation_counter::{AllocationInfo, measure};
 
 /// What reading a text allocates, and what came of it.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::{Tool, ToolRequest};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
-use crate::scenario::spec::http::{HttpMethod, HttpSpec, Setting};
-use crate::scenario::spec::lookup::{EndpointSpec, ResultFields};
+use crate::scenario::spec::tool::{EndpointSpec, ResultFields};
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use crate::support::wire::{Server, both, json as answer};
 use crate::tool::endpoint::EndpointSearch;
 use serde_json::{Value, json};

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::kind::{AttemptFailed, FailureClass};
 use crate::gateway::{Tool, ToolRequest};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
-use crate::scenario::spec::http::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
 use crate::tool::http::HttpTool;
 use serde_json::{Map, Value, json};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use crate::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::gateway::{Attempt, Callee, Tool, ToolRequest};
-use crate::scenario::spec::lookup::{PrivateHosts, WebSpec};
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::tool::{PrivateHosts, WebSpec};
 use crate::support::gateway_call::{Scope, call, guard, policy};
 use crate::support::site::{Does, HTML, Site, answer, packed, page, redirect};
 use crate::tool::web::cache::Cache;

@@ -3,18 +3,18 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::comparison_view::ComparisonView;
-use crate::app::layout::Size;
-use crate::app::overlay::Overlay;
-use crate::app::state::DisplaySettings;
-use crate::app::{KeyCode, Msg};
 use crate::engine::Schedule;
-use crate::narrate::comparison::compared_runs::ComparedRuns;
-use crate::narrate::glyph::Glyphs;
+use crate::screen::DrawContext;
+use crate::screen::comparison::ComparisonView;
+use crate::screen::comparison::drawing::render;
+use crate::screen::layout::Size;
+use crate::screen::state::DisplaySettings;
+use crate::screen::windows::Overlay;
+use crate::screen::{KeyCode, Msg};
 use crate::support::kept::{history, list};
 use crate::support::screen::{Dash, facts, shipped};
-use crate::ui::comparison::render;
-use crate::ui::cx::DrawContext;
+use crate::words::comparison::runs::ComparedRuns;
+use crate::words::glyph::Glyphs;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 

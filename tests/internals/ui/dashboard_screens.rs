@@ -3,18 +3,19 @@
 
 use std::sync::Arc;
 
-use crate::app::form::FieldId;
-use crate::app::layout::too_small;
-use crate::app::live::OfferedModels;
-use crate::app::overlay::Overlay;
-use crate::app::request::RequestId;
-use crate::app::state::{DisplaySettings, ScenarioEntry};
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::patterns::PatternFact;
-use crate::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
-use crate::pattern::collaboration::facts::CollaborationFact;
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, SpanId};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::CollaborationFact;
 use crate::scenario::catalogue::LiveOffer;
+use crate::scenario::catalogue::ScenarioEntry;
+use crate::screen::effect::RequestId;
+use crate::screen::form::FieldId;
+use crate::screen::form::models::OfferedModels;
+use crate::screen::layout::too_small;
+use crate::screen::state::DisplaySettings;
+use crate::screen::windows::Overlay;
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 use ratatui::layout::Rect;
 
 use crate::support::kept::{answer_open, history, list};
@@ -81,7 +82,7 @@ fn paused() -> Vec<Arc<Event>> {
     });
     let last = events.last().expect("facts").clone();
     let at = vec![BoundaryId::new("round:2")];
-    let (seq, span) = (crate::event::Seq(last.seq.0 + 1), SpanId::RUN);
+    let (seq, span) = (crate::log::event::Seq(last.seq.0 + 1), SpanId::RUN);
     let kind = EventKind::Paused { at };
     events.push(Arc::new(Event { seq, at: Elapsed(last.at.0 + 1), span, kind }));
     events
@@ -294,7 +295,7 @@ fn in_seven_bits() {
 #[test]
 fn without_colours_everything_is_told_by_glyph_word_or_reversal() {
     let mut dash = dash(120, 36);
-    dash.theme = crate::ui::theme::Theme::shipped("mono").expect("shipped");
+    dash.theme = crate::screen::theme::Theme::shipped("mono").expect("shipped");
     with_runs(&mut dash);
     let buf = dash.draw();
     assert!(buf.content().iter().all(|cell| {

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::ModelLabel;
-use crate::event::{Event, EventKind};
-use crate::scenario::spec::model_assignment::ModelCaller;
+use crate::log::event::kind::ModelLabel;
+use crate::log::event::{Event, EventKind};
+use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::ScriptStep;
 use crate::support::facts::{research, team, tools};
 use crate::support::screen::Dash;

@@ -1,10 +1,11 @@
 //! What an orchestrator's run looks like: snapshots of text and styles at three sizes.
 
-use crate::app::KeyCode;
-use crate::app::state::DisplaySettings;
-use crate::event::kind::Initiator;
-use crate::event::{BoundaryId, EventKind, SpanId};
-use crate::support::facts::tools::{self, ToolFacts};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{BoundaryId, EventKind, SpanId};
+use crate::screen::KeyCode;
+use crate::screen::state::DisplaySettings;
+use crate::support::facts::tools;
+use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];

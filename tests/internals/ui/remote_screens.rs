@@ -1,11 +1,11 @@
 //! A run that a runner of a cluster plays: who plays it, what came after a lost connection, and where its
 //! whole log is.
 
-use crate::app::Msg;
-use crate::app::effect::Effect;
-use crate::app::run::remote_run::{AwayTime, RemoteRun};
-use crate::event::run_row::RunRow;
-use crate::event::{Elapsed, RunId, Seq};
+use crate::log::event::{Elapsed, RunId, Seq};
+use crate::log::world::run_row::RunRow;
+use crate::screen::Msg;
+use crate::screen::effect::Effect;
+use crate::screen::run::origin::{AwayTime, RemoteRun};
 use crate::support::facts;
 use crate::support::screen::{Dash, styles};
 use crate::support::table;

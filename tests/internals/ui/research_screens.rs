@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::{Effect, Export};
-use crate::app::msg::PartialText;
-use crate::app::state::DisplaySettings;
-use crate::app::{KeyCode, Msg};
-use crate::event::kind::{Initiator, StepSize};
-use crate::event::patterns::{PatternFact, PatternPlan};
-use crate::event::{BoundaryId, EventKind, RunId, SpanId};
-use crate::narrate::patterns::words;
-use crate::pattern::research::facts::ResearchFact;
-use crate::support::facts::research::{self, ResearchFacts};
+use crate::log::event::kind::{Initiator, StepSize};
+use crate::log::event::{BoundaryId, EventKind, RunId, SpanId};
+use crate::log::facts::research::ResearchFact;
+use crate::log::facts::{PatternFact, PatternPlan};
+use crate::screen::effect::{Effect, Export};
+use crate::screen::msg::PartialText;
+use crate::screen::state::DisplaySettings;
+use crate::screen::{KeyCode, Msg};
+use crate::support::facts::research;
+use crate::support::facts::research::ResearchFacts;
 use crate::support::screen;
 use crate::support::screen::{Dash, shipped};
+use crate::words::patterns::words_of;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
@@ -98,7 +99,7 @@ fn titled(dash: &Dash, text: &str) -> bool {
 
 /// The text of the cells that wear the look of what a search found: the quote that is shown.
 fn marked(dash: &Dash) -> String {
-    let found = dash.theme.style(crate::ui::theme::StyleRole::Found);
+    let found = dash.theme.style(crate::words::styled::StyleRole::Found);
     let is_found = |cell: &ratatui::buffer::Cell| {
         Some(cell.fg) == found.fg && cell.modifier == found.add_modifier
     };
@@ -324,7 +325,7 @@ fn e_exports_the_report_once_there_is_one() {
         (
             offered,
             files,
-            words(page.world()).and_then(|it| it.report(page.world())).expect("a report"),
+            words_of(page.world()).and_then(|it| it.report(page.world())).expect("a report"),
         )
     };
     let named = |files: &[Export]| files.iter().map(|it| it.file.clone()).collect::<Vec<_>>();
@@ -426,8 +427,8 @@ fn a_stale_page_says_so_above_its_text() {
 fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-b7c0", &research::answered().log);
-    dash.state.home.preview_source = crate::app::home::HomePane::Runs;
-    let items = crate::app::preview::items(&dash.state).lines;
+    dash.state.home.preview_source = crate::screen::home::HomePane::Runs;
+    let items = crate::screen::home::preview::items(&dash.state).lines;
     let of = |label: &str| {
         items.iter().find(|item| item.label.as_deref() == Some(label)).map(|it| it.text())
     };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::app::KeyCode;
 use crate::engine::Schedule;
-use crate::event::{Event, EventKind};
-use crate::pattern::router::facts::RouterFact;
+use crate::log::event::{Event, EventKind};
+use crate::log::facts::router::RouterFact;
+use crate::screen::KeyCode;
 use crate::support::screen::{Dash, facts, until};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];

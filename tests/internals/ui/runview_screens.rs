@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use ratatui::style::Modifier;
 
-use crate::app::msg::PartialText;
-use crate::app::{KeyCode, Msg};
-use crate::event::kind::{Initiator, Purpose};
-use crate::event::{Event, EventKind, RunId, SpanId, World};
-use crate::narrate::lines;
-use crate::narrate::page::RunPageWriter;
-use crate::narrate::styled::StyledLine;
+use crate::log::event::kind::{Initiator, Purpose};
+use crate::log::event::{Event, EventKind, RunId, SpanId, World};
+use crate::screen::msg::PartialText;
+use crate::screen::theme::Theme;
+use crate::screen::{KeyCode, Msg};
 use crate::support::facts;
 use crate::support::facts::{COMING, Facts};
 use crate::support::screen::Dash;
-use crate::ui::theme::Theme;
+use crate::words::headless;
+use crate::words::page::RunPageWriter;
+use crate::words::styled::StyledLine;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
@@ -88,7 +88,7 @@ fn at_rest() {
 fn breakpoints_are_seen() {
     let mut facts = facts::streaming();
     for at in ["round:3", "finalize"] {
-        let at = crate::event::BoundaryId::new(at);
+        let at = crate::log::event::BoundaryId::new(at);
         let kind = EventKind::BreakpointChanged { at, set: true };
         facts.add(SpanId::RUN, kind);
     }
@@ -210,7 +210,7 @@ fn the_detail_of_a_stop_leads() {
         dash.text("q").text("2");
         texts.push((dash.screen(), true));
     }
-    let lines = log.iter().flat_map(|event| lines::lines(event, &world));
+    let lines = log.iter().flat_map(|event| headless::lines(event, &world));
     let line = |line: StyledLine| line.text().into_owned() + "\n";
     texts.push((lines.map(line).collect(), true));
     let mut page = Vec::new();

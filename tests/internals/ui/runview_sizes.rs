@@ -4,23 +4,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::layout::Size;
-use crate::app::msg::PartialText;
-use crate::app::run::RunPage;
-use crate::app::{Action, KeyPress};
 use crate::base::visible::is_hostile;
-use crate::event::contribution::Stance;
-use crate::event::{Event, EventKind, RunId, SpanId};
-use crate::narrate::glyph::Glyphs;
-use crate::panes::View;
+use crate::log::event::{Event, EventKind, RunId, SpanId};
+use crate::log::facts::collaboration::Stance;
+use crate::screen;
+use crate::screen::DrawContext;
+use crate::screen::layout::Size;
+use crate::screen::msg::PartialText;
+use crate::screen::run::RunPage;
+use crate::screen::run::views::View;
+use crate::screen::theme::Theme;
+use crate::screen::{Action, KeyPress};
 use crate::support::facts;
-use crate::support::facts::research::{self, ResearchFacts};
-use crate::support::facts::team::{self, TeamFacts};
-use crate::support::facts::tools::{self, ToolFacts};
+use crate::support::facts::research;
+use crate::support::facts::research::ResearchFacts;
+use crate::support::facts::team;
+use crate::support::facts::team::TeamFacts;
+use crate::support::facts::tools;
+use crate::support::facts::tools::ToolFacts;
 use crate::support::facts::{Facts, Start};
-use crate::ui;
-use crate::ui::cx::DrawContext;
-use crate::ui::theme::Theme;
+use crate::words::glyph::Glyphs;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -48,9 +51,9 @@ fn draw(page: &RunPage, cols: u16, rows: u16, glyphs: Glyphs) -> Buffer {
     let row = |y: u16, height: u16| {
         Rect::new(1, 1 + y, cols, height).intersection(Rect::new(1, 1, cols, rows))
     };
-    ui::run::header::first_row(page, &cx, row(0, 1), &mut buf);
-    ui::run::header::second_row(page, &cx, row(1, 1), &mut buf);
-    ui::run::render(page, &cx, row(2, rows.saturating_sub(4)), &mut buf);
+    screen::run::header::first_row(page, &cx, row(0, 1), &mut buf);
+    screen::run::header::second_row(page, &cx, row(1, 1), &mut buf);
+    screen::run::render(page, &cx, row(2, rows.saturating_sub(4)), &mut buf);
     buf
 }
 

@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::app::effect::{Contents, Effect};
-use crate::app::run::{EventWindow, Pane, RunPage};
-use crate::app::{KeyCode, Msg};
 use crate::engine::{Engine, EngineSettings, Launch};
-use crate::event::{Event, EventKind, RunId, Seq, World};
+use crate::log::event::{Event, EventKind, RunId, Seq, World};
+use crate::screen::effect::{Contents, Effect};
+use crate::screen::run::{EventWindow, Pane, RunPage};
+use crate::screen::{KeyCode, Msg};
 use crate::support::screen::Dash;
 use crate::support::storm;
 
@@ -171,7 +171,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
     dash.text("c");
     assert_eq!(shown(&dash).list().cursor(), cursor, "it leads nowhere else");
     let first = log(&dash).dropped_count() as u64 + 1;
-    let first = crate::narrate::format::exact(first);
+    let first = crate::words::format::exact(first);
     let wanted = format!("The events before event {first} were dropped to bound memory.");
     assert_eq!(said(&dash), wanted);
     // What is inspected goes while it is looked at; its other tabs say why they are empty.
@@ -284,7 +284,7 @@ fn any_key_is_answered_while_events_go() {
                 }
             };
             if dash.state.visible_run().is_none() {
-                dash.state.screen = crate::app::state::ActiveScreen::Run(RunId::new(RUN));
+                dash.state.screen = crate::screen::state::ActiveScreen::Run(RunId::new(RUN));
             }
             dash.screen();
         }

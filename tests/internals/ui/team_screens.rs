@@ -1,17 +1,18 @@
 //! What a team's or a swarm's run looks like: snapshots of text and styles at three sizes.
 
-use crate::app::home::HomePane;
-use crate::app::msg::PartialText;
-use crate::app::preview;
-use crate::app::state::DisplaySettings;
-use crate::app::{KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
-use crate::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
-use crate::narrate::styled::StyledLine;
-use crate::support::facts::team::{self, TeamFacts};
+use crate::log::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
+use crate::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
+use crate::screen::home::HomePane;
+use crate::screen::home::preview;
+use crate::screen::msg::PartialText;
+use crate::screen::state::DisplaySettings;
+use crate::screen::{KeyCode, KeyPress, Msg};
+use crate::support::facts::team;
+use crate::support::facts::team::TeamFacts;
 use crate::support::screen;
 use crate::support::screen::{Dash, shipped};
+use crate::words::styled::StyledLine;
 use serde_json::json;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];

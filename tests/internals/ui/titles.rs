@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::app::KeyCode;
 use crate::engine::Schedule;
-use crate::event::{Event, EventKind};
-use crate::narrate::glyph::Glyphs;
+use crate::log::event::{Event, EventKind};
+use crate::screen::KeyCode;
+use crate::screen::chrome::title;
+use crate::screen::theme::Theme;
 use crate::support::screen::{Dash, facts, until};
-use crate::ui::theme::Theme;
-use crate::ui::title::title;
+use crate::words::glyph::Glyphs;
 
 fn title_of(dash: &Dash) -> String {
     title(&dash.state, &Theme::default(), Glyphs::new(false))

@@ -1,10 +1,11 @@
 //! What the tools look like: snapshots of text and styles at three sizes.
 
-use crate::app::KeyCode;
-use crate::app::state::DisplaySettings;
-use crate::event::kind::{BreakerCause, BreakerStage, Initiator};
-use crate::event::{EventKind, SpanId};
-use crate::support::facts::tools::{self, ToolFacts};
+use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
+use crate::log::event::{EventKind, SpanId};
+use crate::screen::KeyCode;
+use crate::screen::state::DisplaySettings;
+use crate::support::facts::tools;
+use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
 use ratatui::style::Style;
 

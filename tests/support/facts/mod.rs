@@ -11,15 +11,16 @@ pub mod tools;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use roundtable::event::contribution::{Conflict, Contribution, Decision, Stance};
-use roundtable::event::kind::{
+use roundtable::log::event::kind::{
     AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, FlagAt, Initiator,
     MessageRole, ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
 };
-use roundtable::event::patterns::{PatternFact, PatternPlan};
-use roundtable::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
-use roundtable::pattern::collaboration::facts::{CollaborationFact, SeatPlan, SeatStatus};
-use roundtable::pattern::collaboration::plan::{CollaborationPlan, RoleFlagHead};
+use roundtable::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
+use roundtable::log::facts::collaboration::{CollaborationFact, SeatPlan, SeatStatus};
+use roundtable::log::facts::collaboration::{CollaborationPlan, RoleFlagHead};
+use roundtable::log::facts::collaboration::{Conflict, Contribution, Stance};
+use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::pattern::collaboration::spec::Decision;
 use serde_json::Map;
 
 use self::builder::LogBuilder;

@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use roundtable::base::day::Day;
-use roundtable::event::id::SourceNo;
-use roundtable::event::kind::{
+use roundtable::base::time::Day;
+use roundtable::log::event::id::SourceNo;
+use roundtable::log::event::kind::{
     CallStarted, ChatMessage, FlagAt, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
     Usage,
 };
-use roundtable::event::patterns::{PatternFact, PatternPlan};
-use roundtable::event::{EventKind, RunId, SpanId, StopReason};
-use roundtable::pattern::research::facts::{
+use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::log::facts::research::NoteId;
+use roundtable::log::facts::research::NoteIssue;
+use roundtable::log::facts::research::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
     NoteConflict, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,
     PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
 };
-use roundtable::pattern::research::faults::NoteIssue;
-use roundtable::pattern::research::ids::NoteId;
-use roundtable::pattern::research::plan::{ResearchPlan, SourceHead};
+use roundtable::log::facts::research::{ResearchPlan, SourceHead};
+use roundtable::log::facts::{PatternFact, PatternPlan};
 use roundtable::pattern::research::spec::ResearchStep;
 use roundtable::pattern::research::spec::{MisquotePolicy, StepExecutor};
-use roundtable::scenario::spec::alert::AlertLimits;
+use roundtable::scenario::spec::AlertLimits;
 use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;

@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use roundtable::event::kind::{
+use roundtable::log::event::kind::{
     AttemptFailed, BreakerCause, BreakerStage, CallStarted, ChatMessage, FailureClass,
     FallbackKind, FlagAt, Initiator, MessageRole, ModelLabel, Prompt, Purpose, Reply, RunStarted,
     ToolHead, Usage, WindowCounts,
 };
-use roundtable::event::patterns::{PatternFact, PatternPlan};
-use roundtable::event::{EventKind, RunId, SpanId, StopReason};
-use roundtable::pattern::orchestrator::facts::{OrchestratorFact, Task};
-use roundtable::pattern::orchestrator::plan::{OrchestratorPlan, WorkerHead};
-use roundtable::pattern::resilience::plan::ResiliencePlan;
-use roundtable::scenario::spec::alert::AlertLimits;
-use roundtable::scenario::spec::limits::{Rate, WindowKind, WindowLimits};
+use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::log::facts::orchestrator::{OrchestratorFact, Task};
+use roundtable::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
+use roundtable::log::facts::resilience::ResiliencePlan;
+use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::scenario::spec::AlertLimits;
+use roundtable::scenario::spec::policy::{Rate, WindowKind, WindowLimits};
 use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;

@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::event::id::SourceNo;
-use crate::pattern::research::facts::{DropReason, DroppedSource, FoundSource};
-use crate::scenario::file::domain::in_ascii;
+use crate::log::event::id::SourceNo;
+use crate::log::facts::research::{DropReason, DroppedSource, FoundSource};
+use crate::scenario::read::names::domain_in_ascii;
 
 /// The normal form of an address: scheme and host in lower case, the host in ASCII, no query, no
 /// fragment, no slash at the end. `None` unless it is `http` or `https` with a host.
@@ -23,7 +23,7 @@ pub fn normalize(url: &str) -> Option<String> {
     if path != "/" {
         path = path.strip_suffix('/').unwrap_or(path);
     }
-    Some(format!("{}://{}{path}", parts.scheme, in_ascii(parts.host)?))
+    Some(format!("{}://{}{path}", parts.scheme, domain_in_ascii(parts.host)?))
 }
 
 /// The domain of an address as the allowlists spell it: its host in lower case and in ASCII, with
@@ -31,7 +31,7 @@ pub fn normalize(url: &str) -> Option<String> {
 pub fn domain(url: &str) -> String {
     let rest = url.trim().split_once("//").map_or("", |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    in_ascii(host).map_or_else(|| host.to_lowercase(), Cow::into_owned)
+    domain_in_ascii(host).map_or_else(|| host.to_lowercase(), Cow::into_owned)
 }
 
 /// The address to fetch: as it was found, without its fragment.

@@ -6,10 +6,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::pattern::research::facts::Sentence;
-use crate::pattern::research::faults::AnswerFault;
-use crate::pattern::research::ids::NoteId;
-use crate::pattern::research::policy::sentences::sentence_parts;
+use crate::log::facts::research::{AnswerFault, NoteId, Sentence};
+use crate::log::world::research::unanswered::sentence_parts;
 
 /// An accepted answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

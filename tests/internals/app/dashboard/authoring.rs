@@ -1,9 +1,9 @@
 //! Scenario files on the first screen: a new one from a template, the selected one in the editor, and
 //! files that change.
 
-use crate::app::overlay::Overlay;
-use crate::app::{Effect, KeyCode, Msg};
 use crate::scenario::ScenarioOrigin;
+use crate::screen::windows::Overlay;
+use crate::screen::{Effect, KeyCode, Msg};
 use crate::support::screen::{Dash, own};
 
 fn sees(dash: &Dash, text: &str) {

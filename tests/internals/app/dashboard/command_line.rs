@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::app::form::{FieldId, quoted};
-use crate::app::state::DisplaySettings;
-use crate::app::{KeyCode, KeyPress, Msg};
 use crate::cli::args::{Cli, CliCommand, RunArgs};
+use crate::scenario;
 use crate::scenario::patterns::PatternSpec;
-use crate::scenario::{self, Override, Scenario};
+use crate::scenario::{Override, Scenario};
+use crate::screen::form::{FieldId, quoted};
+use crate::screen::state::DisplaySettings;
+use crate::screen::{KeyCode, KeyPress, Msg};
 use clap::Parser as _;
 use proptest::prelude::*;
 

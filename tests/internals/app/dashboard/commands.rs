@@ -1,10 +1,10 @@
 //! The list of commands, keys that do nothing, and keys of the configuration.
 
-use crate::app::keymap::Context;
-use crate::app::keys_in_use::use_keys_in_test;
-use crate::app::{Effect, KeyCode, KeyPress};
 use crate::engine::Schedule;
-use crate::event::Command;
+use crate::log::event::Command;
+use crate::screen::keymap::Context;
+use crate::screen::keymap::use_keys_in_test;
+use crate::screen::{Effect, KeyCode, KeyPress};
 
 use crate::support::screen::{Dash, facts};
 

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::app::comparison_view::ComparisonView;
-use crate::app::effect::RecordedSource;
-use crate::app::overlay::Overlay;
-use crate::app::request::RequestId;
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::{Event, EventKind, RunId};
-use crate::narrate::comparison::ComparisonRow;
-use crate::narrate::comparison::compared_runs::ComparedRuns;
+use crate::log::event::{Event, EventKind, RunId};
+use crate::screen::comparison::ComparisonView;
+use crate::screen::effect::RecordedSource;
+use crate::screen::effect::RequestId;
+use crate::screen::windows::Overlay;
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 use crate::support::kept::{answer_open, history, list};
 use crate::support::random_cases;
 use crate::support::screen::{Dash, facts};
+use crate::words::comparison::ComparisonRow;
+use crate::words::comparison::runs::ComparedRuns;
 
 fn plain() -> Vec<Arc<Event>> {
     facts("checkout-launch", &[], &[], Schedule::default())

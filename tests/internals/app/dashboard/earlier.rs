@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::app::request::RequestId;
-use crate::app::run::Pane;
-use crate::app::{KeyCode, Msg};
 use crate::engine::Schedule;
-use crate::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::screen::effect::RequestId;
+use crate::screen::run::Pane;
+use crate::screen::{KeyCode, Msg};
 use crate::support::kept::{answer_open, list, opening};
 use crate::support::screen::{Dash, facts};
 

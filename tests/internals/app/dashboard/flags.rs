@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::app::keymap::Context;
-use crate::app::what_if::what_if;
-use crate::app::{Effect, KeyCode, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::Initiator;
-use crate::event::patterns::PatternFact;
-use crate::event::{BoundaryId, Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
-use crate::pattern::collaboration::facts::{CollaborationFact, SeatStatus};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{
+    BoundaryId, Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World,
+};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::{CollaborationFact, SeatStatus};
+use crate::screen::keymap::Context;
+use crate::screen::windows::flags::what_would_change;
+use crate::screen::{Effect, KeyCode, Msg};
 
 use crate::support::screen::{Dash, facts, until};
 
@@ -48,7 +50,7 @@ fn closed(round: u32) -> impl Fn(&EventKind) -> bool {
 }
 
 fn said(world: &World, on: bool) -> String {
-    what_if(world, &FLAG.into(), on).join("\n")
+    what_would_change(world, &FLAG.into(), on).join("\n")
 }
 
 fn key_row(dash: &Dash) -> String {

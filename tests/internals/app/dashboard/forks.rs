@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use crate::app::effect::{ForkRequest, LaunchRequest, RunBeginning};
-use crate::app::form::fork_offer::ForkOffer;
-use crate::app::request::RequestId;
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::launch::ForkPlace;
-use crate::event::run_row::RunRow;
-use crate::event::{BoundaryId, RunId, Seq};
+use crate::log::event::head::ForkPlace;
+use crate::log::event::{BoundaryId, RunId, Seq};
+use crate::log::world::run_row::RunRow;
 use crate::scenario::catalogue::{LiveOffer, RequestedModel, ScenarioEntry};
 use crate::scenario::{Scenario, load, shipped};
+use crate::screen::effect::RequestId;
+use crate::screen::effect::{ForkRequest, LaunchRequest, RunBeginning};
+use crate::screen::form::fork::ForkOffer;
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 use crate::support::kept::{NOW, answer_open, kept, list, with_history};
 use crate::support::screen::{Dash, facts};
 

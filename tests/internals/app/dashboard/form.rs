@@ -1,14 +1,14 @@
 //! The launch form.
 
-use crate::app::form::{FieldId, FieldValue, LaunchForm};
-use crate::app::keymap::Context;
-use crate::app::overlay::Overlay;
-use crate::app::state::DisplaySettings;
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::scenario;
+use crate::scenario::Consent;
 use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::consent::Consent;
 use crate::scenario::patterns::PatternSpec;
+use crate::screen::form::{FieldId, FieldValue, LaunchForm};
+use crate::screen::keymap::Context;
+use crate::screen::state::DisplaySettings;
+use crate::screen::windows::Overlay;
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 
 use super::command_line::of_command_line;
 use crate::support::screen::{Dash, own};

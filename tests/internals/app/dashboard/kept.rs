@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use crate::app::kept_change::KeptChange;
-use crate::app::request::RequestId;
-use crate::app::state::ActiveScreen;
-use crate::app::{Effect, KeyCode, Msg};
 use crate::base::word_query::WordQuery;
 use crate::engine::Schedule;
-use crate::event::run_row::RunRow;
-use crate::event::{Event, RunId};
+use crate::log::event::{Event, RunId};
+use crate::log::world::run_row::RunRow;
+use crate::screen::effect::KeptChange;
+use crate::screen::effect::RequestId;
+use crate::screen::state::ActiveScreen;
+use crate::screen::{Effect, KeyCode, Msg};
 
 use crate::support::kept::{NOW, answer_open, history, kept, list, opening, with_history};
 use crate::support::screen::{Dash, facts};

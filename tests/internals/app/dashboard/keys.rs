@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::app::help::{Help, HelpLine, keys_markdown};
-use crate::app::key_hints::visible_hints;
-use crate::app::keymap::{BINDINGS, Context, bindings};
-use crate::app::keys_in_use::lookup;
-use crate::app::{Action, Effect, KeyCode, KeyPress, Msg};
+use crate::screen::key_hints::visible_hints;
+use crate::screen::keymap::lookup;
+use crate::screen::keymap::{BINDINGS, Context, bindings};
+use crate::screen::windows::help::{Help, HelpLine, keys_markdown};
+use crate::screen::{Action, Effect, KeyCode, KeyPress, Msg};
 
 use crate::support::screen::Dash;
 

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::app::effect::{LaunchRequest, RunBeginning};
-use crate::app::form::{FieldId, LaunchForm};
-use crate::app::keymap::Context;
-use crate::app::live::OfferedModels;
-use crate::app::request::RequestId;
-use crate::app::state::DisplaySettings;
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
-use crate::event::RunId;
+use crate::log::event::RunId;
 use crate::scenario;
 use crate::scenario::catalogue::LiveOffer;
 use crate::scenario::catalogue::RequestedModel;
+use crate::screen::effect::RequestId;
+use crate::screen::effect::{LaunchRequest, RunBeginning};
+use crate::screen::form::models::OfferedModels;
+use crate::screen::form::{FieldId, LaunchForm};
+use crate::screen::keymap::Context;
+use crate::screen::state::DisplaySettings;
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 
 use super::command_line::of_command_line;
 use super::form::{form, goto};
@@ -263,7 +263,7 @@ fn answers_to_another_form_or_another_model_are_no_news() {
     });
     assert!(!dash.redraw);
     choose(&mut dash).text("new/model").press(KeyCode::Enter);
-    let late = crate::app::live::LiveQueryResult {
+    let late = crate::screen::form::models::LiveQueryResult {
         offer: LiveOffer::Missing { why: "of the model before".to_owned() },
         providers: Vec::new(),
     };

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::app::run::RunPage;
-use crate::app::{Effect, KeyCode};
 use crate::engine::Schedule;
-use crate::event::{Command, Event, EventKind};
+use crate::log::event::{Command, Event, EventKind};
+use crate::screen::run::RunPage;
+use crate::screen::{Effect, KeyCode};
 
 use crate::support::screen::{Dash, facts, until};
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::app::form::FieldId;
-use crate::app::home::HomePane;
-use crate::app::keymap::Context;
-use crate::app::overlay::Overlay;
-use crate::app::state::{ActiveScreen, DisplaySettings};
-use crate::app::{Effect, Msg};
 use crate::engine::Schedule;
-use crate::event::RunId;
+use crate::log::event::RunId;
+use crate::screen::form::FieldId;
+use crate::screen::home::HomePane;
+use crate::screen::keymap::Context;
+use crate::screen::state::{ActiveScreen, DisplaySettings};
+use crate::screen::windows::Overlay;
+use crate::screen::{Effect, Msg};
 
 use crate::support::screen::{Dash, facts, own, shipped};
 
@@ -32,7 +32,7 @@ fn click(dash: &mut Dash, text: &str) {
     dash.click(col, row);
 }
 
-fn many() -> Vec<crate::app::state::ScenarioEntry> {
+fn many() -> Vec<crate::scenario::catalogue::ScenarioEntry> {
     let mut entries = shipped();
     for number in 0..40 {
         entries.push(own(&format!("own-{number:02}.toml"), "title = 1"));

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::state::DisplaySettings;
-use crate::app::{KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::patterns::PatternFact;
-use crate::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
-use crate::pattern::collaboration::facts::CollaborationFact;
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::CollaborationFact;
+use crate::screen::state::DisplaySettings;
+use crate::screen::{KeyCode, KeyPress, Msg};
 
 use crate::support::screen::{Dash, facts, shipped, until};
 

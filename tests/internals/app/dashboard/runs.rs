@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::home::HomePane;
-use crate::app::keymap::Context;
-use crate::app::state::{ActiveScreen, DisplaySettings};
-use crate::app::{Effect, KeyCode, KeyPress, Msg};
 use crate::engine::Schedule;
-use crate::event::kind::Initiator;
-use crate::event::patterns::PatternFact;
-use crate::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
-use crate::pattern::collaboration::facts::CollaborationFact;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::CollaborationFact;
 use crate::scenario::catalogue::RequestedModel;
+use crate::screen::home::HomePane;
+use crate::screen::keymap::Context;
+use crate::screen::state::{ActiveScreen, DisplaySettings};
+use crate::screen::{Effect, KeyCode, KeyPress, Msg};
 
 use crate::support::facts::team;
 use crate::support::kept::{kept, list};
@@ -250,7 +250,7 @@ fn a_signal_leaves_without_asking() {
 fn going_to_the_background_pauses_what_is_going_and_coming_back_lets_only_that_go_on() {
     let mut dash = Dash::new(80, 24);
     let mut paused = live();
-    let at = vec![crate::event::BoundaryId::new("round:2")];
+    let at = vec![crate::log::event::BoundaryId::new("round:2")];
     let (seq, span) = (Seq(paused.len() as u64), SpanId::RUN);
     let kind = EventKind::Paused { at };
     paused.push(Arc::new(Event { seq, at: Elapsed(3_000_000), span, kind }));

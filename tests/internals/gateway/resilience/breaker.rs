@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::event::kind::{BreakerCause, WindowCounts};
 use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, RefusalReason,
     Ticket,
 };
-use crate::scenario::spec::limits::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
+use crate::log::event::kind::{BreakerCause, WindowCounts};
+use crate::scenario::spec::policy::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
 use tokio::time::Instant;
 
 const SECOND: Duration = Duration::from_secs(1);

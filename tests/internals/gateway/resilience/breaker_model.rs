@@ -5,11 +5,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::event::kind::{BreakerCause, WindowCounts};
 use crate::gateway::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerView, Recorded, RefusalReason, Ticket,
 };
-use crate::scenario::spec::limits::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
+use crate::log::event::kind::{BreakerCause, WindowCounts};
+use crate::scenario::spec::policy::{BreakerLimits, BreakerMode, Rate, WindowKind, WindowLimits};
 use proptest::prelude::*;
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::gateway::budget::RetryBudget;
-use crate::scenario::spec::limits::RetryBudgetLimits;
+use crate::scenario::spec::policy::RetryBudgetLimits;
 use proptest::prelude::*;
 use tokio::time::Instant;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
-use crate::scenario::spec::limits::BulkheadLimits;
+use crate::gateway::bulkhead::{Bulkhead, BulkheadCounts, BulkheadFull, Permit, QueueFill};
+use crate::scenario::spec::policy::BulkheadLimits;
 use futures::poll;
 
-fn fill(in_flight: u32, permits: u32, queued: usize) -> Fill {
-    Fill { in_flight, permits, queued }
+fn fill(in_flight: u32, permits: u32, queued: usize) -> QueueFill {
+    QueueFill { in_flight, permits, queued }
 }
 
 fn filled(permits: u32, in_flight: usize) -> (Bulkhead, Vec<Permit>) {
@@ -23,12 +23,15 @@ async fn fault_21_the_eleventh_at_once_is_turned_away_at_once() {
     let limits = BulkheadLimits::default();
     assert_eq!((limits.max_in_flight, limits.max_wait), (10, Some(Duration::ZERO)));
     let (bulkhead, held) = filled(limits.max_in_flight, 10);
-    assert_eq!(bulkhead.try_enter().unwrap_err(), Full(fill(10, 10, 0)));
+    assert_eq!(bulkhead.try_enter().unwrap_err(), BulkheadFull(fill(10, 10, 0)));
     let mut eleventh = Box::pin(bulkhead.enter(limits.max_wait));
     let answer = poll!(eleventh.as_mut());
-    assert!(matches!(answer, std::task::Poll::Ready(Err(Full(_)))), "{answer:?}");
+    assert!(matches!(answer, std::task::Poll::Ready(Err(BulkheadFull(_)))), "{answer:?}");
     assert_eq!(bulkhead.fill(), fill(10, 10, 0));
-    assert_eq!(bulkhead.counts(), Counts { asked: 12, admitted: 10, rejected: 2, cancelled: 0 });
+    assert_eq!(
+        bulkhead.counts(),
+        BulkheadCounts { asked: 12, admitted: 10, rejected: 2, cancelled: 0 }
+    );
     drop(held);
     assert_eq!(bulkhead.fill(), fill(0, 10, 0));
 }
@@ -51,7 +54,10 @@ async fn fault_17_who_is_cancelled_keeps_no_permit() {
     let permit = third.await.expect("a permit");
     drop(permit);
     assert_eq!(bulkhead.fill(), fill(0, 1, 0));
-    assert_eq!(bulkhead.counts(), Counts { asked: 4, admitted: 3, rejected: 0, cancelled: 1 });
+    assert_eq!(
+        bulkhead.counts(),
+        BulkheadCounts { asked: 4, admitted: 3, rejected: 0, cancelled: 1 }
+    );
 }
 
 /// Fault 19, as far as the bulkhead goes: the unwinding gives the permit back.
@@ -74,7 +80,7 @@ fn fault_24_made_smaller_with_eight_in_flight() {
     bulkhead.resize(5);
     assert_eq!(bulkhead.fill(), fill(8, 5, 0), "who is in stays in");
     for in_flight in (5..=8).rev() {
-        assert_eq!(bulkhead.try_enter().unwrap_err(), Full(fill(in_flight, 5, 0)));
+        assert_eq!(bulkhead.try_enter().unwrap_err(), BulkheadFull(fill(in_flight, 5, 0)));
         held.pop();
     }
     assert_eq!(bulkhead.fill(), fill(4, 5, 0));
@@ -105,9 +111,12 @@ async fn who_stood_in_line_too_long_is_turned_away() {
     let (bulkhead, held) = filled(1, 1);
     let start = tokio::time::Instant::now();
     let waited = bulkhead.enter(Some(Duration::from_millis(250))).await;
-    assert_eq!(waited.unwrap_err(), Full(fill(1, 1, 0)));
+    assert_eq!(waited.unwrap_err(), BulkheadFull(fill(1, 1, 0)));
     assert_eq!(start.elapsed(), Duration::from_millis(250));
-    assert_eq!(bulkhead.counts(), Counts { asked: 2, admitted: 1, rejected: 1, cancelled: 0 });
+    assert_eq!(
+        bulkhead.counts(),
+        BulkheadCounts { asked: 2, admitted: 1, rejected: 1, cancelled: 0 }
+    );
     drop(held);
     let permit = bulkhead.enter(Some(Duration::from_millis(250))).await;
     assert!(permit.is_ok());

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::gateway::bulkhead::{Bulkhead, Counts, Fill, Full, Permit};
+use crate::gateway::bulkhead::{Bulkhead, BulkheadCounts, BulkheadFull, Permit, QueueFill};
 use futures::poll;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -87,13 +87,13 @@ impl Annals {
         }
     }
 
-    fn fill(&self) -> Fill {
+    fn fill(&self) -> QueueFill {
         let (in_flight, permits) = (self.given() as u32, self.permits as u32);
-        Fill { in_flight, permits, queued: self.queued() }
+        QueueFill { in_flight, permits, queued: self.queued() }
     }
 
-    fn counts(&self) -> Counts {
-        Counts {
+    fn counts(&self) -> BulkheadCounts {
+        BulkheadCounts {
             asked: self.askers.len() as u64,
             admitted: self.count(|fate| matches!(fate, Fate::Given | Fate::GaveBack)) as u64,
             rejected: self.count(|fate| *fate == Fate::Rejected) as u64,
@@ -102,7 +102,7 @@ impl Annals {
     }
 }
 
-type Entering = Pin<Box<dyn Future<Output = Result<Permit, Full>>>>;
+type Entering = Pin<Box<dyn Future<Output = Result<Permit, BulkheadFull>>>>;
 
 struct Life {
     bulkhead: Bulkhead,
@@ -202,9 +202,9 @@ impl Life {
         }
         life.waiting.clear();
         life.held.clear();
-        let Fill { in_flight, queued, .. } = life.bulkhead.fill();
+        let QueueFill { in_flight, queued, .. } = life.bulkhead.fill();
         prop_assert_eq!((in_flight, queued), (0, 0));
-        let Counts { asked, admitted, rejected, cancelled: left } = life.bulkhead.counts();
+        let BulkheadCounts { asked, admitted, rejected, cancelled: left } = life.bulkhead.counts();
         prop_assert_eq!(asked, admitted + rejected + left);
         Ok(())
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::engine::{Launch, RunHandle, Toolbox};
-use crate::event::kind::{FailureClass, Purpose};
-use crate::event::{Event, EventKind, World};
+use crate::log::event::kind::{FailureClass, Purpose};
+use crate::log::event::{Event, EventKind, World};
 use crate::pattern::research::spec::READ;
 use crate::scenario::Scenario;
-use crate::scenario::spec::lookup::ReadSpec;
+use crate::scenario::spec::tool::ReadSpec;
 use crate::scenario::spec::tool::ToolKind;
 use crate::tool::web::cache::Cache;
 use crate::tool::web::{Web, WebReader};

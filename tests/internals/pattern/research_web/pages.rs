@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::event::kind::FailureClass;
-use crate::event::patterns::PatternFact;
-use crate::event::{Command, EventKind};
-use crate::pattern::research::facts::ResearchFact;
+use crate::log::event::kind::FailureClass;
+use crate::log::event::{Command, EventKind};
+use crate::log::facts::PatternFact;
+use crate::log::facts::research::ResearchFact;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::scenario::file::toml_text;
-use crate::scenario::file::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
+use crate::scenario::read::tree;
+use crate::scenario::read::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 use crate::scenario::schema;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
@@ -96,7 +96,7 @@ impl Site {
 
 impl Document {
     pub fn read(name: &str, text: &'static str) -> Self {
-        let (parsed, errors) = toml_text::parse(text).expect("few tables");
+        let (parsed, errors) = tree::parse(text).expect("few tables");
         assert!(errors.is_empty(), "{name}");
         let root: &'static TomlTable =
             Box::leak(Box::new(TomlTable::from_toml(parsed.get_ref(), 0)));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document::{Document, Header, Site};
 use super::mistake::{Dice, SeededMistake, misspell};
-use crate::scenario::file::tree::TomlValue;
+use crate::scenario::read::tree::TomlValue;
 
 fn taken<'d>(document: &'d Document) -> impl Fn(&str) -> bool + 'd {
     |word| document.taken.contains(word)

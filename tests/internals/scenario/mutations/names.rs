@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::document::{Document, Site};
 use super::keys::neighbour;
 use super::mistake::{Dice, SeededMistake, misspell};
-use crate::scenario::file::tree::TomlValue;
+use crate::scenario::read::tree::TomlValue;
 
 /// Where a name of something else stands.
 const REFERENCES: [&str; 26] = [

@@ -3,7 +3,7 @@
 
 use super::document::Document;
 use super::mistake::{Dice, SeededMistake};
-use crate::scenario::file::tree::TomlValue;
+use crate::scenario::read::tree::TomlValue;
 
 pub(super) fn unclosed(document: &Document, dice: &mut Dice) -> Vec<SeededMistake> {
     let mut made = Vec::new();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::document::{Document, Site, variant};
 use super::mistake::{Dice, SeededMistake, misspell};
-use crate::scenario::file::tree::TomlValue;
+use crate::scenario::read::tree::TomlValue;
 
 /// One mistake for each site for which `change` has a wrong value and the right words.
 fn each(

@@ -1,6 +1,0 @@
-//! What agents do, in words.
-
-pub mod event_line;
-pub mod fields;
-pub mod lines;
-pub mod markdown;

@@ -1,0 +1,235 @@
+//! Canonical JSON text: equal values have the same text. Arguments are hashed and looked up by it
+//! (orchestrator source document, `args_hash`).
+//!
+//! Integers in JSON that 64 bits cannot hold. They would be parsed as floats, which changes them;
+//! Python integers, as in the source documents, have no limit. A changed number is refused, never
+//! passed on.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The value as JSON with sorted keys, no spaces after `,` and `:`, and non-ASCII characters as
+/// `\uXXXX`. Numbers have JSON's shortest form.
+pub fn to_canonical_json(value: &Value) -> String {
+    let mut out = String::new();
+    put(value, &mut out);
+    out
+}
+
+fn put(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::String(text) => put_text(text, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                put(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(fields) => {
+            // Python sorts by code points, as `str` compares here.
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (place, (key, value)) in fields.into_iter().enumerate() {
+                if place > 0 {
+                    out.push(',');
+                }
+                put_text(key, out);
+                out.push(':');
+                put(value, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+fn put_text(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            ' '..='~' => out.push(c),
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+    out.push('"');
+}
+
+/// Returns the first integer of a JSON text that parsing has changed, as it is written. `read` is
+/// the value parsed from the text, or a part of it. The time is linear in both; the text is only
+/// scanned if the value has a float that may be such an integer.
+pub fn first_changed_integer<'t>(text: &'t str, read: &Value) -> Option<&'t str> {
+    let mut floats = BTreeSet::new();
+    collect(read, &mut floats);
+    if floats.is_empty() {
+        return None;
+    }
+    numbers(text).find(|number| {
+        let float = || number.parse::<f64>().ok().map(f64::to_bits);
+        is_beyond(number) && float().is_some_and(|float| floats.contains(&float))
+    })
+}
+
+/// Collects the floats that may have been an integer beyond 64 bits.
+fn collect(value: &Value, floats: &mut BTreeSet<u64>) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().filter(|float| float.abs() >= SMALLEST);
+            floats.extend(float.map(f64::to_bits));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, floats)),
+        Value::Object(fields) => fields.values().for_each(|item| collect(item, floats)),
+        _ => {}
+    }
+}
+
+/// 2 to the power of 63: no integer beyond 64 bits is nearer to zero.
+const SMALLEST: f64 = 9_223_372_036_854_775_808.0;
+
+/// Whether a number is an integer beyond 64 bits.
+fn is_beyond(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E'])
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
+}
+
+/// The numbers of a JSON text, as they are written, in order.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'"' => at += string_length(bytes.get(at + 1..).unwrap_or_default()),
+                b'-' | b'0'..=b'9' => {
+                    let of_number =
+                        |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                    let rest = bytes.get(at..).unwrap_or_default();
+                    let length = rest.iter().take_while(|byte| of_number(byte)).count();
+                    let number = text.get(at..at + length);
+                    at += length;
+                    return number;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    })
+}
+
+/// The length of a JSON string after its opening quote, the closing quote included.
+fn string_length(rest: &[u8]) -> usize {
+    let mut escaped = false;
+    let end = rest.iter().position(|byte| match byte {
+        _ if escaped => {
+            escaped = false;
+            false
+        }
+        b'\\' => {
+            escaped = true;
+            false
+        }
+        byte => *byte == b'"',
+    });
+    end.map_or(rest.len(), |end| end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Python's `json.dumps` writes these numbers with the texts on the right.
+    #[test]
+    fn most_numbers_have_pythons_text() {
+        for (number, python) in [
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e+16"),
+            (1e22, "1e+22"),
+            (0.0001, "0.0001"),
+            (0.1, "0.1"),
+        ] {
+            assert_eq!(to_canonical_json(&number.into()), python);
+        }
+        assert_ne!(
+            to_canonical_json(&0.00001.into()),
+            "1e-05",
+            "the difference that is documented"
+        );
+    }
+
+    fn of(text: &str) -> Option<&str> {
+        first_changed_integer(text, &serde_json::from_str(text).expect("JSON"))
+    }
+
+    #[test]
+    fn whole_numbers_beyond_64_bits_are_found_and_no_others() {
+        for (text, found) in [
+            ("18446744073709551615", None),
+            ("18446744073709551616", Some("18446744073709551616")),
+            ("-9223372036854775808", None),
+            ("-9223372036854775809", Some("-9223372036854775809")),
+            ("100000000000000000000", Some("100000000000000000000")),
+            ("1e20", None),
+            ("100000000000000000000.0", None),
+            ("0.1", None),
+            ("-0", None),
+            (r#""100000000000000000000""#, None),
+            (r#"{"100000000000000000000":1}"#, None),
+            (r#"["\"100000000000000000000\"", "\\", 5]"#, None),
+            (r#"["\\\"", [{"a": [1, 100000000000000000001]}]]"#, Some("100000000000000000001")),
+            (r#"[1e20, "a", 100000000000000000000]"#, Some("100000000000000000000")),
+            ("[]", None),
+        ] {
+            assert_eq!(of(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_stands_in_the_part_that_is_passed_on_counts() {
+        let text = r#"{"note": 98765432109876543210987, "args": {"far": 1e300}}"#;
+        let value: Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(first_changed_integer(text, &value["args"]), None);
+        assert_eq!(first_changed_integer(text, &value), Some("98765432109876543210987"));
+    }
+
+    proptest! {
+        /// A number that is passed on is the same after parsing and writing.
+        #[test]
+        fn a_number_that_is_not_found_is_kept(number: i128, bits in 0_u32..127) {
+            let number = (number >> bits).to_string();
+            let read: Value = serde_json::from_str(&number).expect("JSON");
+            let written = read.to_string();
+            prop_assert_eq!(first_changed_integer(&number, &read).is_none(), written == number);
+        }
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_found_and_a_float_is_not() {
+        let text = r#"{"id": 12345678901234567890123, "of": 18446744073709551615, "far": 1e30}"#;
+        let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(first_changed_integer(text, &value), Some("12345678901234567890123"));
+        assert_eq!(first_changed_integer(text, &value["of"]), None);
+        assert_eq!(first_changed_integer(text, &value["far"]), None);
+    }
+}

@@ -1,0 +1,579 @@
+//! `roundtable run`: checks the arguments and the scenario before anything starts.
+//!
+//! The scenarios that the arguments of a command name.
+//!
+//! The store of the runs that a command starts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
+use super::exit::Exit;
+use super::headless::{HeadlessOptions, SessionTurn};
+use super::output::RunWriter;
+use super::streams::{StreamStyle, print_message, print_on_stderr, stderr_is_terminal};
+use super::{headless, streams};
+use crate::base::name::FlagName;
+use crate::base::visible::visible;
+use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
+use crate::host::models::{Endpoints, LiveModels};
+use crate::host::prepare::{PrepareError, prepare};
+use crate::host::trust::Trust;
+use crate::host::{Dirs, catalogue, models};
+use crate::log::bus::LogLimits;
+use crate::log::event::BoundaryId;
+use crate::run::Session;
+use crate::scenario;
+use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::read::closest_name;
+use crate::scenario::source::SourceError;
+use crate::scenario::spec::tool::{ReadSpec, SearchSpec, ToolKind, ToolSpec};
+use crate::scenario::{Consent, Override, STDIN, Scenario, ScenarioSource};
+use crate::screen::theme::Theme;
+
+/// Bytes of events that a run may be ahead of its reader, such as a pipe.
+const MAX_AHEAD: u64 = 16 << 20;
+
+/// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
+/// no terminal.
+pub fn is_headless(args: &RunArgs) -> bool {
+    #[cfg(feature = "store")]
+    let replays = args.replay.is_some();
+    #[cfg(not(feature = "store"))]
+    let replays = false;
+    #[cfg(feature = "nats")]
+    let is_remote = args.remote.on.is_some();
+    #[cfg(not(feature = "nats"))]
+    let is_remote = false;
+    let only_headless = replays
+        || is_remote
+        || args.repeat.times.is_some()
+        || args.repeat.needs_times().is_some()
+        || args.format.is_some()
+        || !args.fail_on.is_empty()
+        || !args.messages.is_empty();
+    // Standard input cannot be both the scenario and the dashboard's keyboard.
+    let piped = args.scenario == STDIN;
+    args.headless || only_headless || piped || !streams::stdout_is_terminal()
+}
+
+/// Parses the values of `--set`. `None`: the errors have already been printed.
+pub(crate) fn overrides(set: &[String]) -> Option<Vec<Override>> {
+    let mut overrides = Vec::new();
+    for text in set {
+        match text.parse::<Override>() {
+            Ok(set) => overrides.push(set),
+            Err(error) => print_message(&format!("--set {}: {error}", visible(text))),
+        }
+    }
+    (overrides.len() == set.len()).then_some(overrides)
+}
+
+/// Why a scenario cannot be run.
+pub(crate) struct CannotRun {
+    /// The problems of its file, with colours where the terminal has them, and without.
+    problems: Option<(String, String)>,
+    /// Other errors, a line each.
+    lines: Vec<String>,
+    /// The exit code.
+    exit: Exit,
+}
+
+impl CannotRun {
+    fn because(lines: Vec<String>) -> Self {
+        Self { problems: None, lines, exit: Exit::Usage }
+    }
+
+    /// Prints why, each line after `who` if that is not empty, and returns the exit code.
+    pub fn print(&self, who: &str) -> Exit {
+        if let Some((problems, _)) = &self.problems {
+            print_on_stderr(problems, true);
+        }
+        let who = if who.is_empty() { String::new() } else { format!("{}: ", visible(who)) };
+        for line in &self.lines {
+            print_message(&format!("{who}{}", visible(line)));
+        }
+        self.exit
+    }
+
+    /// The same as a text without colours.
+    pub fn text(&self) -> String {
+        let problems = self.problems.iter().map(|(_, plain)| plain.trim_end());
+        let lines = problems.chain(self.lines.iter().map(String::as_str));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Reads a run's scenario with its overrides. `None`: the errors have already been printed.
+/// Warnings are not: the run emits them as events.
+pub fn read_scenario(args: &RunArgs) -> Option<Arc<Scenario>> {
+    let source = ScenarioSource::find(&args.scenario)
+        .map_err(|error| print_message(&visible(&error.to_string())))
+        .ok()?;
+    read_source(source, args).map_err(|why| why.print("")).ok()
+}
+
+/// The same as [`read`], of a file that has been found. On an error nothing has been printed, but for
+/// the errors of `--set`.
+pub(super) fn read_source(
+    source: ScenarioSource,
+    args: &RunArgs,
+) -> Result<Arc<Scenario>, CannotRun> {
+    let overrides = overrides(&args.set).ok_or_else(|| CannotRun::because(Vec::new()))?;
+    let checked = scenario::check(&source.text, source.origin, &overrides);
+    let problems = checked.problems.for_run(args.live);
+    match checked.scenario.filter(|_| problems.errors() == 0) {
+        Some(scenario) => match check_args(&scenario, args) {
+            wrong if wrong.is_empty() => Ok(Arc::new(scenario)),
+            wrong => Err(CannotRun::because(wrong)),
+        },
+        None => {
+            let colour = StreamStyle::of_stderr(Theme::default(), false).colour();
+            let problems = Some((problems.pretty(colour), problems.pretty(false)));
+            Err(CannotRun { problems, ..CannotRun::because(Vec::new()) })
+        }
+    }
+}
+
+/// What is wrong with the arguments: flags, boundaries or decisions that the scenario does not have.
+fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let spec = scenario.pattern.get();
+    let name = spec.name();
+    let answers = spec.agents().is_some();
+    if !answers && !args.messages.is_empty() {
+        wrong.push(format!("--message: the pattern {name} takes no messages; team and swarm do"));
+    }
+    if args.format == Some(RunFormat::Markdown) && !spec.cites() {
+        wrong.push(format!(
+            "--format markdown: only research has it, not the pattern {name}; use text"
+        ));
+    }
+    if args.messages.iter().any(|text| text.trim().is_empty()) {
+        wrong.push("--message: the text is empty".to_owned());
+    }
+    for fail_on in &args.fail_on {
+        if let (false, FailOn::Decision(decision)) = (spec.decides(), fail_on) {
+            let word = decision.word();
+            wrong.push(format!(
+                "--fail-on {word}: the pattern {name} makes no decision; use degraded"
+            ));
+        }
+    }
+    let rests = args.pause_at.iter().filter_map(|pause| boundary_error(scenario, &pause.at));
+    wrong.extend(flag_errors(scenario, &args.flags).into_iter().chain(rests));
+    wrong
+}
+
+/// The errors of `--flag`: unknown flags, and boundaries that are never reached.
+pub(super) fn flag_errors(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String> {
+    let unknown = flags.iter().filter(|flag| scenario.flag(flag.name.as_str()).is_none());
+    let unknown = unknown.map(|flag| {
+        let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let name = visible(flag.name.as_str());
+        format!("--flag {name}: no such flag; the scenario has: {known}")
+    });
+    let never = flags.iter().filter_map(|flag| boundary_error(scenario, flag.at.as_ref()?));
+    unknown.chain(never).collect()
+}
+
+fn boundary_error(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
+    let reached = scenario.pattern.get().check_boundary(at.as_str(), &scenario.tools);
+    reached.err().map(|why| format!("{}: {why}", visible(at.as_str())))
+}
+
+/// The flags at the start, and the changes and pauses at boundaries.
+pub fn schedule(args: &RunArgs) -> (Vec<(FlagName, bool)>, Schedule) {
+    let (later, start): (Vec<_>, Vec<_>) = args.flags.iter().partition(|flag| flag.at.is_some());
+    let start = start.into_iter().map(|flag| (flag.name.clone(), flag.on)).collect();
+    let later =
+        later.into_iter().filter_map(|flag| Some((flag.at.clone()?, flag.name.clone(), flag.on)));
+    let schedule = Schedule {
+        flags: later.collect(),
+        breaks: args.pause_at.iter().map(|pause| pause.at.clone()).collect(),
+        start_paused: false,
+    };
+    (start, schedule)
+}
+
+/// The messages of a headless session, one run each: those of the command line, else the scenario's
+/// goal and follow-ups.
+pub(crate) fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
+    if !args.messages.is_empty() {
+        return args.messages.iter().map(|text| text.as_str().into()).collect();
+    }
+    let follow_ups = scenario.pattern.get().follow_ups();
+    std::iter::once(Arc::clone(&scenario.goal)).chain(follow_ups.iter().cloned()).collect()
+}
+
+/// Settings of an engine for headless runs: each event is folded and written once, so no window of
+/// old events is kept.
+pub(crate) fn engine_settings() -> EngineSettings {
+    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
+    EngineSettings { log, ..EngineSettings::default() }
+}
+
+/// The runs of a command, ready to start: one for each message, and all of them so often.
+pub(crate) struct PreparedSessions<'a> {
+    scenario: &'a Arc<Scenario>,
+    args: &'a RunArgs,
+    messages: Vec<Arc<str>>,
+    model: ModelChoice,
+    toolboxes: std::vec::IntoIter<Toolbox>,
+    session: Option<Session>,
+}
+
+impl<'a> PreparedSessions<'a> {
+    /// Prepares the runs of so many sessions.
+    ///
+    /// # Errors
+    /// They cannot be made; of a recording the message has been printed.
+    pub fn prepare(
+        scenario: &'a Arc<Scenario>,
+        args: &'a RunArgs,
+        sessions: usize,
+    ) -> Result<Self, CannotRun> {
+        let messages = messages(scenario, args);
+        #[cfg(feature = "store")]
+        if let Some(name) = &args.replay {
+            let recorded = super::kept::replayed(name)
+                .map_err(|exit| CannotRun { exit, ..CannotRun::because(Vec::new()) })?;
+            // A log is the answer to one message.
+            let messages = vec![Arc::clone(&scenario.goal)];
+            let (_, toolboxes) = prepare_runs(scenario, args, sessions)?;
+            let (model, session) = (recorded.model_choice(), recorded.session());
+            let toolboxes = toolboxes.into_iter();
+            return Ok(Self { scenario, args, messages, model, toolboxes, session });
+        }
+        let runs = sessions * messages.len();
+        let (model, toolboxes) = prepare_runs(scenario, args, runs)?;
+        let toolboxes = toolboxes.into_iter();
+        Ok(Self { scenario, args, messages, model, toolboxes, session: None })
+    }
+
+    /// The runs of the next session, each with its message. A seed replaces that of the scenario.
+    pub fn next_session(&mut self, seed: Option<u64>) -> Vec<(Arc<str>, Launch)> {
+        let launches = self.messages.iter().map(|text| {
+            let (flags, schedule) = schedule(self.args);
+            let launch = Launch {
+                scenario: Arc::clone(self.scenario),
+                model: self.model.clone(),
+                tools: self.toolboxes.next(),
+                flags,
+                schedule,
+                seed,
+                requested_model: self.args.model.as_deref().map(Arc::from),
+                session: self.session.clone(),
+            };
+            (Arc::clone(text), launch)
+        });
+        launches.collect()
+    }
+}
+
+/// Executes `roundtable run` without the dashboard.
+pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
+    let Some(scenario) = read_scenario(args) else { return Exit::Usage };
+    if let Err(exit) = streams::check_stdout() {
+        return exit;
+    }
+    let mut sessions = match PreparedSessions::prepare(&scenario, args, 1) {
+        Ok(sessions) => sessions,
+        Err(why) => return why.print(""),
+    };
+    let usual = if streams::stdout_is_terminal() { RunFormat::Text } else { RunFormat::Json };
+    let format = args.format.unwrap_or(usual);
+    let paint = StreamStyle::of_stdout(theme, global.is_ascii());
+    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
+    print_notes(&stored.problems);
+    // A log of a pipeline needs to know only what is wrong.
+    if stderr_is_terminal() {
+        print_notes(stored.place.as_slice());
+    }
+    let engine = Engine::with_keeper(engine_settings(), stored.keeper());
+    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
+    let turns = sessions.next_session(args.seed).into_iter();
+    let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
+    let output = RunWriter::new(format, paint, streams::stdout_data());
+    let exit = headless::run(&engine, turns.collect(), drive, output).await;
+    print_notes(&stored.finish().await);
+    exit
+}
+
+pub(super) fn print_notes(notes: &[String]) {
+    notes.iter().for_each(|note| print_message(&visible(note)));
+}
+
+/// The model and one toolbox for each run.
+fn prepare_runs(
+    scenario: &Scenario,
+    args: &RunArgs,
+    runs: usize,
+) -> Result<(ModelChoice, Vec<Toolbox>), CannotRun> {
+    let via = models::parse_proxy(args.proxy.as_deref())
+        .map_err(|why| CannotRun::because(vec![format!("--proxy: {why}")]))?;
+    let wanted = match args.live {
+        false => RequestedModel::Scripted { instant: args.instant },
+        true => RequestedModel::Live(args.model.as_deref().map(Arc::from)),
+    };
+    let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
+    let allow = |consent: &Consent| args.trust && save_permission(&trust, consent, scenario);
+    match prepare(&LiveModels::new(via), &trust, scenario, &wanted, runs, allow) {
+        Ok(prepared) => {
+            for note in prepared.notes() {
+                print_message(&visible(&note));
+            }
+            for endpoint in prepared.endpoints.iter().flat_map(Endpoints::distinct) {
+                let (model, host) = (&endpoint.model().value, endpoint.host());
+                let key = models::key_origin(endpoint);
+                print_message(&visible(&format!("calling {model} at {host} (API key: {key})")));
+            }
+            Ok((prepared.model, prepared.toolboxes))
+        }
+        Err(error) => Err(CannotRun::because(match error {
+            PrepareError::Endpoint(why) => vec![why],
+            PrepareError::Permission(consent) => needed_permission(scenario, &consent, args.live),
+            PrepareError::Tools(missing) => missing,
+        })),
+    }
+}
+
+/// Gives the permission and saves it; says so if it holds for this run only.
+pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> bool {
+    if let Err(error) = trust.allow(&consent.digest, &scenario.title) {
+        let why = error.to_string();
+        print_message(&visible(&format!(
+            "--trust applies to this run only; it cannot be saved: {why}"
+        )));
+    }
+    true
+}
+
+/// What the scenario would do, and how to allow it.
+pub(super) fn needed_permission(scenario: &Scenario, consent: &Consent, live: bool) -> Vec<String> {
+    let live = if live { "live, " } else { "" };
+    let first = format!("this scenario was not shipped with roundtable; {live}it would");
+    let would = consent.would.iter().map(|line| format!("  {line}"));
+    let of = if consent.digest == scenario.hash { "" } else { " and of its programs" };
+    let last =
+        format!("review it, then allow it with --trust (once for each version of the file{of})");
+    std::iter::once(first).chain(would).chain(consent.not_kept.clone()).chain([last]).collect()
+}
+
+/// Whether a tool asks something outside of this program: an endpoint, a program, the web.
+pub(super) fn is_outside(tool: &ToolSpec) -> bool {
+    match &tool.kind {
+        None | Some(ToolKind::Fixture(_)) => false,
+        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
+        Some(ToolKind::Search(search)) => matches!(**search, SearchSpec::Endpoint(_)),
+        Some(ToolKind::Read(read)) => matches!(**read, ReadSpec::Web(_)),
+    }
+}
+
+/// The scenarios that an argument names (for a folder its files, by name), or errors. `before`: the
+/// arguments before it.
+pub fn sources_named(what: &str, before: &[String]) -> Vec<Result<ScenarioSource, String>> {
+    if what == STDIN && before.iter().any(|other| other == what) {
+        return vec![Err("- is given twice: standard input can be read only once".to_owned())];
+    }
+    let folder = Path::new(what);
+    match ScenarioSource::find(what) {
+        Ok(source) => vec![Ok(source)],
+        Err(_) if folder.is_dir() => {
+            let mut files = catalogue::files(folder);
+            files.sort();
+            match files.is_empty() {
+                true => vec![Err(format!("no .toml file in {what}"))],
+                false => files
+                    .iter()
+                    .map(|file| ScenarioSource::read(file).map_err(error_text))
+                    .collect(),
+            }
+        }
+        Err(SourceError::NotFound { what, help: None }) => {
+            let parent = folder.parent().unwrap_or(Path::new(""));
+            let help = similar_folder(&what, parent).map(|name| format!("{name}/"));
+            vec![Err(SourceError::NotFound { what, help }.to_string())]
+        }
+        Err(error) => vec![Err(error_text(error))],
+    }
+}
+
+/// A folder in the parent with a name like this one.
+fn similar_folder(what: &str, parent: &Path) -> Option<String> {
+    /// Most entries of the parent.
+    const ENTRIES: usize = 500;
+    let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let entries = std::fs::read_dir(here).into_iter().flatten().flatten().take(ENTRIES);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> =
+        folders.map(|entry| parent.join(entry.file_name()).display().to_string()).collect();
+    names.sort();
+    closest_name(what, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+fn error_text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// What happens to a live run that cannot be stored any more. A scripted run continues unstored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnStoreFailure {
+    /// It pauses until it can be stored.
+    Pause,
+    /// It stops before its next paid call.
+    Stop,
+}
+
+/// The store of a command; none with `--no-store`, or if it cannot be opened.
+pub struct StoreOfCommand {
+    #[cfg(feature = "store")]
+    runs: Option<Arc<crate::host::run_store::StoredRuns>>,
+    /// Problems, one sentence each.
+    pub problems: Vec<String>,
+    /// Where runs are kept; only where the store was created just now.
+    pub place: Option<String>,
+}
+
+#[cfg(not(feature = "store"))]
+impl StoreOfCommand {
+    /// This program was built without a store.
+    pub fn open(_global: &Global, _on_failure: OnStoreFailure) -> Self {
+        Self { problems: Vec::new(), place: None }
+    }
+
+    /// Runs are not kept.
+    pub fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
+        None
+    }
+
+    /// Runs are not kept.
+    pub fn kept(&self) -> KeptRuns {
+        KeptRuns::default()
+    }
+
+    /// Nothing waits for a store.
+    pub fn tell_waits(&self, _tell: impl Fn(&str) + Send + Sync + 'static) {}
+
+    /// Nothing waits for a store.
+    pub fn end_waits(&self) {}
+
+    /// Runs are not kept.
+    pub fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// There is nothing to wait for.
+    pub async fn finish(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[cfg(feature = "store")]
+mod with_store {
+    use std::sync::Arc;
+
+    use tokio::task::spawn_blocking;
+
+    use super::{OnStoreFailure, StoreOfCommand};
+    use crate::cli::args::Global;
+    use crate::cli::streams::print_message;
+    use crate::engine::RunKeeper;
+
+    use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, now_ms, retention};
+    use crate::store::database::writer::LockWaits;
+    use crate::terminal::effects::kept_runs::KeptRuns;
+
+    /// Removed runs can be brought back for this long, in milliseconds.
+    const UNDO_MS: u64 = 24 * 3_600_000;
+
+    impl StoreOfCommand {
+        /// Opens the store, unless the command line or the configuration says that runs are not kept.
+        pub fn open(global: &Global, on_failure: OnStoreFailure) -> Self {
+            let (mut problems, mut place) = (Vec::new(), None);
+            if global.no_store || !crate::host::config::user_config().store.keep {
+                return Self { runs: None, problems, place };
+            }
+            let runs = match crate::host::run_store::open_store(LockWaits::new(print_message)) {
+                Ok((database, is_new)) => {
+                    if is_new {
+                        let path = database.path().display();
+                        place = Some(format!("runs are kept in {path}; --no-store turns it off"));
+                    }
+                    if !database.is_local() {
+                        problems.push(
+                            "the store is on a network file system, where it is slower".to_owned(),
+                        );
+                    }
+                    let failure = match on_failure {
+                        OnStoreFailure::Pause => StoreFailure::Pause,
+                        OnStoreFailure::Stop => StoreFailure::Stop,
+                    };
+                    Some(StoredRuns::new(database, failure))
+                }
+                Err(why) => {
+                    problems.push(why);
+                    None
+                }
+            };
+            Self { runs, problems, place }
+        }
+
+        /// What keeps the runs of an engine.
+        pub fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
+            let runs = Arc::clone(self.runs.as_ref()?);
+            Some(Arc::new(StoreKeeper(runs)))
+        }
+
+        /// The runs that are kept there.
+        pub fn kept(&self) -> KeptRuns {
+            KeptRuns::new(self.runs.as_ref().map(|runs| runs.database().clone()))
+        }
+
+        /// Tells this one, instead of standard error, when the store is locked by another process.
+        pub fn tell_waits(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
+            if let Some(runs) = &self.runs {
+                runs.database().waits().tell(tell);
+            }
+        }
+
+        /// Ends all waits for other processes.
+        pub fn end_waits(&self) {
+            if let Some(runs) = &self.runs {
+                runs.database().waits().cancel();
+            }
+        }
+
+        /// Why runs that continued are not kept; a command without the dashboard has printed it before.
+        pub fn warnings(&self) -> Vec<String> {
+            self.runs.as_ref().map(|runs| runs.take_warnings()).unwrap_or_default()
+        }
+
+        /// Waits until every run is stored, then removes what the configuration does not keep.
+        /// Returns what went wrong, and what was removed.
+        pub async fn finish(&self) -> Vec<String> {
+            let Some(runs) = &self.runs else { return Vec::new() };
+            runs.finish().await;
+            let mut notes = runs.take_notes();
+            let (keep, now) = (retention(&crate::host::config::user_config().store), now_ms());
+            let database = runs.database().clone();
+            let pruned = spawn_blocking(move || {
+                let pruned = database.prune(keep, now, now.saturating_sub(UNDO_MS));
+                database.checkpoint();
+                pruned
+            });
+            let Ok(pruned) = pruned.await else { return notes };
+            match pruned {
+                Ok(pruned) if pruned.runs > 0 => {
+                    let runs = crate::words::format::count_noun(pruned.runs, "old run");
+                    let size = crate::words::format::bytes(pruned.bytes);
+                    notes.push(format!("removed {runs} ({size}) from the store"));
+                }
+                Ok(_) => {}
+                Err(error) => notes.push(format!("old runs were not removed: {error}")),
+            }
+            notes
+        }
+    }
+}

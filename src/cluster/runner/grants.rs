@@ -1,0 +1,181 @@
+//! What a scenario needs of the machine that plays it, and what a runner allows: nothing that starts
+//! programs, reads variables or files, reaches local networks or costs money, unless its command line allows it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::host::models::sets_own_network;
+use crate::scenario::Scenario;
+use crate::scenario::spec::tool::{
+    FolderSpec, HttpSpec, PrivateHosts, ReadSpec, SearchSpec, Setting, ToolKind,
+};
+
+/// Something that a runner may allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grant {
+    /// Calls live models, within the cost limit of each run.
+    Live,
+    /// Starts programs.
+    Command,
+    /// Sends requests to services.
+    Http,
+    /// Reads variables of the environment.
+    Env,
+    /// Reaches local networks.
+    PrivateNet,
+    /// Reads folders of the machine.
+    Folder,
+}
+
+impl Grant {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Live, Self::Command, Self::Http, Self::Env, Self::PrivateNet, Self::Folder];
+
+    /// Its word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Command => "command",
+            Self::Http => "http",
+            Self::Env => "env",
+            Self::PrivateNet => "private-net",
+            Self::Folder => "folder",
+        }
+    }
+
+    /// What a scenario that needs it would do.
+    fn would(self) -> &'static str {
+        match self {
+            Self::Live => "call live models",
+            Self::Command => "start programs",
+            Self::Http => "send requests to services",
+            Self::Env => "read variables of the environment",
+            Self::PrivateNet => "reach local networks",
+            Self::Folder => "read folders",
+        }
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What a run of this scenario needs.
+pub fn needed(scenario: &Scenario, live: bool) -> BTreeSet<Grant> {
+    let mut needed = BTreeSet::new();
+    if live {
+        needed.insert(Grant::Live);
+        if sets_own_network(scenario) {
+            needed.insert(Grant::PrivateNet);
+        }
+    }
+    for spec in scenario.tools.values() {
+        match &spec.kind {
+            Some(ToolKind::Command(command)) => {
+                needed.insert(Grant::Command);
+                if command.env.values().any(is_variable) {
+                    needed.insert(Grant::Env);
+                }
+            }
+            Some(ToolKind::Http(http)) => of_request(http, &mut needed),
+            Some(ToolKind::Search(search)) => match &**search {
+                SearchSpec::Folder(folder) => of_folder(folder, &mut needed),
+                SearchSpec::Endpoint(endpoint) => of_request(&endpoint.http, &mut needed),
+            },
+            Some(ToolKind::Read(read)) => match &**read {
+                ReadSpec::Folder(folder) => of_folder(folder, &mut needed),
+                ReadSpec::Web(web) => {
+                    needed.insert(Grant::Http);
+                    if web.allow_private != PrivateHosts::None {
+                        needed.insert(Grant::PrivateNet);
+                    }
+                }
+            },
+            Some(ToolKind::Fixture(_)) | None => {}
+        }
+    }
+    needed
+}
+
+fn is_variable(setting: &Setting) -> bool {
+    matches!(setting, Setting::Env(_))
+}
+
+fn of_request(http: &HttpSpec, needed: &mut BTreeSet<Grant>) {
+    needed.insert(Grant::Http);
+    if http.headers.values().any(is_variable) {
+        needed.insert(Grant::Env);
+    }
+    if http.allow_private {
+        needed.insert(Grant::PrivateNet);
+    }
+}
+
+/// The shipped corpus is part of the program.
+fn of_folder(folder: &FolderSpec, needed: &mut BTreeSet<Grant>) {
+    if folder.folder.is_some() {
+        needed.insert(Grant::Folder);
+    }
+}
+
+/// Why a runner with these grants does not play a run, in one sentence; `None`: it plays it.
+pub fn refusal(scenario: &Scenario, live: bool, allow: &BTreeSet<Grant>) -> Option<String> {
+    let missing: Vec<Grant> = needed(scenario, live).difference(allow).copied().collect();
+    if let [first, rest @ ..] = &missing[..] {
+        let would = rest
+            .iter()
+            .fold(first.would().to_owned(), |text, grant| format!("{text}, {}", grant.would()));
+        let words = missing.iter().map(|grant| grant.word()).collect::<Vec<_>>().join(",");
+        return Some(format!("the scenario would {would}: start a runner with --allow {words}"));
+    }
+    if live && scenario.spending.max_cost_usd.is_none() {
+        return Some(
+            "a live run needs a cost limit here: set budget.max_cost_usd in the scenario, or hand \
+             it over with --set budget.max_cost_usd=1"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{load, shipped};
+
+    fn of(name: &str, set: &[&str]) -> Scenario {
+        let found = shipped().iter().find(|it| it.name == name).expect("shipped");
+        let set: Vec<_> = set.iter().map(|text| text.parse().expect("an override")).collect();
+        load(found.text, found.origin(), &set).expect("a good scenario")
+    }
+
+    #[test]
+    fn a_runner_allows_nothing_by_itself() {
+        let none = BTreeSet::new();
+        assert_eq!(refusal(&of("checkout-launch", &[]), false, &none), None);
+        let services = of("real-services", &[]);
+        let why = refusal(&services, false, &none).expect("refused");
+        assert!(why.contains("--allow") && why.contains("http"), "{why}");
+        assert_eq!(refusal(&services, false, &Grant::ALL.into()), None);
+    }
+
+    #[test]
+    fn a_live_run_needs_permission_and_a_cost_limit() {
+        let (none, live) = (BTreeSet::new(), BTreeSet::from([Grant::Live]));
+        let scenario = of("checkout-launch", &[]);
+        assert!(refusal(&scenario, true, &none).expect("refused").contains("--allow live"));
+        assert!(refusal(&scenario, true, &live).expect("refused").contains("max_cost_usd"));
+        let limited = of("checkout-launch", &["budget.max_cost_usd=1"]);
+        assert_eq!(refusal(&limited, true, &live), None);
+        // A model server of the runner's own network.
+        for address in ["http://127.0.0.1:8080/v1", "http://10.0.0.7/v1", "http://box.local/v1"] {
+            let set = ["budget.max_cost_usd=1", &format!("model.base_url={address}")];
+            let own = of("checkout-launch", &set);
+            assert!(refusal(&own, true, &live).expect("refused").contains("private-net"));
+            assert_eq!(refusal(&own, false, &none), None, "a scripted run calls nothing");
+        }
+    }
+}

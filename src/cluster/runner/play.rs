@@ -1,0 +1,417 @@
+//! Plays one run: reads its log, claims it, starts or continues it, and stores it until it ends, is lost
+//! to another owner, or is returned to the queue.
+//!
+//! Passes the log of each run that the engine starts to the task that plays it.
+//!
+//! Sends the text of replies while it is received, at most twenty times a second.
+
+use std::collections::{BTreeMap, HashMap};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use super::commands::{deliver_commands, redeliver};
+use super::course::{RemoteCourse, row_after, row_before};
+use super::hand_over::{FormerOwner, RunWatch, watch_run};
+use super::prepared::{PlayedLog, PreparedPlay, next_session, prepare_play};
+use super::{Runner, RunnerNews};
+use crate::cluster::queue::QueuedRun;
+use crate::cluster::request::{Claim, Claimed};
+use crate::cluster::rows::{ClusterRow, RunRows};
+use crate::cluster::{Cluster, ClusterLog};
+use crate::engine::{RunHandle, RunKeeper};
+use crate::log::bus::LogReader;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, RunId, Seq, SpanId, StopReason};
+use crate::store::recorder::{RecordError, record};
+use crate::store::{AppendError, RunLog as _};
+
+/// Time before a run that this runner does not play is offered again.
+const REFUSED_FOR: Duration = Duration::from_secs(3);
+
+/// What the list of runs says of a run that was given up.
+const GIVEN_UP: &str = "log_broken";
+
+/// How long it may take to learn whether the last append is stored: longer than a server may take to answer.
+const SETTLE: Duration = Duration::from_secs(20);
+
+/// How long what is left of a run may take to end.
+const END: Duration = Duration::from_secs(10);
+
+/// What became of a run here.
+enum PlayEnd {
+    /// It has ended, and its end is stored.
+    Ended(String),
+    /// It does not exist.
+    Unknown,
+    /// Another runner owns it.
+    Lost,
+    /// It was returned to the queue: another runner continues it.
+    HandedBack,
+    /// This runner does not play it.
+    Refused(String),
+    /// Its log cannot be continued; this version may be the reason.
+    Broken(String),
+    /// It cannot be said: the item comes again.
+    Unsure(String),
+}
+
+/// Plays a run of the queue.
+pub(crate) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
+    let run = item.run.clone();
+    let end = play_run(runner, &item, owner).await;
+    let after = match end {
+        PlayEnd::Broken(_) => runner.settings.broken_for,
+        _ => REFUSED_FOR,
+    };
+    match end {
+        PlayEnd::Ended(reason) => {
+            item.done().await;
+            runner.tell(RunnerNews::Ended(run, reason));
+        }
+        PlayEnd::Unknown => item.done().await,
+        // Its owner removes the item.
+        PlayEnd::Lost => runner.tell(RunnerNews::Lost(run)),
+        PlayEnd::HandedBack => runner.tell(RunnerNews::HandedBack(run)),
+        PlayEnd::Broken(why) if !runner.tries_again(&run) => give_up(runner, item, &why).await,
+        PlayEnd::Refused(why) | PlayEnd::Broken(why) => {
+            item.hand_back(after).await;
+            runner.cluster.note(&run, &format!("{}: {why}", runner.settings.name)).await;
+            runner.tell(RunnerNews::Refused(run, why));
+        }
+        PlayEnd::Unsure(why) => runner.tell(RunnerNews::Trouble(format!("{run}: {why}"))),
+    }
+}
+
+async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> PlayEnd {
+    let (cluster, run) = (&runner.cluster, &item.run);
+    let entries = match cluster.entries(run).await {
+        Ok(entries) if entries.is_empty() => return PlayEnd::Unknown,
+        Ok(entries) => entries,
+        Err(error) => return PlayEnd::Unsure(error.to_string()),
+    };
+    let log = match PlayedLog::new(run, entries) {
+        Ok(log) => log,
+        Err(why) => return PlayEnd::Broken(why),
+    };
+    if let Some(reason) = log.reason() {
+        // Its owner may have died before it wrote the row.
+        let row = row_after(row_before(&log), &log.events);
+        return match RunRows(cluster).put(&row).await {
+            Ok(()) => PlayEnd::Ended(reason),
+            Err(why) => not_listed(why),
+        };
+    }
+    let session = match next_session(cluster, &log).await {
+        Ok(session) => session,
+        Err(why) => return PlayEnd::Refused(why),
+    };
+    let prepared = match prepare_play(runner, &log, session) {
+        Ok(prepared) => prepared,
+        Err(why) if why.starts_with("log.broken") => return PlayEnd::Broken(why),
+        Err(why) => return PlayEnd::Refused(why),
+    };
+    let claim = Claim {
+        runner: runner.settings.name.clone(),
+        owner: owner.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        next: log.next(),
+    };
+    // Before the claim: what a later owner writes has a later revision.
+    let listed = RunRows(cluster).read(run, log.request.wall_ms).await.ok().map(|row| row.0);
+    let epoch = match cluster.claim_run(run, &claim, log.place).await {
+        Ok(Claimed::Yes(epoch)) => epoch,
+        Ok(Claimed::No) => return PlayEnd::Lost,
+        Err(error) => return PlayEnd::Unsure(error.to_string()),
+    };
+    runner.tell(RunnerNews::Plays(run.clone(), log.next().0));
+    let former = match log.events.is_empty() {
+        true => None,
+        false => {
+            let claimed_ms = match cluster.last_entry(run).await {
+                Ok(Some(last)) => last.stored_ms,
+                // Then the whole timeout is waited for.
+                _ => log.stored_ms,
+            };
+            Some(Arc::new(FormerOwner::new(cluster, run, &log, claimed_ms)))
+        }
+    };
+    let mut starting = runner.keeper.expect(run, former);
+    let (handle, is_continued) = match prepared {
+        PreparedPlay::New(launch) => (runner.engine.start_as(run.clone(), launch), false),
+        PreparedPlay::Continued(launch, resumption) => {
+            match runner.engine.resume(launch, resumption) {
+                Ok(handle) => (handle, true),
+                Err(error) => return PlayEnd::Broken(format!("it cannot be continued: {error}")),
+            }
+        }
+    };
+    let Ok(started) = starting.try_recv() else {
+        return PlayEnd::Unsure("the run was not started; this is a bug in roundtable".to_owned());
+    };
+    let of_session = handle.clone();
+    let stored = ClusterLog::new(cluster.clone(), owner, epoch, log.next())
+        .leaving(move || serde_json::to_vec(&of_session.left_session()?).ok());
+    let watched = watch_run(handle.bus(), started.reader.clone());
+    let helpers = Helpers(vec![
+        tokio::spawn(send_live_text(cluster.clone(), handle.clone())),
+        tokio::spawn(steer(
+            Arc::clone(runner),
+            handle.clone(),
+            log.last_command(),
+            redeliver(&log.events),
+        )),
+    ]);
+    let row = row_of(&log, &runner.settings.name);
+    let mut course = RemoteCourse::new(runner, &handle, row, listed);
+    let end = {
+        let mark = handle.bus().stored_mark();
+        let recorded = record(&stored, run, started.reader, started.stored, &mark, &mut course);
+        attend(runner, item, (&stored, &handle, &watched), recorded).await
+    };
+    drop(helpers);
+    match end {
+        PlayEnd::Ended(_) => {
+            let written = course.write_row().await;
+            match (course.reason(), is_continued) {
+                // The queue offers the item again until the row says it.
+                (Some(reason), _) => written.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
+                (None, true) => {
+                    let why = match handle.wait_until_live().await {
+                        Err(error) => format!("it cannot be continued: {error}"),
+                        Ok(()) => "it has no end".to_owned(),
+                    };
+                    PlayEnd::Broken(why)
+                }
+                (None, false) => PlayEnd::Unsure("it has no end".to_owned()),
+            }
+        }
+        PlayEnd::Lost => {
+            runner.loses(run);
+            // Paid calls end within their timeout, and their answers are left for the new owner.
+            watched.leave_answers(cluster, run, handle.bus().stored_mark().next()).await;
+            end_here(&handle).await;
+            PlayEnd::Lost
+        }
+        PlayEnd::HandedBack => {
+            // The next owner may wait for the answer to a call that took longer than the drain.
+            item.hand_back(Duration::ZERO).await;
+            watched.leave_answers(cluster, run, handle.bus().stored_mark().next()).await;
+            end_here(&handle).await;
+            PlayEnd::HandedBack
+        }
+        other => {
+            end_here(&handle).await;
+            other
+        }
+    }
+}
+
+/// Gives up a run that cannot be continued, whatever damaged it: it leaves the queue, and the list says that
+/// it has ended and why. Its log stays as it is.
+async fn give_up(runner: &Runner, item: QueuedRun, why: &str) {
+    let (cluster, run) = (&runner.cluster, item.run.clone());
+    // The damage may have taken the request with it, so the row is found by the run alone.
+    let listed = match RunRows(cluster).all().await {
+        Ok(rows) => rows.into_iter().find(|row| row.run == run.as_str()),
+        Err(why) => {
+            runner.tell(RunnerNews::Trouble(format!("{run}: {why}")));
+            return;
+        }
+    };
+    if let Some(row) = listed {
+        let row =
+            ClusterRow { status: "ended".to_owned(), reason: Some(GIVEN_UP.to_owned()), ..row };
+        if let Err(why) = RunRows(cluster).put(&row).await {
+            runner.tell(RunnerNews::Trouble(format!("{run}: {why}")));
+            return;
+        }
+    }
+    let said = format!("given up: {why}");
+    item.done().await;
+    cluster.note(&run, &format!("{}: {said}", runner.settings.name)).await;
+    runner.tell(RunnerNews::Refused(run, said));
+}
+
+fn not_listed(why: String) -> PlayEnd {
+    PlayEnd::Unsure(format!("it has ended, but the list of runs does not say so yet: {why}"))
+}
+
+/// Ends what is left of a run here: nothing of it is stored any more, and this runner may get it again.
+async fn end_here(run: &RunHandle) {
+    run.stop(StopReason::StoreFailed);
+    run.send(Command::Cancel);
+    if tokio::time::timeout(END, run.wait_until_finished()).await.is_err() {
+        tracing::warn!(run = %run.id(), "what is left of the run has not ended in time");
+    }
+}
+
+/// Tasks that end with the run.
+struct Helpers(Vec<tokio::task::JoinHandle<()>>);
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        self.0.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// Waits for the end of a run that is stored, says that it is in progress, and returns it when the
+/// runner stops.
+async fn attend(
+    runner: &Runner,
+    item: &QueuedRun,
+    (log, handle, watched): (&ClusterLog, &RunHandle, &RunWatch),
+    recorded: impl Future<Output = Result<(), RecordError>>,
+) -> PlayEnd {
+    let ack_wait = runner.settings.ack_wait;
+    let mut ticks = interval(ack_wait / 3);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut alive = Instant::now();
+    let mut recorded = pin!(recorded);
+    let mut handed = pin!(async {
+        runner.until_draining().await;
+        handle.send(Command::Pause { by: Initiator::Runner });
+        let paused = tokio::time::timeout(runner.settings.drain, watched.until_paused());
+        if paused.await.is_ok() {
+            // What is not stored by then is left as answers.
+            let stored = handle.bus().wait_until_stored();
+            let _ = tokio::time::timeout(runner.settings.drain, stored).await;
+        }
+        // If the append in flight is stored, the next owner waits for answers to the calls that it starts.
+        log.give_up();
+        let _ = tokio::time::timeout(SETTLE, handle.bus().wait_until_stored()).await;
+    });
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut recorded => return match ended {
+                Ok(()) => PlayEnd::Ended(String::new()),
+                Err(RecordError::Lost(AppendError::Gone)) => PlayEnd::Unknown,
+                Err(RecordError::Lost(_)) => match log.next(handle.id()).await {
+                    // This runner still owns the run: it gave up the log itself.
+                    Ok(_) => PlayEnd::HandedBack,
+                    Err(_) => PlayEnd::Lost,
+                },
+                Err(RecordError::GaveUp(why)) => PlayEnd::Unsure(why),
+            },
+            () = &mut handed => return PlayEnd::HandedBack,
+            _ = ticks.tick() => {
+                // A process that was stopped for longer may have lost the run.
+                if alive.elapsed() > ack_wait
+                    && log.next(handle.id()).await == Err(AppendError::Fenced)
+                {
+                    return PlayEnd::Lost;
+                }
+                alive = Instant::now();
+                item.in_progress().await;
+            }
+        }
+    }
+}
+
+/// Gives a run its commands, once it is live.
+async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64, again: Vec<Command>) {
+    if run.wait_until_live().await.is_err() {
+        return;
+    }
+    again.into_iter().for_each(|command| run.send(command));
+    deliver_commands(&runner.cluster, &run, after).await;
+}
+
+fn row_of(log: &PlayedLog, runner: &str) -> ClusterRow {
+    ClusterRow {
+        status: "running".to_owned(),
+        runner: Some(runner.to_owned()),
+        takeovers: log.claims,
+        ..ClusterRow::waiting(&log.request)
+    }
+}
+
+/// A run that the engine has started.
+pub(crate) struct KeptStart {
+    /// A reader before its first event.
+    pub reader: LogReader,
+    /// The events before this one are stored already.
+    pub stored: Seq,
+}
+
+/// A run that is about to start.
+struct ExpectedStart {
+    started: oneshot::Sender<KeptStart>,
+    /// The runner that it was taken over from.
+    former: Option<Arc<FormerOwner>>,
+}
+
+/// The runs that are about to start.
+#[derive(Default)]
+pub(crate) struct ClusterKeeper {
+    starting: Mutex<HashMap<RunId, ExpectedStart>>,
+}
+
+impl ClusterKeeper {
+    /// The start of the run with this id, once the engine starts it; `former`: the runner that it was
+    /// taken over from.
+    pub fn expect(
+        &self,
+        run: &RunId,
+        former: Option<Arc<FormerOwner>>,
+    ) -> oneshot::Receiver<KeptStart> {
+        let (started, receive) = oneshot::channel();
+        let expected = ExpectedStart { started, former };
+        self.starting.lock().unwrap_or_else(PoisonError::into_inner).insert(run.clone(), expected);
+        receive
+    }
+}
+
+impl RunKeeper for ClusterKeeper {
+    fn reserve(&self, _: &RunId) -> Result<bool, String> {
+        // The id was taken when the run was handed over.
+        Ok(true)
+    }
+
+    fn keep(&self, run: &RunHandle, reader: LogReader, stored: Seq) {
+        // Paid calls wait from the first one on.
+        let _ = run.bus().stored_mark();
+        let starting =
+            self.starting.lock().unwrap_or_else(PoisonError::into_inner).remove(run.id());
+        if let Some(starting) = starting {
+            // Before the run's task begins: it may ask for late answers at once.
+            if let Some(former) = starting.former {
+                former.set_run(run.clone());
+                let _ = run.bus().late_answers().set(former);
+            }
+            let _ = starting.started.send(KeptStart { reader, stored });
+        }
+    }
+}
+
+/// Least time between two messages of a span.
+const MIN_GAP: Duration = Duration::from_millis(50);
+
+/// Sends the live text of a run, until it is dropped.
+async fn send_live_text(cluster: Cluster, run: RunHandle) {
+    let (mut seen, mut sent) = (u64::MAX, BTreeMap::<SpanId, u64>::new());
+    loop {
+        seen = run.bus().live_changed(seen).await;
+        let spans = run.bus().live_spans();
+        for span in &spans {
+            let before = sent.get(span).copied().unwrap_or(0);
+            let text = run.bus().with_live(*span, |live| {
+                (live.pieces > before).then(|| (live.pieces, live.text.clone()))
+            });
+            if let Some((pieces, text)) = text.flatten() {
+                sent.insert(*span, pieces);
+                cluster.speak(run.id(), *span, Some(&text)).await;
+            }
+        }
+        let ended: Vec<SpanId> = sent.keys().filter(|it| !spans.contains(it)).copied().collect();
+        for span in ended {
+            sent.remove(&span);
+            cluster.speak(run.id(), span, None).await;
+        }
+        sleep(MIN_GAP).await;
+    }
+}

@@ -1,0 +1,405 @@
+//! Runners in this process, over a real NATS server: commands while no runner owns a run, runs of newer
+//! versions, runs that pretend, and what is left when a runner stops.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::hand_over::watch_run;
+use super::{Runner, RunnerNews, RunnerSettings};
+use crate::cluster::entry::{LogEntry, LogPart};
+use crate::cluster::follow::LogNews;
+use crate::cluster::layout::ClusterLayout;
+use crate::cluster::request::{Claim, Claimed, RunRequest};
+use crate::cluster::rows::RunRows;
+use crate::cluster::{Cluster, ClusterLog};
+use crate::log::bus::Bus;
+use crate::log::event::kind::{Initiator, ModelLabel, Reply, SCHEMA_VERSION};
+use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId, World};
+use crate::log::world::Projection;
+use crate::store::{EventGroup, RunLog as _};
+use crate::support::nats_proxy::{Does, NatsProxy};
+use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, models, request, settings};
+use crate::support::table;
+
+/// The events of a run up to the first of this kind, or to its end.
+async fn events_until(cluster: &Cluster, run: &RunId, kind: &str) -> Vec<Arc<Event>> {
+    let (mut follower, mut all) = (cluster.follow(run), Vec::new());
+    loop {
+        let news = timeout(PATIENCE, follower.news()).await.expect("in time");
+        let Some(news) = news else { return all };
+        if let LogNews::Entry(LogEntry { part: LogPart::Events(group), .. }) = news.expect("read") {
+            all.extend(group.events(Seq(0)).expect("events"));
+        }
+        if all.iter().any(|event| event.kind.name() == kind) {
+            return all;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_sent_while_no_runner_owns_a_run_are_taken_once_by_the_next_one() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut first = OwnRunner::start(&server.url(), "a");
+    let run =
+        cluster.hand_over(request("checkout-launch", &["round:2"])).await.expect("stored").run;
+    first.until(|news| matches!(news, RunnerNews::Plays(..))).await;
+    events_until(&cluster, &run, "paused").await;
+    drop(first);
+
+    // The flag is switched off and on again: the last one counts, and both are in the log.
+    let flag = |on| Command::SetFlag { flag: "legal_analyst".into(), on, by: Initiator::You };
+    let resume = Command::Resume { by: Initiator::You };
+    for command in [flag(true), flag(false), flag(true), resume] {
+        cluster.send_command(&run, &command, "ann@there").await.expect("stored");
+    }
+    let mut second = OwnRunner::start(&server.url(), "b");
+    let events = events_until(&cluster, &run, "run.closed").await;
+    second.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+
+    let taken = events.iter().filter_map(|event| match &event.kind {
+        EventKind::CommandTaken { by, .. } => Some(by.as_str()),
+        _ => None,
+    });
+    assert_eq!(taken.collect::<Vec<_>>(), ["ann@there"; 4]);
+    let count = |kind: &str| events.iter().filter(|event| event.kind.name() == kind).count();
+    assert_eq!((count("resumed"), count("run.closed")), (1, 1));
+    let world = World::from_events(events.iter().map(|event| &**event));
+    let on = world.settings.flags.iter().find(|flag| flag.name == "legal_analyst".into());
+    assert!(on.expect("the scenario has it").on);
+    let decision = world.projection().and_then(Projection::decision);
+    assert_eq!(
+        decision.map(|it| it.word()),
+        Some("go_with_caution"),
+        "as with the flag in a local run"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_a_newer_version_is_left_to_newer_runners() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let newer = RunRequest { schema: SCHEMA_VERSION + 1, ..request("checkout-launch", &[]) };
+    let handed = cluster.hand_over(newer).await.expect("stored").run;
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let refused = runner.until(|news| matches!(news, RunnerNews::Refused(..))).await;
+    let RunnerNews::Refused(run, why) = refused else { unreachable!() };
+    assert_eq!(run, handed);
+    assert!(why.contains("newer version"), "{why}");
+    // Nothing was added to its log, and it still waits for a runner.
+    let entries = cluster.entries(&handed).await.expect("read");
+    assert!(matches!(&entries[..], [LogEntry { part: LogPart::Requested(_), .. }]));
+    assert!(cluster.queued_runs().await.expect("read").contains(&handed));
+
+    // The older runner itself is well.
+    let known = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    let ended = runner.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+    assert!(matches!(ended, RunnerNews::Ended(run, _) if run == known));
+}
+
+/// The events of a run, once so many of this kind are stored.
+async fn events_with(cluster: &Cluster, run: &RunId, kind: &str, count: usize) -> Vec<Arc<Event>> {
+    let (mut follower, mut all) = (cluster.follow(run), Vec::new());
+    loop {
+        let news = timeout(PATIENCE, follower.news()).await.expect("in time");
+        let news = news.unwrap_or_else(|| panic!("it ended without {count} of {kind}"));
+        if let LogNews::Entry(LogEntry { part: LogPart::Events(group), .. }) = news.expect("read") {
+            all.extend(group.events(Seq(0)).expect("events"));
+        }
+        if all.iter().filter(|event: &&Arc<Event>| event.kind.name() == kind).count() >= count {
+            return all;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_resumed_and_paused_again_stays_paused_with_its_next_runner() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut first = OwnRunner::start(&server.url(), "a");
+    let paused = request("checkout-launch", &["round:2", "finalize"]);
+    let run = cluster.hand_over(paused).await.expect("stored").run;
+    events_with(&cluster, &run, "paused", 1).await;
+    let resume = Command::Resume { by: Initiator::You };
+    cluster.send_command(&run, &resume, "ann@there").await.expect("stored");
+    events_with(&cluster, &run, "paused", 2).await;
+    first.stop();
+    first.until(|news| matches!(news, RunnerNews::HandedBack(_))).await;
+
+    // The next one has its commands only after those of the former: the flag says that it has.
+    let mut second = OwnRunner::start(&server.url(), "b");
+    second.until(|news| matches!(news, RunnerNews::Plays(..))).await;
+    let flag = Command::SetFlag { flag: "legal_analyst".into(), on: true, by: Initiator::You };
+    cluster.send_command(&run, &flag, "ann@there").await.expect("stored");
+    let events = events_with(&cluster, &run, "command.taken", 2).await;
+    let resumed = events.iter().filter(|event| event.kind.name() == "resumed").count();
+    assert_eq!(resumed, 1, "the command that was taken is not given again");
+    cluster.send_command(&run, &resume, "ann@there").await.expect("stored");
+    events_until(&cluster, &run, "run.closed").await;
+}
+
+/// The log of a run that was claimed by a runner which is gone.
+async fn claimed_by_ghost(cluster: &Cluster, run: &RunId) -> ClusterLog {
+    let last = cluster.last_entry(run).await.expect("read").expect("a request").place;
+    let claim = Claim {
+        runner: "ghost".to_owned(),
+        owner: "ghost".to_owned(),
+        version: "1".to_owned(),
+        next: Seq(0),
+    };
+    let claimed = cluster.claim_run(run, &claim, last).await.expect("stored");
+    let Claimed::Yes(epoch) = claimed else { panic!("nobody else claims it") };
+    ClusterLog::new(cluster.clone(), "ghost".to_owned(), epoch, Seq(0))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_was_changed_is_not_continued() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let client = async_nats::connect(server.url()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
+    let events = events.join().expect("a log");
+    let group = |run: &RunId, from: usize, to: usize| {
+        let mut group = EventGroup::starting_at(Seq(from as u64));
+        events[from..to].iter().for_each(|event| group.push(event, run).expect("a line"));
+        group
+    };
+    let mut broken = Vec::new();
+    for damage in ["cut", "gap", "twice", "text"] {
+        let request = request("checkout-launch", &[]);
+        let run = cluster.hand_over(request).await.expect("stored").run;
+        let log = claimed_by_ghost(&cluster, &run).await;
+        log.append(&run, Seq(0), &group(&run, 0, 10)).await.expect("stored");
+        let subject = format!("rt.main.f.00.{run}");
+        let store = |first: u64, count: u64, lines: Vec<u8>| {
+            let mut headers = async_nats::HeaderMap::new();
+            headers.insert("RT-Kind", "events");
+            headers.insert("RT-First", first.to_string());
+            headers.insert("RT-Count", count.to_string());
+            headers.insert("RT-Owner", "ghost");
+            context.publish_with_headers(subject.clone(), headers, lines.into())
+        };
+        match damage {
+            "cut" => {
+                let logs = context.get_stream_no_info("RT_F_00").await.expect("a stream");
+                logs.purge().filter(subject.clone()).keep(1).await.expect("purged");
+            }
+            "gap" => {
+                let lines = group(&run, 12, 14).lines().to_vec();
+                store(12, 2, lines).await.expect("sent").await.expect("stored");
+            }
+            "twice" => {
+                let lines = group(&run, 0, 10).lines().to_vec();
+                store(0, 10, lines).await.expect("sent").await.expect("stored");
+            }
+            _ => {
+                let lines = b"{\"seq\":10}\n".to_vec();
+                store(10, 1, lines).await.expect("sent").await.expect("stored");
+            }
+        }
+        broken.push(run);
+    }
+    let patient = RunnerSettings { broken_for: Duration::from_millis(1), ..settings("a") };
+    let mut runner = OwnRunner::start_with(&server.url(), patient);
+    // Each is refused, and not tried for ever.
+    let (mut refused, mut given_up) = (BTreeSet::new(), BTreeSet::new());
+    while given_up.len() < broken.len() {
+        let news = runner.until(|news| !matches!(news, RunnerNews::Trouble(_))).await;
+        let RunnerNews::Refused(run, why) = news else { panic!("{news:?}") };
+        assert!(broken.contains(&run), "{run}");
+        match why.strip_prefix("given up: ") {
+            Some(why) => assert!(why.starts_with("log.broken") && given_up.insert(run), "{why}"),
+            None => assert!(why.starts_with("log.broken") && refused.insert(run), "{why}"),
+        }
+    }
+    assert_eq!(refused, given_up);
+    for run in &broken {
+        let end = cluster.last_entry(run).await.expect("read").expect("a message");
+        assert_eq!(end.owner, "ghost", "it was not claimed");
+    }
+    let rows = RunRows(&cluster).all().await.expect("rows");
+    for run in &broken {
+        let row = rows.iter().find(|row| row.run == run.as_str()).expect("listed");
+        assert_eq!((row.status.as_str(), row.reason.as_deref()), ("ended", Some("log_broken")));
+    }
+    assert!(cluster.queued_runs().await.expect("read").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_run_that_was_handed_over_as_a_scripted_one_is_refused() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let run = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    let log = claimed_by_ghost(&cluster, &run).await;
+    let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
+    let events = events.join().expect("a log");
+    let EventKind::RunStarted(head) = &events[0].kind else { panic!("{events:?}") };
+    let mut head = (**head).clone();
+    head.run = run.clone();
+    head.model = ModelLabel::Live { name: "gpt-4.1".to_owned(), host: "api.openai.com".to_owned() };
+    let begun = Event { kind: EventKind::RunStarted(Arc::new(head)), ..(*events[0]).clone() };
+    let mut group = EventGroup::starting_at(Seq(0));
+    group.push(&begun, &run).expect("a line");
+    log.append(&run, Seq(0), &group).await.expect("stored");
+
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let refused = runner.until(|news| matches!(news, RunnerNews::Refused(..))).await;
+    let RunnerNews::Refused(_, why) = refused else { unreachable!() };
+    assert!(why.contains("--allow live"), "{why}");
+    let end = cluster.last_entry(&run).await.expect("read").expect("a group");
+    assert_eq!(end.owner, "ghost", "it was not claimed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_stops_leaves_the_answer_to_a_call_that_takes_longer() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let quick = RunnerSettings { drain: Duration::from_millis(1), ..settings("a") };
+    // Its appends are stored, but the server's answers are lost: it has to look into the log.
+    let proxy =
+        NatsProxy::to(server.address(), |_, headers| match headers.contains("RT-Kind: events") {
+            true => Does::Replaces("?".to_owned()),
+            false => Does::Passes,
+        });
+    let mut first = OwnRunner::start_with(&proxy.url(), quick);
+    let mut slow = request("checkout-launch", &[]);
+    slow.launch.instant = false;
+    let run = cluster.hand_over(slow).await.expect("stored").run;
+    let events = events_with(&cluster, &run, "attempt.started", 1).await;
+    first.stop();
+    first.until(|news| matches!(news, RunnerNews::HandedBack(_))).await;
+    let stored = cluster.entries(&run).await.expect("read");
+    let stored = stored.iter().filter_map(|entry| match &entry.part {
+        LogPart::Events(group) => Some(group.events(Seq(0)).expect("events")),
+        _ => None,
+    });
+    let stored: Vec<_> = stored.flatten().collect();
+    let spans = |kind: &str| -> BTreeSet<_> {
+        stored.iter().filter(|event| event.kind.name() == kind).map(|event| event.span).collect()
+    };
+    let open: Vec<_> =
+        spans("attempt.started").difference(&spans("attempt.answered")).copied().collect();
+    assert!(!open.is_empty(), "the call was in flight: {events:?}");
+    for attempt in &open {
+        let left = cluster.late_answer(&run, *attempt).await.expect("read");
+        assert!(left.is_some(), "{attempt:?}");
+    }
+
+    let mut second = OwnRunner::start(&server.url(), "b");
+    events_until(&cluster, &run, "run.closed").await;
+    second.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+}
+
+#[tokio::test]
+async fn an_answer_is_left_also_if_its_events_were_not_read_yet() {
+    let Some((_server, cluster)) = cluster().await else { return };
+    let (bus, run) = (Bus::new(), RunId::new("r-1"));
+    let watched = watch_run(&bus, bus.reader(Seq(0)));
+    let attempt = bus.open(EventKind::AttemptStarted {
+        parent: SpanId::RUN,
+        attempt: 1,
+        timeout_ms: 60_000,
+        waited_ms: 0,
+        probe: false,
+    });
+    let reply = Arc::new(Reply::from_agent_text("paid".into()));
+    bus.publish(attempt, EventKind::AttemptAnswered(Arc::clone(&reply)));
+    // On this runtime nothing has been read before the first wait.
+    watched.leave_answers(&cluster, &run, Seq(1)).await;
+    let left = cluster.late_answer(&run, attempt).await.expect("read");
+    assert_eq!(left.map(|left| left.text), Some(Arc::clone(&reply.text)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let first = OwnRunner::start(&server.url(), "a");
+    let ended = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    events_until(&cluster, &ended, "run.closed").await;
+    first.stop();
+    drop(first);
+    let waiting = cluster.hand_over(request("dev-team", &[])).await.expect("stored").run;
+    // The list and the queue are lost; the logs are not.
+    let client = async_nats::connect(server.url()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    for stream in ["KV_RT_RUNS", "RT_TODO"] {
+        let stream = context.get_stream_no_info(stream).await.expect("a stream");
+        stream.purge().await.expect("purged");
+    }
+    // One that no program can read does not keep the others.
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("RT-Kind", "something new");
+    let unreadable = context.publish_with_headers("rt.main.f.00.a-0", headers, "".into());
+    unreadable.await.expect("sent").await.expect("stored");
+    let (_keep, draining) = watch::channel(false);
+    let runner = Runner::new(cluster.clone(), settings("s"), models(), draining, |_| ());
+    let found = runner.sweep_once(&BTreeSet::new()).await.expect("swept");
+    let unreadable = RunId::new("a-0");
+    assert_eq!(found, BTreeSet::from([ended.clone(), waiting.clone(), unreadable.clone()]));
+    assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()), "they may be handed over just now");
+    runner.sweep_once(&found).await.expect("swept");
+    let rows = RunRows(&cluster).all().await.expect("read");
+    let states: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.reason.as_deref())).collect();
+    assert!(states.contains(&(ended.as_str(), Some("success"))), "{states:?}");
+    assert!(states.contains(&(waiting.as_str(), None)), "{states:?}");
+    assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::from([waiting])));
+    assert_eq!(runner.sweep_once(&found).await, Ok(BTreeSet::from([unreadable])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_end_was_not_listed_comes_again_until_it_is() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let run =
+        cluster.hand_over(request("checkout-launch", &["round:2"])).await.expect("stored").run;
+    events_until(&cluster, &run, "paused").await;
+    let client = async_nats::connect(server.url()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    context.delete_stream("KV_RT_RUNS").await.expect("deleted");
+    let resume = Command::Resume { by: Initiator::You };
+    cluster.send_command(&run, &resume, "ann@there").await.expect("stored");
+    let trouble = runner.until(|news| matches!(news, RunnerNews::Trouble(_))).await;
+    let RunnerNews::Trouble(why) = trouble else { unreachable!() };
+    assert!(why.contains("it has ended, but the list of runs does not say so yet"), "{why}");
+    ClusterLayout(&cluster).make(1).await.expect("made");
+    runner.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+    let rows = RunRows(&cluster).all().await.expect("read");
+    let states: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.reason.as_deref())).collect();
+    assert_eq!(states, [(run.as_str(), Some("success"))]);
+    assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::new()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runners_of_a_pool_take_over_after_the_same_time() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let first = OwnRunner::start(&server.url(), "a");
+    let is_listed = async {
+        while cluster.runners().await.expect("read").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_listed).await.expect("in time");
+    let start = |change: &dyn Fn(&mut RunnerSettings)| {
+        let mut settings = settings("b");
+        settings.ack_wait = Duration::from_secs(7);
+        change(&mut settings);
+        let (drain, draining) = watch::channel(true);
+        let runner = Runner::new(cluster.clone(), settings, models(), draining, |_| ());
+        async move {
+            let served = runner.serve().await;
+            drop(drain);
+            served
+        }
+    };
+    let refused = start(&|_| ()).await.expect_err("another time");
+    assert!(refused.contains("--takeover-after 1s"), "{refused}");
+    start(&|settings| settings.pool = "other".to_owned()).await.expect("another pool");
+    start(&|settings| settings.ack_wait = Duration::from_secs(1)).await.expect("the same time");
+    first.stop();
+    let is_gone = async {
+        while !cluster.runners().await.expect("read").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_gone).await.expect("in time");
+    start(&|_| ()).await.expect("nobody else is at work");
+}

@@ -1,0 +1,328 @@
+//! What happens after a failed attempt: the breaker gets its verdict, and the retry is decided.
+//!
+//! An attempt of a run that is executed again: its recorded result, or what to do if the run stopped
+//! while it was in flight.
+//!
+//! The turn of a call in a run that is executed again (`log/replay/mod.rs`), and what is recorded of
+//! the call. What waits for a turn is boxed: otherwise the future of every call would be larger.
+//!
+//! Timeout of one attempt, and containment of its panics.
+//!
+//! Injects faults between the gateway and a tool or model. Seeded, so a run repeats.
+
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::time::{Instant, timeout};
+
+use super::breaker::{AttemptVerdict, Recorded};
+use super::guard::{BreakerPermit, Guard};
+use super::retry::RetryDecision;
+use super::{CallScope, retry};
+use crate::base::catch_panic::CatchPanic;
+use crate::base::seeded_random::happens_with;
+use crate::log::bus::{Bus, late_answer};
+use crate::log::clock::Clock;
+use crate::log::event::id::millis;
+use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, RetryLimit};
+use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::replay::{CallStep, RecordedAttemptStep, Replay};
+use crate::scenario::spec::InDoubt;
+use crate::scenario::spec::policy::{BreakerCounts, CallPolicy};
+use crate::scenario::spec::tool::InjectedFault;
+
+/// A failed attempt whose verdict the breaker has not received yet.
+pub(crate) struct FailedAttempt<'a> {
+    /// Span of the attempt, already closed.
+    pub span: SpanId,
+    /// The failure.
+    pub failed: Box<AttemptFailed>,
+    /// The breaker's ticket. The bulkhead already has its permit back.
+    pub permit: BreakerPermit<'a>,
+}
+
+impl FailedAttempt<'_> {
+    /// The request is sent again in an adapted form: the breaker ignores this failure.
+    pub fn settle_adapted(self, bus: &Bus, guard: &Guard) -> Box<AttemptFailed> {
+        publish_if_stale(bus, self.span, guard, self.permit.settle(AttemptVerdict::Neither), false);
+        self.failed
+    }
+
+    /// Records the failure with the breaker and decides on a retry: `Ok` with the wait before it,
+    /// or `Err` with the limit that prevents it, if a limit does.
+    pub fn settle(
+        self,
+        bus: &Bus,
+        guard: &Guard,
+        policy: &CallPolicy,
+        next: RetryDecision,
+        left: Duration,
+    ) -> (Box<AttemptFailed>, Result<Duration, Option<RetryLimit>>) {
+        let Self { span, failed, permit: leave } = self;
+        let settle = |leave: BreakerPermit<'_>, counts: bool| {
+            let of_tool = failed.class.is_failure_of_tool(failed.status);
+            let verdict = match counts && of_tool {
+                true => AttemptVerdict::of_result(true, failed.slow),
+                false => AttemptVerdict::Neither,
+            };
+            let recorded = leave.settle(verdict);
+            publish_if_stale(bus, span, guard, recorded, false);
+            recorded
+        };
+        let by_calls = policy.breaker.is_some_and(|it| it.counts == BreakerCounts::Calls);
+        // A probe's verdict is recorded at once: while it is out, the breaker refuses all other
+        // attempts.
+        let undecided = match by_calls && !leave.is_probe() {
+            true => Some(leave),
+            false if settle(leave, true) == Recorded::Opened => return (failed, Err(None)),
+            false => None,
+        };
+        let follows = match next {
+            RetryDecision::Retry(wait) => guard.take_retry().map(|()| wait).map_err(Some),
+            RetryDecision::TooLate(wait) => Err(Some(RetryLimit::Deadline {
+                wait_ms: millis(wait),
+                left_ms: millis(left),
+                requested: retry::honoured_retry_after(policy, &failed) == Some(wait),
+            })),
+            RetryDecision::OnlyTimeouts => Err(Some(RetryLimit::OnlyTimeouts)),
+            RetryDecision::GiveUp => Err(None),
+        };
+        if let Some(leave) = undecided {
+            settle(leave, follows.is_err());
+        }
+        (failed, follows)
+    }
+}
+
+/// Publishes that a result arrived after the breaker had changed state, if it did.
+pub(super) fn publish_if_stale(
+    bus: &Bus,
+    span: SpanId,
+    guard: &Guard,
+    recorded: Recorded,
+    ok: bool,
+) {
+    if recorded == Recorded::Stale {
+        bus.publish(span, EventKind::ResultIgnored { tool: guard.name().clone(), success: ok });
+    }
+}
+
+/// What an attempt of a model or tool returned, if the recording has it. `None`: the attempt is made
+/// now.
+pub(super) async fn recorded_result(
+    replay: &Replay,
+    scope: &dyn CallScope,
+    guard: &Guard,
+    span: SpanId,
+) -> Option<Result<Reply, Box<AttemptFailed>>> {
+    loop {
+        match replay.recorded_step(span).await {
+            RecordedAttemptStep::Unknown { in_doubt: false } => return None,
+            RecordedAttemptStep::Unknown { in_doubt: true } => {
+                // What was paid already is not asked again.
+                if scope.has_effects()
+                    && let Some(reply) = late_answer(scope.bus(), span).await
+                {
+                    return Some(Ok(Reply { adopted: true, ..reply }));
+                }
+                let idempotent = guard.policy().0.idempotent;
+                let decision = if idempotent { InDoubt::Retry } else { scope.in_doubt() };
+                settle(scope, guard, span, decision).await;
+                return None;
+            }
+            RecordedAttemptStep::Event(event) => match &event.kind {
+                EventKind::AttemptAnswered(reply) => return Some(Ok((**reply).clone())),
+                EventKind::AttemptFailed(failed) => return Some(Err(failed.clone())),
+                EventKind::CallInDoubt { decision, .. } => {
+                    settle(scope, guard, span, *decision).await;
+                }
+                _ => return None,
+            },
+        }
+    }
+}
+
+/// Counts what an attempt in doubt may have cost, and does what was decided.
+async fn settle(scope: &dyn CallScope, guard: &Guard, span: SpanId, decision: InDoubt) {
+    let (tool, usage) = (guard.name().clone(), scope.usage_in_doubt());
+    scope.bus().publish(span, EventKind::CallInDoubt { tool: tool.clone(), decision, usage });
+    if decision != InDoubt::Retry {
+        scope.settle_doubt(tool, decision).await;
+    }
+}
+
+/// The turns of one call. A run that is not executed again has none: every wait ends at once.
+#[derive(Clone, Copy, Default)]
+pub struct CallTurn<'a>(Option<(&'a Replay, SpanId)>);
+
+impl<'a> CallTurn<'a> {
+    /// Waits until a call may start with this event.
+    pub async fn start(bus: &Bus, event: &EventKind) {
+        if let Some(replay) = bus.replay() {
+            Box::pin(replay.turn(CallStep::Start(event))).await;
+        }
+    }
+
+    /// The turns of a call that has started.
+    pub fn of(bus: &'a Bus, call: SpanId) -> Self {
+        let replay = bus.replay().filter(|replay| !replay.is_live());
+        Self(replay.map(|replay| (replay, call)))
+    }
+
+    /// Waits until the call may continue.
+    pub async fn wait(self) {
+        if let Some((replay, call)) = self.0 {
+            Box::pin(replay.turn(CallStep::Continue(call))).await;
+        }
+    }
+
+    /// The end of a wait in the queue of a tool: the call leaves the queue in its turn.
+    pub fn give_up(self, time_up: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        match self.0 {
+            Some((replay, call)) => {
+                Box::pin(time_up.then(move |()| replay.turn(CallStep::GiveUp(call))))
+            }
+            None => time_up,
+        }
+    }
+
+    /// The time at which a breaker decides that refuses until `end`. A log has the time of an event,
+    /// not of the decision before it: the recorded decision says on which side of the end that was.
+    pub fn decided_at(self, now: Instant, end: Option<Instant>) -> Instant {
+        match (end, self.is_let_through()) {
+            (Some(end), Some(true)) => now.max(end),
+            (Some(end), Some(false)) => now.min(end - Duration::from_nanos(1)),
+            _ => now,
+        }
+    }
+
+    /// Whether the breaker let the next attempt through, or refused it for some time; `None` if
+    /// neither is recorded.
+    fn is_let_through(self) -> Option<bool> {
+        let (replay, call) = self.0?;
+        match &replay.recorded_turn(call)?.kind {
+            EventKind::AttemptRefused {
+                reason: StopReason::CircuitOpen(_), retry_in_ms, ..
+            } => retry_in_ms.map(|_| false),
+            _ => Some(true),
+        }
+    }
+}
+
+/// Runs an attempt with a timeout and contains its panics; `None` is a timeout. Allocates nothing for
+/// an attempt that is ready at once.
+///
+/// # Errors
+/// The attempt's own failure, or a panic.
+pub async fn run_within<T>(
+    limit: Duration,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Option<Result<T, Box<AttemptFailed>>> {
+    let attempt = pin!(attempt);
+    timeout(limit, CatchPanic::new(attempt)).await.ok().map(flatten_panic)
+}
+
+/// Like [`run_within`], with the caller's own clock.
+pub(super) async fn run_within_clock<T>(
+    time_up: BoxFuture<'_, ()>,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Option<Result<T, Box<AttemptFailed>>> {
+    let attempt = pin!(attempt);
+    tokio::select! {
+        biased;
+        ended = CatchPanic::new(attempt) => Some(flatten_panic(ended)),
+        () = time_up => None,
+    }
+}
+
+fn flatten_panic<T>(
+    ended: Result<Result<T, Box<AttemptFailed>>, String>,
+) -> Result<T, Box<AttemptFailed>> {
+    ended.unwrap_or_else(|panic| {
+        tracing::error!(%panic, "a tool panicked; its attempt failed, the run continues");
+        Err(AttemptFailed::new(FailureClass::Panic, format!("panicked: {panic}")))
+    })
+}
+
+/// The failure of an attempt that was not done in time; `partial` is the text that had come.
+pub(super) fn timeout_error(
+    limit: Duration,
+    from: Option<String>,
+    partial: Option<Arc<str>>,
+) -> Box<AttemptFailed> {
+    let limit = format!("{:.1} s, the timeout of one attempt (timeout_s)", limit.as_secs_f64());
+    let from = from.map_or_else(String::new, |host| format!(" from {host}"));
+    let text = match &partial {
+        None => format!("no reply{from} within {limit}."),
+        Some(text) => format!(
+            "the reply{from} was not complete within {limit}: {} characters had come.",
+            text.chars().count()
+        ),
+    };
+    Box::new(AttemptFailed { partial, ..*AttemptFailed::new(FailureClass::Timeout, text) })
+}
+
+/// Makes one attempt with these faults. `draw` is random bits for this attempt.
+pub async fn with_faults<T>(
+    clock: &Clock,
+    faults: &[InjectedFault],
+    draw: u64,
+    attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+) -> Result<T, Box<AttemptFailed>> {
+    for fault in faults {
+        match fault {
+            InjectedFault::Latency { ms } => clock.sleep(Duration::from_millis(*ms)).await,
+            InjectedFault::Errors { percent, status }
+                if happens_with(f64::from(*percent) / 100.0, draw) =>
+            {
+                return Err(AttemptFailed::from_status(
+                    *status,
+                    format!("HTTP {status} (injected)"),
+                ));
+            }
+            InjectedFault::Hang => pending().await,
+            InjectedFault::Errors { .. } | InjectedFault::Malformed | InjectedFault::Reset => {}
+        }
+    }
+    let answered = attempt.await?;
+    for fault in faults {
+        match fault {
+            InjectedFault::Malformed => {
+                let text = "the reply is not JSON (injected)";
+                return Err(AttemptFailed::new(FailureClass::BadResponse, text));
+            }
+            InjectedFault::Reset => {
+                let text = "the connection broke in the middle of the body (injected)";
+                return Err(AttemptFailed::new(FailureClass::Reset, text));
+            }
+            InjectedFault::Latency { .. } | InjectedFault::Errors { .. } | InjectedFault::Hang => {}
+        }
+    }
+    Ok(answered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_says_whether_text_came() {
+        let limit = Duration::from_secs(3);
+        let said = |partial: Option<&str>| {
+            timeout_error(limit, Some("a.example".to_owned()), partial.map(Arc::from)).text
+        };
+        assert_eq!(
+            said(None),
+            "no reply from a.example within 3.0 s, the timeout of one attempt (timeout_s)."
+        );
+        assert_eq!(
+            said(Some("grün")),
+            "the reply from a.example was not complete within 3.0 s, the timeout of one attempt \
+             (timeout_s): 4 characters had come."
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Live text: the part of a reply that has been received so far. It is kept next to the log, not in
+//! it, and is dropped with its span.
+//!
+//! The live texts of a log by span.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::{Bus, lock};
+use crate::log::event::{Elapsed, SpanId};
+
+impl Bus {
+    /// The live slot of a span, which is there from its first piece of text on, until the returned handle
+    /// is dropped.
+    pub fn live(&self, span: SpanId) -> LiveSlot {
+        LiveSlot { bus: self.clone(), span, text: OnceLock::new() }
+    }
+
+    /// Calls `look` with the text received so far in a span; `None` if the span has no live slot.
+    pub fn with_live<T>(&self, span: SpanId, look: impl FnOnce(&LiveText) -> T) -> Option<T> {
+        let text = Arc::clone(lock(&self.0.live).get(span)?);
+        let text = lock(&text);
+        Some(look(&text))
+    }
+
+    /// Ids of the spans that have a live slot now, in ascending order.
+    pub fn live_spans(&self) -> Vec<SpanId> {
+        lock(&self.0.live).slots.iter().map(|(span, _)| *span).collect()
+    }
+
+    /// A number that grows with every change of any live slot. If it is unchanged, there is nothing
+    /// new to draw.
+    pub fn live_version(&self) -> u64 {
+        self.0.live_version.load(Ordering::Acquire)
+    }
+
+    /// Waits until a live slot has changed since version `seen`; returns the new version.
+    pub async fn live_changed(&self, seen: u64) -> u64 {
+        loop {
+            let changed = self.0.live_changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let now = self.live_version();
+            if now != seen {
+                return now;
+            }
+            changed.await;
+        }
+    }
+
+    fn touch_live(&self) {
+        self.0.live_version.fetch_add(1, Ordering::AcqRel);
+        self.0.live_changed.notify_waiters();
+    }
+}
+
+/// Writer of a live slot.
+pub struct LiveSlot {
+    bus: Bus,
+    span: SpanId,
+    text: OnceLock<Arc<Mutex<LiveText>>>,
+}
+
+impl LiveSlot {
+    /// Appends a piece of text.
+    pub fn push(&self, piece: &str) {
+        let now = self.bus.now();
+        let text = self.text.get_or_init(|| {
+            let text = Arc::default();
+            lock(&self.bus.0.live).insert(self.span, Arc::clone(&text));
+            text
+        });
+        {
+            let mut live = lock(text);
+            live.text.push_str(piece);
+            live.pieces += 1;
+            live.first_at.get_or_insert(now);
+            live.last_at = Some(now);
+        }
+        self.bus.touch_live();
+    }
+
+    /// The text received so far.
+    pub fn text(&self) -> String {
+        self.text.get().map_or_else(String::new, |text| lock(text).text.clone())
+    }
+}
+
+impl Drop for LiveSlot {
+    fn drop(&mut self) {
+        if self.text.get().is_some() {
+            lock(&self.bus.0.live).remove(self.span);
+            self.bus.touch_live();
+        }
+    }
+}
+
+/// The live slots of a log.
+#[derive(Default)]
+pub(crate) struct LiveSlots {
+    /// Sorted by span. There are few at a time, and a new one usually goes last.
+    pub(crate) slots: Vec<(SpanId, Arc<Mutex<LiveText>>)>,
+}
+
+impl LiveSlots {
+    /// The index of a span's slot, or the index at which to insert it.
+    fn position(&self, span: SpanId) -> Result<usize, usize> {
+        self.slots.binary_search_by_key(&span, |(span, _)| *span)
+    }
+
+    pub(crate) fn get(&self, span: SpanId) -> Option<&Arc<Mutex<LiveText>>> {
+        self.slots.get(self.position(span).ok()?).map(|(_, text)| text)
+    }
+
+    pub(crate) fn insert(&mut self, span: SpanId, text: Arc<Mutex<LiveText>>) {
+        match self.position(span) {
+            Ok(index) => self.slots[index].1 = text,
+            Err(index) => self.slots.insert(index, (span, text)),
+        }
+    }
+
+    /// Frees what is only of use for more slots: finished logs are kept for long.
+    pub(crate) fn release(&mut self) {
+        self.slots.shrink_to_fit();
+    }
+
+    pub(crate) fn remove(&mut self, span: SpanId) -> Option<Arc<Mutex<LiveText>>> {
+        self.position(span).ok().map(|index| self.slots.remove(index).1)
+    }
+}
+
+/// Partial text of a span.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveText {
+    /// The text received so far.
+    pub text: String,
+    /// Number of pieces received.
+    pub pieces: u64,
+    /// When the first piece arrived.
+    pub first_at: Option<Elapsed>,
+    /// When the last piece arrived.
+    pub last_at: Option<Elapsed>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The slots behave like a map by span, in whatever order spans open and close.
+        #[test]
+        fn slots_behave_like_a_map_by_span(
+            steps in prop::collection::vec((0_u32..12, any::<bool>()), 0..60),
+        ) {
+            let (mut slots, mut map) = (LiveSlots::default(), BTreeMap::new());
+            for (span, opens) in steps {
+                let span = SpanId(span);
+                if opens {
+                    let text = Arc::default();
+                    slots.insert(span, Arc::clone(&text));
+                    map.insert(span, text);
+                } else {
+                    let removed = slots.remove(span).map(|it| Arc::as_ptr(&it));
+                    prop_assert_eq!(removed, map.remove(&span).map(|it| Arc::as_ptr(&it)));
+                }
+                prop_assert!(slots.slots.iter().map(|(span, _)| span).eq(map.keys()));
+                for (span, text) in &map {
+                    prop_assert!(slots.get(*span).is_some_and(|it| Arc::ptr_eq(it, text)));
+                }
+            }
+        }
+    }
+}

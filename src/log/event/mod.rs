@@ -1,0 +1,235 @@
+//! What happens in a run: ids, events ([`EventKind`]), stop reasons, commands as data, and
+//! [`World`], the only fold of a log.
+//!
+//! This layer has no engine, no clock and no input or output. Events are written by
+//! [`Event::to_line`] and read by [`Event::from_line`].
+//!
+//! An event as one line of JSON, written and read:
+//! `{"v":2,"seq":0,"at_us":0,"span":0,"kind":"run.started",…}`.
+//!
+//! `at_us` is the time since the start of the run in **microseconds** ([`Elapsed`]). All other
+//! times in events and outcomes are in milliseconds; their names end in `_ms`. Lines of version 1
+//! are read too.
+//!
+//! The kinds and states of spans.
+
+pub mod call;
+pub mod call_window;
+pub mod command;
+pub mod failure;
+pub mod head;
+pub mod id;
+pub mod kind;
+pub mod purpose;
+pub mod redact;
+pub mod result_text;
+pub mod safe_json;
+pub mod said_part;
+#[cfg(feature = "tui")]
+pub mod schema;
+pub mod stop;
+pub mod tool;
+mod v1;
+pub mod weight;
+mod wire_fast;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use self::failure::FailureClass;
+use self::id::SourceNo;
+use self::kind::SCHEMA_VERSION;
+use self::purpose::Purpose;
+use super::facts::PatternFact;
+use crate::base::name::TOO_LONG;
+
+pub use self::command::Command;
+pub use self::id::{Boundary, BoundaryId, Elapsed, RunId, Seq, SpanId};
+pub use self::kind::EventKind;
+pub use self::stop::{StopClass, StopReason};
+pub use super::world::World;
+
+/// One event of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Sequence number in the log.
+    pub seq: Seq,
+    /// Time since the start of the run.
+    pub at: Elapsed,
+    /// The span it belongs to. An event that opens a span has the id of that span.
+    pub span: SpanId,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// A line that is not an event. An event of an unknown kind is not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Not JSON, or not an object with `seq`, `at_us`, `span` and `kind`.
+    #[error("not an event of a run: {0}")]
+    NotAnEvent(#[from] serde_json::Error),
+    /// A name that no scenario can give: of a role, an agent, a tool, a flag or a run.
+    #[error("{0}")]
+    LongName(String),
+}
+
+#[derive(Serialize)]
+struct LineOut<'a> {
+    v: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a RunId>,
+    seq: Seq,
+    at_us: Elapsed,
+    span: SpanId,
+    #[serde(flatten)]
+    kind: KindOut<'a>,
+}
+
+struct KindOut<'a>(&'a EventKind);
+
+#[derive(Serialize)]
+struct UnknownOut<'a> {
+    kind: &'a str,
+    #[serde(flatten)]
+    fields: &'a Map<String, Value>,
+}
+
+impl Serialize for KindOut<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            EventKind::Pattern(fact) => fact.serialize(to),
+            EventKind::Unknown { kind, fields } => UnknownOut { kind, fields }.serialize(to),
+            shared => shared.serialize(to),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Head {
+    seq: Seq,
+    at_us: Elapsed,
+    span: SpanId,
+    kind: String,
+}
+
+impl Event {
+    /// The event as one line of JSON, without a line break.
+    ///
+    /// # Errors
+    /// No event of roundtable causes one; the signature is that of serde_json.
+    pub fn to_line(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.line_out(None))
+    }
+
+    /// Appends the event as one line of JSON that is safe to print to a terminal, without a line
+    /// break. With the id of its run (`"run"`) lines of several logs can be told apart;
+    /// [`from_line`](Self::from_line) reads lines with and without it.
+    ///
+    /// # Errors
+    /// As [`to_line`](Self::to_line); then nothing is appended.
+    pub fn append_line(
+        &self,
+        run: Option<&RunId>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), serde_json::Error> {
+        let run = run.filter(|_| !self.names_its_run());
+        safe_json::append_line(&self.line_out(run), out)
+    }
+
+    /// Whether the kind has a field `run`.
+    fn names_its_run(&self) -> bool {
+        match &self.kind {
+            EventKind::RunStarted(_)
+            | EventKind::SessionRunStarted { .. }
+            | EventKind::SessionRunClosed { .. }
+            | EventKind::SessionRunDropped { .. } => true,
+            EventKind::Unknown { fields, .. } => fields.contains_key("run"),
+            _ => false,
+        }
+    }
+
+    fn line_out<'e>(&'e self, run: Option<&'e RunId>) -> LineOut<'e> {
+        LineOut {
+            v: SCHEMA_VERSION,
+            run,
+            seq: self.seq,
+            at_us: self.at,
+            span: self.span,
+            kind: KindOut(&self.kind),
+        }
+    }
+
+    /// Reads an event from a line of any version; a line without `v` is read as one of the newest. An
+    /// unknown kind, or a known kind with unknown fields, becomes
+    /// [`EventKind::Unknown`].
+    ///
+    /// # Errors
+    /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`;
+    /// [`LineError::LongName`] if a name is longer than one of a scenario.
+    pub fn from_line(line: &str) -> Result<Event, LineError> {
+        match wire_fast::read(line) {
+            Some(event) => Ok(event),
+            None => Self::from_tree(line),
+        }
+    }
+
+    /// Reads a line, whatever is in it, by a tree of values.
+    pub(super) fn from_tree(line: &str) -> Result<Event, LineError> {
+        let mut value: Value = serde_json::from_str(line)?;
+        if value.get("v").and_then(Value::as_u64) == Some(v1::VERSION) {
+            v1::upgrade(&mut value);
+        }
+        let head = Head::deserialize(&value)?;
+        let known = match PatternFact::read(&head.kind, &value) {
+            Some(fact) => fact.map(EventKind::Pattern),
+            None => EventKind::deserialize(&value),
+        };
+        if let Err(error) = &known
+            && error.to_string().starts_with(TOO_LONG)
+        {
+            return Err(LineError::LongName(error.to_string()));
+        }
+        let kind = known.unwrap_or_else(|_| {
+            let mut fields = match value {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            };
+            for taken in ["v", "seq", "at_us", "span", "kind"] {
+                fields.shift_remove(taken);
+            }
+            EventKind::Unknown { kind: head.kind.into(), fields: fields.into() }
+        });
+        Ok(Event { seq: head.seq, at: head.at_us, span: head.span, kind })
+    }
+}
+
+/// The kind of a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpanKind {
+    /// The run.
+    Run,
+    /// A round; its number, from 1.
+    Round(u32),
+    /// A task of a plan.
+    Task {
+        /// Index of the task, from 0.
+        index: u32,
+    },
+    /// A source of research.
+    Source(SourceNo),
+    /// A call.
+    Call(Purpose),
+    /// An attempt of a call; its number, from 1.
+    Attempt(u32),
+}
+
+/// State of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanState {
+    /// Not closed yet.
+    Open,
+    /// Closed with success.
+    Done,
+    /// Closed with a failure.
+    Failed(Option<FailureClass>),
+}

@@ -1,0 +1,645 @@
+//! The facts of teams and swarms (teams source document): handoffs and why they are refused, the
+//! history of a session, the members of a swarm.
+//!
+//! Changes of the members of a swarm while it runs.
+//!
+//! The texts of the previous messages of a session.
+//!
+//! The setup of agents, as the head of a log has it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Fact, FactAbout, facts};
+use crate::base::name::{AgentName, ToolName};
+use crate::log::event::Command;
+use crate::log::event::command::Initiator;
+use crate::log::event::id::SpanId;
+use crate::log::event::redact::TextRedactor;
+use crate::log::event::weight::texts;
+use crate::pattern::agents::spec::MemberTools;
+use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
+use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::spec::tool::ToolCall;
+
+facts! {
+    /// A fact of agents that work together.
+    pub enum AgentFact in Agents read as AgentFactFields of "AgentFact" {
+        /// The best text that a swarm had when it was stopped; belongs to the swarm's span.
+        "answer.partial" AnswerPartial {
+            /// The text.
+            text: Arc<str>,
+            /// The agent that gave it.
+            by: AgentName,
+        },
+        /// A team answered with its members' replies (`skip_summarization`) although other calls of
+        /// the same reply had failed; belongs to the team's span.
+        "answer.incomplete" AnswerIncomplete {
+            /// The failed calls, in order.
+            missing: Arc<[MissingResult]>,
+        },
+        /// A member of a swarm hands over; belongs to the swarm's span.
+        "handoff.made" HandoffMade {
+            /// The swarm.
+            swarm: AgentName,
+            /// The member that hands over.
+            from: AgentName,
+            /// The member that takes over.
+            to: AgentName,
+            /// The message for the member that takes over.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            message: Option<Arc<str>>,
+            /// The swarm's counts after this handoff.
+            guard: LoopGuard,
+            /// The model call that requested it.
+            requested_by: SpanId,
+        },
+        /// A handoff was refused by the limits of the swarm; belongs to the swarm's span.
+        "handoff.refused" HandoffRefused {
+            /// The swarm.
+            swarm: AgentName,
+            /// The member that wanted to hand over.
+            from: AgentName,
+            /// The member that would have taken over.
+            to: AgentName,
+            /// The reason.
+            reason: HandoffRefusal,
+            /// The swarm's counts after this request.
+            guard: LoopGuard,
+            /// Refusals so far, this one included.
+            rejections: u32,
+            /// The model call that requested it.
+            requested_by: SpanId,
+        },
+        /// A tool call of a model was not carried out, and the model gets the reason as its result;
+        /// belongs to the span of the model call.
+        "tool_call.refused" ToolCallRefused {
+            /// The agent whose model made the call.
+            agent: AgentName,
+            /// Index of the tool call within the reply, from 0.
+            index: u16,
+            /// Name of the tool, as the model gave it.
+            tool: String,
+            /// The reason.
+            reason: CallFault,
+            /// The text that the model gets as the result.
+            text: String,
+        },
+        /// The whole reply of an agent that has tools is a tool call written as text, so nothing was
+        /// called; belongs to the span of the model call.
+        "tool_call.written" ToolCallWritten {
+            /// The agent that wrote the call.
+            agent: AgentName,
+            /// The beginning of the reply; control characters made visible, length limited. Its
+            /// attempt has the whole reply.
+            preview: String,
+            /// Whether the model receives a message about it and is called again. Otherwise the text
+            /// is the agent's answer.
+            told: bool,
+        },
+        /// Members joined or left a running swarm.
+        "roster.changed" RosterChanged {
+            /// The swarm.
+            swarm: AgentName,
+            /// Its members now.
+            members: Arc<[AgentName]>,
+            /// The change.
+            #[serde(flatten)]
+            change: RosterChange,
+            /// Who changed it.
+            by: Initiator,
+        },
+    }
+}
+
+impl Fact for AgentFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::AnswerPartial { text, .. } => text.len(),
+            Self::HandoffRefused { .. } => 0,
+            Self::AnswerIncomplete { missing } => {
+                missing.iter().map(|it| size_of_val(it) + it.name.len() + it.text.len()).sum()
+            }
+            Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
+            Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
+            Self::ToolCallWritten { preview, .. } => preview.len(),
+            Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
+        }
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::AnswerPartial { text, by: _ } => by.text(text),
+            Self::AnswerIncomplete { missing } => {
+                for MissingResult { name, text } in Arc::make_mut(missing) {
+                    by.name(name);
+                    by.text(text);
+                }
+            }
+            Self::HandoffMade { swarm: _, from: _, to: _, message, guard: _, requested_by: _ } => {
+                by.some(message);
+            }
+            Self::HandoffRefused {
+                swarm: _,
+                from: _,
+                to: _,
+                reason: _,
+                guard: _,
+                rejections: _,
+                requested_by: _,
+            }
+            | Self::RosterChanged { swarm: _, members: _, change: _, by: _ } => {}
+            Self::ToolCallRefused { agent: _, index: _, tool, reason: _, text } => {
+                by.name(tool);
+                by.text(text);
+            }
+            Self::ToolCallWritten { agent: _, preview, told: _ } => by.text(preview),
+        }
+    }
+
+    fn about(&self) -> FactAbout<'_> {
+        match self {
+            Self::HandoffMade { from: agent, .. } | Self::AnswerPartial { by: agent, .. } => {
+                FactAbout { agent: Some(agent.as_str()), ..FactAbout::default() }
+            }
+            Self::HandoffRefused { from, reason, .. } => FactAbout {
+                agent: Some(from.as_str()),
+                reason: Some(reason.to_string()),
+                ..FactAbout::default()
+            },
+            Self::RosterChanged { change, .. } => {
+                FactAbout { agent: change.agent().map(AgentName::as_str), ..FactAbout::default() }
+            }
+            Self::ToolCallRefused { .. }
+            | Self::ToolCallWritten { .. }
+            | Self::AnswerIncomplete { .. } => FactAbout::default(),
+        }
+    }
+
+    fn message(&self) -> Option<&str> {
+        match self {
+            Self::HandoffMade { message, .. } => message.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn confirms(&self) -> Option<Command> {
+        match self {
+            Self::RosterChanged { swarm, change, by, .. } => {
+                let (swarm, change) = (swarm.clone(), change.clone());
+                Some(Command::Roster(RosterCommand { swarm, change, by: *by }))
+            }
+            _ => None,
+        }
+    }
+
+    fn shows_reply(&self) -> bool {
+        matches!(
+            self,
+            Self::HandoffMade { .. }
+                | Self::HandoffRefused { .. }
+                | Self::ToolCallRefused { .. }
+                | Self::ToolCallWritten { .. }
+        )
+    }
+}
+
+/// How much of a member's own output is shown while it works (`stream_inner`, `inner_text`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum MemberOutput {
+    /// Only its final reply.
+    #[default]
+    Hidden,
+    /// Progress and tool calls, but no text.
+    Progress,
+    /// Everything.
+    Text,
+}
+
+/// The counts of a swarm's loop guard after a handoff was requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct LoopGuard {
+    /// Handoffs requested so far; refused ones count.
+    pub handoffs: u32,
+    /// Number of targets in the window of the latest handoffs.
+    pub window: u32,
+    /// Number of different agents among them.
+    pub distinct_agents: u32,
+}
+
+/// Why a swarm's limits refuse a handoff. The member gets this text as the result of its call,
+/// followed by what it can do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum HandoffRefusal {
+    /// The limit of handoffs was exceeded.
+    MaxHandoffs(u32),
+    /// Too few different targets in the window.
+    Repetitive,
+}
+
+impl fmt::Display for HandoffRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MaxHandoffs(most) => write!(f, "max handoffs exceeded: {most}"),
+            Self::Repetitive => f.write_str("repetitive handoff detected"),
+        }
+    }
+}
+
+/// Why a tool call of a model is not carried out. The model gets the reason, and what it can call
+/// instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum CallFault {
+    /// There is no tool with this name.
+    UnknownTool,
+    /// The arguments are not a JSON object, or do not fit the tool.
+    BadArguments,
+    /// There is no such agent to hand over to.
+    UnknownAgent,
+    /// The agent tried to hand over to itself.
+    HandoffToSelf,
+    /// An earlier call of the same reply has handed over already.
+    SecondHandoff,
+}
+
+/// A failed call whose result is missing in an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct MissingResult {
+    /// The member or tool that was called.
+    pub name: String,
+    /// The error that its caller got, such as `error: llm_error:auth: …`; limited in length.
+    pub text: String,
+}
+
+/// One entry of a team's own history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum HistoryEntry {
+    /// The input of an agent: the user's message, or that of a handoff.
+    Input {
+        /// The agent.
+        to: AgentName,
+        /// The agent that handed over; `None`: the user, or the caller of the team.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<AgentName>,
+        /// The text.
+        text: Arc<str>,
+    },
+    /// The reply of an agent.
+    Reply {
+        /// The agent.
+        by: AgentName,
+        /// Text of the reply.
+        text: Arc<str>,
+        /// The tool calls of the reply.
+        #[serde(default, skip_serializing_if = "no_calls")]
+        calls: Arc<[ToolCall]>,
+        /// The provider's own parts of the reply, if there are any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocks: Option<Arc<Value>>,
+        /// How the reply ended; absent: it is whole.
+        #[serde(default, skip_serializing_if = "ReplyEnd::is_whole")]
+        end: ReplyEnd,
+    },
+    /// The result of a tool call.
+    Result {
+        /// The agent that made the call.
+        by: AgentName,
+        /// The call.
+        call: ToolCall,
+        /// Text of the result, as the model got it.
+        text: Arc<str>,
+    },
+}
+
+fn no_calls(calls: &Arc<[ToolCall]>) -> bool {
+    calls.is_empty()
+}
+
+/// The place of a run in its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct SessionHead {
+    /// Number of the message that this run answers, from 1.
+    pub message: u32,
+    /// The message.
+    pub text: Arc<str>,
+    /// The run that answered the previous message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_run: Option<crate::log::event::id::RunId>,
+    /// The team's history of the previous messages.
+    #[serde(default, skip_serializing_if = "is_empty_history")]
+    pub history: Arc<[HistoryEntry]>,
+    /// The agent that owned the last reply; if the swarm says so, the run starts there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<AgentName>,
+    /// The agent that starts.
+    pub first_agent: AgentName,
+}
+
+fn is_empty_history(history: &Arc<[HistoryEntry]>) -> bool {
+    history.is_empty()
+}
+
+/// The command to change the members of a swarm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct RosterCommand {
+    /// Name of the swarm.
+    pub swarm: AgentName,
+    /// Who joins or leaves.
+    pub change: RosterChange,
+    /// Who sent the command.
+    pub by: Initiator,
+}
+
+impl RosterCommand {
+    /// What somebody does who sends it.
+    pub fn in_words(&self) -> String {
+        let swarm = &self.swarm;
+        match &self.change {
+            RosterChange::Add { agent } => format!("adds {agent} to {swarm}"),
+            RosterChange::Remove { agent } => format!("removes {agent} from {swarm}"),
+            RosterChange::Replace { .. } => format!("replaces the members of {swarm}"),
+        }
+    }
+
+    /// The member that joins or leaves; `None` if all members are replaced.
+    pub fn member_change(&self) -> Option<MemberChange> {
+        let (agent, joins) = match &self.change {
+            RosterChange::Add { agent } => (agent, true),
+            RosterChange::Remove { agent } => (agent, false),
+            RosterChange::Replace { .. } => return None,
+        };
+        Some(MemberChange { swarm: self.swarm.clone(), agent: agent.clone(), joins })
+    }
+}
+
+/// A member that joins or leaves a swarm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberChange {
+    /// The swarm.
+    pub swarm: AgentName,
+    /// The member.
+    pub agent: AgentName,
+    /// Whether it joins (`true`) or leaves.
+    pub joins: bool,
+}
+
+impl MemberChange {
+    /// Whether both are about the same member of the same swarm.
+    pub fn is_about_same_member(&self, other: &Self) -> bool {
+        self.swarm == other.swarm && self.agent == other.agent
+    }
+}
+
+/// A change of a swarm's members while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "roster", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum RosterChange {
+    /// A member joins.
+    Add {
+        /// The agent.
+        agent: AgentName,
+    },
+    /// A member leaves.
+    Remove {
+        /// The agent.
+        agent: AgentName,
+    },
+    /// These agents replace all members.
+    Replace {
+        /// The new members.
+        members: Vec<AgentName>,
+    },
+}
+
+impl RosterChange {
+    /// The agent that joins or leaves.
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::Add { agent } | Self::Remove { agent } => Some(agent),
+            Self::Replace { .. } => None,
+        }
+    }
+}
+
+impl SessionHead {
+    /// Replaces the message and what was said before.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        let Self { message: _, text, previous_run: _, history, owner: _, first_agent: _ } = self;
+        by.text(text);
+        Arc::make_mut(history).iter_mut().for_each(|entry| entry.redact(by));
+    }
+}
+
+impl HistoryEntry {
+    fn redact(&mut self, by: &TextRedactor) {
+        match self {
+            Self::Input { to: _, from: _, text } => by.text(text),
+            Self::Reply { by: _, text, calls, blocks, end: _ } => {
+                by.text(text);
+                by.calls(calls);
+                // Only the provider reads it.
+                *blocks = None;
+            }
+            Self::Result { by: _, call, text } => {
+                by.call(call);
+                by.text(text);
+            }
+        }
+    }
+}
+
+/// The agents of a run, and which of them the user talks to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentsPlan {
+    /// The agent that the user talks to; `None`: the pattern calls the agents itself.
+    pub root: Option<AgentName>,
+    /// Every agent.
+    pub agents: Arc<[AgentHead]>,
+}
+
+impl AgentsPlan {
+    /// The agent with this name.
+    pub fn agent(&self, name: &AgentName) -> Option<&AgentHead> {
+        self.agents.iter().find(|agent| agent.name == *name)
+    }
+
+    /// The swarm with this name.
+    pub fn swarm(&self, name: &AgentName) -> Option<&SwarmHead> {
+        self.agent(name)?.swarm.as_ref()
+    }
+
+    /// The swarm that the user talks to.
+    pub fn outer_swarm(&self) -> Option<&SwarmHead> {
+        self.swarm(self.root.as_ref()?)
+    }
+
+    /// The coordinator that the user talks to.
+    pub fn coordinator(&self) -> Option<&AgentName> {
+        self.root.as_ref().filter(|root| self.swarm(root).is_none())
+    }
+
+    /// Whether this is the agent that the user talks to.
+    pub fn is_root(&self, name: &AgentName) -> bool {
+        self.root.as_ref() == Some(name)
+    }
+}
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct AgentHead {
+    /// Name of the agent.
+    pub name: AgentName,
+    /// What it does.
+    pub description: String,
+    /// `agent`, `team` or `swarm`.
+    pub kind: String,
+    /// Its members at the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<AgentName>,
+    /// Its system prompt; may be empty.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub instruction: Arc<str>,
+    /// The tools it may call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolName>,
+    /// Max replies with tool calls before its loop is stopped; `None`: it calls no model, or the
+    /// log does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tool_rounds: Option<u32>,
+    /// Whether a coordinator's tool calls of one reply run concurrently.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel_tools: bool,
+    /// What a coordinator's members are given, and how much of their output is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_tools: Option<MemberTools>,
+    /// The setup that only a swarm has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swarm: Option<SwarmHead>,
+}
+
+/// How a swarm hands over, and its limits; 0 means no limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct SwarmHead {
+    /// The member that starts.
+    pub entry: AgentName,
+    /// Max handoffs.
+    pub max_handoffs: u32,
+    /// Length of the loop guard's window: the number of latest handoff targets to check.
+    pub repetitive_handoff_window: u32,
+    /// Number of different agents required in that window.
+    pub repetitive_handoff_min_unique: u32,
+    /// Number of refused handoffs after which the run stops.
+    pub max_rejections: u32,
+    /// Timeout in milliseconds of a member that was handed over to.
+    pub node_timeout_ms: u64,
+    /// Whether the next message of a session starts at the agent that owned the last reply.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cross_request_transfer: bool,
+    /// Whether members other than the entry see only their own turns.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub independent_history: bool,
+    /// Template for the input of the next agent; `None`: the handoff message, or else the default
+    /// of the teams source document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_input: Option<HandoffTemplate>,
+}
+
+fn is_empty(text: &Arc<str>) -> bool {
+    text.is_empty()
+}
+
+/// Replaces the texts of agents, and declares their names.
+pub(super) fn redact_agents(agents: &mut Arc<[AgentHead]>, by: &mut TextRedactor) {
+    for agent in Arc::make_mut(agents) {
+        let AgentHead {
+            name,
+            description,
+            kind: _,
+            members: _,
+            instruction,
+            tools,
+            max_tool_rounds: _,
+            parallel_tools: _,
+            member_tools: _,
+            swarm,
+        } = agent;
+        by.declare(name.as_str());
+        tools.iter().for_each(|tool| by.declare(tool.as_str()));
+        by.text(description);
+        by.text(instruction);
+        if let Some(swarm) = swarm {
+            swarm.redact(by);
+        }
+    }
+}
+
+impl SwarmHead {
+    fn redact(&mut self, by: &TextRedactor) {
+        let Self {
+            entry: _,
+            max_handoffs: _,
+            repetitive_handoff_window: _,
+            repetitive_handoff_min_unique: _,
+            max_rejections: _,
+            node_timeout_ms: _,
+            cross_request_transfer: _,
+            independent_history: _,
+            handoff_input,
+        } = self;
+        if let Some(template) = handoff_input {
+            for piece in template.pieces_mut() {
+                match piece {
+                    HandoffPiece::Literal(text) => by.text(text),
+                    HandoffPiece::RootInput
+                    | HandoffPiece::ParentInput
+                    | HandoffPiece::From
+                    | HandoffPiece::To
+                    | HandoffPiece::Message => {}
+                }
+            }
+        }
+    }
+}
+
+/// The weight of agents in memory, in bytes.
+pub(super) fn agents_weight(agents: &[AgentHead]) -> usize {
+    agents.iter().map(agent).sum()
+}
+
+fn agent(head: &AgentHead) -> usize {
+    let template = head.swarm.as_ref().and_then(|swarm| swarm.handoff_input.as_ref());
+    let pieces = template.iter().flat_map(|template| template.pieces());
+    let pieces = pieces.map(|piece| match piece {
+        HandoffPiece::Literal(text) => size_of_val(piece) + text.len(),
+        _ => size_of_val(piece),
+    });
+    size_of_val(head)
+        + pieces.sum::<usize>()
+        + head.name.as_str().len()
+        + head.description.len()
+        + head.instruction.len()
+        + texts(head.members.iter().map(|it| it.as_str()))
+        + texts(head.tools.iter().map(|it| it.as_str()))
+}

@@ -1,0 +1,375 @@
+//! The registry of what a log has of each pattern: its setup, and its facts.
+//!
+//! What is asked of a fact of one pattern.
+//!
+//! What is asked of the setup of a pattern.
+//!
+//! The macro that writes the enum of facts of one pattern.
+
+pub mod agents;
+pub mod collaboration;
+pub mod orchestrator;
+pub mod plan_fault;
+pub mod research;
+pub mod resilience;
+pub mod router;
+pub mod team;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use self::agents::AgentFact;
+use self::collaboration::{CollaborationFact, CollaborationPlan};
+use self::orchestrator::{OrchestratorFact, OrchestratorPlan};
+use self::research::{ResearchFact, ResearchPlan};
+use self::resilience::ResiliencePlan;
+use self::router::{RouterFact, RouterPlan};
+use self::team::TeamPlan;
+use super::event::command::Command;
+use super::event::id::SpanId;
+use super::event::purpose::Purpose;
+use super::event::redact::TextRedactor;
+use super::event::{SpanKind, SpanState};
+
+/// The pattern of a run, with its limits at the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "pattern", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum PatternPlan {
+    /// Seats vote in rounds (collaboration source document).
+    Collaboration(Arc<CollaborationPlan>),
+    /// A planner and its workers (orchestrator source document).
+    Orchestrator(Arc<OrchestratorPlan>),
+    /// A coordinator and its members (teams source document).
+    Team(Arc<TeamPlan>),
+    /// Agents that hand over to each other (teams source document).
+    Swarm(Arc<TeamPlan>),
+    /// Agents that put load on tools (cascading failures source document).
+    Resilience(Arc<ResiliencePlan>),
+    /// Search, read, take notes, verify, answer (research source document).
+    Research(Arc<ResearchPlan>),
+    /// Classify, choose a route, let its agent answer.
+    Router(Arc<RouterPlan>),
+}
+
+impl PatternPlan {
+    /// Name of the pattern.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Collaboration(_) => "collaboration",
+            Self::Orchestrator(_) => "orchestrator",
+            Self::Team(_) => "team",
+            Self::Swarm(_) => "swarm",
+            Self::Resilience(_) => "resilience",
+            Self::Research(_) => "research",
+            Self::Router(_) => "router",
+        }
+    }
+
+    /// The setup.
+    pub fn get(&self) -> &dyn Plan {
+        match self {
+            Self::Collaboration(plan) => &**plan,
+            Self::Orchestrator(plan) => &**plan,
+            Self::Team(plan) | Self::Swarm(plan) => &**plan,
+            Self::Resilience(plan) => &**plan,
+            Self::Research(plan) => &**plan,
+            Self::Router(plan) => &**plan,
+        }
+    }
+
+    /// Replaces its texts, and declares its names.
+    pub(crate) fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::Collaboration(plan) => Arc::make_mut(plan).redact(by),
+            Self::Orchestrator(plan) => Arc::make_mut(plan).redact(by),
+            Self::Team(plan) | Self::Swarm(plan) => Arc::make_mut(plan).redact(by),
+            Self::Resilience(plan) => Arc::make_mut(plan).redact(by),
+            Self::Research(plan) => Arc::make_mut(plan).redact(by),
+            Self::Router(plan) => Arc::make_mut(plan).redact(by),
+        }
+    }
+
+    /// Time limit of the whole run in milliseconds, pauses not counted.
+    pub fn max_ms(&self) -> u64 {
+        self.get().max_ms()
+    }
+}
+
+/// A fact of one pattern. In JSON it is the fact alone: its kind says which pattern it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum PatternFact {
+    /// Of a collaboration.
+    Collaboration(CollaborationFact),
+    /// Of an orchestrator.
+    Orchestrator(OrchestratorFact),
+    /// Of agents: a team, or a swarm.
+    Agents(AgentFact),
+    /// Of a research run.
+    Research(ResearchFact),
+    /// Of a router.
+    Router(RouterFact),
+}
+
+impl PatternFact {
+    /// The dotted names of each pattern's facts, as in JSON.
+    pub const NAMES: [&'static [&'static str]; 5] = [
+        CollaborationFact::NAMES,
+        OrchestratorFact::NAMES,
+        AgentFact::NAMES,
+        ResearchFact::NAMES,
+        RouterFact::NAMES,
+    ];
+
+    /// Reads the fact of this name; `None` if no pattern has one.
+    pub(crate) fn read(name: &str, from: &Value) -> Option<serde_json::Result<Self>> {
+        Some(if CollaborationFact::NAMES.contains(&name) {
+            CollaborationFact::deserialize(from).map(Self::Collaboration)
+        } else if OrchestratorFact::NAMES.contains(&name) {
+            OrchestratorFact::deserialize(from).map(Self::Orchestrator)
+        } else if AgentFact::NAMES.contains(&name) {
+            AgentFact::deserialize(from).map(Self::Agents)
+        } else if ResearchFact::NAMES.contains(&name) {
+            ResearchFact::deserialize(from).map(Self::Research)
+        } else if RouterFact::NAMES.contains(&name) {
+            RouterFact::deserialize(from).map(Self::Router)
+        } else {
+            return None;
+        })
+    }
+
+    /// Reads the fact of this name, given as the variant of an enum: its name, then its fields. Gives
+    /// that back if no pattern has one.
+    pub(super) fn read_fields<'de, D: Deserializer<'de>>(
+        name: &str,
+        from: D,
+    ) -> Result<Result<Self, D::Error>, D> {
+        Ok(if CollaborationFact::NAMES.contains(&name) {
+            CollaborationFact::read_fields(from).map(Self::Collaboration)
+        } else if OrchestratorFact::NAMES.contains(&name) {
+            OrchestratorFact::read_fields(from).map(Self::Orchestrator)
+        } else if AgentFact::NAMES.contains(&name) {
+            AgentFact::read_fields(from).map(Self::Agents)
+        } else if ResearchFact::NAMES.contains(&name) {
+            ResearchFact::read_fields(from).map(Self::Research)
+        } else if RouterFact::NAMES.contains(&name) {
+            RouterFact::read_fields(from).map(Self::Router)
+        } else {
+            return Err(from);
+        })
+    }
+
+    /// The fact.
+    pub fn get(&self) -> &dyn Fact {
+        match self {
+            Self::Collaboration(fact) => fact,
+            Self::Orchestrator(fact) => fact,
+            Self::Agents(fact) => fact,
+            Self::Research(fact) => fact,
+            Self::Router(fact) => fact,
+        }
+    }
+
+    /// Replaces its texts.
+    pub(crate) fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::Collaboration(fact) => fact.redact(by),
+            Self::Orchestrator(fact) => fact.redact(by),
+            Self::Agents(fact) => fact.redact(by),
+            Self::Research(fact) => fact.redact(by),
+            Self::Router(fact) => fact.redact(by),
+        }
+    }
+
+    /// [`Fact::opens`] by a static match, because each fact of a log needs it.
+    pub(crate) fn opens(&self) -> Option<(SpanId, SpanKind)> {
+        match self {
+            Self::Collaboration(fact) => fact.opens(),
+            Self::Orchestrator(fact) => fact.opens(),
+            Self::Agents(fact) => fact.opens(),
+            Self::Research(fact) => fact.opens(),
+            Self::Router(fact) => fact.opens(),
+        }
+    }
+
+    /// [`Fact::closes`] by a static match.
+    pub(crate) fn closes(&self) -> Option<SpanState> {
+        match self {
+            Self::Collaboration(fact) => fact.closes(),
+            Self::Orchestrator(fact) => fact.closes(),
+            Self::Agents(fact) => fact.closes(),
+            Self::Research(fact) => fact.closes(),
+            Self::Router(fact) => fact.closes(),
+        }
+    }
+}
+
+/// A fact of one pattern: what the rest of the program asks it.
+pub trait Fact {
+    /// The dotted name, as in JSON.
+    fn name(&self) -> &'static str;
+
+    /// Approximate bytes that it refers to, besides its own size.
+    fn weight(&self) -> usize {
+        0
+    }
+
+    /// Replaces its texts.
+    fn redact(&mut self, by: &mut TextRedactor);
+
+    /// The parent and the kind of the span that it opens; `None` if it opens none.
+    fn opens(&self) -> Option<(SpanId, SpanKind)> {
+        None
+    }
+
+    /// The state in which it closes its span; `None` if it closes none.
+    fn closes(&self) -> Option<SpanState> {
+        None
+    }
+
+    /// The fields that the filter of events knows.
+    fn about(&self) -> FactAbout<'_> {
+        FactAbout::default()
+    }
+
+    /// The command that this fact says has taken effect; `None` if no command caused it.
+    fn confirms(&self) -> Option<Command> {
+        None
+    }
+
+    /// The result of the run that the fact states, in the words of the list of runs: a decision, a level, a
+    /// route. `plan` is that of the run.
+    fn result(&self, _plan: &PatternPlan) -> Option<String> {
+        None
+    }
+
+    /// What one agent tells another with it.
+    fn message(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether it ends a part of the work because that was cancelled.
+    fn is_cancellation(&self) -> bool {
+        false
+    }
+
+    /// Whether it says what became of the reply to a call of this purpose.
+    fn is_verdict_on(&self, _call: &Purpose) -> bool {
+        false
+    }
+
+    /// Whether the inspector shows the reply first.
+    fn shows_reply(&self) -> bool {
+        false
+    }
+}
+
+/// What a fact is about, as far as its fields say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FactAbout<'f> {
+    /// The role of a seat.
+    pub role: Option<&'f str>,
+    /// The agent.
+    pub agent: Option<&'f str>,
+    /// Number of attempts.
+    pub attempt: Option<u32>,
+    /// Word for the reason.
+    pub reason: Option<String>,
+}
+
+/// The setup of a pattern with its limits at the start, as the head of a log has it.
+pub trait Plan {
+    /// Time limit of the whole run in milliseconds, pauses not counted.
+    fn max_ms(&self) -> u64;
+
+    /// The operator's message that the run answers, besides its goal.
+    fn message(&self) -> Option<&str> {
+        None
+    }
+
+    /// Approximate bytes of it.
+    fn weight(&self) -> usize;
+
+    /// Replaces its texts, and declares its names.
+    fn redact(&mut self, by: &mut TextRedactor);
+}
+
+/// Writes an enum of facts. Each variant follows its dotted name in JSON, so that the name is
+/// written once.
+///
+/// `pub enum F in V` is an enum of the pattern whose variant of
+/// [`PatternFact`](self::PatternFact) is `V`. The enum after `read as` is read where the name
+/// is known before the fields; it has the same variants, and no value.
+macro_rules! facts {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident in $pattern:ident read as $fields:ident of $own_name:literal {
+            $(
+                $(#[$doc:meta])*
+                $kind:literal $variant:ident $({ $($fields_of:tt)* })? $(( $($parts:tt)* ))?
+            ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[cfg_attr(feature = "tui", derive(::schemars::JsonSchema))]
+        #[serde(tag = "kind")]
+        pub enum $name {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $kind)]
+                $variant $({ $($fields_of)* })? $(( $($parts)* ))?
+            ),*
+        }
+
+        #[derive(::serde::Deserialize)]
+        #[serde(remote = $own_name)]
+        #[allow(clippy::enum_variant_names, reason = "the same variants as in the other enum")]
+        enum $fields {
+            $(
+                #[serde(rename = $kind)]
+                $variant $({ $($fields_of)* })? $(( $($parts)* ))?
+            ),*
+        }
+
+        impl $name {
+            /// Reads a fact as the variant of an enum: its name, then its fields.
+            pub(super) fn read_fields<'de, D: ::serde::Deserializer<'de>>(
+                from: D,
+            ) -> Result<Self, D::Error> {
+                $fields::deserialize(from)
+            }
+
+            /// The dotted names, as in JSON.
+            pub const NAMES: &'static [&'static str] = &[$($kind),*];
+
+            /// The dotted name, as in JSON.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $kind),*
+                }
+            }
+
+            /// The fact of this pattern, if the event is one.
+            pub fn of(kind: &$crate::log::event::EventKind) -> Option<&Self> {
+                match kind {
+                    $crate::log::event::EventKind::Pattern(
+                        $crate::log::facts::PatternFact::$pattern(fact),
+                    ) => Some(fact),
+                    _ => None,
+                }
+            }
+        }
+
+        impl From<$name> for $crate::log::event::EventKind {
+            fn from(fact: $name) -> Self {
+                Self::Pattern($crate::log::facts::PatternFact::$pattern(fact))
+            }
+        }
+    };
+}
+
+pub(crate) use facts;

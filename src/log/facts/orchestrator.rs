@@ -1,0 +1,318 @@
+//! The facts of an orchestrator: its plan, the tasks, the combined results.
+//!
+//! The setup of an orchestrator, as the head of a log has it.
+//!
+//! Faults of an orchestrator's workers, in the words of the orchestrator source document.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Fact, FactAbout, PatternPlan, Plan, facts};
+use crate::base::name::{FlagName, TaskId, ToolName};
+use crate::log::event::id::SpanId;
+use crate::log::event::redact::TextRedactor;
+use crate::log::event::stop::StopReason;
+use crate::log::event::weight::{entries, json_weight, texts};
+use crate::log::event::{SpanKind, SpanState};
+
+facts! {
+    /// A fact of an orchestrator.
+    pub enum OrchestratorFact in Orchestrator read as OrchestratorFactFields of "OrchestratorFact" {
+        /// The planner's plan was accepted.
+        "plan.accepted" PlanAccepted {
+            /// Its tasks in order.
+            tasks: Arc<[Task]>,
+        },
+        /// Opens a task's span: the task got a slot of the concurrency limit.
+        "task.started" TaskStarted {
+            /// The span it belongs to.
+            parent: SpanId,
+            /// Id of the task.
+            task: TaskId,
+            /// Index of the task in the plan, from 0.
+            index: u32,
+            /// Name of the worker.
+            worker: ToolName,
+            /// Hash of its arguments, computed as in the orchestrator source document.
+            args_hash: String,
+        },
+        /// Closes a task's span with a result or a fallback.
+        "task.done" TaskDone {
+            /// Attempts used.
+            attempts: u32,
+        },
+        /// Closes a task's span without a result.
+        "task.failed" TaskFailed {
+            /// Attempts used, refused ones included.
+            attempts: u32,
+            /// The reason.
+            reason: StopReason,
+        },
+        /// The results of a plan were combined by the scenario's rules.
+        "results.aggregated" ResultsAggregated {
+            /// The aggregate.
+            aggregate: Arc<Value>,
+            /// Tasks whose result was replaced by a later one of the same worker.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            overwritten: Vec<TaskId>,
+            /// The rule that gave the level, from 0; absent where no rule matched.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            rule: Option<u32>,
+            /// The parts of the aggregate by which that rule holds, such as
+            /// `inventory.out_of_stock_skus`.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            decided_by: Vec<String>,
+        },
+    }
+}
+
+impl Fact for OrchestratorFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::PlanAccepted { tasks } => tasks.iter().map(task_weight).sum(),
+            Self::TaskStarted { task, worker, args_hash, .. } => {
+                task.as_str().len() + worker.as_str().len() + args_hash.len()
+            }
+            Self::TaskDone { .. } => 0,
+            Self::TaskFailed { reason, .. } => reason.weight(),
+            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
+                json_weight(aggregate)
+                    + texts(overwritten.iter().map(|task| task.as_str()))
+                    + texts(decided_by.iter().map(String::as_str))
+            }
+        }
+    }
+
+    fn opens(&self) -> Option<(SpanId, SpanKind)> {
+        match self {
+            Self::TaskStarted { parent, index, .. } => {
+                Some((*parent, SpanKind::Task { index: *index }))
+            }
+            _ => None,
+        }
+    }
+
+    fn closes(&self) -> Option<SpanState> {
+        match self {
+            Self::TaskDone { .. } => Some(SpanState::Done),
+            Self::TaskFailed { .. } => Some(SpanState::Failed(None)),
+            _ => None,
+        }
+    }
+
+    fn result(&self, plan: &PatternPlan) -> Option<String> {
+        match (self, plan) {
+            (Self::ResultsAggregated { aggregate, .. }, PatternPlan::Orchestrator(plan)) => {
+                aggregate.get(&plan.level)?.as_str().map(str::to_owned)
+            }
+            _ => None,
+        }
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::PlanAccepted { tasks } => {
+                for Task { id, worker: _, args, critical: _ } in Arc::make_mut(tasks) {
+                    by.task(id);
+                    by.fields(Arc::make_mut(args));
+                }
+            }
+            // The hash has no key, so short arguments could be found by trying them.
+            Self::TaskStarted { parent: _, task, index: _, worker: _, args_hash } => {
+                by.task(task);
+                by.text(args_hash);
+            }
+            Self::TaskDone { attempts: _ } => {}
+            Self::TaskFailed { attempts: _, reason } => reason.redact(by),
+            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
+                decided_by.iter_mut().for_each(|name| by.text(name));
+                by.value(Arc::make_mut(aggregate));
+                overwritten.iter_mut().for_each(|task| by.task(task));
+            }
+        }
+    }
+
+    fn about(&self) -> FactAbout<'_> {
+        match self {
+            Self::TaskFailed { attempts, reason } => FactAbout {
+                attempt: Some(*attempts),
+                reason: Some(reason.to_string()),
+                ..FactAbout::default()
+            },
+            _ => FactAbout::default(),
+        }
+    }
+
+    fn is_cancellation(&self) -> bool {
+        matches!(self, Self::TaskFailed { reason: StopReason::Cancelled, .. })
+    }
+
+    fn shows_reply(&self) -> bool {
+        matches!(self, Self::TaskDone { .. } | Self::TaskFailed { .. })
+    }
+}
+
+fn task_weight(task: &Task) -> usize {
+    let names = task.id.as_str().len() + task.worker.as_str().len();
+    size_of::<Task>() + names + entries(&*task.args)
+}
+
+/// A task of an accepted plan. Other fields of the model's reply are dropped
+/// (`validate_orchestration_plan` in the orchestrator source document).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct Task {
+    /// Id of the task, without surrounding white space.
+    pub id: TaskId,
+    /// Name of the worker.
+    pub worker: ToolName,
+    /// The worker's arguments, without the request id.
+    pub args: Arc<Map<String, Value>>,
+    /// Whether the run stops if this task fails.
+    pub critical: bool,
+}
+
+/// Setup of an orchestrator: its workers, and the limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct OrchestratorPlan {
+    /// The available workers, in the scenario's order.
+    pub workers: Vec<WorkerHead>,
+    /// Max tasks of a plan.
+    pub max_tasks: u32,
+    /// Concurrency limit of tasks at the start.
+    pub max_parallel: u32,
+    /// Max attempts of a task after the first.
+    pub max_retries_per_task: u32,
+    /// Max attempts of all tasks together.
+    pub max_dispatches: u32,
+    /// Timeout of one attempt in milliseconds.
+    pub task_timeout_ms: u64,
+    /// Time limit of the whole run in milliseconds, pauses not counted.
+    pub max_ms: u64,
+    /// The sections of the aggregate.
+    pub sections: Vec<String>,
+    /// Name of the aggregate's level, such as `health`.
+    pub level: String,
+}
+
+/// A worker that may be planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct WorkerHead {
+    /// Name of the worker.
+    pub name: ToolName,
+    /// What it does.
+    pub description: String,
+    /// The flag that removes it from the execution list when off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<FlagName>,
+}
+
+impl Plan for OrchestratorPlan {
+    fn max_ms(&self) -> u64 {
+        self.max_ms
+    }
+
+    fn weight(&self) -> usize {
+        let workers = self.workers.iter().fold(0, |sum, worker| {
+            let flag = worker.flag.as_ref().map_or(0, |flag| flag.as_str().len());
+            let name = worker.name.as_str().len();
+            sum + size_of_val(worker) + name + worker.description.len() + flag
+        });
+        size_of::<Self>()
+            + self.level.len()
+            + texts(self.sections.iter().map(String::as_str))
+            + workers
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self {
+            workers,
+            max_tasks: _,
+            max_parallel: _,
+            max_retries_per_task: _,
+            max_dispatches: _,
+            task_timeout_ms: _,
+            max_ms: _,
+            sections: _,
+            level,
+        } = self;
+        by.text(level);
+        for WorkerHead { name, description, flag: _ } in workers {
+            by.declare(name.as_str());
+            by.text(description);
+        }
+    }
+}
+
+/// Why a worker did not do its task (`_call_once` in the orchestrator source document).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerFault {
+    /// `worker_denied`: it is not on the execution list
+    Denied,
+    /// `worker_missing`: it has no implementation
+    Missing,
+    /// `worker_bad_args`: it does not take these arguments
+    BadArgs,
+    /// `worker_bad_result`: its result does not match its contract
+    BadResult,
+    /// `worker_error`: any other failure
+    Error,
+}
+
+impl WorkerFault {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error];
+
+    /// The word that stop reasons begin with.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Denied => "worker_denied",
+            Self::Missing => "worker_missing",
+            Self::BadArgs => "worker_bad_args",
+            Self::BadResult => "worker_bad_result",
+            Self::Error => "worker_error",
+        }
+    }
+
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fault| fault.word() == word)
+    }
+
+    /// The fault in words, with the worker's name.
+    pub(crate) fn phrase(self, worker: &ToolName) -> String {
+        match self {
+            Self::Denied => format!("{worker} switched off"),
+            Self::Missing => format!("{worker} not implemented"),
+            Self::BadArgs => format!("bad args for {worker}"),
+            Self::BadResult => format!("bad result of {worker}"),
+            Self::Error => format!("{worker} failed"),
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Denied => {
+                "The worker's flag is off: switch it on, or keep the worker out of the plan."
+            }
+            Self::Missing => {
+                "The worker has no implementation: give it a fixture, http or command table."
+            }
+            Self::BadArgs => {
+                "The planner gave arguments that the worker does not accept: fix its prompt."
+            }
+            Self::BadResult => {
+                "The worker's result does not match its contract: the attempt says where."
+            }
+            Self::Error => "The tool failed: the attempt has the error.",
+        })
+    }
+}

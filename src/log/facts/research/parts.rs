@@ -1,0 +1,554 @@
+//! The parts of events about research: sources and why they are dropped, pages, notes,
+//! verification, the sentences of the answer with their citations.
+//!
+//! Why sources and notes are dropped, in words; JSON keeps the identifiers.
+//!
+//! The texts of sources, pages and notes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{NoteId, NoteIssue};
+use crate::log::event::id::{SourceNo, SpanId};
+use crate::log::event::kind::FailureClass;
+use crate::log::event::redact::TextRedactor;
+use crate::log::event::stop::StopReason;
+
+/// A step of an accepted plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct PlannedStep {
+    /// Id of the step, as the planner gave it.
+    pub id: Arc<str>,
+    /// Name of the step, such as `search_sources`.
+    pub action: Arc<str>,
+}
+
+/// The results of a search, in its order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct SourcesFound {
+    /// The query.
+    pub query: Arc<str>,
+    /// The sources.
+    pub sources: Arc<[FoundSource]>,
+    /// Number of documents that could not be searched, by reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unsearched: BTreeMap<String, u64>,
+}
+
+/// A source in the search results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct FoundSource {
+    /// Its address, as the search gave it; empty if there was none.
+    pub url: Arc<str>,
+    /// Its title.
+    pub title: Arc<str>,
+    /// Excerpt or summary that the search gave.
+    pub snippet: Arc<str>,
+    /// Relevance; higher is better.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// Date of publication, as the search gave it.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub published_at: Arc<str>,
+}
+
+/// The sources without duplicates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct SourcesDeduped {
+    /// The sources to read, in this order: by score times trust.
+    pub kept: Arc<[KeptSource]>,
+    /// The dropped sources, in the order of the search.
+    pub dropped: Arc<[DroppedSource]>,
+}
+
+/// A source that is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct KeptSource {
+    /// Number of the source.
+    pub source: SourceNo,
+    /// Its address, normalized.
+    pub url: Arc<str>,
+    /// Its domain, as the allowlists spell it.
+    pub domain: Arc<str>,
+    /// How much the scenario trusts its domain, from 0 to 1.
+    pub trust: f64,
+}
+
+/// A source that was dropped before the allowlists were checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct DroppedSource {
+    /// Number of the source.
+    pub source: SourceNo,
+    /// The reason.
+    #[serde(flatten)]
+    pub reason: DropReason,
+}
+
+/// Why a source was dropped before the allowlists were checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum DropReason {
+    /// Its address is not an http or https address with a host.
+    InvalidUrl,
+    /// It has the same page as an earlier source.
+    Duplicate {
+        /// Number of the earlier source.
+        duplicate_of: SourceNo,
+    },
+    /// The limit of kept sources (`max_urls`) was reached before it.
+    MaxUrls,
+}
+
+impl DropReason {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InvalidUrl => "invalid_url",
+            Self::Duplicate { .. } => "duplicate",
+            Self::MaxUrls => "max_urls",
+        }
+    }
+}
+
+/// The allowlist that refuses a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Denial {
+    /// The domains that may ever be read.
+    #[serde(rename = "source_denied_policy")]
+    Policy,
+    /// The domains that are switched on now.
+    #[serde(rename = "source_denied_execution")]
+    Execution,
+}
+
+impl Denial {
+    /// The word in JSON and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Policy => "source_denied_policy",
+            Self::Execution => "source_denied_execution",
+        }
+    }
+}
+
+/// The outcome of a source; closes its span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum SourceOutcome {
+    /// An allowlist refused it, or the address it redirects to.
+    Denied {
+        /// The allowlist.
+        reason: Denial,
+        /// The address it redirects to, if that was refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        location: Option<Arc<str>>,
+    },
+    /// Its page could not be fetched or used; the run continues without it.
+    Skipped {
+        /// Word for the reason.
+        reason: Arc<str>,
+        /// The reason, for display.
+        text: Arc<str>,
+    },
+    /// It was read, and notes were taken.
+    Read {
+        /// Number of accepted notes.
+        notes: u32,
+        /// Number of refused notes.
+        refused: u32,
+    },
+    /// The run ended meanwhile.
+    Cancelled,
+}
+
+/// A page was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct PageRead {
+    /// Number of the source.
+    pub source: SourceNo,
+    /// The call whose result has the page.
+    pub call: SpanId,
+    /// Its final address after redirects, normalized.
+    pub url: Arc<str>,
+    /// Its title.
+    pub title: Arc<str>,
+    /// Date of publication, as the page gives it; empty if it gives none.
+    pub published_at: Arc<str>,
+    /// Age in days, counted back from the run's `as_of`, if both dates are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_days: Option<i64>,
+    /// Characters of its text.
+    pub chars: u64,
+    /// Whether the date is the last change of the file, because the page itself gives none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub modified: bool,
+}
+
+/// A note: a claim, and the quote from a page that supports it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// Id of the note.
+    pub id: NoteId,
+    /// The claim.
+    pub claim: Arc<str>,
+    /// The quote, word for word from the page.
+    pub quote: Arc<str>,
+    /// Address of the page, normalized.
+    pub url: Arc<str>,
+    /// Title of the page.
+    pub title: Arc<str>,
+    /// Date of publication; empty if the page gives none.
+    pub published_at: Arc<str>,
+    /// Whether the date is the last change of the file, because the page itself gives none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub modified: bool,
+}
+
+impl Note {
+    /// The date of its page, for display.
+    pub fn date_label(&self) -> String {
+        match &*self.published_at {
+            "" => "undated".to_owned(),
+            day if self.modified => format!("changed {day}"),
+            day => format!("published {day}"),
+        }
+    }
+}
+
+/// A note that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NoteRefused {
+    /// Number of the source.
+    pub source: SourceNo,
+    /// The reason.
+    pub reason: NoteIssue,
+    /// The claim.
+    pub claim: Arc<str>,
+    /// The quote, as the model gave it.
+    pub quote: Arc<str>,
+}
+
+/// Notes that a model proposed beyond the limit of a page; they were not checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NotesTruncated {
+    /// Number of the source.
+    pub source: SourceNo,
+    /// Number of proposed notes.
+    pub proposed: u32,
+    /// Number of notes that were ignored: the last ones.
+    pub cut: u32,
+    /// The limit that they exceeded.
+    pub limit: NotesLimit,
+}
+
+/// A limit of the notes on a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum NotesLimit {
+    /// `notes_per_page`
+    NotesPerPage,
+    /// What is left of the run's `max_notes`.
+    MaxNotes,
+}
+
+impl NotesLimit {
+    /// The key in a scenario.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotesPerPage => "notes_per_page",
+            Self::MaxNotes => "max_notes",
+        }
+    }
+}
+
+/// Why no more sources are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum ReadingEnd {
+    /// All sources were read.
+    NoMoreSources,
+    /// The page limit was reached (`max_read_pages`).
+    MaxReadPages,
+    /// The note limit was reached (`max_notes`).
+    MaxNotes,
+}
+
+impl ReadingEnd {
+    /// The word in JSON and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoMoreSources => "no_more_sources",
+            Self::MaxReadPages => "max_read_pages",
+            Self::MaxNotes => "max_notes",
+        }
+    }
+}
+
+/// Agreement and conflicts between notes of several sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NotesCompared {
+    /// Pairs of notes from independent sources with the same claim.
+    pub agree: Arc<[NotePair]>,
+    /// Pairs of notes that give different figures for the same thing.
+    pub conflicts: Arc<[NoteConflict]>,
+    /// Notes whose claim has fewer independent sources than the run requires.
+    pub unconfirmed: Arc<[NoteId]>,
+}
+
+/// Two notes with the same claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NotePair {
+    /// The earlier note.
+    pub left: NoteId,
+    /// The later note.
+    pub right: NoteId,
+}
+
+/// Two notes that give different figures for the same thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NoteConflict {
+    /// The earlier note.
+    pub left: NoteId,
+    /// The later note.
+    pub right: NoteId,
+    /// The figure in the earlier note.
+    pub left_figure: Arc<str>,
+    /// The figure in the later note.
+    pub right_figure: Arc<str>,
+}
+
+/// Result of the verification.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NotesVerified {
+    /// Number of notes that were checked.
+    pub checked: u32,
+    /// The problems, in the order of the notes.
+    pub issues: Arc<[NoteProblem]>,
+}
+
+/// A problem of a note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct NoteProblem {
+    /// Id of the note.
+    pub note: NoteId,
+    /// The problem.
+    pub issue: NoteIssue,
+}
+
+/// The sentences of an accepted answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct AnswerCited {
+    /// The sentences in order; only white space is between them.
+    pub sentences: Arc<[Sentence]>,
+    /// Ids of the notes that the answer cites, in its order.
+    pub citations: Arc<[NoteId]>,
+    /// Of notes and an answer by rule: the parts of the question whose rarest word is in no quote.
+    #[serde(default, skip_serializing_if = "no_parts")]
+    pub unanswered: Arc<[String]>,
+}
+
+fn no_parts(parts: &[String]) -> bool {
+    parts.is_empty()
+}
+
+/// A sentence of the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct Sentence {
+    /// Its text, as in the answer.
+    pub text: Arc<str>,
+    /// The notes that it cites; empty if it cites none.
+    pub citations: Arc<[NoteId]>,
+    /// Whether it has fewer independent sources than the run requires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
+}
+
+/// An answer that was refused; the run stops.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct AnswerRefused {
+    /// The stop reason.
+    pub reason: StopReason,
+    /// The refused reply.
+    pub raw: serde_json::Value,
+}
+
+fn is_empty(text: &Arc<str>) -> bool {
+    text.is_empty()
+}
+
+impl DropReason {
+    /// The reason in words.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::InvalidUrl => "invalid address",
+            Self::Duplicate { .. } => "duplicate",
+            Self::MaxUrls => "over the URL limit",
+        }
+    }
+}
+
+impl Denial {
+    /// The reason in words.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::Policy => "not on the allowlist",
+            Self::Execution => "switched off",
+        }
+    }
+}
+
+impl NotesLimit {
+    /// The limit in words.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::NotesPerPage => "limit per page",
+            Self::MaxNotes => "limit per run",
+        }
+    }
+}
+
+impl ReadingEnd {
+    /// The reason in words.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::NoMoreSources => "no more sources",
+            Self::MaxReadPages => "page limit reached",
+            Self::MaxNotes => "note limit reached",
+        }
+    }
+}
+
+/// Why a source was skipped, in words; its identifier may come from a tool of the scenario.
+pub(crate) fn skip_phrase(reason: &str) -> Cow<'_, str> {
+    if let Some(class) = FailureClass::from_word(reason) {
+        return class.phrase().into();
+    }
+    match reason.strip_prefix("http_") {
+        Some(status) => format!("HTTP {status}").into(),
+        None if reason.contains('_') => reason.replace('_', " ").into(),
+        None => reason.into(),
+    }
+}
+
+impl SourcesFound {
+    /// Replaces the query and what the search says about each source.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        let Self { query, sources, unsearched } = self;
+        by.text(query);
+        for FoundSource { url, title, snippet, score: _, published_at } in Arc::make_mut(sources) {
+            for text in [url, title, snippet, published_at] {
+                by.text(text);
+            }
+        }
+        let counts = std::mem::take(unsearched).into_iter().map(|(mut reason, count)| {
+            by.word(&mut reason);
+            (reason, count)
+        });
+        *unsearched = counts.collect();
+    }
+}
+
+impl SourcesDeduped {
+    /// Replaces the addresses.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        let Self { kept, dropped: _ } = self;
+        for KeptSource { source: _, url, domain, trust: _ } in Arc::make_mut(kept) {
+            by.text(url);
+            by.text(domain);
+        }
+    }
+}
+
+impl PageRead {
+    /// Replaces what the page says about itself.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        let Self {
+            source: _,
+            call: _,
+            url,
+            title,
+            published_at,
+            age_days: _,
+            chars: _,
+            modified: _,
+        } = self;
+        for text in [url, title, published_at] {
+            by.text(text);
+        }
+    }
+}
+
+impl Note {
+    /// Replaces the claim, the quote and the page.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        let Self { id: _, claim, quote, url, title, published_at, modified: _ } = self;
+        for text in [claim, quote, url, title, published_at] {
+            by.text(text);
+        }
+    }
+}
+
+impl SourceOutcome {
+    /// Replaces the address, or what the tool says.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        match self {
+            Self::Denied { reason: _, location } => by.some(location),
+            Self::Skipped { reason, text } => {
+                by.word(reason);
+                by.text(text);
+            }
+            Self::Read { notes: _, refused: _ } | Self::Cancelled => {}
+        }
+    }
+}
+
+impl NotesCompared {
+    /// Replaces the figures that differ.
+    pub(crate) fn redact(&mut self, by: &TextRedactor) {
+        let Self { agree: _, conflicts, unconfirmed: _ } = self;
+        for NoteConflict { left: _, right: _, left_figure, right_figure } in
+            Arc::make_mut(conflicts)
+        {
+            by.text(left_figure);
+            by.text(right_figure);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_skipped_source_is_no_identifier() {
+        assert_eq!(skip_phrase("http_404"), "HTTP 404");
+        assert_eq!(skip_phrase("robots_disallowed"), "robots disallowed");
+        assert_eq!(skip_phrase("resolve"), "name not found");
+    }
+}

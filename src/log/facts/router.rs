@@ -1,0 +1,279 @@
+//! The facts of a router: what the classifier says, and which route the request takes.
+//!
+//! The setup of a router, as the head of a log has it.
+//!
+//! Faults of a classifier's reply.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::agents::{AgentHead, AgentsPlan, agents_weight, redact_agents};
+use super::{Fact, FactAbout, PatternPlan, Plan, facts};
+use crate::base::name::{AgentName, FlagName};
+use crate::log::event::kind::Purpose;
+use crate::log::event::redact::TextRedactor;
+use crate::log::event::stop::ReasonPart;
+
+facts! {
+    /// A fact of a router.
+    pub enum RouterFact in Router read as RouterFactFields of "RouterFact" {
+        /// The classifier's reply was accepted; belongs to the span of its call.
+        "route.proposed" RouteProposed(Arc<Classification>),
+        /// The request takes this route; belongs to the run.
+        "route.chosen" RouteChosen {
+            /// The route, which has the name of its agent.
+            route: AgentName,
+            /// Why it is the fallback and not the route of the classifier; `None` if it is the
+            /// latter.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            fallback: Option<FallbackCause>,
+        },
+        /// No route can be taken, and the run stops; belongs to the run.
+        "route.missing" RouteMissing {
+            /// Why the classifier's route is not taken.
+            cause: FallbackCause,
+        },
+    }
+}
+
+impl Fact for RouterFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::RouteProposed(proposed) => {
+                let scores = proposed.alternatives.iter();
+                let scores = scores.map(|score| size_of_val(score) + score.route.len());
+                size_of::<Classification>() + proposed.reason.len() + scores.sum::<usize>()
+            }
+            Self::RouteChosen { .. } | Self::RouteMissing { .. } => 0,
+        }
+    }
+
+    fn result(&self, _plan: &PatternPlan) -> Option<String> {
+        match self {
+            Self::RouteChosen { route, .. } => Some(route.to_string()),
+            _ => None,
+        }
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        match self {
+            Self::RouteProposed(proposed) => {
+                let Classification { route: _, confidence: _, reason, alternatives } =
+                    Arc::make_mut(proposed);
+                by.text(reason);
+                for RouteScore { route, confidence: _ } in alternatives {
+                    by.name(route);
+                }
+            }
+            Self::RouteChosen { route: _, fallback: _ } | Self::RouteMissing { cause: _ } => {}
+        }
+    }
+
+    fn about(&self) -> FactAbout<'_> {
+        match self {
+            Self::RouteProposed(proposed) => {
+                FactAbout { agent: Some(proposed.route.as_str()), ..FactAbout::default() }
+            }
+            Self::RouteChosen { route, fallback } => FactAbout {
+                agent: Some(route.as_str()),
+                reason: fallback.map(|cause| cause.word().to_owned()),
+                ..FactAbout::default()
+            },
+            Self::RouteMissing { cause } => {
+                FactAbout { reason: Some(cause.word().to_owned()), ..FactAbout::default() }
+            }
+        }
+    }
+
+    fn is_verdict_on(&self, call: &Purpose) -> bool {
+        matches!(self, Self::RouteProposed(_)) && *call == Purpose::Classify
+    }
+
+    fn shows_reply(&self) -> bool {
+        matches!(self, Self::RouteProposed(_))
+    }
+}
+
+/// An accepted reply of the classifier. Its figures are the model's claim and nothing more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct Classification {
+    /// The route that it proposes.
+    pub route: AgentName,
+    /// How sure it claims to be, from 0 to 1.
+    pub confidence: f64,
+    /// Why, in its words.
+    pub reason: Arc<str>,
+    /// The other routes that it considered, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<RouteScore>,
+}
+
+impl Classification {
+    /// The confidence that it claims in a route; `None` if it does not name the route.
+    pub fn confidence_in(&self, route: &AgentName) -> Option<f64> {
+        if self.route == *route {
+            return Some(self.confidence);
+        }
+        let named = self.alternatives.iter().find(|score| *score.route == *route.as_str());
+        named.map(|score| score.confidence)
+    }
+}
+
+/// A route that the classifier considered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct RouteScore {
+    /// Its name as the model gave it, made visible and limited in length.
+    pub route: Box<str>,
+    /// How sure the classifier claims to be, from 0 to 1.
+    pub confidence: f64,
+}
+
+/// Why the classifier's route is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum FallbackCause {
+    /// Its flag is off, so it is not on the execution list.
+    RouteOff,
+    /// The confidence is below `min_confidence`.
+    LowConfidence,
+}
+
+impl FallbackCause {
+    /// The word for it in events.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::RouteOff => "route_off",
+            Self::LowConfidence => "low_confidence",
+        }
+    }
+}
+
+/// Setup of a router: its routes, and the agents behind them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct RouterPlan {
+    /// The request that is classified.
+    pub request: Arc<str>,
+    /// The routes, in the scenario's order: the policy list.
+    pub routes: Vec<RouteHead>,
+    /// The route where the classifier's cannot be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<AgentName>,
+    /// The confidence, from 0 to 1, that the classifier's route needs.
+    pub min_confidence: f64,
+    /// Every agent: each route before its members; agents in no `members` list last.
+    pub agents: Arc<[AgentHead]>,
+    /// Time limit of the run in milliseconds, pauses not counted.
+    pub max_ms: u64,
+}
+
+impl RouterPlan {
+    /// Its agents: the router calls them itself.
+    pub(crate) fn agents_plan(&self) -> AgentsPlan {
+        AgentsPlan { root: None, agents: Arc::clone(&self.agents) }
+    }
+
+    /// The route with this name.
+    pub(crate) fn route(&self, name: &AgentName) -> Option<&RouteHead> {
+        self.routes.iter().find(|route| route.agent == *name)
+    }
+}
+
+/// A route: the agent that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct RouteHead {
+    /// Name of the agent, which is the route's.
+    pub agent: AgentName,
+    /// The flag that takes the route off the execution list while it is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<FlagName>,
+}
+
+impl Plan for RouterPlan {
+    fn max_ms(&self) -> u64 {
+        self.max_ms
+    }
+
+    fn weight(&self) -> usize {
+        let routes = self.routes.iter().map(|route| {
+            let flag = route.flag.as_ref().map_or(0, |flag| flag.as_str().len());
+            size_of_val(route) + route.agent.as_str().len() + flag
+        });
+        size_of::<Self>() + self.request.len() + routes.sum::<usize>() + agents_weight(&self.agents)
+    }
+
+    fn redact(&mut self, by: &mut TextRedactor) {
+        let Self { request, routes: _, fallback: _, min_confidence: _, agents, max_ms: _ } = self;
+        by.text(request);
+        redact_agents(agents, by);
+    }
+}
+
+/// What is wrong with a classifier's reply, in the order of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteFault {
+    /// `not_object`
+    NotObject,
+    /// `missing_keys`
+    MissingKeys,
+    /// `route`: not the name of a route, or empty
+    Route,
+    /// `confidence_type`
+    ConfidenceType,
+    /// `reason`
+    Reason,
+    /// `alternatives`: not a list
+    Alternatives,
+    /// `alternative`: an entry is not an object with a route and a number
+    Alternative,
+    /// `confidence_range`: the confidence, or one of an alternative, is not from 0 to 1
+    ConfidenceRange,
+}
+
+impl RouteFault {
+    /// Every fault with its word and its phrase.
+    const ROWS: [(Self, &'static str, &'static str); 8] = [
+        (Self::NotObject, "not_object", "not an object"),
+        (Self::MissingKeys, "missing_keys", "keys missing"),
+        (Self::Route, "route", "bad route"),
+        (Self::ConfidenceType, "confidence_type", "confidence is not a number"),
+        (Self::Reason, "reason", "bad reason"),
+        (Self::Alternatives, "alternatives", "bad alternatives"),
+        (Self::Alternative, "alternative", "bad alternative"),
+        (Self::ConfidenceRange, "confidence_range", "confidence not from 0 to 1"),
+    ];
+
+    fn row(self) -> (&'static str, &'static str) {
+        let row = Self::ROWS.iter().find(|(fault, ..)| *fault == self);
+        row.map_or(("", ""), |(_, word, phrase)| (word, phrase))
+    }
+}
+
+impl fmt::Display for RouteFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().0)
+    }
+}
+
+impl ReasonPart for RouteFault {
+    fn from_text(text: &str) -> Option<Self> {
+        Self::ROWS.into_iter().find(|(_, word, _)| *word == text).map(|row| row.0)
+    }
+
+    fn phrase(&self) -> Cow<'_, str> {
+        self.row().1.into()
+    }
+
+    fn redact(&mut self, _by: &TextRedactor) {}
+}

@@ -1,0 +1,8 @@
+//! What a log has: events, the facts and plans of patterns, the fold of a log, the log of a run and its replay.
+
+pub mod bus;
+pub mod clock;
+pub mod event;
+pub mod facts;
+pub mod replay;
+pub mod world;

@@ -1,0 +1,203 @@
+//! The recorded events of one run, checked and indexed.
+//!
+//! Why a recorded run cannot be continued.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::log::event::kind::{Asks, FailureClass, RunStarted};
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId};
+
+/// The recorded events of one run, from its head on: its whole log, or the part of it that was
+/// stored. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    head: Arc<RunStarted>,
+    events: Arc<[Arc<Event>]>,
+    /// The attempts of models and tools, by span.
+    attempts: Arc<BTreeMap<SpanId, RecordedAttempt>>,
+    /// The indices of the steps of calls, by span: what they do in their turn.
+    steps: Arc<BTreeMap<SpanId, Vec<usize>>>,
+    last_span: SpanId,
+    /// Where the run was forked from another one; 0: it was not.
+    forked_at: Seq,
+}
+
+/// A recorded attempt of a model or a tool.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordedAttempt {
+    /// The call.
+    pub call: SpanId,
+    /// Indices of the events that tell it how it continues, in their order: that it was in doubt, and
+    /// the one that closes it with what the model or tool returned. It has none of the latter if it
+    /// is open, or was cancelled.
+    pub steps: Vec<usize>,
+}
+
+/// Why events are not the log of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordingError {
+    /// The first event is not `run.started`.
+    #[error("the log does not begin with run.started")]
+    NoHead,
+    /// Events are missing before this one, or out of order.
+    #[error("events are missing or out of order before event {}", .0.0)]
+    Gap(Seq),
+    /// An event belongs to a span that no earlier event opened, or opens one that is open already.
+    #[error("event {} belongs to no span of the run", .0.0)]
+    Span(Seq),
+}
+
+impl Recording {
+    /// Checks the events of a log and indexes them.
+    ///
+    /// # Errors
+    /// [`RecordingError`] if they are not the log of a run, from its head on and without gaps.
+    pub fn new(events: impl Into<Arc<[Arc<Event>]>>) -> Result<Self, RecordingError> {
+        let events: Arc<[Arc<Event>]> = events.into();
+        let head = match events.first().map(|event| &event.kind) {
+            Some(EventKind::RunStarted(head)) => Arc::clone(head),
+            _ => return Err(RecordingError::NoHead),
+        };
+        let mut attempts = BTreeMap::new();
+        let mut steps: BTreeMap<SpanId, Vec<usize>> = BTreeMap::new();
+        // Each span, and whether it is a call of a model or tool.
+        let mut spans = BTreeMap::from([(SpanId::RUN, false)]);
+        let mut before = Elapsed(0);
+        for (place, event) in events.iter().enumerate() {
+            if event.seq.0 != place as u64 || event.at < before {
+                return Err(RecordingError::Gap(event.seq));
+            }
+            before = event.at;
+            let wrong = RecordingError::Span(event.seq);
+            match event.kind.opens().filter(|_| place > 0) {
+                Some((parent, _)) => {
+                    let of_leaf = *spans.get(&parent).ok_or(wrong)?;
+                    let leaf = matches!(&event.kind, EventKind::CallStarted(call)
+                        if call.purpose.asks() != Asks::Agent);
+                    if event.span.0 >= LAST_SPAN || spans.insert(event.span, leaf).is_some() {
+                        return Err(wrong);
+                    }
+                    if of_leaf && matches!(event.kind, EventKind::AttemptStarted { .. }) {
+                        attempts.insert(
+                            event.span,
+                            RecordedAttempt { call: parent, steps: Vec::new() },
+                        );
+                    }
+                }
+                None if !spans.contains_key(&event.span) => return Err(wrong),
+                None => {}
+            }
+            if let Some(call) = step_of(event) {
+                steps.entry(call).or_default().push(place);
+            }
+            let continues = match &event.kind {
+                EventKind::AttemptAnswered(_) | EventKind::CallInDoubt { .. } => true,
+                EventKind::AttemptFailed(failed) => failed.class != FailureClass::Cancelled,
+                _ => false,
+            };
+            if let Some(attempt) = attempts.get_mut(&event.span).filter(|_| continues) {
+                attempt.steps.push(place);
+            }
+        }
+        let last_span = spans.keys().next_back().copied().unwrap_or_default();
+        let is_fork = |event: &&Arc<Event>| matches!(event.kind, EventKind::RunForked { .. });
+        let forked_at = events.iter().rfind(is_fork).map_or(Seq(0), |event| event.seq);
+        let (attempts, steps) = (Arc::new(attempts), Arc::new(steps));
+        Ok(Self { head, events, attempts, steps, last_span, forked_at })
+    }
+
+    /// The head of the log: the setup of the run.
+    pub(crate) fn head(&self) -> &RunStarted {
+        &self.head
+    }
+
+    /// The events, from the head on.
+    pub(crate) fn events(&self) -> &[Arc<Event>] {
+        &self.events
+    }
+
+    /// Whether the run has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.events.last().is_some_and(|last| matches!(last.kind, EventKind::RunClosed(_)))
+    }
+
+    /// Time of the last event.
+    pub(crate) fn last_at(&self) -> Elapsed {
+        self.events.last().map_or(Elapsed(0), |last| last.at)
+    }
+
+    /// The events before this one come from the run that this one was forked from: other settings may
+    /// have led to them.
+    pub(crate) fn forked_at(&self) -> Seq {
+        self.forked_at
+    }
+
+    pub(crate) fn last_span(&self) -> SpanId {
+        self.last_span
+    }
+
+    /// An attempt of a model or tool; `None` if the span is something else.
+    pub(crate) fn attempt(&self, span: SpanId) -> Option<&RecordedAttempt> {
+        self.attempts.get(&span)
+    }
+
+    /// The indices of the steps of a call: that it was admitted to the pool, and that an attempt was
+    /// queued, refused or started.
+    pub(super) fn steps_of(&self, call: SpanId) -> &[usize] {
+        self.steps.get(&call).map_or(&[], |steps| steps)
+    }
+}
+
+/// The call that an event is a step of.
+fn step_of(event: &Event) -> Option<SpanId> {
+    match &event.kind {
+        EventKind::AttemptStarted { parent, .. } => Some(*parent),
+        EventKind::CallAdmitted { .. }
+        | EventKind::AttemptQueued { .. }
+        | EventKind::AttemptRefused { .. } => Some(event.span),
+        _ => None,
+    }
+}
+
+/// Ids of spans end here, so that a log from elsewhere leaves enough of them.
+const LAST_SPAN: u32 = u32::MAX / 2;
+
+/// Why a recorded run is not continued.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// The run does something else than its log says.
+    #[error(transparent)]
+    Diverged(#[from] Divergence),
+    /// A fork: the run does not come to the boundary.
+    #[error("the run never came to {at}")]
+    NotReached {
+        /// The boundary.
+        at: BoundaryId,
+        /// The boundaries that it came to, in this order.
+        passed: Vec<PassedBoundary>,
+    },
+}
+
+/// The run does something else than its log says, so it cannot be continued from it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("event {} of the log is {recorded}, but the run has {executed} there", .seq.0)]
+pub struct Divergence {
+    /// The first event of the log that differs.
+    pub seq: Seq,
+    /// What the log has.
+    pub recorded: String,
+    /// What the run does.
+    pub executed: String,
+}
+
+/// A boundary that a recorded run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedBoundary {
+    /// The boundary.
+    pub id: BoundaryId,
+    /// The first event of the recording after it.
+    pub next: Seq,
+    /// Time of the run then.
+    pub at: Elapsed,
+}

@@ -1,0 +1,254 @@
+//! The rows of a team's projection: agents, hops, edges, swarms, transcript.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::base::name::AgentName;
+use crate::log::event::kind::FallbackKind;
+use crate::log::event::{Elapsed, Seq, SpanId, StopReason};
+use crate::log::facts::agents::{HandoffRefusal, LoopGuard};
+use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::spec::tool::ToolCall;
+
+/// An agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentRow {
+    /// Name of the agent.
+    pub name: AgentName,
+    /// Its state.
+    pub state: AgentState,
+    /// How often it was put to work.
+    pub turns: u32,
+    /// Model calls it has made.
+    pub calls: u32,
+    /// How long it has worked, without pauses and without unfinished work.
+    pub work_time: Duration,
+    /// When its current work began, if it is working.
+    pub since: Option<Elapsed>,
+    /// The attempt of its model call in flight, which has its live text; the latest, if it has
+    /// several runs at once.
+    pub speaking: Option<SpanId>,
+    /// Its last model call.
+    pub last_call: Option<SpanId>,
+    /// Number of its unfinished runs.
+    pub(crate) running: u32,
+}
+
+/// State of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentState {
+    /// It has not been put to work yet.
+    #[default]
+    Idle,
+    /// At work.
+    Running,
+    /// It replied or handed over.
+    Done,
+    /// Its last run failed.
+    Failed,
+    /// Its last run was cancelled.
+    Cancelled,
+}
+
+/// One turn of an agent, or a refused handoff.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HopRow {
+    /// When it started.
+    pub at: Elapsed,
+    /// When it ended.
+    pub until: Option<Elapsed>,
+    /// How the agent was put to work.
+    pub kind: HopKind,
+    /// The agent that passed the work; `None`: the user, or the caller of the swarm.
+    pub from: Option<AgentName>,
+    /// The agent that got the work.
+    pub to: AgentName,
+    /// The team or swarm it happened in.
+    pub team: AgentName,
+    /// The message of a handoff, or the request of a consultation.
+    pub message: Option<Arc<str>>,
+    /// Tokens of its first prompt, that is, of the context it got; `None`: not counted.
+    pub context_tokens: Option<u64>,
+    /// Its state.
+    pub state: HopState,
+    /// Span of its call; for a refused handoff, that of the model call that requested it.
+    pub span: SpanId,
+    /// The model call that requested it, if there is one.
+    pub requested_by: Option<SpanId>,
+    /// How deep it is nested in teams; 0 in the outermost.
+    pub depth: u16,
+    /// The agent in control of the run from here on: the coordinator, or the member that the
+    /// outermost swarm is at.
+    pub in_control: Option<AgentName>,
+    /// The event that it started with.
+    pub seq: Seq,
+}
+
+/// Number of hops by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopCounts {
+    /// Agents that a swarm, or the run, started with.
+    pub starts: u64,
+    /// Handoffs made.
+    pub handoffs: u64,
+    /// Consultations.
+    pub consultations: u64,
+    /// Refused handoffs.
+    pub refused: u64,
+}
+
+/// How an agent is put to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HopKind {
+    /// A swarm, or the run, starts with it.
+    Start,
+    /// Another agent hands over to it.
+    Handoff,
+    /// A coordinator consults it.
+    Consult,
+}
+
+/// State of a hop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HopState {
+    /// At work.
+    Running,
+    /// It replied.
+    Done,
+    /// It handed over.
+    HandedOver,
+    /// It failed, and a fallback is used for its reply.
+    Degraded {
+        /// The kind of fallback.
+        by: FallbackKind,
+        /// Why it failed.
+        reason: StopReason,
+    },
+    /// It failed, with this reason.
+    Failed(StopReason),
+    /// The limits refused it.
+    Refused(HandoffRefusal),
+}
+
+/// How often one agent passed work to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The agent that passed the work; `None`: the user. A nested swarm itself starts its first
+    /// member.
+    pub from: Option<AgentName>,
+    /// The agent that got the work.
+    pub to: AgentName,
+    /// Whether control returned: a consultation, not a handoff.
+    pub is_consultation: bool,
+    /// How often it happened.
+    pub count: u32,
+    /// How often it was refused.
+    pub refused: u32,
+}
+
+/// A swarm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwarmRow {
+    /// Name of the swarm.
+    pub name: AgentName,
+    /// Its current members.
+    pub members: Arc<[AgentName]>,
+    /// Span of its run that changed last; it may have several runs at once.
+    pub span: Option<SpanId>,
+    /// The counts of the loop guard in that run.
+    pub guard: LoopGuard,
+    /// Refused handoffs in that run.
+    pub rejections: u32,
+    /// The last refusal in that run.
+    pub refused: Option<HandoffRefusal>,
+}
+
+impl SwarmRow {
+    /// Handoffs made in that run. The loop guard also counts refused ones.
+    pub fn made(&self) -> u32 {
+        self.guard.handoffs.saturating_sub(self.rejections)
+    }
+}
+
+/// A line of the transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TranscriptLine {
+    /// Time of the event.
+    pub at: Elapsed,
+    /// The event.
+    pub seq: Seq,
+    /// The span it belongs to: the model call of a reply, or the agent's call if a fallback is used
+    /// for the reply.
+    pub span: SpanId,
+    /// The agent; `None`: the user.
+    pub author: Option<AgentName>,
+    /// How deep the author is nested in teams; 0 in the outermost.
+    pub depth: u16,
+    /// Content of the line.
+    pub what: LineKind,
+}
+
+/// Content of a line of the transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LineKind {
+    /// The user's message.
+    Message(Arc<str>),
+    /// The text of an agent's reply.
+    Said(Arc<str>),
+    /// The reply before was not whole.
+    Cut {
+        /// How it ended.
+        end: ReplyEnd,
+        /// The number of its calls, which are not made.
+        calls: usize,
+    },
+    /// A call of a tool or member that an agent makes.
+    Called(ToolCall),
+    /// The result of a call of a member or tool.
+    Result {
+        /// Name of the member or tool.
+        of: Arc<str>,
+        /// The text that the caller got; empty if the caller's team hides text.
+        text: Arc<str>,
+        /// Whether it is a result, not a failure.
+        ok: bool,
+    },
+    /// A handoff was made.
+    HandedOver {
+        /// The agent that took over.
+        to: AgentName,
+        /// The message for it.
+        message: Option<Arc<str>>,
+    },
+    /// A handoff was refused.
+    Refused {
+        /// The agent that would have taken over.
+        to: AgentName,
+        /// The reason.
+        why: HandoffRefusal,
+    },
+    /// A tool call was not carried out.
+    NotCalled {
+        /// Name of the tool, as the model gave it.
+        tool: String,
+        /// The text that the agent got.
+        text: String,
+    },
+    /// The agent's whole reply was a tool call written as text.
+    Written {
+        /// Whether its model received a message about it and was called again.
+        told: bool,
+    },
+}
+
+/// A root of the call tree: a call outside of any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Span of the call.
+    pub span: SpanId,
+    /// Number of calls below the earlier roots.
+    pub above: u64,
+    /// Number of calls below this one, down to [`MAX_DEPTH`](crate::log::world::agents::tree::MAX_DEPTH) levels;
+    /// one more than [`MAX_BELOW_ROOT`](crate::log::world::agents::tree::MAX_BELOW_ROOT) means more than those.
+    pub within: u32,
+}

@@ -1,0 +1,279 @@
+//! How far a run is: its stage, its clock without the pauses, its answer and its end.
+//!
+//! The pauses of a run, which do not count in durations, just as `max_seconds` does not count them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::log::event::kind::{Initiator, RunClosed};
+use crate::log::event::{BoundaryId, Elapsed, Event, Seq};
+use crate::scenario::spec::script::ReplyEnd;
+
+/// Whether a run is running, paused or closed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum RunState {
+    /// No event yet.
+    #[default]
+    Empty,
+    /// Running.
+    Running,
+    /// A pause was requested; active branches finish first.
+    Pausing {
+        /// Who requested it.
+        by: Initiator,
+        /// When the clock stopped: it does not wait for the branches if the process is suspended or the
+        /// store cannot be written. `None`: it continues until every branch waits.
+        since: Option<Elapsed>,
+    },
+    /// Every branch waits at a boundary.
+    Paused {
+        /// The boundaries; the first one resumes first.
+        at: Vec<BoundaryId>,
+        /// When the pause began.
+        since: Elapsed,
+    },
+    /// Ended; [`RunProgress::closed`] says how.
+    Closed,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default)]
+pub struct RunProgress {
+    /// Whether the run is running, paused or closed.
+    pub stage: RunState,
+    /// Time of the last event.
+    pub at: Elapsed,
+    /// Sequence number of the next event.
+    pub next: Seq,
+    /// The answer, once it is composed.
+    pub answer: Option<Arc<str>>,
+    /// How the reply ended that the answer is from.
+    pub answer_end: ReplyEnd,
+    /// What the run has come to, as the list of runs says it: a decision, a level, a route, or who
+    /// answered.
+    pub result: Option<Arc<str>>,
+    /// How the run ended, once it has.
+    pub closed: Option<Arc<RunClosed>>,
+    /// Total length of the pauses so far.
+    paused: Duration,
+    pauses: Pauses,
+}
+
+impl RunProgress {
+    /// Counts the time and the number of an event.
+    pub(crate) fn count(&mut self, event: &Event) {
+        self.at = self.at.max(event.at);
+        self.next = self.next.max(Seq(event.seq.0.saturating_add(1)));
+    }
+
+    /// The run starts, unless it is closed already.
+    pub(crate) fn start(&mut self) {
+        if self.closed.is_none() {
+            self.stage = RunState::Running;
+        }
+    }
+
+    /// The run ends at `at`.
+    pub(crate) fn close(&mut self, closed: &RunClosed, at: Elapsed) {
+        if let Some(since) = self.stopped_since() {
+            self.pauses.add(since, at);
+        }
+        self.stage = RunState::Closed;
+        self.closed = Some(Arc::new(closed.clone()));
+        self.paused = Duration::from_millis(closed.paused_ms);
+    }
+
+    /// A pause is requested at `now`.
+    pub(super) fn request_pause(&mut self, by: Initiator, now: Elapsed) {
+        self.set_stage(RunState::Pausing { by, since: by.is_program().then_some(now) });
+    }
+
+    /// The run is paused at these boundaries. If it is paused already, one more branch has arrived.
+    pub(crate) fn pause(&mut self, boundaries: &[BoundaryId], now: Elapsed) {
+        let since = match self.stage {
+            RunState::Paused { since, .. } => since,
+            _ => self.stopped_since().unwrap_or(now),
+        };
+        self.set_stage(RunState::Paused { at: boundaries.to_vec(), since });
+    }
+
+    /// The run resumes at `until` after a pause of `paused_ms`.
+    pub(crate) fn resume(&mut self, until: Elapsed, paused_ms: u64, stage: RunState) {
+        self.paused = self.paused.saturating_add(Duration::from_millis(paused_ms));
+        let from = until.0.saturating_sub(paused_ms.saturating_mul(1_000));
+        self.pauses.add(Elapsed(from), until);
+        self.set_stage(stage);
+    }
+
+    /// A closed run stays closed, whatever follows in a file.
+    fn set_stage(&mut self, stage: RunState) {
+        if self.is_live() {
+            self.stage = stage;
+        }
+    }
+
+    /// Whether the run has started and is not closed.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.stage, RunState::Empty | RunState::Closed)
+    }
+
+    /// When the clock of the run stopped, if it is stopped now.
+    pub fn stopped_since(&self) -> Option<Elapsed> {
+        match self.stage {
+            RunState::Paused { since, .. } => Some(since),
+            RunState::Pausing { since, .. } => since,
+            RunState::Empty | RunState::Running | RunState::Closed => None,
+        }
+    }
+
+    /// Time that the run has been active until `now`, without pauses: `max_seconds` limits it.
+    pub fn active(&self, now: Elapsed) -> Duration {
+        if let Some(closed) = &self.closed {
+            return Duration::from_millis(closed.elapsed_ms);
+        }
+        let standing = self.stopped_since().map_or(Duration::ZERO, |since| now.since(since));
+        now.duration().saturating_sub(self.paused).saturating_sub(standing)
+    }
+
+    /// The run's own time at a moment of its log: without the pauses before it. All times that are
+    /// shown are of this clock.
+    pub fn run_time(&self, at: Elapsed) -> Duration {
+        self.active_between(Elapsed(0), at)
+    }
+
+    /// Like [`run_time`](Self::run_time), in the unit of the log.
+    pub(super) fn run_time_us(&self, at: Elapsed) -> Elapsed {
+        if self.has_never_paused() { at } else { Elapsed::from_duration(self.run_time(at)) }
+    }
+
+    /// Time between two moments, without the pauses between them.
+    pub fn active_between(&self, from: Elapsed, until: Elapsed) -> Duration {
+        if self.has_never_paused() {
+            return until.since(from);
+        }
+        let stopped = self.stopped_since();
+        let standing = stopped.map_or(Duration::ZERO, |since| until.since(since.max(from)));
+        until.since(from).saturating_sub(self.pauses.between(from, until)).saturating_sub(standing)
+    }
+
+    /// Whether the run has not paused so far, as most runs: then no pause is subtracted.
+    fn has_never_paused(&self) -> bool {
+        self.pauses.is_empty() && self.stopped_since().is_none()
+    }
+
+    /// The pauses so far.
+    pub(crate) fn pauses(&self) -> &Pauses {
+        &self.pauses
+    }
+}
+
+/// The pauses of a run in order. Copies share the list until one of them grows.
+#[derive(Clone, Debug, Default)]
+pub struct Pauses(Arc<Vec<Pause>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    from: Elapsed,
+    until: Elapsed,
+    /// Total length of the earlier pauses.
+    before: Duration,
+}
+
+impl Pause {
+    /// Total paused time before `at`, which must not be before this pause.
+    fn paused_until(&self, at: Elapsed) -> Duration {
+        self.before.saturating_add(at.min(self.until).since(self.from))
+    }
+}
+
+impl Pauses {
+    /// Records a pause. The part of it that overlaps an earlier one is ignored.
+    pub(crate) fn add(&mut self, from: Elapsed, until: Elapsed) {
+        let last = self.0.last().copied();
+        let from = last.map_or(from, |last| from.max(last.until));
+        if until > from {
+            let before = last.map_or(Duration::ZERO, |last| last.paused_until(last.until));
+            Arc::make_mut(&mut self.0).push(Pause { from, until, before });
+        }
+    }
+
+    /// Whether there was none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The start and the end of each, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Elapsed, Elapsed)> {
+        self.0.iter().map(|pause| (pause.from, pause.until))
+    }
+
+    /// Paused time between two moments.
+    pub fn between(&self, from: Elapsed, until: Elapsed) -> Duration {
+        self.paused_before(until).saturating_sub(self.paused_before(from))
+    }
+
+    fn paused_before(&self, at: Elapsed) -> Duration {
+        let begun = self.0.partition_point(|rest| rest.from <= at);
+        begun
+            .checked_sub(1)
+            .and_then(|nth| self.0.get(nth))
+            .map_or(Duration::ZERO, |it| it.paused_until(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: u64) -> Elapsed {
+        Elapsed(ms * 1_000)
+    }
+
+    #[test]
+    fn the_clock_stops_at_once_where_nothing_can_continue() {
+        for (by, stops) in
+            [(Initiator::You, false), (Initiator::Store, true), (Initiator::Suspend, true)]
+        {
+            let mut progress = RunProgress::default();
+            progress.start();
+            progress.request_pause(by, at(100));
+            let shown = |progress: &RunProgress| progress.active(at(400)).as_millis();
+            assert_eq!(shown(&progress), if stops { 100 } else { 400 }, "{by:?}");
+            progress.pause(&[BoundaryId::new("x")], at(200));
+            assert_eq!(shown(&progress), if stops { 100 } else { 200 }, "{by:?}");
+            let paused_ms = if stops { 400 } else { 300 };
+            progress.resume(at(500), paused_ms, RunState::Running);
+            assert_eq!(progress.active(at(600)).as_millis(), u128::from(600 - paused_ms), "{by:?}");
+            assert_eq!(
+                progress.active_between(at(0), at(600)).as_millis(),
+                u128::from(600 - paused_ms),
+                "{by:?}"
+            );
+        }
+    }
+
+    fn pauses_at(ms: u64) -> Elapsed {
+        Elapsed::from_duration(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn what_a_run_stood_is_counted_as_far_as_it_lies_between() {
+        let mut rests = Pauses::default();
+        rests.add(pauses_at(100), pauses_at(200));
+        rests.add(pauses_at(500), pauses_at(900));
+        rests.add(pauses_at(50), pauses_at(60)); // never in a log of roundtable
+        let stood = |from, until| rests.between(pauses_at(from), pauses_at(until)).as_millis();
+        let table = [
+            ((0, 50), 0),
+            ((0, 150), 50),
+            ((150, 160), 10),
+            ((0, 1_000), 500),
+            ((200, 500), 0),
+            ((150, 600), 150),
+            ((900, 5_000), 0),
+        ];
+        for ((from, until), expected) in table {
+            assert_eq!(stood(from, until), expected, "{from} to {until}");
+        }
+    }
+}

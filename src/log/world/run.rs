@@ -1,0 +1,433 @@
+//! The part of the fold that is the same for all patterns: the course of the run (`course.rs`), and
+//! settings, marks, tools, alerts, failures.
+//!
+//! The course of a run: how far it is, what it has used, how it ended. It is the part of the fold that a
+//! list of runs shows.
+//!
+//! What the operator has set in a run: flags, breakpoints and the pause at the next round.
+//!
+//! The counts of a run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::alerts::Alerts;
+use super::failures::{CutReply, Failures};
+use super::over_time::{MarkKind, RunOverTime};
+use super::progress::{RunProgress, RunState};
+use super::spans::{SpanKind, Spans};
+use super::spending::{ModelsByCaller, SpendingUsed};
+use super::tools::Tools;
+use crate::base::name::FlagName;
+use crate::log::event::kind::{
+    Asks, CallStarted, FlagAt, Initiator, Purpose, RunStarted, StepSize, Usage,
+};
+use crate::log::event::tool::FallbackKind;
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::scenario::spec::Price;
+
+/// What the fold knows of every run, whatever its pattern.
+#[derive(Clone, Debug, Default)]
+pub struct RunFold {
+    /// The setup of the run; `None` before the first event.
+    pub head: Option<Arc<RunStarted>>,
+    /// How far the run is.
+    pub progress: RunProgress,
+    /// What the operator has set.
+    pub settings: OperatorSettings,
+    /// The tree of spans.
+    pub spans: Spans,
+    /// Counts.
+    pub tally: Tally,
+    /// The models of the run.
+    pub models: ModelsByCaller,
+    /// The run over time, for the scrubber.
+    pub over_time: RunOverTime,
+    /// The tools behind the gateway.
+    pub tools: Tools,
+    /// Alerts to the operator.
+    pub alerts: Alerts,
+    pub(crate) failures: Failures,
+}
+
+impl RunFold {
+    /// Processes one event.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        let has_head = self.head.is_some();
+        let was_paused = matches!(self.progress.stage, RunState::Paused { .. });
+        self.over_time.count(event, &self.progress);
+        self.apply_course(event);
+        self.failures.back_off.apply(event, &self.spans);
+        self.tally.retrying = self.failures.back_off.len();
+        match &event.kind {
+            EventKind::RunStarted(_) if has_head => return,
+            EventKind::RunStarted(head) => {
+                self.settings.set_flags(&head.flags);
+                self.tools.begin(&head.tools);
+                self.alerts.begin(head.alerts);
+            }
+            EventKind::RunClosed(_) => {
+                self.settings.pauses_at_next_round = false;
+                self.over_time.mark(event, MarkKind::Closed);
+            }
+            EventKind::Paused { .. } => {
+                self.settings.pauses_at_next_round = false;
+                if !was_paused {
+                    self.over_time.mark(event, MarkKind::Paused);
+                }
+            }
+            EventKind::Resumed { .. } => self.settings.pauses_at_next_round = false,
+            EventKind::Stepped { step, .. } => {
+                self.settings.pauses_at_next_round = matches!(step, StepSize::Round);
+            }
+            EventKind::FlagChanged { flag, on, by, boundary } => {
+                self.settings.switch(flag, *on, (event.at, boundary.clone(), *by));
+                self.over_time.mark(event, MarkKind::Flag(flag.clone(), *on));
+            }
+            EventKind::BreakpointChanged { at, set: true } => {
+                self.settings.breakpoints.insert(at.clone());
+            }
+            EventKind::BreakpointChanged { at, set: false } => {
+                self.settings.breakpoints.remove(at);
+            }
+            EventKind::BudgetReached(reached) => {
+                self.failures.budget_reached = Some(*reached);
+                self.over_time.mark(event, MarkKind::Failed);
+            }
+            EventKind::CallStarted(call) => self.mark_call(event, call),
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {}
+            EventKind::CallFailed { .. } | EventKind::PlanRefused { .. } => {
+                self.over_time.mark(event, MarkKind::Failed);
+            }
+            EventKind::BreakerChanged { tool, to, .. } => {
+                self.over_time.mark(event, MarkKind::Breaker(tool.clone(), *to));
+            }
+            EventKind::FaultInjected { tool, .. } => {
+                self.over_time.mark(event, MarkKind::Fault(tool.clone(), true));
+            }
+            EventKind::FaultRemoved { tool, .. } => {
+                self.over_time.mark(event, MarkKind::Fault(tool.clone(), false));
+            }
+            EventKind::CallRetried { .. } => self.over_time.mark(event, MarkKind::Retry),
+            _ => {}
+        }
+        self.tools.apply(event, &self.spans, &self.progress);
+        self.alerts.apply(event, &self.tools, &self.spans);
+        if let EventKind::AttemptAnswered(_) = &event.kind {
+            for used in self.spending_used() {
+                self.alerts.check_spending(event, used);
+            }
+        }
+        self.failures.apply(event, &self.spans);
+    }
+
+    /// The replies that are used though they are not whole, in the order in which they arrived.
+    pub(crate) fn cut_replies(&self) -> &[CutReply] {
+        &self.failures.cut
+    }
+
+    fn mark_call(&mut self, event: &Event, call: &CallStarted) {
+        if matches!(call.purpose, Purpose::Finalize | Purpose::Synthesize) {
+            self.over_time.mark(event, MarkKind::Finalize);
+        }
+        if let (Purpose::Member { agent, .. }, SpanId::RUN) = (&call.purpose, call.parent) {
+            self.over_time.mark(event, MarkKind::Consulted(agent.clone()));
+        }
+    }
+}
+
+/// Ended calls leave the fold of a host that follows an endless run this many events later.
+const KEPT_EVENTS: u64 = 4_096;
+
+impl RunFold {
+    /// The course of a run with these events.
+    pub(crate) fn course_of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut run = Self::default();
+        events.into_iter().for_each(|event| run.apply_course(event));
+        run
+    }
+
+    /// Processes one event for the course of the run alone: its head, progress, spans, counts, models and
+    /// refused replies.
+    /// Its row in a list of runs says no more, and all else stays as it was.
+    pub(crate) fn apply_course(&mut self, event: &Event) {
+        self.tally.events += 1;
+        self.progress.count(event);
+        self.spans.apply(event);
+        match &event.kind {
+            EventKind::RunStarted(head) => {
+                if self.head.is_some() {
+                    return;
+                }
+                self.progress.start();
+                self.models.spending.set_models(head.first_prices());
+                self.head = Some(Arc::clone(head));
+            }
+            EventKind::RunClosed(closed) => self.progress.close(closed, event.at),
+            EventKind::RunForked { prices, .. } => {
+                let reused = ReusedPart {
+                    events: event.seq.0,
+                    tokens: self.tally.usage.total(),
+                    cost_usd: self.cost_usd(),
+                };
+                self.tally.reused = Some(reused);
+                self.models.spending.fork(prices);
+            }
+            EventKind::Pausing { by, .. } => self.progress.request_pause(*by, event.at),
+            EventKind::Paused { at } => self.progress.pause(at, event.at),
+            EventKind::Resumed { paused_ms, .. } => {
+                self.progress.resume(event.at, *paused_ms, RunState::Running);
+            }
+            EventKind::Stepped { paused_ms, step, .. } => {
+                let stage = match step {
+                    StepSize::Boundary => RunState::Pausing { by: Initiator::You, since: None },
+                    StepSize::Round => RunState::Running,
+                };
+                self.progress.resume(event.at, *paused_ms, stage);
+            }
+            EventKind::AnswerComposed { text, by, end, .. } => {
+                self.progress.answer = Some(Arc::clone(text));
+                self.progress.answer_end = *end;
+                if let (Some(by), None) = (by, &self.progress.result) {
+                    self.progress.result = Some(by.as_str().into());
+                }
+            }
+            EventKind::Pattern(fact) => {
+                if let Some(head) = &self.head
+                    && let Some(result) = fact.get().result(&head.plan)
+                {
+                    self.progress.result = Some(result.into());
+                }
+            }
+            EventKind::CallStarted(call) => {
+                self.tally.calls += 1;
+                match call.purpose.asks() {
+                    Asks::Model => {}
+                    Asks::Tool => self.tally.tool_calls += 1,
+                    Asks::Agent => self.tally.agent_calls += 1,
+                }
+                self.models.spending.call_started(event.span, call.model.as_deref());
+                self.models.record(call);
+            }
+            EventKind::CallAnswered { .. } => self.tally.answered += 1,
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.tally.cancelled += 1;
+            }
+            EventKind::CallFailed { .. } => self.tally.failed += 1,
+            EventKind::CallDegraded { by, .. } => {
+                self.tally.degraded += 1;
+                self.tally.omitted += u64::from(matches!(by, FallbackKind::Omitted));
+            }
+            EventKind::ReplyRefused(_) => {
+                self.tally.refused_replies += 1;
+                self.failures.refusals.apply(event, &self.spans);
+            }
+            EventKind::AttemptStarted { attempt, .. } => {
+                self.tally.attempts += 1;
+                self.tally.retries += u64::from(*attempt > 1);
+            }
+            EventKind::AttemptAnswered(reply)
+                if reply.result.is_some() || !self.is_model_attempt(event.span) => {}
+            EventKind::AttemptAnswered(reply) => match reply.usage {
+                Some(usage) => {
+                    self.tally.usage.add(usage);
+                    self.tally.estimated += u64::from(reply.estimated);
+                    self.models
+                        .spending
+                        .add_usage(self.spans.get(event.span).map(|it| it.parent), usage);
+                }
+                None => self.tally.uncounted += 1,
+            },
+            // The request is repeated without a parameter: nothing has failed.
+            EventKind::AttemptFailed(failed) if failed.adapted.is_some() => {}
+            EventKind::AttemptFailed(failed) => {
+                self.tally.failed_attempts += 1;
+                self.add_estimate(event.span, failed.usage);
+            }
+            EventKind::CallInDoubt { usage, .. } => self.add_estimate(event.span, *usage),
+            EventKind::Unknown { .. } => self.tally.unknown += 1,
+            _ => {}
+        }
+        if event.kind.closes().is_some() {
+            self.models.spending.span_ended(event.span);
+        }
+    }
+
+    /// How much of each spending limit the run has used.
+    pub(crate) fn spending_used(&self) -> Vec<SpendingUsed> {
+        let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
+        let tokens = limits
+            .max_total_tokens
+            .map(|limit| SpendingUsed::Tokens { used: self.tally.usage.total(), limit });
+        let cost = limits
+            .max_cost_usd
+            .and_then(|limit| Some(SpendingUsed::Cost { used: self.cost_usd()?, limit }));
+        tokens.into_iter().chain(cost).collect()
+    }
+
+    /// Estimated cost of the run so far in US dollars; `None` if a model that it may use has no
+    /// price, or the tokens of a reply are unknown.
+    pub fn cost_usd(&self) -> Option<f64> {
+        let head = self.head.as_ref()?;
+        if self.tally.uncounted > 0 {
+            return None;
+        }
+        match head.prices {
+            Some(prices) => Some(Price::from(prices).cost(&self.tally.usage)),
+            None => self.models.spending.cost(),
+        }
+    }
+
+    /// Whether an attempt is a call of a model. Only the tokens of these count: an agent's tokens are those
+    /// of its own model calls, and a tool has none.
+    fn is_model_attempt(&self, attempt: SpanId) -> bool {
+        let call = self.spans.get(attempt).and_then(|span| self.spans.get(span.parent));
+        match call.map(|span| &span.kind) {
+            Some(SpanKind::Call(purpose)) => purpose.asks() == Asks::Model,
+            _ => true,
+        }
+    }
+
+    /// Adds what an attempt is estimated to have used.
+    fn add_estimate(&mut self, attempt: SpanId, usage: Option<Usage>) {
+        if let Some(usage) = usage {
+            self.tally.usage.add(usage);
+            self.tally.estimated += 1;
+            let call = self.spans.get(attempt).map(|it| it.parent);
+            self.models.spending.add_usage(call, usage);
+        }
+    }
+
+    /// See [`World::forget_before`](crate::log::world::World::forget_before).
+    pub(crate) fn forget_before(&mut self, event: Seq) {
+        self.spans.forget_before(event);
+    }
+
+    /// The same, a bounded number of events back. `new` events were applied since the last call.
+    pub(crate) fn forget_old(&mut self, new: usize) {
+        let next = self.progress.next.0;
+        if next % KEPT_EVENTS < new as u64 {
+            self.forget_before(Seq(next.saturating_sub(KEPT_EVENTS)));
+        }
+    }
+}
+
+/// What the operator has set in a run.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorSettings {
+    /// The flags, in the scenario's order.
+    pub flags: Vec<FlagNow>,
+    /// Boundaries at which the run will pause.
+    pub breakpoints: BTreeSet<BoundaryId>,
+    /// Whether the last step was one to the next round, where the run will pause.
+    pub pauses_at_next_round: bool,
+}
+
+/// A flag and its current position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlagNow {
+    /// Name of the flag.
+    pub name: FlagName,
+    /// What the flag does, for display.
+    pub label: String,
+    /// The current position.
+    pub on: bool,
+    /// The position at the start.
+    pub at_start: bool,
+    /// The last change: its time, its boundary, and who made it.
+    pub changed: Option<(Elapsed, BoundaryId, Initiator)>,
+}
+
+impl OperatorSettings {
+    /// Sets the flags at the start of the run.
+    fn set_flags(&mut self, flags: &[FlagAt]) {
+        let now = flags.iter().map(|flag| FlagNow {
+            name: flag.name.clone(),
+            label: flag.label.clone(),
+            on: flag.on,
+            at_start: flag.on,
+            changed: None,
+        });
+        self.flags = now.collect();
+    }
+
+    /// Switches a flag.
+    pub(crate) fn switch(
+        &mut self,
+        flag: &FlagName,
+        on: bool,
+        changed: (Elapsed, BoundaryId, Initiator),
+    ) {
+        if let Some(row) = self.flags.iter_mut().find(|row| row.name == *flag) {
+            row.on = on;
+            row.changed = Some(changed);
+        }
+    }
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Events.
+    pub events: u64,
+    /// Calls started.
+    pub calls: u64,
+    /// Those of them that called a tool.
+    pub tool_calls: u64,
+    /// Those of them that called another agent.
+    pub agent_calls: u64,
+    /// Calls with a reply or result.
+    pub answered: u64,
+    /// Calls without a result.
+    pub failed: u64,
+    /// Calls with a fallback or an omitted result.
+    pub degraded: u64,
+    /// Those of them that have neither a result nor a fallback value.
+    pub omitted: u64,
+    /// Calls that were cancelled because the run stopped.
+    pub cancelled: u64,
+    /// Attempts made.
+    pub attempts: u64,
+    /// Attempts that failed.
+    pub failed_attempts: u64,
+    /// Attempts after the first of their call that were made.
+    pub retries: u64,
+    /// Replies that the pattern refused.
+    pub refused_replies: u64,
+    /// Calls that wait for their next attempt now.
+    pub retrying: u64,
+    /// Tokens of the replies, counted or estimated.
+    pub usage: Usage,
+    /// Replies whose tokens are estimated because the endpoint did not count them.
+    pub estimated: u64,
+    /// Replies whose tokens are unknown; only in logs of earlier versions.
+    pub uncounted: u64,
+    /// Events of kinds that this version does not know.
+    pub unknown: u64,
+    /// What of this is another run's; `None`: it was not forked.
+    pub reused: Option<ReusedPart>,
+}
+
+/// The part of a fork that another run has executed and paid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReusedPart {
+    /// Events.
+    pub events: u64,
+    /// Tokens of the replies.
+    pub tokens: u64,
+    /// Estimated US dollars; `None` if a price is unknown.
+    pub cost_usd: Option<f64>,
+}
+
+impl Tally {
+    /// Number of calls that called a model.
+    pub fn model_calls(&self) -> u64 {
+        self.calls.saturating_sub(self.tool_calls + self.agent_calls)
+    }
+
+    /// Number of open calls.
+    pub fn open(&self) -> u64 {
+        let over = self.answered + self.failed + self.degraded + self.cancelled;
+        self.calls.saturating_sub(over)
+    }
+}

@@ -1,0 +1,335 @@
+//! Projection of the gateway: the counts of each tool, and the state of its breaker and bulkhead
+//! (cascading failures source document). It is the same for every pattern.
+//!
+//! What a run that puts load on tools adds to the figures of the tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::progress::RunProgress;
+use super::spans::Spans;
+use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
+use crate::base::name::ToolName;
+use crate::log::event::kind::{BreakerStage, CallStarted, FailureClass, FallbackKind, ToolHead};
+use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+
+/// Every tool behind the gateway.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    rows: Vec<ToolRow>,
+    /// Index of the tool of each open call.
+    open: BTreeMap<SpanId, usize>,
+    /// Calls with an attempt in the bulkhead's queue.
+    queued_calls: BTreeSet<SpanId>,
+    /// Index of the tool whose call was closed last.
+    closed: Option<usize>,
+    /// Open calls whose last attempt failed, of breakers that count calls: whether it was slow.
+    undecided: BTreeMap<SpanId, (Seq, bool)>,
+}
+
+impl Tools {
+    /// Whether an attempt of this call is in a bulkhead's queue now.
+    pub fn is_queued(&self, call: SpanId) -> bool {
+        self.queued_calls.contains(&call)
+    }
+
+    /// The tools in the order of the log's head; tools that it does not name come last.
+    pub fn rows(&self) -> &[ToolRow] {
+        &self.rows
+    }
+
+    /// The tool with this name.
+    pub fn get(&self, name: &str) -> Option<&ToolRow> {
+        self.rows.iter().find(|row| row.head.name.as_str() == name)
+    }
+
+    /// The tool of an open call.
+    pub fn for_call(&self, call: SpanId) -> Option<&ToolRow> {
+        self.rows.get(*self.open.get(&call)?)
+    }
+
+    /// Requests per call, over all tools except the model.
+    pub fn amplification(&self) -> Option<f64> {
+        let tools = self.rows.iter().filter(|row| row.head.name.as_str() != "llm");
+        let (asked, requests) = tools.fold((0, 0), |(asked, requests), row| {
+            (asked + row.tally.calls, requests + row.tally.requests())
+        });
+        (asked > 0).then(|| requests as f64 / asked as f64)
+    }
+
+    /// The tool whose call was closed last.
+    pub(super) fn last_closed(&self) -> Option<&ToolRow> {
+        self.rows.get(self.closed?)
+    }
+
+    pub(crate) fn begin(&mut self, heads: &[ToolHead]) {
+        self.rows.reserve_exact(heads.len());
+        for head in heads {
+            if self.get(head.name.as_str()).is_none() {
+                self.rows.push(ToolRow::new(head.clone()));
+            }
+        }
+    }
+
+    fn named(&mut self, name: &ToolName) -> Option<&mut ToolRow> {
+        self.rows.iter_mut().find(|row| row.head.name == *name)
+    }
+
+    fn asked(&mut self, span: SpanId, call: &CallStarted) {
+        let Some(place) = self.rows.iter().position(|row| row.head.name == call.tool) else {
+            return;
+        };
+        if self.open.insert(span, place).is_none() {
+            let tally = &mut self.rows[place].tally;
+            if call.purpose.is_repeat() { tally.repeats += 1 } else { tally.calls += 1 }
+        }
+    }
+
+    fn row(&mut self, call: SpanId) -> Option<&mut ToolRow> {
+        let place = *self.open.get(&call)?;
+        self.rows.get_mut(place)
+    }
+
+    /// The tool of an open attempt.
+    fn row_of_attempt(&mut self, attempt: SpanId, spans: &Spans) -> Option<&mut ToolRow> {
+        self.row(spans.get(attempt)?.parent)
+    }
+
+    pub(crate) fn apply(&mut self, event: &Event, spans: &Spans, run: &RunProgress) {
+        let at = run.run_time_us(event.at);
+        match &event.kind {
+            EventKind::CallStarted(call) => self.asked(event.span, call),
+            EventKind::CallAnswered { .. } => {
+                let took = spans.get(event.span).map(|span| {
+                    // A call may wait at the boundary of its next attempt while the run is paused.
+                    run.active_between(span.opened, event.at)
+                });
+                let took = took.unwrap_or_default();
+                self.close(event, at, |row| {
+                    row.tally.answered += 1;
+                    row.latencies.add(took);
+                    row.timeline.count_answer(at, took);
+                });
+            }
+            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
+                self.close(event, at, |row| row.tally.cancelled += 1);
+            }
+            EventKind::CallFailed { attempts, reason } => self.close(event, at, |row| {
+                row.tally.failed += 1;
+                if *attempts == 0 {
+                    row.last_failure.get_or_insert_with(|| reason.phrase().into());
+                }
+            }),
+            EventKind::CallDegraded { by, .. } => self.close(event, at, |row| match by {
+                FallbackKind::Cached { age_ms } => {
+                    row.tally.cached += 1;
+                    row.oldest_cached_ms = row.oldest_cached_ms.max(*age_ms);
+                }
+                FallbackKind::Default => row.tally.fallback += 1,
+                FallbackKind::Omitted => row.tally.omitted += 1,
+            }),
+            EventKind::AttemptQueued { .. } => {
+                let is_new = self.queued_calls.insert(event.span);
+                if let Some(row) = self.row(event.span).filter(|_| is_new) {
+                    row.queued += 1;
+                    row.record_level(at);
+                }
+            }
+            EventKind::AttemptRefused { reason, .. } => {
+                self.leave_line(event.span, at);
+                let Some(row) = self.row(event.span) else { return };
+                match reason {
+                    StopReason::CircuitOpen(_) => row.tally.circuit_open += 1,
+                    StopReason::BulkheadFull(_) => row.tally.bulkhead_full += 1,
+                    _ => return,
+                }
+                row.mark(CallMark::Refused);
+            }
+            EventKind::AttemptStarted { parent, attempt, waited_ms, .. } => {
+                self.leave_line(*parent, at);
+                let Some(row) = self.row(*parent) else { return };
+                row.tally.attempts += 1;
+                row.tally.retries += u64::from(*attempt > 1);
+                row.tally.waited_ms = row.tally.waited_ms.saturating_add(*waited_ms);
+                row.in_flight += 1;
+                row.peak = row.peak.max(row.in_flight);
+                row.timeline.count_request(at);
+                row.record_level(at);
+            }
+            EventKind::ClientRetried { .. } => {
+                if let Some(row) = self.row_of_attempt(event.span, spans) {
+                    row.tally.client_retries += 1;
+                    row.timeline.count_request(at);
+                }
+            }
+            EventKind::CallRetried { .. } => {
+                self.undecided.remove(&event.span);
+            }
+            EventKind::AttemptAnswered(reply) => {
+                let took = spans.get(event.span).map_or(Duration::ZERO, |it| it.duration(event.at));
+                let started = spans.opened_by(event.span).unwrap_or_default();
+                let Some(row) = self.row_of_attempt(event.span, spans) else { return };
+                row.in_flight = row.in_flight.saturating_sub(1);
+                row.tally.good += 1;
+                row.failures = 0;
+                row.timeline.count_attempt(at, true);
+                row.record_level(at);
+                let slow = match row.head.limits.breaker.and_then(|it| it.window?.slow_call_ms) {
+                    Some(_) => reply.slow,
+                    None => took > Duration::from_millis(row.head.limits.timeout_ms / 2),
+                };
+                row.mark(if slow { CallMark::Slow } else { CallMark::Good });
+                row.count_in_window(started, false, reply.slow, event.at);
+            }
+            EventKind::AttemptFailed(failed) => {
+                let started = spans.opened_by(event.span).unwrap_or_default();
+                let call = spans.get(event.span).map(|span| span.parent);
+                let Some(row) = self.row_of_attempt(event.span, spans) else { return };
+                row.in_flight = row.in_flight.saturating_sub(1);
+                row.record_level(at);
+                if failed.class != FailureClass::Cancelled && failed.adapted.is_none() {
+                    row.last_failure = Some(failed.text.as_str().into());
+                }
+                if failed.class.is_failure_of_tool(failed.status) {
+                    row.tally.bad += 1;
+                    row.failures += 1;
+                    row.timeline.count_attempt(at, false);
+                    row.mark(CallMark::Bad);
+                    let by_call = row.counts_calls() && row.breaker != BreakerStage::HalfOpen;
+                    match call.filter(|_| by_call && row.window.is_some()) {
+                        Some(call) => {
+                            self.undecided.insert(call, (started, failed.slow));
+                        }
+                        None if failed.adapted.is_some() => {}
+                        None => row.count_in_window(started, true, failed.slow, event.at),
+                    }
+                } else {
+                    row.mark(CallMark::NotCounted);
+                }
+            }
+            EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by, counted } => {
+                let Some(row) = self.named(tool) else { return };
+                let opens = |stage| matches!(stage, BreakerStage::Open | BreakerStage::Held);
+                if opens(*to) && !opens(row.breaker) {
+                    row.tally.openings += 1;
+                }
+                let before = std::mem::replace(&mut row.breaker, *to);
+                row.change_window(before, *why, event.seq);
+                row.record_level(at);
+                row.since = event.at;
+                row.until = open_for_ms
+                    .map(|ms| Elapsed(event.at.0.saturating_add(ms.saturating_mul(1_000))));
+                if *to == BreakerStage::Closed {
+                    row.failures = 0;
+                }
+                if row.history.len() == HISTORY {
+                    row.history.pop_front();
+                }
+                row.history.push_back(BreakerMove {
+                    at: event.at,
+                    seq: event.seq,
+                    to: *to,
+                    why: *why,
+                    by: *by,
+                    opened_by: match to {
+                        BreakerStage::Open if by.is_none() => row.last_failure.clone(),
+                        _ => None,
+                    },
+                    counted: *counted,
+                });
+            }
+            EventKind::ResultIgnored { tool, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.tally.stale += 1;
+                }
+            }
+            EventKind::LimitsChanged { tool, limits, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.head.limits = (**limits).clone();
+                    row.limit_window();
+                }
+            }
+            EventKind::FaultInjected { tool, fault, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.faults.retain(|had| had.kind() != fault.kind());
+                    row.faults.push(*fault);
+                }
+            }
+            EventKind::FaultRemoved { tool, fault, .. } => {
+                if let Some(row) = self.named(tool) {
+                    row.faults.retain(|had| had.kind() != *fault);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn leave_line(&mut self, call: SpanId, at: Elapsed) {
+        if self.queued_calls.remove(&call)
+            && let Some(row) = self.row(call)
+        {
+            row.queued = row.queued.saturating_sub(1);
+            row.record_level(at);
+        }
+    }
+
+    fn close(&mut self, call: &Event, at: Elapsed, how: impl FnOnce(&mut ToolRow)) {
+        self.leave_line(call.span, at);
+        let undecided = self.undecided.remove(&call.span);
+        let Some(place) = self.open.remove(&call.span) else { return };
+        self.closed = Some(place);
+        if let Some(row) = self.rows.get_mut(place) {
+            if let Some((started, slow)) = undecided {
+                row.count_in_window(started, true, slow, call.at);
+            }
+            how(row);
+        }
+    }
+}
+
+/// The callers of a run that puts load on tools, and how they may call.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolLoad<'w> {
+    /// The agents in order.
+    pub agents: &'w [LoadAgent],
+    /// Turns of each agent.
+    pub turns: u32,
+    /// The tools that an agent calls in each turn, in order.
+    pub steps: &'w [ToolName],
+    /// The call slots that all agents share.
+    pub slots: CallSlots,
+    /// Max attempts of one step if the calls bypass the tools' policies; `None` if they do not.
+    pub naive_attempts: Option<u32>,
+}
+
+/// Call slots that all agents of a run share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallSlots {
+    /// How many there are.
+    pub pool: u32,
+    /// Slots in use.
+    pub in_use: u32,
+    /// Most slots in use at the same time.
+    pub peak: u32,
+    /// Number of calls that wait for a slot now.
+    pub waiting: u32,
+    /// Most calls that waited at the same time.
+    pub peak_waiting: u32,
+}
+
+/// An agent that calls tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadAgent {
+    /// Number of its current turn, from 1; 0 before the first.
+    pub turn: u32,
+    /// The tool it calls now.
+    pub calling: Option<ToolName>,
+    /// Whether that call waits for a slot.
+    pub waits_for_slot: bool,
+    /// Its calls with a result.
+    pub answered: u32,
+    /// Its calls with a fallback or an omitted result.
+    pub degraded: u32,
+    /// Its calls without a result.
+    pub failed: u32,
+}

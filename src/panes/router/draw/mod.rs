@@ -1,5 +1,0 @@
-//! Drawing of the panes of a router.
-
-mod routes;
-mod steps;
-mod view;

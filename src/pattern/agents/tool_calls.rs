@@ -1,0 +1,361 @@
+//! Carries out the tool calls of one reply: consults members, calls tools, judges handoffs. The
+//! model receives all results in the order of the calls.
+//!
+//! The result of one tool call of a model, whatever the call was: a consultation, a call of a tool,
+//! a handoff.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
+
+use super::agent_call::Halt;
+use super::policy::TRANSFER;
+use super::spec::{AgentSpec, CoordinatorTeam};
+use super::{AcceptedHandoff, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
+use crate::base::name::{AgentName, ToolName};
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::gateway::CallFailed;
+use crate::log::event::kind::Purpose;
+use crate::log::event::result_text;
+use crate::log::facts::agents::{AgentFact, CallFault, MissingResult};
+use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
+use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::spec::tool::ToolCall;
+
+/// The results of the calls of one reply.
+pub(crate) struct ToolCallResults {
+    /// The results, as the conditions of a script read them.
+    pub condition_results: Vec<Value>,
+    /// The handoff, if control changes.
+    pub handed_over: Option<AcceptedHandoff>,
+    /// The replies of the consulted members, each with the member's name and how it ended.
+    pub replies: Vec<(AgentName, Arc<str>, ReplyEnd)>,
+    /// The calls that failed or were refused.
+    pub missing: Vec<MissingResult>,
+}
+
+/// A request to a member.
+pub(crate) struct Consultation<'w> {
+    pub team: &'w CoordinatorTeam,
+    pub member: &'w AgentSpec,
+    pub request: Arc<str>,
+    /// Turn number of the member in its team, from 1.
+    pub turn: u32,
+}
+
+/// A call that can be carried out.
+enum CallAction<'w> {
+    Consult(Consultation<'w>),
+    Tool { tool: ToolName, args: Arc<Map<String, Value>> },
+}
+
+/// The most characters of the error text in the event that an answer lacks a result.
+const MISSING_CHARS: usize = 300;
+
+/// A caller with no stop reasons of its own.
+struct AgentToolCaller;
+
+impl CallerPolicy for AgentToolCaller {}
+
+impl AgentRunner<'_> {
+    /// Carries out the calls of one reply.
+    pub(super) async fn run_tool_calls(
+        &self,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        calls: &[ToolCall],
+    ) -> Result<ToolCallResults, Box<Halt>> {
+        let mut results: Vec<Option<ToolCallResult>> = calls.iter().map(|_| None).collect();
+        let mut work: Vec<Option<CallAction<'_>>> = calls.iter().map(|_| None).collect();
+        for (index, call) in calls.iter().enumerate() {
+            if is_transfer(talk, call) {
+                continue;
+            }
+            match self.call_action(talk, call) {
+                Ok(found) => work[index] = Some(found),
+                Err((why, text)) => {
+                    results[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                }
+            }
+        }
+        // With sequential calls, the next member also receives what earlier members said.
+        let in_turn = matches!(talk.role, AgentRole::Coordinator(team) if !team.parallel_tools);
+        if matches!(talk.role, AgentRole::Coordinator(team) if team.parallel_tools) {
+            self.run_calls_in_parallel(talk, said, work, &mut results).await?;
+        } else {
+            for (index, work) in work.into_iter().enumerate() {
+                if let Some(work) = work {
+                    results[index] = Some(self.run_call(talk, said, index, work).await?);
+                }
+                if let Some(result) = results[index].as_ref().filter(|_| in_turn) {
+                    talk.team_history.record_result(talk.name, &calls[index], result.shown());
+                }
+            }
+        }
+        let handed_over = match talk.role {
+            AgentRole::Member(name, swarm) => {
+                self.judge_handoffs(talk, name, swarm, said, calls, &mut results).await
+            }
+            AgentRole::Alone | AgentRole::Coordinator(_) => Ok(None),
+        };
+        let (condition_results, replies, missing) = (Vec::new(), Vec::new(), Vec::new());
+        let mut carried =
+            ToolCallResults { condition_results, handed_over: None, replies, missing };
+        for (call, result) in calls.iter().zip(results) {
+            let Some(result) = result else { continue };
+            let shown = result.shown();
+            carried
+                .condition_results
+                .push(json!({ "tool": &*call.name, "ok": result.ok, "text": &*shown }));
+            if result.member && result.ok {
+                let (member, text) = (AgentName::from(&*call.name), Arc::clone(&result.text));
+                carried.replies.push((member, text, result.end));
+            }
+            if !result.ok {
+                let (of, text) =
+                    (visible_name(&call.name), visible_within(&result.text, MISSING_CHARS));
+                carried.missing.push(MissingResult { name: of, text });
+            }
+            if !in_turn {
+                talk.team_history.record_result(talk.name, call, shown);
+            }
+        }
+        carried.handed_over = handed_over?;
+        Ok(carried)
+    }
+
+    /// The work that a call requests, or why it cannot be carried out.
+    fn call_action<'w>(
+        &'w self,
+        talk: &AgentRun<'w>,
+        call: &ToolCall,
+    ) -> Result<CallAction<'w>, (CallFault, String)> {
+        let name = &*call.name;
+        if let AgentRole::Coordinator(team) = talk.role
+            && let Some(member) = team.members.iter().find(|member| member.as_str() == name)
+            && let Some(member) = self.agents.get(member)
+        {
+            let request = policy::member_request(call).map_err(|wrong| {
+                let there = self.available_calls(talk, &team.members);
+                (CallFault::BadArguments, format!("{wrong}; {there}"))
+            })?;
+            let turn = talk.team_history.next_turn(&member.name);
+            return Ok(CallAction::Consult(Consultation { team, member, request, turn }));
+        }
+        if let Some(tool) = talk.model.tools.iter().find(|tool| tool.as_str() == name) {
+            let args = policy::arguments(call).map_err(|wrong| {
+                let there = self.available_calls(talk, consultable_members(talk));
+                (CallFault::BadArguments, format!("{wrong}; {there}"))
+            })?;
+            return Ok(CallAction::Tool { tool: tool.clone(), args: Arc::new(args) });
+        }
+        let (name, there) =
+            (visible_name(name), self.available_calls(talk, consultable_members(talk)));
+        Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
+    }
+
+    /// The list of what an agent can call, for the reply to an invalid call. `members`: the members
+    /// that it may consult.
+    fn available_calls(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> String {
+        let roster = match talk.role {
+            AgentRole::Member(swarm, _) => self.rosters.members(swarm),
+            AgentRole::Alone | AgentRole::Coordinator(_) => [].into(),
+        };
+        let others = roster.iter().filter(|member| *member != talk.name);
+        let parts = [
+            ("members", members.iter().map(AgentName::as_str).collect::<Vec<_>>()),
+            ("tools", talk.model.tools.iter().map(ToolName::as_str).collect()),
+            ("transfer_to_agent hands over to", others.map(AgentName::as_str).collect()),
+        ];
+        let parts = parts.iter().filter(|(_, names)| !names.is_empty());
+        let parts: Vec<String> = parts.map(|(what, names)| listed(what, names)).collect();
+        if parts.is_empty() {
+            return "you have no tools: answer yourself".to_owned();
+        }
+        parts.join("; ")
+    }
+
+    /// Carries out all calls at once; their results are collected in the order of the calls.
+    async fn run_calls_in_parallel(
+        &self,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        work: Vec<Option<CallAction<'_>>>,
+        results: &mut [Option<ToolCallResult>],
+    ) -> Result<(), Box<Halt>> {
+        let branches = u32::try_from(work.iter().flatten().count()).unwrap_or(u32::MAX);
+        let fork = self.cx.control().fork(branches);
+        // A halt of the run does not wait for the calls that are still in flight.
+        let stops = Notify::new();
+        let mut crew = OrderedJoinSet::default();
+        for (index, work) in work.into_iter().enumerate() {
+            let Some(work) = work else { continue };
+            let (fork, stops) = (&fork, &stops);
+            crew.spawn(index, async move {
+                let came = self.run_call(talk, said, index, work).await;
+                fork.done();
+                if came.is_err() {
+                    stops.notify_one();
+                }
+                came
+            });
+        }
+        let mut next = 0;
+        while next < results.len() {
+            tokio::select! {
+                biased;
+                came = crew.take(next) => {
+                    if let Some(came) = came {
+                        results[next] = Some(came?);
+                    }
+                    next += 1;
+                }
+                () = stops.notified() => break,
+            }
+        }
+        // If several calls halt the run, the first in the order of the calls counts.
+        for place in next..results.len() {
+            if let Some(Err(halt)) = crew.try_take(place) {
+                return Err(halt);
+            }
+        }
+        Ok(())
+    }
+
+    async fn run_call(
+        &self,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        index: usize,
+        work: CallAction<'_>,
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        match work {
+            CallAction::Consult(asked) => self.consult(talk, said, index, &asked).await,
+            CallAction::Tool { tool, args } => self.call_tool(talk, said, index, &tool, args).await,
+        }
+    }
+
+    async fn call_tool(
+        &self,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        index: usize,
+        tool: &ToolName,
+        args: Arc<Map<String, Value>>,
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        let (agent, index) = (talk.name.clone(), call_index(index));
+        let purpose = Purpose::Tool { agent, tool: tool.clone(), requested_by: said.call, index };
+        let ask = ToolCallRequest {
+            parent: talk.place.span,
+            tool,
+            purpose,
+            path: format!("tool:{}:{}:{index}", talk.place.seed_path, said.round),
+            args,
+            request_id: None,
+            caller: &AgentToolCaller,
+            client_retries: 0,
+        };
+        match self.cx.call_tool(ask).await {
+            Ok(answered) => {
+                let text = result_text::reply_text(&answered.reply);
+                Ok(ToolCallResult::of_tool(text))
+            }
+            Err(failed) => self.failed_call_result(tool, &failed),
+        }
+    }
+}
+
+/// The members that a coordinator may consult.
+fn consultable_members<'t>(talk: &AgentRun<'t>) -> &'t [AgentName] {
+    match talk.role {
+        AgentRole::Coordinator(team) => &team.members,
+        AgentRole::Alone | AgentRole::Member(..) => &[],
+    }
+}
+
+/// The result of one call.
+pub(crate) struct ToolCallResult {
+    pub text: Arc<str>,
+    pub ok: bool,
+    /// The text is the reply of a member.
+    pub member: bool,
+    /// How that reply ended.
+    pub end: ReplyEnd,
+}
+
+impl ToolCallResult {
+    pub fn error(why: impl std::fmt::Display) -> Self {
+        Self::without_result(result_text::error_text(why))
+    }
+
+    /// A call without a result; `text` says why.
+    fn without_result(text: Arc<str>) -> Self {
+        Self { ok: false, ..Self::of_tool(text) }
+    }
+
+    /// The result of a tool or of a handoff.
+    pub fn of_tool(text: Arc<str>) -> Self {
+        Self { text, ok: true, member: false, end: ReplyEnd::Stop }
+    }
+
+    /// The text that the calling agent reads: it says when the reply of a member is not whole.
+    pub fn shown(&self) -> Arc<str> {
+        result_text::marked_text(&self.text, self.end)
+    }
+}
+
+pub(super) fn is_transfer(talk: &AgentRun<'_>, call: &ToolCall) -> bool {
+    matches!(talk.role, AgentRole::Member(..)) && &*call.name == TRANSFER
+}
+
+/// A name from a model, shortened and with control characters made visible.
+pub(super) fn visible_name(name: &str) -> String {
+    visible_within(name, REASON_CHARS)
+}
+
+pub(crate) fn listed(what: &str, names: &[&str]) -> String {
+    format!("{what}: {}", names.join(", "))
+}
+
+pub(super) fn call_index(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}
+
+impl AgentRunner<'_> {
+    /// Refuses a call: reports it to the log and to the model.
+    pub(crate) fn refuse(
+        &self,
+        talk: &AgentRun<'_>,
+        said: ModelReply,
+        index: usize,
+        call: &ToolCall,
+        why: CallFault,
+        text: &str,
+    ) -> ToolCallResult {
+        let result = ToolCallResult::error(text);
+        let fact = AgentFact::ToolCallRefused {
+            agent: talk.name.clone(),
+            index: call_index(index),
+            tool: visible_name(&call.name),
+            reason: why,
+            text: result.text.to_string(),
+        };
+        self.cx.publish(said.call, fact);
+        result
+    }
+
+    /// The result that the calling agent receives for a call that failed for good; an error if the
+    /// run requires the tool.
+    pub(super) fn failed_call_result(
+        &self,
+        tool: &ToolName,
+        failed: &CallFailed,
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        if failed.unavailable && self.cx.requires(tool) {
+            return Err(Halt::by_failed_call(failed).fatal());
+        }
+        let last = failed.last.as_ref().map(|last| &*last.text);
+        Ok(ToolCallResult::without_result(result_text::failure_text(&failed.reason, last)))
+    }
+}

@@ -1,3 +1,0 @@
-//! A resilience run in words.
-
-mod narrate;

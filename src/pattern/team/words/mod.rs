@@ -1,3 +1,0 @@
-//! A team or a swarm in words. What is about its agents is in [`agents::words`](crate::agents::words).
-
-mod narrate;

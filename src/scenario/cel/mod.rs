@@ -1,0 +1,423 @@
+//! Conditions in CEL: parsed by the `cel` crate and compiled to our own tree once when a scenario
+//! is loaded, then evaluated over bound names within a budget.
+//!
+//! The crate's own evaluator has no limits: nested loops over a list from a tool's result take
+//! hours, and a loop that builds lists uses up all memory. Ours counts steps and bytes.
+//!
+//! The names bound in a condition.
+//!
+//! The functions that only an expectation may call, and what they look at: facts of a run that has
+//! ended.
+//!
+//! The bound names that a condition uses, found in its syntax tree.
+//!
+//! Why a condition cannot be compiled or evaluated.
+
+pub mod decision;
+mod eval;
+mod explain;
+mod expr;
+mod function;
+mod parse;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use cel::common::ast::{Expr, IdedExpr};
+use serde_json::Value;
+use url::Url;
+
+use self::expr::CelNode;
+use self::parse::{byte_of, children, parse};
+use self::value::CelValue;
+use crate::base::private_host::plain_name;
+
+pub use self::decision::{BudgetExceeded, EvalBudget, EvalLimits};
+pub use self::explain::ObservedPart;
+
+/// A condition of a scenario or a filter.
+pub struct Condition {
+    text: String,
+    program: cel::Program,
+    node: CelNode,
+}
+
+impl Condition {
+    /// Compiles a condition.
+    ///
+    /// # Errors
+    /// [`ConditionError::Syntax`] with the error and its position: it does not parse, or uses a
+    /// name or function that does not exist.
+    pub fn compile(text: &str) -> Result<Self, ConditionError> {
+        Self::compile_with(text, false)
+    }
+
+    /// Compiles a condition about a run that has ended, which may call the functions of
+    /// [`RunFacts`].
+    ///
+    /// # Errors
+    /// The same as [`compile`](Self::compile).
+    pub fn compile_expectation(text: &str) -> Result<Self, ConditionError> {
+        Self::compile_with(text, true)
+    }
+
+    fn compile_with(text: &str, of_run: bool) -> Result<Self, ConditionError> {
+        let program = parse(text)?;
+        let node = expr::compile(program.expression(), of_run).map_err(|(what, id)| {
+            let offset = program.source_info().offset_for(id);
+            let offset = offset.map(|(start, _)| byte_of(text, start as usize));
+            ConditionError::Syntax { text: what, offset }
+        })?;
+        Ok(Self { text: text.to_owned(), program, node })
+    }
+
+    /// Its source text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Evaluates the condition as a decision with its own budget.
+    ///
+    /// # Errors
+    /// The same as [`holds_within`](Self::holds_within).
+    pub fn holds(&self, shown: &CelBindings) -> Result<bool, ConditionError> {
+        self.holds_within(shown, &mut EvalBudget::default())
+    }
+
+    /// Evaluates the condition. The cost is deducted from the budget.
+    ///
+    /// # Errors
+    /// A missing name or key, a wrong type, a value that is not a boolean, or a budget that is used
+    /// up. CEL is strict: guard an optional key with `has(facts.x)`.
+    pub fn holds_within(
+        &self,
+        shown: &CelBindings,
+        budget: &mut EvalBudget,
+    ) -> Result<bool, ConditionError> {
+        match eval::value(&self.node, shown, budget) {
+            Ok(value::CelValue::Bool(truth)) => Ok(truth),
+            Ok(other) => Err(ConditionError::NotBoolean(other.kind().to_owned())),
+            Err(EvalError::Failed(what)) => Err(ConditionError::Evaluation(what)),
+            Err(EvalError::BudgetExceeded(spent)) => Err(ConditionError::BudgetExceeded(spent)),
+        }
+    }
+
+    /// The names in its calls of the functions of [`RunFacts`], each with its function.
+    pub fn run_names(&self) -> Vec<(RunFunction, &str)> {
+        explain::run_names(&self.node)
+    }
+
+    /// The texts that a bound name is compared with by `==` or `!=`.
+    pub(super) fn texts_equal_to(&self, name: &str) -> Vec<&str> {
+        explain::texts_equal_to(&self.node, name)
+    }
+
+    /// The texts that are looked for with `in` in one of these bound names, or in a field of it.
+    pub(crate) fn texts_in(&self, names: &[&str]) -> Vec<&str> {
+        explain::texts_in(&self.node, names)
+    }
+
+    /// What the parts of the condition are that it compares: its names and its calls of functions
+    /// of [`RunFacts`], in order of appearance.
+    pub fn explain(&self, shown: &CelBindings) -> Vec<ObservedPart> {
+        explain::explain(&self.node, shown)
+    }
+
+    /// The names by which it holds, with the fields selected on them: of `||` those of the first side
+    /// that holds. The cost is deducted from the budget.
+    pub fn deciding_names(&self, shown: &CelBindings, budget: &mut EvalBudget) -> Vec<String> {
+        explain::deciding_names(&self.node, shown, budget)
+    }
+
+    /// The bound names that it uses, each with the fields selected on it, in order of appearance
+    /// and without duplicates.
+    pub fn names(&self) -> Vec<Name<'_>> {
+        let mut names = Vec::new();
+        self.visit(self.program.expression(), &mut Vec::new(), &mut names);
+        names.sort_by_key(|name: &Name<'_>| name.at);
+        names.dedup();
+        names
+    }
+
+    /// The recursion is bounded by the limits of [`parse`].
+    fn visit<'c>(
+        &'c self,
+        expr: &'c IdedExpr,
+        bound: &mut Vec<&'c str>,
+        names: &mut Vec<Name<'c>>,
+    ) {
+        if let Some((id, path, guarded)) = path_of(expr) {
+            // Names with `@` are internal to the parser; a leading dot means the outermost scope.
+            let free = path.first().is_some_and(|name| {
+                !name.starts_with('@') && !bound.contains(name) && expr::type_named(name).is_none()
+            });
+            if free {
+                let at = self.program.source_info().offset_for(id).map_or(0, |(start, _)| start);
+                names.push(Name { path, guarded, at: byte_of(&self.text, at as usize) });
+            }
+            return;
+        }
+        if let Expr::Comprehension(inner) = &expr.expr {
+            self.visit(&inner.iter_range, bound, names);
+            self.visit(&inner.accu_init, bound, names);
+            let before = bound.len();
+            bound.push(&inner.iter_var);
+            bound.extend(inner.iter_var2.as_deref());
+            bound.push(&inner.accu_var);
+            for part in [&inner.loop_cond, &inner.loop_step, &inner.result] {
+                self.visit(part, bound, names);
+            }
+            bound.truncate(before);
+        } else {
+            children(&expr.expr, |child| self.visit(child, bound, names));
+        }
+    }
+}
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Condition").field(&self.text).finish()
+    }
+}
+
+/// The names bound in a condition, with their values. Cheap to clone: values that stay the same for
+/// a whole run (facts, inputs) are copied once, the others are set for each evaluation.
+#[derive(Clone, Default, Debug)]
+pub struct CelBindings {
+    names: Vec<(Cow<'static, str>, Arc<Value>)>,
+    /// What the functions of expectations look at.
+    run: Option<Arc<RunFacts>>,
+}
+
+impl CelBindings {
+    /// Binds a name to a copy of a value; replaces an earlier value.
+    pub fn bind(&mut self, name: &'static str, value: &Value) {
+        self.bind_shared(Cow::Borrowed(name), Arc::new(value.clone()));
+    }
+
+    /// Binds a name to a shared value; replaces an earlier value.
+    pub fn bind_shared(&mut self, name: impl Into<Cow<'static, str>>, value: Arc<Value>) {
+        let name = name.into();
+        match self.names.iter_mut().find(|(taken, _)| *taken == name) {
+            Some((_, old)) => *old = value,
+            None => self.names.push((name, value)),
+        }
+    }
+
+    /// Sets what the functions of expectations look at.
+    pub fn set_run_facts(&mut self, facts: Arc<RunFacts>) {
+        self.run = Some(facts);
+    }
+
+    pub(super) fn run_facts(&self) -> Option<&RunFacts> {
+        self.run.as_deref()
+    }
+
+    /// The value of a name, or of a field of it: `results.t1.rate`. A number is the place in a list.
+    pub fn value_at(&self, path: &str) -> Option<&Value> {
+        let mut steps = path.split('.');
+        let first = self.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| match value {
+            Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+            value => value.get(step),
+        })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.names.iter().find(|(shown, _)| *shown == name).map(|(_, value)| &**value)
+    }
+}
+
+/// What a run did, for the functions of expectations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFacts {
+    /// Number of calls of each tool; `llm` is the model.
+    pub calls: BTreeMap<String, u64>,
+    /// The addresses that the answer cites.
+    pub cited: Vec<String>,
+    /// The roles, workers and agents that took control, in order.
+    pub took_control: Vec<String>,
+}
+
+/// A function of expectations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunFunction {
+    /// `calls("llm")`: the number of calls of a tool.
+    Calls,
+    /// `cites("status.example.com")`: whether the answer cites a page of this host or its
+    /// subdomains, or an address that begins so.
+    Cites,
+    /// `order("billing", "fraud")`: whether these took control in this order; others may have come
+    /// between.
+    Order,
+}
+
+const TABLE: [(RunFunction, &str); 3] =
+    [(RunFunction::Calls, "calls"), (RunFunction::Cites, "cites"), (RunFunction::Order, "order")];
+
+impl RunFunction {
+    /// The function with this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        TABLE.iter().find(|(_, own)| *own == name).map(|(function, _)| *function)
+    }
+
+    /// The names of all.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.iter().map(|(_, name)| *name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        TABLE.iter().find(|(function, _)| *function == self).map_or("", |(_, name)| name)
+    }
+
+    /// How a call of it is written; an error if this is not one.
+    pub(crate) fn check(self, args: usize) -> Result<(), String> {
+        let (fits, usage) = match self {
+            Self::Calls => (args == 1, "calls(\"tool\")"),
+            Self::Cites => (args == 1, "cites(\"host\")"),
+            Self::Order => (args >= 2, "order(\"first\", \"second\")"),
+        };
+        if fits { Ok(()) } else { Err(format!("write `{usage}`")) }
+    }
+
+    pub(crate) fn call(
+        self,
+        args: &[String],
+        facts: Option<&RunFacts>,
+        budget: &mut EvalBudget,
+    ) -> Result<CelValue<'static>, EvalError> {
+        let Some(facts) = facts else {
+            return Err(eval_error(format!("`{}` needs a run", self.name())));
+        };
+        let first = args.first().map_or("", String::as_str);
+        Ok(match self {
+            Self::Calls => match facts.calls.get(first) {
+                Some(calls) => CelValue::Int(i64::try_from(*calls).unwrap_or(i64::MAX)),
+                None => {
+                    let name = shorten(first);
+                    return Err(eval_error(format!("the run has no tool `{name}`")));
+                }
+            },
+            Self::Cites => {
+                budget.count_read(facts.cited.iter().map(String::len).sum())?;
+                CelValue::Bool(facts.cited.iter().any(|url| is_of(url, first)))
+            }
+            Self::Order => {
+                budget.count_steps(facts.took_control.len() as u64)?;
+                let mut rest = facts.took_control.iter();
+                CelValue::Bool(args.iter().all(|name| rest.any(|other| other == name)))
+            }
+        })
+    }
+}
+
+/// Whether an address begins with this one, or is of this host or one of its subdomains.
+pub(super) fn is_of(url: &str, wanted: &str) -> bool {
+    if wanted.contains('/') {
+        return url.starts_with(wanted);
+    }
+    let Ok(url) = Url::parse(url) else { return url == wanted };
+    let host = plain_name(url.host_str().unwrap_or_default());
+    host == wanted || host.strip_suffix(wanted).is_some_and(|rest| rest.ends_with('.'))
+}
+
+/// A bound name that a condition uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name<'c> {
+    /// The name, then the fields selected on it: `facts`, `risk_signals`, `chargeback_alerts`.
+    pub path: Vec<&'c str>,
+    /// Whether the last field is only tested with `has()`.
+    pub guarded: bool,
+    /// Byte offset of its start in the condition's text.
+    pub at: usize,
+}
+
+/// The name and the fields of `a.b.c`, the id of `a`, and whether it is inside `has()`.
+pub(crate) fn path_of(expr: &IdedExpr) -> Option<(u64, Vec<&str>, bool)> {
+    let mut path = Vec::new();
+    let mut guarded = false;
+    let mut expr = expr;
+    loop {
+        match &expr.expr {
+            Expr::Ident(name) => {
+                path.push(name.trim_start_matches('.'));
+                path.reverse();
+                return Some((expr.id, path, guarded));
+            }
+            Expr::Select(select) => {
+                guarded |= select.test;
+                path.push(&select.field);
+                expr = &select.operand;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Why a condition cannot be compiled or evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// It is not valid CEL, or exceeds a limit.
+    #[error("not a condition: {text}")]
+    Syntax {
+        /// The error.
+        text: String,
+        /// Byte offset of the error in the condition, if known.
+        offset: Option<usize>,
+    },
+    /// It could not be evaluated: a missing name or key, or a wrong type.
+    #[error("cannot be evaluated: {0}")]
+    Evaluation(String),
+    /// The budget is used up, by this condition or by earlier ones of the same decision.
+    #[error("cannot be evaluated: {0}")]
+    BudgetExceeded(BudgetExceeded),
+    /// Its value is not a boolean.
+    #[error("gives {0}, not true or false")]
+    NotBoolean(String),
+}
+
+impl ConditionError {
+    /// Byte offset of the error in the condition's text, if known.
+    pub fn offset(&self) -> Option<usize> {
+        match self {
+            Self::Syntax { offset, .. } => *offset,
+            _ => None,
+        }
+    }
+}
+
+/// Longest part of a name or a text that an error repeats, in characters.
+const MAX_REPEATED_CHARS: usize = 64;
+
+/// Why an evaluation has no value.
+#[derive(Debug)]
+pub(crate) enum EvalError {
+    /// An error. It does not count where another part decides.
+    Failed(String),
+    /// The budget is used up; the whole evaluation ends.
+    BudgetExceeded(BudgetExceeded),
+}
+
+impl From<BudgetExceeded> for EvalError {
+    fn from(spent: BudgetExceeded) -> Self {
+        Self::BudgetExceeded(spent)
+    }
+}
+
+pub(super) fn eval_error(what: String) -> EvalError {
+    EvalError::Failed(what)
+}
+
+/// The beginning of a text.
+pub(crate) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_REPEATED_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,407 @@
+//! Conditions of a file: checks their syntax and their names.
+//!
+//! The expectations of a scenario (`[[expect]]`): builds them, and checks their names.
+//!
+//! The fields of outcomes that expectations may use.
+//!
+//! The words of stop reasons that expectations may compare with.
+
+use std::collections::BTreeMap;
+
+use crate::base::name::ToolName;
+use crate::scenario::cel::{Condition, RunFunction};
+use crate::scenario::pattern::PatternRow;
+use crate::scenario::read::format::{ExpectTable, ScenarioFile};
+use crate::scenario::read::shape::{NonBlankString, Positioned};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::{ReadContext, closest_name, suggest_declared_name, suggest_name};
+use crate::scenario::spec::Expectation;
+use crate::scenario::spec::tool::ToolSpec;
+
+/// What a condition of a file may use.
+pub(crate) struct ConditionScope<'f> {
+    /// The names it may use.
+    pub names: &'f [&'f str],
+    pub file: &'f ScenarioFile,
+    pub filling: &'f TemplateScope<'f>,
+    /// Whether it is about a run that has ended, and may call the functions for that.
+    pub of_run: bool,
+}
+
+/// Compiles a condition. Problems are reported to `cx`.
+pub(crate) fn compile_condition(
+    when: &NonBlankString,
+    shown: &ConditionScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<Condition> {
+    let compiled = match shown.of_run {
+        true => Condition::compile_expectation(&when.text),
+        false => Condition::compile(&when.text),
+    };
+    let condition = match compiled {
+        Ok(condition) => condition,
+        Err(error) => {
+            let at = match error.offset() {
+                Some(at) => cx.inner_span(when.at, at, at + 1),
+                None => when.at,
+            };
+            let help = "write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU'";
+            cx.error(at, error.to_string(), help);
+            return None;
+        }
+    };
+    let mut good = true;
+    for name in condition.names() {
+        let at = cx.inner_span(when.at, name.at, name.at + name.path.join(".").len());
+        match name.path[..] {
+            [first, ..] if !shown.names.contains(&first) => {
+                let help = match word_before_minus(&when.text[..name.at]) {
+                    Some(word) => format!("`-` subtracts: did you mean `{word}_{first}`?"),
+                    None => suggest_name(first, shown.names.iter().copied()),
+                };
+                let at = cx.inner_span(when.at, name.at, name.at + first.len());
+                cx.error(at, format!("`{first}` is not available in this condition"), help);
+                good = false;
+            }
+            ["inputs", field, ..] if !shown.file.inputs.has(field) => {
+                cx.error(
+                    at,
+                    format!("`{field}` is not an input"),
+                    suggest_declared_name("inputs", field, shown.file.inputs.names()),
+                );
+                good = false;
+            }
+            ["flags", field, ..] if !shown.file.flags.has(field) => {
+                cx.error(
+                    at,
+                    format!("`{field}` is not a flag"),
+                    suggest_declared_name("flags", field, shown.file.flags.names()),
+                );
+                good = false;
+            }
+            ["aggregate", field, ..] | ["outcome", "aggregate", field, ..] if !name.guarded => {
+                if let Some(help) = shown.missing_section(field) {
+                    cx.warn(at, format!("the aggregate has no field `{field}`"), help);
+                }
+            }
+            ["facts", ref fields @ ..] if !name.guarded => {
+                if let Some(help) = shown.missing_fact(fields) {
+                    let what = format!("there is no fact `{}`", name.path.join("."));
+                    cx.warn(at, what, help);
+                }
+            }
+            _ => {}
+        }
+    }
+    good.then_some(condition)
+}
+
+/// The word before a minus at the end of a text, without white space between.
+fn word_before_minus(text: &str) -> Option<&str> {
+    let text = text.strip_suffix('-')?;
+    let start = text.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+    Some(&text[start..]).filter(|word| word.starts_with(char::is_alphabetic))
+}
+
+impl ConditionScope<'_> {
+    /// The suggestion for a field that the aggregate of an orchestrator does not have.
+    fn missing_section(&self, field: &str) -> Option<String> {
+        let table = self.file.orchestrator.as_ref()?;
+        let level = table.level.as_ref()?.name.as_ref()?.text.as_str();
+        let echo = table.echo.0.iter().map(|input| input.text.as_str());
+        let known = table.sections.names().chain([level, "failed_tasks"]).chain(echo);
+        let known: Vec<&str> = known.collect();
+        // A level with the name of a section is reported as an error.
+        let is_known = known.contains(&field) || table.sections.has(level);
+        (!is_known).then(|| suggest_name(field, known))
+    }
+
+    /// The suggestion for a missing field of the facts.
+    fn missing_fact(&self, fields: &[&str]) -> Option<String> {
+        self.filling.missing_fact(fields).filter(|_| !self.file.facts.broken)
+    }
+}
+
+/// The names that an expectation may use.
+const NAMES: [&str; 13] = [
+    "outcome",
+    "status",
+    "stop_reason",
+    "degraded",
+    "elapsed_ms",
+    "answer",
+    "tokens",
+    "cost_usd",
+    "live",
+    "inputs",
+    "facts",
+    "flags",
+    "events",
+];
+
+/// Builds the expectations of a file. `cites`: whether answers of its pattern cite sources. Problems
+/// are reported to `cx`.
+pub(crate) fn build_expectations(
+    file: &ScenarioFile,
+    own: &PatternRow,
+    tools: &BTreeMap<ToolName, ToolSpec>,
+    cites: bool,
+    filling: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Vec<Expectation> {
+    let actors = || file.roles.names().chain(file.workers.names()).chain(file.agents.names());
+    let called = file.workers.names().chain(file.agents.names());
+    let tools = tools.keys().map(ToolName::as_str);
+    let known = KnownNames {
+        tools: ["llm"].into_iter().chain(tools).chain(called).collect(),
+        actors: actors().collect(),
+        own,
+        cites,
+        domains: policy_domains(file),
+    };
+    let shown = ConditionScope { names: &NAMES, file, filling, of_run: true };
+    let rows = file.expect.0.iter().enumerate();
+    rows.filter_map(|(index, row)| {
+        cx.at_key("expect", |cx| cx.at_index(index, |cx| expectation(row, &shown, &known, cx)))
+    })
+    .collect()
+}
+
+/// The names that the functions of expectations may name.
+struct KnownNames<'f> {
+    tools: Vec<&'f str>,
+    actors: Vec<&'f str>,
+    own: &'f PatternRow,
+    /// Whether answers of the pattern cite sources.
+    cites: bool,
+    /// The domains that research may read at all.
+    domains: Vec<&'f str>,
+}
+
+fn policy_domains(file: &ScenarioFile) -> Vec<&str> {
+    let lists = file.research.iter().flat_map(|table| &table.allowed_domains_policy);
+    lists.flat_map(|list| &list.value.0).map(|domain| domain.name.as_str()).collect()
+}
+
+fn expectation(
+    row: &Positioned<ExpectTable>,
+    shown: &ConditionScope<'_>,
+    known: &KnownNames<'_>,
+    cx: &mut ReadContext,
+) -> Option<Expectation> {
+    let that = row.value.that.as_ref()?;
+    let (line, _) = cx.position(that.at);
+    let condition = cx.at_key("that", |cx| {
+        let condition = compile_condition(that, shown, cx)?;
+        for (what, help) in known.wrong_names(&condition) {
+            cx.error(that.at, what, help);
+        }
+        for (what, help) in known.misspelt_hosts(&condition) {
+            cx.warn(that.at, what, help);
+        }
+        warn_of_unknown_fields(&condition, that, known.own, cx);
+        warn_of_unknown_reasons(&condition, that, cx);
+        Some(condition)
+    })?;
+    let message = row.value.message.as_ref().map(|message| message.text.clone());
+    Some(Expectation { that: condition, message, line })
+}
+
+impl KnownNames<'_> {
+    /// The names that do not exist, each with what to write.
+    fn wrong_names(&self, condition: &Condition) -> Vec<(String, String)> {
+        let names = condition.run_names();
+        let wrong = names.into_iter().filter_map(|(function, name)| match function {
+            // Roles are not called as tools are; what they say is among the events.
+            RunFunction::Calls if self.actors.contains(&name) && !self.tools.contains(&name) => {
+                let what = format!("`{name}` is not a tool, but a role, worker or agent");
+                let help = format!(
+                    "write order(\"{name}\", \"…\") for who comes first, or look for it in \
+                     outcome or events"
+                );
+                Some((what, help))
+            }
+            RunFunction::Calls => self.wrong(name, "a tool", &self.tools),
+            RunFunction::Order if self.actors.is_empty() => {
+                let what = format!("the pattern {} has no roles, workers or agents", self.own.name);
+                Some((what, "remove `order`".to_owned()))
+            }
+            RunFunction::Order => self.wrong(name, "a role, worker or agent", &self.actors),
+            RunFunction::Cites if self.cites => None,
+            RunFunction::Cites => {
+                let what = format!("the pattern {} cites no sources", self.own.name);
+                Some((what, "remove `cites`".to_owned()))
+            }
+        });
+        wrong.collect()
+    }
+
+    /// The hosts that differ a little from an allowed one. An expectation may also name a host that
+    /// is not allowed, to say that it is not cited.
+    fn misspelt_hosts(&self, condition: &Condition) -> Vec<(String, String)> {
+        let names = condition.run_names().into_iter();
+        let hosts = names.filter(|(function, name)| {
+            let is_of = |domain: &&str| *domain == *name || domain.ends_with(&format!(".{name}"));
+            *function == RunFunction::Cites && !self.domains.iter().any(is_of)
+        });
+        let misspelt = hosts.filter_map(|(_, name)| {
+            let near = closest_name(name, self.domains.iter().copied())?;
+            let what = format!("`{name}` is not in research.allowed_domains_policy");
+            Some((what, format!("did you mean `{near}`?")))
+        });
+        misspelt.collect()
+    }
+
+    fn wrong(&self, name: &str, noun: &str, known: &[&str]) -> Option<(String, String)> {
+        if known.contains(&name) {
+            return None;
+        }
+        let help = suggest_name(name, known.iter().copied());
+        Some((format!("`{name}` is not {noun}"), help))
+    }
+}
+
+/// The fields that outcomes of every pattern have.
+pub(crate) const OF_ALL: [&str; 15] = [
+    "status",
+    "stop_reason",
+    "phase",
+    "detail",
+    "error",
+    "run_id",
+    "pattern",
+    "usage",
+    "elapsed_ms",
+    "paused_ms",
+    "degraded",
+    "cut",
+    "replaced",
+    "tools",
+    "alerts",
+];
+
+/// The fields that only the outcome of a session of several messages has.
+pub(crate) const OF_SESSION: [&str; 3] = ["messages", "answered", "session"];
+
+/// Warns of fields that no outcome of the pattern has.
+fn warn_of_unknown_fields(
+    condition: &Condition,
+    that: &NonBlankString,
+    own: &PatternRow,
+    cx: &mut ReadContext,
+) {
+    let session = if own.has_agents() { &OF_SESSION[..] } else { &[] };
+    let fields =
+        || own.outcome.iter().map(|field| field.name).chain(OF_ALL).chain(session.iter().copied());
+    for name in condition.names() {
+        let ["outcome", field, ..] = name.path[..] else { continue };
+        if name.guarded || fields().any(|known| known == field) {
+            continue;
+        }
+        let end = name.at + "outcome.".len() + field.len();
+        let at = cx.inner_span(that.at, name.at, end);
+        let help = cx.suggest(field, fields());
+        let what = format!("outcomes of the pattern {} have no field `{field}`", own.name);
+        cx.warn(at, what, help);
+    }
+}
+
+/// The words of all stop reasons; what follows a colon depends on the run.
+const WORDS: [&str; 39] = [
+    "success",
+    "max_messages",
+    "max_rounds_reached",
+    "max_seconds",
+    "max_tokens_budget",
+    "max_cost_budget",
+    "llm_timeout",
+    "llm_empty",
+    "critical_task_failed",
+    "task_timeout",
+    "max_dispatches",
+    "max_tool_rounds",
+    "max_handoffs",
+    "repetitive_handoff",
+    "invalid_search",
+    "no_sources_after_dedupe",
+    "no_reliable_sources",
+    "no_route",
+    "cancelled",
+    "store_failed",
+    "internal_error",
+    "invalid_contribution",
+    "agent_denied",
+    "llm_error",
+    "invalid_plan",
+    "stuck",
+    "node_timeout",
+    "invalid_step",
+    "tool_invalid_output",
+    "invalid_notes",
+    "verification_failed",
+    "invalid_answer",
+    "invalid_route",
+    "route_denied",
+    "in_doubt",
+    "circuit_open",
+    "bulkhead_full",
+    "script_missing",
+    "tool_error",
+];
+
+/// Warns of unknown words that `stop_reason` is compared with.
+fn warn_of_unknown_reasons(condition: &Condition, that: &NonBlankString, cx: &mut ReadContext) {
+    for reason in condition.texts_equal_to("stop_reason") {
+        let word = reason.split(':').next().unwrap_or_default();
+        // Tasks have reasons of their own: `outcome.trace[0].stop_reason`.
+        if !WORDS.contains(&word) && !word.starts_with("worker_") {
+            let help = cx.suggest(word, WORDS);
+            cx.warn(that.at, format!("`{word}` is not a stop reason"), help);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WORDS;
+    use crate::log::event::stop::STOP_ROWS;
+    use crate::scenario::patterns::ROWS;
+
+    /// The names that a source file passes to `add`.
+    fn added(source: &str) -> Vec<&str> {
+        let calls = source.split("add(").skip(1);
+        let names = calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split('"').next());
+        names.collect()
+    }
+
+    #[test]
+    fn each_field_that_a_pattern_adds_is_known() {
+        let sources = [
+            ("collaboration", include_str!("../../log/world/collaboration.rs")),
+            ("orchestrator", include_str!("../../log/world/orchestrator.rs")),
+            ("team", include_str!("../../log/world/team.rs")),
+            ("swarm", include_str!("../../log/world/team.rs")),
+            ("resilience", include_str!("../../log/world/resilience.rs")),
+            ("research", include_str!("../../log/world/research/outcome.rs")),
+            ("router", include_str!("../../log/world/router.rs")),
+        ];
+        assert_eq!(sources.len(), ROWS.len());
+        for (name, source) in sources {
+            let row = ROWS.iter().find(|row| row.name == name).expect("a pattern");
+            let added = added(source);
+            assert!(!added.is_empty(), "{name}");
+            for field in added {
+                assert!(row.outcome.iter().any(|known| known.name == field), "{name}: {field}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_words_are_those_of_the_stop_reasons_of_runs() {
+        let rows = STOP_ROWS.iter().map(|row| row.word.split(':').next().unwrap_or_default());
+        // It is not a row of that table. The others that are not are reasons of tasks.
+        let mut words: Vec<&str> = rows.chain(["tool_error"]).collect();
+        words.dedup();
+        assert_eq!(words, WORDS);
+    }
+}

@@ -1,0 +1,191 @@
+//! The geometry of the screen: its parts, windows, frames, rows and tabs. Drawing and mouse hits use
+//! the same functions. [`run::layout`](crate::screen::run::layout) lays out a run's page with them.
+
+use ratatui::layout::Rect;
+
+/// The smallest terminal that is supported: columns and rows.
+pub const MIN_SIZE: (u16, u16) = (60, 16);
+
+/// Whether this area is too small for the dashboard.
+pub fn too_small(area: Rect) -> bool {
+    area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1
+}
+
+/// The parts that every screen has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScreenParts {
+    /// Two header rows.
+    pub header: Rect,
+    /// The area of the screen's own contents.
+    pub body: Rect,
+    /// The status row: counts and the latest notice.
+    pub status: Rect,
+    /// The key row.
+    pub keys: Rect,
+}
+
+impl ScreenParts {
+    /// Cuts an area into its parts.
+    pub fn split(area: Rect) -> Self {
+        let row = |y: u16, height: u16| Rect::new(area.x, y, area.width, height).intersection(area);
+        let bottom = area.bottom();
+        let header = row(area.y, 2);
+        Self {
+            header,
+            body: row(header.bottom(), area.height.saturating_sub(4)),
+            status: row(bottom.saturating_sub(2).max(area.y), 1),
+            keys: row(bottom.saturating_sub(1).max(area.y), 1),
+        }
+    }
+}
+
+/// A window of at most this size in the middle of an area.
+pub fn centred(area: Rect, cols: u16, rows: u16) -> Rect {
+    let (cols, rows) = (cols.min(area.width), rows.min(area.height));
+    Rect::new(area.x + (area.width - cols) / 2, area.y + (area.height - rows) / 2, cols, rows)
+}
+
+/// A drawer along the lower edge of an area: what is above it stays in sight, so that a change is
+/// seen while it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawerParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The rows to choose from.
+    pub list: Rect,
+    /// What is said about the selected one: at the right of the list, or below it in a narrow area.
+    pub note: Rect,
+}
+
+/// Widest list of a drawer with its note at the right, in columns.
+const DRAWER_LIST: u16 = 60;
+/// From this width on, the note of a drawer is at the right of its list.
+const DRAWER_WIDE: u16 = 70;
+
+/// A drawer for so many rows of a list and of its note; it takes at most half of the area.
+pub fn drawer(area: Rect, list: u16, note: u16) -> DrawerParts {
+    let is_wide = area.width >= DRAWER_WIDE;
+    let rows = if is_wide { list.max(note) } else { list.saturating_add(note) };
+    let height = rows.saturating_add(2).min(area.height / 2);
+    let window = Rect { y: area.bottom() - height, height, ..area };
+    let inner = inside(window);
+    if is_wide {
+        let width = (inner.width / 2).min(DRAWER_LIST);
+        let x = inner.x + width + 1;
+        let note = Rect { x, width: inner.right().saturating_sub(x), ..inner };
+        return DrawerParts { window, list: Rect { width, ..inner }, note };
+    }
+    let note = note.min(inner.height / 2);
+    let list = Rect { height: inner.height - note, ..inner };
+    DrawerParts { window, list, note: Rect { y: list.bottom(), height: note, ..inner } }
+}
+
+/// Whether a cell lies in an area.
+pub fn hits(area: Rect, col: u16, row: u16) -> bool {
+    (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
+}
+
+/// The first row of a window with `rows` rows over a list of `len` rows. It moves no more than
+/// needed to show `selected`.
+pub fn keep_in_view(top: usize, selected: usize, rows: usize, len: usize) -> usize {
+    let rows = rows.max(1);
+    let top = top.min(len.saturating_sub(rows));
+    if selected < top {
+        selected
+    } else if selected >= top + rows {
+        selected + 1 - rows
+    } else {
+        top
+    }
+}
+
+/// The terminal's size in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
+impl Size {
+    /// The whole screen.
+    pub fn area(self) -> Rect {
+        Rect::new(0, 0, self.cols, self.rows)
+    }
+    /// The area without header, status row and key row.
+    pub fn body(self) -> Rect {
+        ScreenParts::split(self.area()).body
+    }
+}
+
+/// The area inside a border; empty where there is no room.
+pub fn inside(frame: Rect) -> Rect {
+    if frame.width < 2 || frame.height < 2 {
+        return Rect { width: 0, height: 0, ..frame };
+    }
+    Rect::new(frame.x + 1, frame.y + 1, frame.width - 2, frame.height - 2)
+}
+
+/// The inside of a frame, padded by a blank on both sides if there is room.
+pub fn padded(frame: Rect) -> Rect {
+    let inside = inside(frame);
+    match inside.width {
+        12.. => Rect { x: inside.x + 1, width: inside.width - 2, ..inside },
+        _ => inside,
+    }
+}
+
+/// The nth line of an area; empty if it is outside.
+pub fn line(area: Rect, nth: u16) -> Rect {
+    let height = u16::from(nth < area.height);
+    Rect { y: area.y.saturating_add(nth.min(area.height)), height, ..area }
+}
+
+/// The area of each tab in a row of tabs. A tab is a blank, a digit, a blank, the name, a blank.
+pub fn tabs<'a>(row: Rect, names: impl IntoIterator<Item = &'a str>) -> Vec<Rect> {
+    let mut x = row.x;
+    let mut tabs = Vec::new();
+    for name in names {
+        let width = u16::try_from(name.len() + 4).unwrap_or(u16::MAX);
+        let tab = Rect { x, width, ..row }.intersection(row);
+        x = x.saturating_add(width);
+        tabs.push(tab);
+    }
+    tabs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_stay_inside_at_every_size() {
+        for cols in 0..=90 {
+            for rows in 0..=40 {
+                let area = Rect::new(0, 0, cols, rows);
+                let ScreenParts { header, body, status, keys } = ScreenParts::split(area);
+                let DrawerParts { window, list, note } = drawer(area, 7, 9);
+                let drawer = [window, list, note];
+                let parts = [header, body, status, keys, centred(area, 40, 10)];
+                for part in parts.into_iter().chain(drawer) {
+                    assert_eq!(part.intersection(area), part, "{part:?} in {area:?}");
+                }
+                if !too_small(area) {
+                    assert_eq!(header.height + body.height + status.height + keys.height, rows);
+                    assert_eq!(body.bottom(), status.y);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_window_moves_no_more_than_it_must() {
+        assert_eq!(keep_in_view(0, 4, 5, 100), 0);
+        assert_eq!(keep_in_view(0, 5, 5, 100), 1);
+        assert_eq!(keep_in_view(10, 9, 5, 100), 9);
+        assert_eq!(keep_in_view(10, 12, 5, 100), 10);
+        assert_eq!(keep_in_view(98, 99, 5, 100), 95);
+        assert_eq!(keep_in_view(7, 0, 0, 0), 0);
+    }
+}

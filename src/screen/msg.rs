@@ -1,0 +1,235 @@
+//! Messages to the dashboard: every change of its state arrives as one of these.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::effect::{KeptChange, LaunchRequest, RequestId};
+use super::form::fork::ForkOffer;
+use super::form::models::{LiveQueryResult, OfferedModels};
+use super::key::KeyPress;
+use super::run::origin::RemoteRun;
+use crate::log::event::{Elapsed, Event, RunId, Seq, SpanId};
+use crate::log::world::run_row::RunRow;
+use crate::scenario::Consent;
+use crate::scenario::catalogue::{ProviderHost, ScenarioEntry};
+use crate::words::comparison::runs::ComparedRuns;
+
+/// A message to the dashboard.
+#[derive(Debug)]
+pub enum Msg {
+    /// A key was pressed.
+    Key(KeyPress),
+    /// Text was pasted; this is all of it.
+    Paste(String),
+    /// A mouse event.
+    Mouse(Mouse),
+    /// The terminal was resized.
+    Resize {
+        /// Columns.
+        cols: u16,
+        /// Rows.
+        rows: u16,
+    },
+    /// The time that [`AppState::next_tick`](crate::screen::AppState::next_tick) returned is over.
+    Tick,
+    /// New events of a run, in the log's order, with no gap.
+    Events {
+        /// The run that they belong to.
+        run: RunId,
+        /// The events.
+        events: Vec<Arc<Event>>,
+    },
+    /// A run's log has dropped the events before `before`, to bound memory.
+    EventsDropped {
+        /// The run that the log belongs to.
+        run: RunId,
+        /// The first event that the log still holds.
+        before: Seq,
+    },
+    /// New events about all runs of the program.
+    Session(Vec<Arc<Event>>),
+    /// The text that a span has produced so far.
+    Live {
+        /// The run that the span belongs to.
+        run: RunId,
+        /// The span.
+        span: SpanId,
+        /// The text; `None` once the span has no live text any more.
+        text: Option<PartialText>,
+    },
+    /// A requested run has started.
+    Started {
+        /// The request that this answers.
+        request: RequestId,
+        /// The run.
+        run: RunId,
+        /// The run's own time zero, as time since the start of the program.
+        zero: Duration,
+        /// The request; the session's next message starts from it.
+        launch: Option<Box<LaunchRequest>>,
+    },
+    /// What is known of the runner that plays a run.
+    Remote {
+        /// The run.
+        run: RunId,
+        /// The runner, and how far its log is behind.
+        remote: Box<RemoteRun>,
+    },
+    /// The clock of a watched run is another one from now on: the run's own time zero, as time since the
+    /// start of the program.
+    Clock(RunId, Duration),
+    /// A requested run could not be started.
+    StartFailed {
+        /// The request that this answers.
+        request: RequestId,
+        /// Why, and what to do.
+        text: String,
+    },
+    /// A run that is to be forked was read.
+    ForkReady {
+        /// The request that this answers.
+        request: RequestId,
+        /// What the form starts from.
+        fork: Box<ForkOffer>,
+    },
+    /// Two runs were compared.
+    Compared {
+        /// The request that this answers.
+        request: RequestId,
+        /// What differs, or why they cannot be compared.
+        result: Result<Box<ComparedRuns>, String>,
+    },
+    /// A requested run would do something that the operator must allow first: its scenario was not
+    /// shipped and reaches an endpoint. Ask with a question that lists each line of the consent;
+    /// after a yes, send [`Effect::Trust`](crate::screen::Effect::Trust) and the same start again.
+    Untrusted {
+        /// The request.
+        request: Box<LaunchRequest>,
+        /// What the operator has to allow.
+        consent: Consent,
+    },
+    /// All scenarios, freshly read.
+    Scenarios(Vec<ScenarioEntry>),
+    /// A new scenario was written to this path; the list has it.
+    ScenarioWritten(String),
+    /// The answer to a live query of the launch form: which hosts and models the run would call.
+    LiveFound {
+        /// The form that asked.
+        form: RequestId,
+        /// The model that the query named.
+        model: Option<Arc<str>>,
+        /// The result.
+        found: Box<LiveQueryResult>,
+    },
+    /// The list of models of one provider.
+    ModelsListed {
+        /// The form that asked.
+        form: RequestId,
+        /// The provider and host.
+        place: ProviderHost,
+        /// Its models.
+        list: OfferedModels,
+    },
+    /// The kept runs, freshly read.
+    Kept {
+        /// Their rows, the newest first.
+        rows: Vec<RunRow>,
+        /// The time, as Unix time in milliseconds.
+        wall_ms: u64,
+        /// What was changed just before.
+        change: Option<KeptChange>,
+    },
+    /// The runs in which something was said.
+    Said {
+        /// The request that this answers.
+        request: RequestId,
+        /// The runs, or why what was said cannot be searched.
+        found: Result<Vec<RunId>, String>,
+        /// How many runs are not searched yet; another answer follows unless it is 0.
+        left: u64,
+    },
+    /// Show a run that the command line names; its events follow.
+    OpenKept {
+        /// Its row.
+        row: Box<RunRow>,
+        /// Whether it is in an exported log, and not in the store.
+        is_file: bool,
+        /// The time, as Unix time in milliseconds.
+        wall_ms: u64,
+        /// The request that the events name.
+        request: RequestId,
+    },
+    /// Events of the log of a kept run, in their order.
+    Opened {
+        /// The run.
+        run: RunId,
+        /// The request that this answers.
+        request: RequestId,
+        /// The events.
+        events: Vec<Arc<Event>>,
+    },
+    /// The log of a kept run has been read to its end, or cannot be read further.
+    OpenedToEnd {
+        /// The run.
+        run: RunId,
+        /// The request that this answers.
+        request: RequestId,
+        /// Why it cannot be read.
+        problem: Option<String>,
+    },
+    /// Good news for the operator, such as the name of an exported file.
+    Notice(String),
+    /// An effect failed in the shell.
+    EffectFailed {
+        /// Name of the effect, such as `copy`.
+        what: &'static str,
+        /// Why, and what to do.
+        text: String,
+    },
+    /// The program is back in the foreground.
+    Continued,
+    /// The process received SIGTERM or SIGHUP: quit without a question.
+    Terminate {
+        /// The exit code.
+        code: u8,
+    },
+}
+
+/// The text of a span while it streams in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartialText {
+    /// The text so far.
+    pub text: String,
+    /// Number of pieces so far.
+    pub pieces: u64,
+    /// When the first piece arrived.
+    pub first_at: Option<Elapsed>,
+    /// When the last piece arrived.
+    pub last_at: Option<Elapsed>,
+}
+
+/// A mouse event and its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mouse {
+    /// What happened.
+    pub kind: MouseKind,
+    /// Column, from 0.
+    pub col: u16,
+    /// Row, from 0.
+    pub row: u16,
+}
+
+/// What the mouse did. Only the left button and the wheel have a meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseKind {
+    /// The left button was pressed.
+    Down,
+    /// The mouse moved while the button was down.
+    Drag,
+    /// The button was released.
+    Up,
+    /// The wheel turned up.
+    WheelUp,
+    /// The wheel turned down.
+    WheelDown,
+}

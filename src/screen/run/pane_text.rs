@@ -1,0 +1,576 @@
+//! The text of the page's subject: a contribution while it is streamed or once it is accepted, the
+//! answer, or why there is none.
+//!
+//! The part of a long text that is kept for a pane, so that a frame wraps little.
+//!
+//! The readable parts of a seat's reply while it is still streamed: the contract requires one JSON
+//! object, and the start of it is enough to show its text. Nothing is validated here; the gateway
+//! does that with the complete reply.
+
+use std::borrow::Cow;
+
+use ratatui::layout::Rect;
+
+use super::data::RunData;
+use crate::log::event::{EventKind, SpanId};
+use crate::log::facts::collaboration::Stance;
+use crate::log::world::RunState;
+use crate::screen::action::Action;
+use crate::screen::keymap::key_of;
+use crate::screen::scroll::{Scroll, WrappingLines};
+use crate::words::measure::{row_count, wrap_within};
+use crate::words::patterns::words_of;
+use crate::words::verdict::refused_text;
+
+/// What is said of a call that is still running at the playhead.
+pub(super) const NO_PARTIAL_TEXT: &str = "Partial text is not recorded; scrub to the answer.";
+
+/// The text of the subject, and how it is painted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubjectText<'a> {
+    /// The text, or the part of it in the window.
+    pub text: Cow<'a, str>,
+    /// How it is painted.
+    pub state: TextState,
+    /// The actions of a contribution; the last one may be incomplete while it is streamed.
+    pub actions: Vec<Cow<'a, str>>,
+    /// Bytes left out: before the text while it is streamed, else after it.
+    pub left_out: usize,
+}
+
+/// The state of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextState {
+    /// It is still being streamed.
+    Streaming,
+    /// It is complete.
+    Complete,
+    /// It is a message of the page about the state.
+    Note,
+    /// It says why something failed, and what to do.
+    Problem,
+}
+
+impl<'a> SubjectText<'a> {
+    pub(crate) fn new(
+        text: impl Into<Cow<'a, str>>,
+        state: TextState,
+        actions: Vec<Cow<'a, str>>,
+    ) -> Self {
+        let (text, left_out) = windowed(text.into(), state == TextState::Streaming);
+        Self { text, state, actions, left_out }
+    }
+
+    pub(crate) fn note(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(text, TextState::Note, Vec::new())
+    }
+
+    pub(crate) fn problem(text: String) -> Self {
+        Self::new(text, TextState::Problem, Vec::new())
+    }
+
+    pub(crate) fn complete(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(text, TextState::Complete, Vec::new())
+    }
+
+    /// Rows of the text at this width, at most `most`.
+    pub fn rows_within(&self, width: u16, most: u16) -> u16 {
+        TextLines::new(&self.text, width).rows_within(most)
+    }
+
+    /// Rows reserved for the "… left out" note.
+    pub fn left_out_rows(&self, rows: u16) -> u16 {
+        u16::from(self.left_out > 0 && rows > 3)
+    }
+}
+
+/// The part of the speaker's pane for text: padded by a blank on both sides if there is room.
+pub fn text_area(pane: Rect) -> Rect {
+    match pane.width {
+        12.. => Rect { x: pane.x + 1, width: pane.width - 2, ..pane },
+        _ => pane,
+    }
+}
+
+/// Most rows of a text that are counted for the layout of a page.
+pub const MAX_ROWS: u16 = 100;
+
+/// Columns before the text of an action: the word, then its number.
+pub const ACTION: u16 = 11;
+
+/// Number of rows of each action, at most 4.
+pub fn action_rows(width: u16, words: &SubjectText<'_>) -> Vec<u16> {
+    let width = usize::from(width.saturating_sub(ACTION).max(1));
+    let rows = |text: &Cow<'_, str>| wrap_within(text, width, 4).0.len() as u16;
+    words.actions.iter().take(6).map(rows).collect()
+}
+
+/// How the rows of the speaker's pane are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowShares {
+    /// Rows that say how the run ended, if the subject is the outcome.
+    pub above: u16,
+    /// Rows of the text.
+    pub words: u16,
+    /// Rows of the actions, and of the call's attempts and tokens.
+    pub below: u16,
+}
+
+impl RowShares {
+    /// Rows in which all of an outcome is shown at this width.
+    pub fn outcome_rows(width: u16, words: &SubjectText<'_>) -> u16 {
+        let above = if words.state == TextState::Problem { 3 } else { 2 };
+        above + words.rows_within(width, MAX_ROWS) + 3
+    }
+
+    /// Divides the rows of the pane's text area: the text gets at least a third.
+    pub fn divide(area: Rect, is_outcome: bool, words: &SubjectText<'_>) -> RowShares {
+        let rows = area.height;
+        // The stop reason, for a stop also how far the run came, and a gap.
+        let above = match (is_outcome, words.state) {
+            (true, TextState::Problem) => 3.min(rows / 3),
+            (true, _) => 2.min(rows / 3),
+            _ => 0,
+        };
+        let actions = action_rows(area.width, words).iter().sum::<u16>();
+        // A gap, the attempts (of one call), the tokens, the key; a gap before the actions.
+        let asked = if is_outcome { 3 } else { 4 };
+        let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
+        let left = rows - above;
+        // A short text leaves its share to the actions.
+        let third = left.div_ceil(3).min(words.rows_within(area.width, left));
+        let words = left.saturating_sub(wanted).max(third).min(left);
+        RowShares { above, words, below: left - words }
+    }
+}
+
+/// What is spoken in a pane: a text, and the call that it belongs to.
+#[derive(Clone, Debug)]
+pub struct Spoken<'a> {
+    /// The text.
+    pub words: SubjectText<'a>,
+    /// The call behind it, if any.
+    pub call: Option<SpanId>,
+    /// Whether it is the outcome of the run.
+    pub is_outcome: bool,
+    /// What the key for the prompt shows.
+    pub prompt: &'static str,
+    /// The first line and row in view; `None` shows the end of a streamed text, and the start of a
+    /// complete one.
+    pub scroll: Option<Scroll>,
+}
+
+impl Spoken<'_> {
+    /// The text with its actions, for the clipboard.
+    pub fn to_text(&self) -> String {
+        let mut text = self.words.text.to_string();
+        for action in &self.words.actions {
+            text.push_str("\n- ");
+            text.push_str(action);
+        }
+        text
+    }
+
+    /// The scroll position after this many rows, in a pane of this area.
+    pub fn scrolled(&self, by: isize, pane: Rect) -> Option<Scroll> {
+        let area = text_area(pane);
+        let words = &self.words;
+        let rows = RowShares::divide(area, self.is_outcome, words).words;
+        let rows = rows - words.left_out_rows(rows);
+        let coming = words.state == TextState::Streaming;
+        let lines = TextLines::new(&words.text, area.width);
+        let height = usize::from(rows);
+        let end = Scroll::end(&lines, height);
+        let start = if coming { end } else { Scroll::default() };
+        let at = self.scroll.unwrap_or(start).step(by, &lines, height);
+        if at == start || (coming && at == end) { None } else { Some(at) }
+    }
+}
+
+/// The rows that an action scrolls a text in this pane; `None` if it does not scroll.
+pub fn rows_scrolled(action: Action, pane: Option<Rect>) -> Option<isize> {
+    let page = pane.map_or(1, |area| isize::from(area.height as i16 / 2)).max(1);
+    Some(match action {
+        Action::Up => -1,
+        Action::Down => 1,
+        Action::PageUp => -page,
+        Action::PageDown => page,
+        Action::Top => isize::MIN / 2,
+        Action::Bottom => isize::MAX / 2,
+        _ => return None,
+    })
+}
+
+/// What a run says that has nothing else to say: its outcome, or where to look.
+pub fn run_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
+    let world = run.shown();
+    if world.head.is_none() {
+        return SubjectText::note("The run is starting.");
+    }
+    match world.progress.stage {
+        RunState::Closed => outcome_text(run, call),
+        _ => {
+            let key = key_of(Action::Tools);
+            SubjectText::note(format!("The agents call their tools: {key} opens the tools."))
+        }
+    }
+}
+
+/// The text of a call that has no verdict yet.
+pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
+    let world = run.shown();
+    let Some(attempt) = world.spans.last_child(call) else {
+        return SubjectText::note("Waiting for the first attempt.");
+    };
+    if let Some(live) = run.live(attempt.id).filter(|live| !live.text.is_empty()) {
+        return readable_reply(&live.text, TextState::Streaming);
+    }
+    // Later events must not show: the attempt counts as closed only up to the playhead.
+    let closed = attempt.closed_by.and_then(|seq| run.event(seq)).map(|event| &event.kind);
+    match closed {
+        Some(EventKind::AttemptAnswered(reply)) => readable_reply(&reply.text, TextState::Complete),
+        Some(EventKind::AttemptFailed(failed)) => SubjectText::problem(failed.text.clone()),
+        _ if run.is_scrubbed() => SubjectText::note(NO_PARTIAL_TEXT),
+        _ => SubjectText::note("Waiting for the first token."),
+    }
+}
+
+/// The outcome of a run: its answer, or why there is none. `call` is the one that prevented it.
+pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
+    let world = run.shown();
+    let Some(closed) = &world.progress.closed else {
+        return SubjectText::note("The run was interrupted: its process ended before it did.");
+    };
+    if closed.reason.is_success() {
+        return match &world.progress.answer {
+            Some(answer) => SubjectText::complete(answer.as_ref()),
+            None => SubjectText::note("The run ended without an answer."),
+        };
+    }
+    let mut text = String::new();
+    // What happened first, then what to do.
+    let refused = world.stop_refusal().map(|stop| {
+        let (lead, detail) = (refused_text(stop), &stop.refused.detail);
+        // The whole detail also says where the JSON is wrong, and which setting would accept it.
+        let more = if lead.ends_with(&**detail) { String::new() } else { format!("\n{detail}") };
+        format!("{lead}.{more}")
+    });
+    let own = || words_of(world).and_then(|words| words.stop_detail(closed));
+    let cause = refused.or_else(|| world.stop_cause().map(|cause| cause.to_string())).or_else(own);
+    if let Some(cause) =
+        cause.or_else(|| call.and_then(|call| last_failure(run, call))).filter(|it| !it.is_empty())
+    {
+        text.push_str(&format!("{cause}\n\n"));
+    }
+    if let Some(advice) = world.stop_advice() {
+        text.push_str(advice);
+    }
+    SubjectText::problem(text)
+}
+
+/// The error text of a call's last attempt, if it failed.
+fn last_failure(run: &RunData, call: SpanId) -> Option<String> {
+    let attempt = run.shown().spans.last_child(call)?;
+    match &run.event(attempt.closed_by?)?.kind {
+        EventKind::AttemptFailed(failed) => Some(failed.text.clone()),
+        _ => None,
+    }
+}
+
+/// A reply as readable text: the summary, if it is a contribution.
+fn readable_reply(text: &str, how: TextState) -> SubjectText<'_> {
+    match parse_partial(text) {
+        Some(speech) if speech.summary.is_some() => {
+            let actions = speech.actions.into_iter().map(Cow::Owned).collect();
+            SubjectText::new(speech.summary.unwrap_or_default(), how, actions)
+        }
+        _ => SubjectText::new(text, how, Vec::new()),
+    }
+}
+
+/// A text whose lines wrap.
+pub struct TextLines<'a> {
+    lines: Vec<&'a str>,
+    width: usize,
+}
+
+impl<'a> TextLines<'a> {
+    /// The lines of a text in a window of this width.
+    pub fn new(text: &'a str, width: u16) -> Self {
+        /// Longest line that is wrapped as one, in bytes; a longer one is continued on the next.
+        const LONGEST: usize = 4096;
+        let mut lines = Vec::new();
+        for line in text.split('\n') {
+            let mut rest = line;
+            while rest.len() > LONGEST {
+                let cut = (0..=LONGEST).rev().find(|cut| rest.is_char_boundary(*cut));
+                let (line, after) = rest.split_at(cut.unwrap_or(0));
+                lines.push(line);
+                rest = after;
+            }
+            lines.push(rest);
+        }
+        Self { lines, width: usize::from(width) }
+    }
+
+    /// The line with this index.
+    pub fn line(&self, at: usize) -> Option<&'a str> {
+        self.lines.get(at).copied()
+    }
+}
+
+impl WrappingLines for TextLines<'_> {
+    fn count(&self) -> usize {
+        self.lines.len()
+    }
+    fn rows(&self, line: usize) -> usize {
+        self.line(line).map_or(1, |line| row_count(line, self.width))
+    }
+}
+
+/// Most of a text that the pane holds, in bytes: more than any screen shows, and little enough to
+/// wrap for each frame.
+const WINDOW: usize = 24 * 1024;
+/// Step by which the window of a streamed text moves, in bytes, so that rows keep their place.
+const WINDOW_STEP: usize = 4096;
+
+/// Where the last `most` bytes of a text begin: a multiple of [`WINDOW_STEP`], moved to the start of a
+/// character.
+pub(super) fn tail_start(text: &str, most: usize) -> usize {
+    let over = text.len().saturating_sub(most);
+    let mut from = over.div_ceil(WINDOW_STEP) * WINDOW_STEP;
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    from
+}
+
+/// The part of a text that the pane shows, and the bytes left out.
+pub(crate) fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize) {
+    if text.len() <= WINDOW {
+        return (text, 0);
+    }
+    let (from, to) = if coming {
+        (tail_start(&text, WINDOW), text.len())
+    } else {
+        let mut to = WINDOW;
+        while !text.is_char_boundary(to) {
+            to -= 1;
+        }
+        (0, to)
+    };
+    let left_out = text.len() - (to - from);
+    let text = match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[from..to]),
+        Cow::Owned(text) => Cow::Owned(text[from..to].to_owned()),
+    };
+    (text, left_out)
+}
+
+/// Longest partial reply that is parsed, in bytes; a longer one is shown as it is.
+const MOST: usize = 64 * 1024;
+
+/// The parts of a contribution received so far, as the model wrote them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartialContribution {
+    /// The stance, once it is complete and valid.
+    pub stance: Option<Stance>,
+    /// The summary, as far as it was received.
+    pub summary: Option<String>,
+    /// The actions; the last one may be incomplete.
+    pub actions: Vec<String>,
+    /// Whether the summary is complete.
+    pub is_complete: bool,
+}
+
+/// Parses the start of a reply; `None` if it cannot be the start of a JSON object.
+pub fn parse_partial(text: &str) -> Option<PartialContribution> {
+    if text.len() > MOST {
+        return None;
+    }
+    let mut scan = Scan { rest: text };
+    let mut speech = PartialContribution::default();
+    scan.take('{')?;
+    // Parsing may stop early; what was parsed until then stays.
+    while scan.member(&mut speech).is_some() {}
+    Some(speech)
+}
+
+struct Scan<'a> {
+    rest: &'a str,
+}
+
+impl Scan<'_> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        self.rest.chars().next()
+    }
+
+    fn take(&mut self, c: char) -> Option<()> {
+        (self.peek()? == c).then(|| self.rest = &self.rest[c.len_utf8()..])
+    }
+
+    /// Parses one member of the object and the comma after it; `None` if there is no further one.
+    fn member(&mut self, speech: &mut PartialContribution) -> Option<()> {
+        let (key, whole) = self.string()?;
+        if !whole {
+            return None;
+        }
+        self.take(':')?;
+        match (key.as_str(), self.peek()?) {
+            ("summary", '"') => {
+                let (text, whole) = self.string()?;
+                speech.summary = Some(text);
+                speech.is_complete = whole;
+                whole.then_some(())?;
+            }
+            ("stance", '"') => {
+                let (text, whole) = self.string()?;
+                whole.then_some(())?;
+                speech.stance = Stance::ALL.into_iter().find(|stance| stance.word() == text);
+            }
+            ("actions", '[') => {
+                self.take('[')?;
+                while self.peek()? == '"' {
+                    let (text, whole) = self.string()?;
+                    speech.actions.push(text);
+                    whole.then_some(())?;
+                    if self.peek()? == ',' {
+                        self.take(',')?;
+                    }
+                }
+                self.take(']')?;
+            }
+            _ => self.skip()?,
+        }
+        self.take(',')
+    }
+
+    /// A string, and whether it is complete.
+    fn string(&mut self) -> Option<(String, bool)> {
+        self.take('"')?;
+        let mut out = String::new();
+        let mut chars = self.rest.char_indices();
+        let mut high = None;
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.rest = &self.rest[at + 1..];
+                    return Some((out, true));
+                }
+                '\\' => {
+                    let Some((_, escaped)) = chars.next() else { break };
+                    match escaped {
+                        'n' => out.push('\n'),
+                        't' => out.push('\t'),
+                        'r' => out.push('\r'),
+                        'b' => out.push('\u{8}'),
+                        'f' => out.push('\u{c}'),
+                        'u' => {
+                            let digits: String =
+                                chars.by_ref().take(4).map(|(_, digit)| digit).collect();
+                            if digits.len() < 4 {
+                                break;
+                            }
+                            let unit = u16::from_str_radix(&digits, 16).unwrap_or(0xfffd);
+                            match (high.take(), unit) {
+                                (None, 0xd800..=0xdbff) => high = Some(unit),
+                                (Some(first), second) => out.extend(
+                                    char::decode_utf16([first, second])
+                                        .map(|c| c.unwrap_or('\u{fffd}')),
+                                ),
+                                (None, unit) => {
+                                    out.push(char::from_u32(unit.into()).unwrap_or('\u{fffd}'));
+                                }
+                            }
+                        }
+                        other => out.push(other),
+                    }
+                }
+                other => out.push(other),
+            }
+        }
+        self.rest = "";
+        Some((out, false))
+    }
+
+    /// Skips any value, however deeply nested.
+    fn skip(&mut self) -> Option<()> {
+        let mut depth = 0usize;
+        loop {
+            match self.peek()? {
+                '"' => {
+                    let (_, whole) = self.string()?;
+                    whole.then_some(())?;
+                }
+                c @ ('{' | '[') => {
+                    self.take(c)?;
+                    depth += 1;
+                }
+                c @ ('}' | ']') => {
+                    depth = depth.checked_sub(1)?;
+                    self.take(c)?;
+                }
+                c @ (',' | ':') if depth > 0 => self.take(c)?,
+                ',' | ':' => return Some(()),
+                _ => {
+                    let end = |c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '+'));
+                    let at = self.rest.find(end)?;
+                    // This character starts no value, so the text is not JSON.
+                    (at > 0).then(|| self.rest = &self.rest[at..])?;
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WHOLE: &str = r#"{"agent": "risk_analyst", "confidence": 0.7, "extra": {"a": [1, "}"]},
+        "stance": "caution", "summary": "Thin \"margin\"\nunder 3 %. \ud83d\ude80",
+        "actions": ["Rehearse fail-over", "Alert"]}"#;
+
+    #[test]
+    fn a_whole_reply_is_read_whole() {
+        let speech = parse_partial(WHOLE).expect("an object");
+        assert_eq!(speech.stance, Some(Stance::Caution));
+        assert_eq!(speech.summary.as_deref(), Some("Thin \"margin\"\nunder 3 %. 🚀"));
+        assert_eq!(speech.actions, ["Rehearse fail-over", "Alert"]);
+        assert!(speech.is_complete);
+    }
+
+    #[test]
+    fn the_words_grow_with_the_reply() {
+        let mut before = 0;
+        for end in (0..=WHOLE.len()).filter(|end| WHOLE.is_char_boundary(*end)) {
+            let said = parse_partial(&WHOLE[..end]).and_then(|speech| speech.summary);
+            let now = said.map_or(0, |said| said.len());
+            assert!(now >= before, "at {end}");
+            before = now;
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_none() {
+        assert_eq!(parse_partial("The launch may go."), None);
+        assert_eq!(parse_partial(""), None);
+        assert_eq!(parse_partial("{"), Some(PartialContribution::default()));
+        assert_eq!(parse_partial("{not json"), Some(PartialContribution::default()));
+        assert_eq!(parse_partial(&format!("{{{}", " ".repeat(MOST))), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken(text in "[{}\\[\\]\":,\\\\u0-9a-d \u{e9}-]*") {
+            let _ = parse_partial(&text);
+            let _ = parse_partial(&format!("{{{text}"));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the speaker's pane shows: a contribution while it is streamed or once it is accepted, the
+//! brief, or why there is none.
+//!
+//! Pane 2 of a collaboration: the title of what is spoken. [`speech`](crate::screen::run::speech) draws
+//! the rest.
+
+use std::fmt::Write as _;
+
+use super::CollaborationView;
+use super::seat::{SeatSubject, has_failed_seat, seat_sign};
+use crate::log::event::SpanId;
+use crate::log::facts::collaboration::Contribution;
+use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
+use crate::screen::DrawContext;
+use crate::screen::action::Action;
+use crate::screen::keymap::key_of;
+use crate::screen::run::data::RunData;
+use crate::screen::run::pane_text::{
+    Spoken, SubjectText, TextState, call_text, outcome_text, run_text,
+};
+use crate::screen::scroll::Scroll;
+use crate::screen::theme::StateSign;
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::styled::StyleRole;
+use crate::words::verdict::reply_text;
+
+/// What is spoken about this subject; `call` is its call.
+pub(crate) fn spoken(
+    run: &RunData,
+    subject: SeatSubject,
+    call: Option<SpanId>,
+    scroll: Option<Scroll>,
+) -> Spoken<'_> {
+    let is_outcome = subject == SeatSubject::Outcome;
+    let table = run.shown().collaboration();
+    let brief = table.is_some_and(|table| table.finalize.is_some());
+    let prompt = match subject {
+        SeatSubject::Outcome | SeatSubject::Finalize if brief => " view the brief's prompt",
+        SeatSubject::Outcome if table.is_some_and(has_failed_seat) => {
+            " view the failed call's prompt"
+        }
+        SeatSubject::Outcome => " view the cancelled call's prompt",
+        _ => " view prompt",
+    };
+    let words = match table {
+        Some(table) => words(run, table, subject, call),
+        None => run_text(run, call),
+    };
+    Spoken { words, call, is_outcome, prompt, scroll }
+}
+
+fn words<'a>(
+    run: &'a RunData,
+    table: &'a Collaboration,
+    subject: SeatSubject,
+    call: Option<SpanId>,
+) -> SubjectText<'a> {
+    match subject {
+        SeatSubject::None => SubjectText::note("No call has been made yet."),
+        SeatSubject::Outcome => outcome_text(run, call),
+        SeatSubject::Finalize => match (&run.shown().progress.answer, table.finalize) {
+            (Some(answer), _) => SubjectText::complete(answer.as_ref()),
+            (None, Some(call)) => call_text(run, call),
+            (None, None) => SubjectText::note("The brief has not been requested yet."),
+        },
+        SeatSubject::Seat { round, seat } => {
+            match table.round(round).and_then(|round| round.seats.get(seat)) {
+                Some(seat) => seat_text(run, table, seat),
+                None => SubjectText::note("No such seat in this round."),
+            }
+        }
+    }
+}
+
+fn seat_text<'a>(
+    run: &'a RunData,
+    table: &'a Collaboration,
+    seat: &'a RoundSeat,
+) -> SubjectText<'a> {
+    if let Some(taken) = seat.contribution.as_ref().or(seat.unused.as_ref()) {
+        let actions = taken.actions.iter().map(|said| said.as_ref().into());
+        return SubjectText::new(taken.summary.as_ref(), TextState::Complete, actions.collect());
+    }
+    if let Some(reason) = &seat.refused {
+        let lead = match &seat.detail {
+            Some(detail) => reply_text(seat.role.as_str(), detail),
+            None => reason.phrase().into_owned(),
+        };
+        let mut text = format!("{lead}.\nStop reason: {reason}");
+        if let Some(advice) = reason.advice() {
+            text.push_str(&format!("\n{advice}"));
+        }
+        return SubjectText::problem(text);
+    }
+    match (seat.state, seat.call) {
+        (SeatState::Off, _) if table.plan.role_flags.contains_key(&seat.role) => {
+            let key = key_of(Action::Flags);
+            SubjectText::note(format!(
+                "Its flag is off, so its seat is empty in this round. {key} opens the flags."
+            ))
+        }
+        (SeatState::Off, _) => SubjectText::note("The run stops before its turn."),
+        (SeatState::Cancelled, _) => SubjectText::note("The run was stopped during this call."),
+        (_, Some(call)) => call_text(run, call),
+        (_, None) if !run.shown().progress.is_live() => {
+            SubjectText::note("The run ended before this seat was called.")
+        }
+        (_, None) => SubjectText::note("Waiting for its turn."),
+    }
+}
+
+/// A contribution as Markdown.
+pub(super) fn seat_markdown(round: u32, said: &Contribution) -> String {
+    let confidence = format::confidence(said.confidence);
+    let mut out = format!(
+        "**{}**, round {round}: **{}** {confidence}\n\n> {}\n",
+        said.agent,
+        said.stance,
+        said.summary.replace('\n', "\n> ")
+    );
+    for action in &said.actions {
+        let _ = write!(out, "\n- {action}");
+    }
+    out.push('\n');
+    out
+}
+
+/// Title and state of the speaker's pane.
+pub(crate) fn title(
+    view: &CollaborationView,
+    data: &RunData,
+    cx: &DrawContext,
+) -> (String, Option<StateSign>) {
+    let world = data.shown();
+    match (view.subject(data), world.collaboration()) {
+        (SeatSubject::Seat { round, seat }, Some(table)) => {
+            let seat = table.round(round).and_then(|round| round.seats.get(seat));
+            let who = seat.map_or("", |seat| seat.role.as_str());
+            (
+                format!("{who} {} round {round}", cx.glyphs.symbol(Glyph::Dot)),
+                seat.map(|seat| seat_sign(cx, world, Some(seat))),
+            )
+        }
+        (SeatSubject::Finalize, _) => {
+            let (glyph, word, role) = match (&world.progress.answer, world.progress.is_live()) {
+                (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
+                (None, true) => (Glyph::Running, "writing", StyleRole::Running),
+                (None, false) => (Glyph::Failed, "not written", StyleRole::Failed),
+            };
+            let style = cx.theme.style(role);
+            ("launch brief".to_owned(), Some(StateSign { glyph, word, style }))
+        }
+        (SeatSubject::Outcome, _) => ("Outcome".to_owned(), Some(cx.theme.run(world))),
+        _ => ("Speaker".to_owned(), None),
+    }
+}

@@ -1,0 +1,493 @@
+//! What a page asks of the view that fills its first four panes. A view keeps selections and scroll
+//! positions; what the run did it reads from [`RunData`].
+//!
+//! The views of a run's page: that of the run's own pattern, the tools over it, and the focus among
+//! their panes.
+//!
+//! The panes of a run's page: a folder for each pattern, for what all agents share, and for the tools.
+//!
+//! What drawing asks of the view that fills a page's panes: one implementation per folder in
+//! `panes/`, found by [`draw_view`](self::draw_view).
+//!
+//! The drawing of each view.
+
+pub mod agents;
+pub mod collaboration;
+pub mod orchestrator;
+mod research;
+mod router;
+mod team;
+pub mod tools;
+
+use std::fmt::Debug;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use self::collaboration::CollaborationView;
+use self::orchestrator::OrchestratorView;
+use self::research::ResearchView;
+use self::router::RouterView;
+use self::team::TeamView;
+use self::tools::ToolsView;
+use super::data::RunData;
+use super::inspector::InspectTarget;
+use super::layout::{Areas, Pane, PaneFocus, PaneSizes};
+use super::{InputOutcome, RunPage};
+use crate::log::event::{Command, SpanId};
+use crate::log::world::PatternWorld;
+use crate::screen::DrawContext;
+use crate::screen::action::Action;
+use crate::screen::effect::Effect;
+use crate::screen::keymap::key_of;
+use crate::screen::theme::StateSign;
+use crate::words::styled::StyleRole;
+
+/// The pane that an input is for, and the areas of the page.
+#[derive(Clone, Copy, Debug)]
+pub struct PaneAt<'a> {
+    /// The pane.
+    pub pane: Pane,
+    /// The areas of the page.
+    pub areas: &'a Areas,
+}
+
+impl PaneAt<'_> {
+    /// The area of the pane, if it is shown.
+    pub fn area(self) -> Option<Rect> {
+        self.areas.pane(self.pane)
+    }
+
+    /// The rows of the pane, at least 1.
+    pub fn height(self) -> usize {
+        self.area().map_or(1, |area| usize::from(area.height)).max(1)
+    }
+}
+
+/// Where a jump from the selection leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jumped {
+    /// To this pane.
+    To(Pane),
+    /// Nowhere: the selection has no target.
+    Nowhere,
+    /// Not within the view: the page jumps to the cause in the list of events.
+    Elsewhere,
+}
+
+/// What a key changes in the run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LiveChange {
+    /// Nothing: the key has no meaning here.
+    NotHere,
+    /// Nothing: the value is at its limit.
+    AtLimit,
+    /// What this command does.
+    Send(Command),
+}
+
+/// A view of a run: the state and the keys of the first four panes.
+pub trait RunView: Debug {
+    /// The names on the tabs of the panes.
+    fn tabs(&self) -> [&'static str; 4];
+
+    /// The pane that shows what came of a run that has ended.
+    fn answer_pane(&self) -> Pane {
+        Pane::Second
+    }
+
+    /// Whether the second pane shows the outcome of the run.
+    fn shows_outcome(&self, _run: &RunData) -> bool {
+        false
+    }
+
+    /// The titles of the panes, unless they depend on what is selected.
+    fn titles(&self) -> [&'static str; 4] {
+        self.tabs()
+    }
+
+    /// How the view wants its panes on this page.
+    fn layout(&self, run: &RunData, page: Rect) -> PaneSizes;
+
+    /// Moves the selection, or scrolls.
+    fn on_move(&mut self, run: &RunData, at: PaneAt<'_>, action: Action);
+
+    /// Handles the wheel, `by` rows down; returns whether the pane can be scrolled.
+    fn on_wheel(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) -> bool;
+
+    /// Selects what is at the clicked cell.
+    fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16);
+
+    /// Jumps from the selection to what is behind it.
+    fn on_cause(&mut self, _run: &RunData, _focus: Pane) -> Jumped {
+        Jumped::Elsewhere
+    }
+
+    /// Clears the selections; returns whether there were any. `with_tool`: the same key has let a
+    /// selected tool go, and only a selection of that kind goes together with it.
+    fn clear_selection(&mut self, with_tool: bool) -> bool;
+
+    /// Scrolls back to where the text is followed; returns whether it was scrolled.
+    fn reset_scroll(&mut self) -> bool {
+        false
+    }
+
+    /// Updates what depends on the run, after each change.
+    fn refresh(&mut self, _run: &RunData) {}
+
+    /// What Enter inspects.
+    fn target(&self, run: &RunData, _focus: Pane) -> Option<InspectTarget> {
+        self.subject_call(run).map(InspectTarget::Call)
+    }
+
+    /// The call that the view is about, if there is one.
+    fn subject_call(&self, run: &RunData) -> Option<SpanId>;
+
+    /// The text that is copied.
+    fn text(&self, run: &RunData, focus: Pane) -> Option<String>;
+
+    /// The selection as Markdown; `None`: the whole run.
+    fn markdown(&self, _run: &RunData, _focus: Pane) -> Option<String> {
+        None
+    }
+
+    /// What this key changes in the run.
+    fn command(&self, _run: &RunData, _action: Action) -> LiveChange {
+        LiveChange::NotHere
+    }
+
+    /// Whether this key, which not all views have, would do something now.
+    fn offers(&self, _run: &RunData, _focus: Pane, _action: Action) -> bool {
+        false
+    }
+
+    /// The priority of this key in the key row, where it is another one than usual.
+    fn rank(&self, _run: &RunData, _action: Action) -> Option<u8> {
+        None
+    }
+
+    /// Why this key did nothing.
+    fn why_not(&self, _run: &RunData, _focus: Pane, _action: Action) -> Option<String> {
+        None
+    }
+}
+
+/// The title of one of the first four panes.
+pub fn pane_title(titles: [&'static str; 4], pane: Pane) -> &'static str {
+    titles.get(pane as usize).copied().unwrap_or_default()
+}
+
+/// The views of a run's page.
+#[derive(Debug, Default)]
+pub struct PageViews {
+    /// The view of the run's own pattern.
+    pub own: View,
+    /// The tools of the run.
+    pub tools: ToolsView,
+    pub(crate) panes: PaneFocus,
+}
+
+impl PageViews {
+    /// Whether the run is about its tools, so that they are its own view.
+    pub fn is_about_tools(&self) -> bool {
+        self.own.is_about_tools()
+    }
+
+    /// Whether the panes show the tools.
+    pub fn shows_tools(&self) -> bool {
+        self.tools.is_open || self.is_about_tools()
+    }
+
+    /// The view that fills the panes: that of the run's own pattern, or the tools over it.
+    pub fn shown(&self) -> &dyn RunView {
+        if self.tools.is_open { &self.tools } else { self.own_view() }
+    }
+
+    /// The same, for changes.
+    pub(super) fn shown_mut(&mut self) -> &mut dyn RunView {
+        match self.tools.is_open {
+            true => &mut self.tools,
+            false => self.own_view_mut(),
+        }
+    }
+
+    /// The run's own view, also while the tools cover it.
+    pub(super) fn own_view(&self) -> &dyn RunView {
+        self.own.get(&self.tools)
+    }
+
+    /// The same, for changes.
+    pub(super) fn own_view_mut(&mut self) -> &mut dyn RunView {
+        self.own.get_mut(&mut self.tools)
+    }
+
+    /// Updates what the run's own view keeps of the run.
+    pub(crate) fn refresh(&mut self, run: &RunData) {
+        self.own_view_mut().refresh(run);
+    }
+
+    /// The names on the tabs of all panes.
+    pub fn tabs(&self, run: &RunData) -> [&'static str; 5] {
+        let [first, second, third, fourth] = self.shown().tabs();
+        let second = if self.shown().shows_outcome(run) { "Outcome" } else { second };
+        [first, second, third, fourth, "Events"]
+    }
+
+    /// Focuses the pane that shows what came of the run, unless the reader has moved the focus.
+    pub(crate) fn show_answer(&mut self) {
+        if !self.panes.is_moved {
+            let pane = self.shown().answer_pane();
+            self.panes.focus_on(pane);
+            self.panes.is_moved = false;
+        }
+    }
+
+    /// The areas of everything on a page of this size.
+    pub(crate) fn areas(&self, run: &RunData, page: Rect) -> Areas {
+        Areas::for_page(page, self.shown().layout(run, page), self.panes)
+    }
+
+    /// The call that the run's own view is about, if there is one.
+    pub fn subject_call(&self, run: &RunData) -> Option<SpanId> {
+        self.own_view().subject_call(run)
+    }
+
+    /// Moves the focus to a pane.
+    pub(super) fn focus_on(&mut self, pane: Pane) -> InputOutcome {
+        InputOutcome::Handled { redraw: self.panes.focus_on(pane) }
+    }
+
+    /// Opens the tools over the run's own view, or closes them.
+    pub(super) fn toggle_tools(&mut self) -> InputOutcome {
+        if self.is_about_tools() {
+            return InputOutcome::Ignored;
+        }
+        self.tools.is_open = !self.tools.is_open;
+        InputOutcome::redraw()
+    }
+
+    /// Lets a selected tool go, else what is selected in the run's own view.
+    pub(super) fn let_selection_go(&mut self) -> bool {
+        let tool = self.tools.let_tool_go();
+        self.own_view_mut().clear_selection(tool) || tool
+    }
+
+    /// Carries out a key that changes the run through the view.
+    pub(super) fn change_run(&self, run: &RunData, action: Action) -> InputOutcome {
+        match self.shown().command(run, action) {
+            LiveChange::NotHere => InputOutcome::Ignored,
+            LiveChange::AtLimit => InputOutcome::Handled { redraw: false },
+            LiveChange::Send(_) if !run.world().progress.is_live() => InputOutcome::Ignored,
+            LiveChange::Send(command) => {
+                InputOutcome::Emit(vec![Effect::Command { run: run.id().clone(), command }])
+            }
+        }
+    }
+
+    /// Whether faults can be injected into the tool that the page is about.
+    pub fn can_inject(&self, run: &RunData) -> bool {
+        self.shows_tools() && self.tools.can_inject(run)
+    }
+
+    /// Whether this key, which not all views have, would do something now.
+    pub fn offers(&self, run: &RunData, action: Action) -> bool {
+        self.shown().offers(run, self.panes.focus, action)
+    }
+
+    /// Whether the run's own view has this key, also while the tools cover it.
+    pub fn own_offers(&self, run: &RunData, action: Action) -> bool {
+        self.own_view().offers(run, self.panes.focus, action)
+    }
+
+    /// Why a key did nothing, for the message line: it is for the tools, or does not apply to this
+    /// run.
+    pub fn unavailable_reason(&self, run: &RunData, action: Action) -> Option<String> {
+        if action == Action::Tools && self.is_about_tools() {
+            return Some("The tools are already shown: this run is about them.".into());
+        }
+        if action == Action::Breakpoint {
+            let next = run.world().projection()?.next_breakpoint(run.world());
+            let why = next.err()?;
+            return Some(format!("{why} {} steps to the next boundary.", key_of(Action::Step)));
+        }
+        let limit = matches!(action, Action::More | Action::Less);
+        let chaos = matches!(
+            action,
+            Action::BreakerHold
+                | Action::BreakerTrip
+                | Action::BreakerDisable
+                | Action::BreakerReset
+                | Action::Faults
+        );
+        if (limit || chaos) && !run.world().progress.is_live() {
+            return Some("The run has ended: its tools cannot be changed.".to_owned());
+        }
+        if (limit || chaos) && !self.shows_tools() {
+            let key = key_of(Action::Tools);
+            let why = match limit {
+                true => format!("No limit to change here: {key} opens the tools."),
+                false => format!("This key works on a tool: press {key} first."),
+            };
+            return Some(why);
+        }
+        let pattern = action == Action::Cause;
+        (limit || chaos || pattern).then(|| self.shown().why_not(run, self.panes.focus, action))?
+    }
+}
+
+/// The view that fills the first four panes of a page.
+#[derive(Debug)]
+pub enum View {
+    /// The seats around their table (collaboration source document).
+    Collaboration(CollaborationView),
+    /// The tasks of a plan and their workers (orchestrator source document).
+    Orchestrator(OrchestratorView),
+    /// The agents' calls and handoffs (teams source document).
+    Team(TeamView),
+    /// Sources, the page being read, notes and the answer (research source document).
+    Research(ResearchView),
+    /// The routes of a router, and the agent that answers.
+    Router(RouterView),
+    /// The tools of the page, which a run about them shows (cascading failures source document).
+    Tools,
+}
+
+impl Default for View {
+    /// The view before the first event.
+    fn default() -> Self {
+        Self::Collaboration(CollaborationView::default())
+    }
+}
+
+impl View {
+    /// Becomes the view of this pattern, with nothing selected, unless it is that already.
+    pub fn follow(&mut self, pattern: &PatternWorld) {
+        *self = match (&self, pattern) {
+            (Self::Collaboration(_), PatternWorld::None | PatternWorld::Collaboration(_))
+            | (Self::Orchestrator(_), PatternWorld::Orchestrator(_))
+            | (Self::Team(_), PatternWorld::Team(_))
+            | (Self::Research(_), PatternWorld::Research(_))
+            | (Self::Router(_), PatternWorld::Router(_))
+            | (Self::Tools, PatternWorld::Resilience(_)) => return,
+            (_, PatternWorld::None | PatternWorld::Collaboration(_)) => Self::default(),
+            (_, PatternWorld::Orchestrator(_)) => Self::Orchestrator(OrchestratorView::default()),
+            (_, PatternWorld::Team(_)) => Self::Team(TeamView::default()),
+            (_, PatternWorld::Research(_)) => Self::Research(ResearchView::default()),
+            (_, PatternWorld::Router(_)) => Self::Router(RouterView::default()),
+            (_, PatternWorld::Resilience(_)) => Self::Tools,
+        };
+    }
+
+    /// Whether the run is about its tools, so that they are its own view.
+    pub fn is_about_tools(&self) -> bool {
+        matches!(self, Self::Tools)
+    }
+
+    /// The view as its page asks it; `tools` are those of the page.
+    pub fn get<'a>(&'a self, tools: &'a ToolsView) -> &'a dyn RunView {
+        match self {
+            Self::Collaboration(view) => view,
+            Self::Orchestrator(view) => view,
+            Self::Team(view) => view,
+            Self::Research(view) => view,
+            Self::Router(view) => view,
+            Self::Tools => tools,
+        }
+    }
+
+    /// The view for changes.
+    pub fn get_mut<'a>(&'a mut self, tools: &'a mut ToolsView) -> &'a mut dyn RunView {
+        match self {
+            Self::Collaboration(view) => view,
+            Self::Orchestrator(view) => view,
+            Self::Team(view) => view,
+            Self::Research(view) => view,
+            Self::Router(view) => view,
+            Self::Tools => tools,
+        }
+    }
+}
+
+/// The title of a pane.
+#[derive(Debug, Default)]
+pub(crate) struct PaneTitle {
+    /// The title itself. Its end is cut off where there is no room.
+    pub text: String,
+    /// The state of what the pane shows, right after the title.
+    pub sign: Option<StateSign>,
+    /// What follows, such as a model's name: each part only where it fits.
+    pub notes: Vec<String>,
+    /// The text at the right end, such as the rows in view; it needs room next to the title.
+    pub aside: String,
+}
+
+impl PaneTitle {
+    /// A title and nothing else.
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A title and a state.
+    pub(super) fn with_sign((text, sign): (String, Option<StateSign>)) -> Self {
+        Self { text, sign, ..Self::default() }
+    }
+}
+
+/// The text at the end of the second header row.
+#[derive(Debug)]
+pub(crate) struct HeaderNote {
+    /// The text; after a line end its advice.
+    pub text: String,
+    /// Its style.
+    pub role: StyleRole,
+    /// Whether it is more important than the progress. If not, it is shown only where there is room.
+    pub matters: bool,
+}
+
+/// The part of the second header row that the progress may use.
+#[derive(Clone, Copy)]
+pub(crate) struct TrackRow {
+    /// Where it is drawn.
+    pub area: Rect,
+    /// The free columns after it; `None`: a note shares the row.
+    pub free: Option<u16>,
+}
+
+/// The drawing of a view.
+pub(crate) trait DrawView {
+    /// Draws one of the first four panes into the area inside its frame.
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer);
+
+    /// The title of one of the first four panes, of which `inside` is the area inside the frame.
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
+
+    /// Draws the progress into the second header row.
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer);
+
+    /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
+    /// without bars, which takes what is free.
+    fn track_columns(&self, data: &RunData) -> (u16, u16);
+
+    /// The note where the run has none of its own.
+    fn note(&self, _data: &RunData, _cx: &DrawContext) -> Option<HeaderNote> {
+        None
+    }
+
+    /// The pane that explains why a run was stopped.
+    fn advice_pane(&self) -> Pane {
+        Pane::Second
+    }
+}
+
+/// The drawing of the view that fills a page's panes.
+pub(super) fn draw_view(page: &RunPage) -> &dyn DrawView {
+    match &page.views.own {
+        _ if page.views.shows_tools() => &page.views.tools,
+        View::Collaboration(view) => view,
+        View::Orchestrator(view) => view,
+        View::Team(view) => view,
+        View::Research(view) => view,
+        View::Router(view) => view,
+        View::Tools => &page.views.tools,
+    }
+}

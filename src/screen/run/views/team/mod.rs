@@ -1,0 +1,547 @@
+//! The panes of a team or a swarm.
+//!
+//! The view of a coordinator team or a swarm: the selections in its panes, and how keys and the
+//! mouse change them.
+//!
+//! What pane 2 of a team is about: the agents, the selected hop, or the outcome of the run.
+//!
+//! The targets of the panes of a team: what Enter inspects, and what is copied.
+//!
+//! Drawing of the panes of a team or a swarm.
+//!
+//! The drawing of a team or a swarm: which pane shows what, the titles, and the second header row.
+//!
+//! The titles of a team's panes, and what follows them.
+
+mod agents;
+mod chain;
+mod lanes;
+mod sequence;
+
+use std::ops::Range;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use self::agents::AgentList;
+use self::sequence::{Diagram, Sequence, SequenceRow, hop_sign};
+use super::agents::{LowerPanes, add_outcome, agents_in_picture, calls, transcript};
+use super::{DrawView, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use crate::base::name::AgentName;
+use crate::base::time;
+use crate::log::event::SpanId;
+use crate::log::world::agents::{HopKind, HopRow, HopState};
+use crate::log::world::{RunState, World};
+use crate::screen::DrawContext;
+use crate::screen::action::Action;
+use crate::screen::list::{RowCursor, range};
+use crate::screen::run::data::RunData;
+use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
+use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
+use crate::screen::run::pane_text::{MAX_ROWS, rows_scrolled, text_area};
+use crate::screen::scroll::{Scroll, WrappingLines, draw_scrolled};
+use crate::screen::theme::StateSign;
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::styled::{Badge, StyleRole, StyledText};
+
+/// Selections and scroll positions in the panes of a team.
+#[derive(Debug, Default)]
+pub struct TeamView {
+    pub(crate) agent: Option<AgentName>,
+    pub(crate) hops: RowCursor,
+    /// The first row in view of the text in pane 2.
+    scroll: Option<Scroll>,
+    /// The call tree and the transcript.
+    pub(crate) lower: LowerPanes,
+}
+
+impl TeamView {
+    /// The selected agent.
+    pub fn selected_agent(&self) -> Option<&AgentName> {
+        self.agent.as_ref()
+    }
+
+    /// The rows of the diagram in view in a window of this height, and the selected one.
+    pub fn hop_rows(&self, run: &RunData, height: usize) -> (Range<usize>, Option<usize>) {
+        let len = Sequence::of(run).map_or(0, |sequence| sequence.len());
+        let rows = self.hops;
+        let selected = rows.cursor.and(rows.row(len)).filter(|_| self.agent.is_none());
+        (rows.window(len, height), selected)
+    }
+
+    /// Whether the hops follow the newest one.
+    pub fn follows_hops(&self) -> bool {
+        self.hops.cursor.is_none()
+    }
+
+    /// The first row in view of the text in pane 2.
+    pub fn scroll(&self) -> Scroll {
+        self.scroll.unwrap_or_default()
+    }
+
+    /// The call tree and the transcript.
+    pub fn lower(&self) -> &LowerPanes {
+        &self.lower
+    }
+
+    fn select_agent(&mut self, agent: Option<AgentName>) {
+        self.agent = agent;
+        self.scroll = None;
+    }
+
+    fn select_hops(&mut self, hops: RowCursor) {
+        self.hops = hops;
+        self.select_agent(None);
+    }
+
+    fn move_among_agents(&mut self, run: &RunData, action: Action) {
+        let Some(team) = run.shown().agents() else { return };
+        let all: Vec<&AgentName> = agents_in_picture(&team.plan).collect();
+        let Some(last) = all.len().checked_sub(1) else { return };
+        let at = self.agent.as_ref().and_then(|name| all.iter().position(|it| *it == name));
+        let holder = team.in_control.as_ref();
+        // The first step selects the agent in control.
+        let first = || holder.and_then(|it| all.iter().position(|name| *name == it)).unwrap_or(0);
+        let to = match action {
+            Action::Up | Action::Left => at.map_or_else(first, |at| at.saturating_sub(1)),
+            Action::Down | Action::Right => at.map_or_else(first, |at| (at + 1).min(last)),
+            Action::Top | Action::PageUp => 0,
+            Action::Bottom | Action::PageDown => last,
+            _ => return,
+        };
+        self.select_agent(all.get(to).map(|name| (*name).clone()));
+    }
+
+    fn move_among_hops(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
+        let Some(sequence) = Sequence::of(run) else { return };
+        let diagram = at.area().and_then(|area| Diagram::of(run, area));
+        let rows = diagram.map_or(1, |diagram| usize::from(diagram.rows.height)).max(1);
+        self.select_hops(self.hops.after_action(action, sequence.len(), rows));
+    }
+
+    fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
+        let (Some(area), Some(document)) = (area.map(text_area), self.document(run)) else {
+            return;
+        };
+        let lines = WrappedDocument { document: &document, width: area.width };
+        let to = self.scroll().step(by, &lines, usize::from(area.height));
+        self.scroll = (to != Scroll::default()).then_some(to);
+    }
+}
+
+impl RunView for TeamView {
+    fn tabs(&self) -> [&'static str; 4] {
+        ["Hops", "Agents", "Calls", "Transcript"]
+    }
+
+    fn titles(&self) -> [&'static str; 4] {
+        ["Hops", "Agents", "Call tree", "Transcript"]
+    }
+
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        self.is_about_outcome(run)
+    }
+
+    fn layout(&self, run: &RunData, page: Rect) -> PaneSizes {
+        // The diagram needs the width; the texts below have theirs at the right.
+        let inner = inner_columns(page);
+        let share = |percent: u16| inner.saturating_mul(percent) / 100;
+        let ended = Sequence::of(run).filter(|_| run.shown().progress.closed.is_some());
+        let ended = ended.map(|sequence| {
+            let left = share(56);
+            let document = self.outcome_document(run);
+            let width = (inner - left).saturating_sub(2);
+            let lines = WrappedDocument { document: &document, width };
+            let area = Rect { width: left, ..page };
+            let head = Diagram::of(run, area).map_or(1, |diagram| diagram.head.height);
+            let rows = sequence.len().min(usize::from(MAX_ROWS)) as u16;
+            // A blank row before the legend.
+            EndedSize {
+                left,
+                picture: head + rows + 2,
+                outcome: lines.rows_within(MAX_ROWS),
+                rows: u16::MAX,
+            }
+        });
+        PaneSizes { rows: RowSize::Texts, first: share(64), third: share(43), ended }
+    }
+
+    fn on_move(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
+        match (at.pane, rows_scrolled(action, at.area())) {
+            (Pane::First, _) if matches!(action, Action::Left | Action::Right) => {
+                self.move_among_agents(run, action);
+            }
+            (Pane::First, _) => self.move_among_hops(run, at, action),
+            (Pane::Second, Some(by)) if self.document(run).is_some() => {
+                self.scroll_text(run, at.area(), by);
+            }
+            (Pane::Second, _) => self.move_among_agents(run, action),
+            (Pane::Third | Pane::Fourth, _) => self.lower.on_move(run, at, action),
+            (Pane::Events, _) => {}
+        }
+    }
+
+    fn on_wheel(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) -> bool {
+        let Some(area) = at.area() else { return true };
+        match at.pane {
+            Pane::First => {
+                let len = Sequence::of(run).map_or(0, |sequence| sequence.len());
+                let rows = Diagram::of(run, area).map_or(1, |diagram| diagram.rows.height).max(1);
+                self.select_hops(self.hops.after_wheel(by, len, usize::from(rows)));
+            }
+            Pane::Second if self.document(run).is_some() => {
+                self.scroll_text(run, Some(area), by);
+            }
+            Pane::Second => {
+                let action = if by < 0 { Action::Up } else { Action::Down };
+                self.move_among_agents(run, action);
+            }
+            Pane::Third | Pane::Fourth => self.lower.on_wheel(run, at.pane, area, by),
+            Pane::Events => {}
+        }
+        true
+    }
+
+    fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16) {
+        let (pane, Some(area)) = (at.pane, at.area()) else { return };
+        let line = row - area.y;
+        match pane {
+            Pane::First => {
+                let Some(diagram) = Diagram::of(run, area) else { return };
+                if let Some(agent) = diagram.named_at(col, row) {
+                    return self.select_agent(Some(agent.clone()));
+                }
+                let height = usize::from(diagram.rows.height);
+                let (window, _) = self.hop_rows(run, height);
+                let Some(line) = row.checked_sub(diagram.rows.y).map(usize::from) else { return };
+                if line < window.len() {
+                    let len = Sequence::of(run).map_or(0, |sequence| sequence.len());
+                    self.select_hops(self.hops.select(window.start + line, len, height));
+                }
+            }
+            Pane::Second if self.document(run).is_none() => {
+                let Some(team) = run.shown().agents() else { return };
+                let list = AgentList::of(&team.plan, self.selected_agent(), area);
+                if let Some(agent) = list.agent_at(&team.plan, line) {
+                    self.select_agent(Some(agent.clone()));
+                }
+            }
+            Pane::Third | Pane::Fourth => self.lower.on_click(run, pane, area, usize::from(line)),
+            Pane::Second | Pane::Events => {}
+        }
+    }
+
+    fn clear_selection(&mut self, with_tool: bool) -> bool {
+        let any = self.agent.is_some() || self.hops.cursor.is_some() || self.lower.has_selection();
+        if with_tool || !any {
+            return false;
+        }
+        let mut lower = std::mem::take(&mut self.lower);
+        lower.clear_selection();
+        *self = Self { lower, ..Self::default() };
+        true
+    }
+
+    fn reset_scroll(&mut self) -> bool {
+        self.scroll.take().is_some()
+    }
+
+    fn target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
+        let target = self.pane_target(run, focus);
+        target.or_else(|| self.subject_call(run).map(InspectTarget::Call))
+    }
+
+    fn subject_call(&self, run: &RunData) -> Option<SpanId> {
+        self.holder_call(run)
+    }
+
+    fn text(&self, run: &RunData, focus: Pane) -> Option<String> {
+        self.pane_text(run, focus)
+    }
+
+    fn offers(&self, run: &RunData, _focus: Pane, action: Action) -> bool {
+        match action {
+            Action::Message => true,
+            Action::Members => run.world().agents().is_some_and(|team| !team.swarms.is_empty()),
+            _ => false,
+        }
+    }
+
+    fn rank(&self, run: &RunData, action: Action) -> Option<u8> {
+        if !run.world().progress.is_live() {
+            return None;
+        }
+        // A team at work is watched, sent messages and changed: a new run can wait.
+        match action {
+            Action::NextPane | Action::Message | Action::Members => Some(3),
+            Action::NewRun => Some(6),
+            _ => None,
+        }
+    }
+}
+
+/// The subject of pane 2.
+#[derive(Clone, Copy, Debug)]
+pub enum TeamSubject<'a> {
+    /// All agents.
+    Agents,
+    /// A hop, with its index.
+    Hop(usize, &'a HopRow),
+    /// The outcome of the run.
+    Outcome,
+}
+
+impl TeamView {
+    /// The subject in the world that is shown.
+    pub fn subject<'a>(&self, run: &'a RunData) -> TeamSubject<'a> {
+        let ended = run.shown().progress.stage == RunState::Closed;
+        if self.selected_agent().is_some() {
+            return TeamSubject::Agents;
+        }
+        match self.selected_row(run) {
+            Some(SequenceRow::Hop(at, hop)) => TeamSubject::Hop(at, hop),
+            Some(SequenceRow::Asked(_)) => TeamSubject::Agents,
+            Some(SequenceRow::Ended(_)) => TeamSubject::Outcome,
+            None if ended => TeamSubject::Outcome,
+            None => TeamSubject::Agents,
+        }
+    }
+
+    /// Whether the subject is the outcome of the run.
+    fn is_about_outcome(&self, run: &RunData) -> bool {
+        matches!(self.subject(run), TeamSubject::Outcome)
+    }
+
+    fn selected_row<'a>(&self, run: &'a RunData) -> Option<SequenceRow<'a>> {
+        let sequence = Sequence::of(run)?;
+        sequence.row(self.hops.cursor.and(self.hops.row(sequence.len()))?)
+    }
+
+    /// The outcome of the run.
+    fn outcome_document(&self, run: &RunData) -> StyledText {
+        let mut text = StyledText::default();
+        add_outcome(run, self.holder_call(run), &mut text);
+        text
+    }
+
+    /// The text of pane 2; `None`: it shows the agents.
+    pub fn document(&self, run: &RunData) -> Option<StyledText> {
+        let mut text = StyledText::default();
+        match self.subject(run) {
+            TeamSubject::Agents => return None,
+            TeamSubject::Hop(at, hop) => add_hop(run.shown(), at, hop, &mut text),
+            TeamSubject::Outcome => add_outcome(run, self.holder_call(run), &mut text),
+        }
+        Some(text)
+    }
+}
+
+/// Adds what a hop is.
+fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
+    text.field("hop", (at + 1).to_string());
+    let from = match (&hop.from, hop.depth) {
+        (Some(from), _) => from.as_str(),
+        (None, 0) => "you",
+        (None, _) => hop.team.as_str(),
+    };
+    text.field("from", from);
+    text.field("to", hop.to.as_str());
+    let how = match (&hop.state, hop.kind) {
+        (HopState::Refused(_), _) => "hands over: refused",
+        (_, HopKind::Start) => "starts with it",
+        (_, HopKind::Handoff) => "hands over: control is passed",
+        (_, HopKind::Consult) => "consults: control returns",
+    };
+    text.field("how", how);
+    let badge = |glyph, role| Badge::new(glyph, "", role);
+    match &hop.state {
+        HopState::Running if world.progress.is_live() => {
+            text.signed("state", badge(Glyph::Running, StyleRole::Running), "working");
+        }
+        HopState::Running => text.signed("state", badge(Glyph::Off, StyleRole::Off), "stopped"),
+        HopState::Done => text.signed("state", badge(Glyph::Done, StyleRole::Done), "replied"),
+        HopState::HandedOver => {
+            text.signed("state", badge(Glyph::Done, StyleRole::Done), "handed over");
+        }
+        HopState::Degraded { by, reason } => {
+            text.warning("state", format!("{}; {}", reason.phrase(), by.word()));
+        }
+        HopState::Failed(reason) => text.error("state", reason.phrase()),
+        HopState::Refused(why) => {
+            text.signed("state", badge(Glyph::Refused, StyleRole::Refused), why.to_string());
+        }
+    }
+    text.field("at", format::time_in_run(world.progress.run_time(hop.at)));
+    if let Some(until) = hop.until.filter(|until| *until > hop.at) {
+        let took = world.progress.active_between(hop.at, until);
+        text.field("took", time::duration_text(took));
+    }
+    if let Some(tokens) = hop.context_tokens {
+        text.field("context", format!("{} tokens", format::exact(tokens)));
+    }
+    if let Some(message) = hop.message.as_deref().filter(|message| !message.is_empty()) {
+        text.gap();
+        text.text(StyleRole::Text, message);
+    }
+}
+
+impl TeamView {
+    /// The last call of the agent that answered, or that is in control.
+    fn holder_call(&self, run: &RunData) -> Option<SpanId> {
+        let team = run.shown().agents()?;
+        let holder = team.answered_by.as_ref().or(team.in_control.as_ref());
+        team.agent(holder.or(team.plan.root.as_ref())?)?.last_call
+    }
+
+    /// The selected row of the diagram; the newest one if none is selected.
+    fn row<'a>(&self, sequence: Sequence<'a>) -> Option<SequenceRow<'a>> {
+        sequence.row(self.hops.row(sequence.len())?)
+    }
+
+    /// What Enter inspects in the panes of a team.
+    pub(super) fn pane_target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
+        let world = run.shown();
+        let team = world.agents()?;
+        let holder = || self.holder_call(run).map(InspectTarget::Call);
+        match focus {
+            Pane::First | Pane::Second => {
+                if let Some(agent) = &self.agent {
+                    return team.agent(agent)?.last_call.map(InspectTarget::Call);
+                }
+                let selected = focus == Pane::First || self.hops.cursor.is_some();
+                let call = Sequence::of(run)
+                    .filter(|_| selected)
+                    .and_then(|sequence| sequence.call(self.row(sequence)?));
+                call.map(InspectTarget::Call).or_else(holder)
+            }
+            Pane::Third => match self.lower.call(run) {
+                Some(SpanId::RUN) => {
+                    team.agent(team.plan.coordinator()?)?.last_call.map(InspectTarget::Call)
+                }
+                Some(call) => Some(InspectTarget::Call(call)),
+                None => holder(),
+            },
+            Pane::Fourth => self.lower.transcript_target(run),
+            Pane::Events => None,
+        }
+    }
+
+    /// The text that is copied from the focused pane of a team.
+    pub(super) fn pane_text(&self, run: &RunData, focus: Pane) -> Option<String> {
+        let world = run.shown();
+        let team = world.agents()?;
+        if let (Pane::Fourth, Some(text)) = (focus, self.lower.line_text(run)) {
+            return Some(text);
+        }
+        if focus == Pane::First && self.agent.is_none() {
+            let row = Sequence::of(run).and_then(|sequence| self.row(sequence));
+            if let Some(SequenceRow::Hop(_, hop)) = row {
+                let from = hop.from.as_ref().map_or("you", |from| from.as_str());
+                let message = hop.message.as_deref().unwrap_or_default();
+                return Some(format!("{from} -> {}  {message}", hop.to).trim_end().to_owned());
+            }
+        }
+        if let (Pane::Second, TeamSubject::Hop(..)) = (focus, self.subject(run)) {
+            return self.document(run).map(|document| document.to_plain());
+        }
+        let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
+        let outcome = || match self.subject(run) {
+            TeamSubject::Outcome => self.document(run).map(|document| document.to_plain()),
+            _ => None,
+        };
+        let answer = world.progress.answer.as_ref().map(|answer| answer.to_string());
+        answer.or_else(partial).or_else(outcome)
+    }
+}
+
+impl DrawView for TeamView {
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        match pane {
+            Pane::First => sequence::render(self, data, cx, area, buf),
+            Pane::Second => match self.document(data) {
+                Some(text) => draw_scrolled(cx, text_area(area), &text, self.scroll(), buf),
+                None => agents::render(self, data, cx, area, buf),
+            },
+            Pane::Third => calls::render(self.lower(), data, cx, area, buf),
+            Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
+            Pane::Events => {}
+        }
+    }
+
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let notes = vec![follows(self, data, cx, pane)];
+        let aside = rows_in_view(self, data, pane, inside);
+        PaneTitle { notes, aside, ..PaneTitle::with_sign(title(self, data, cx, pane)) }
+    }
+
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        chain::render(data, cx, row.area, buf);
+    }
+
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
+        (48, u16::MAX)
+    }
+}
+
+/// The title of a pane and the state of what it shows.
+pub(crate) fn title(
+    view: &TeamView,
+    data: &RunData,
+    cx: &DrawContext,
+    pane: Pane,
+) -> (String, Option<StateSign>) {
+    let plain = pane_title(view.titles(), pane).to_owned();
+    if pane != Pane::Second {
+        return (plain, None);
+    }
+    match view.subject(data) {
+        TeamSubject::Agents => (plain, None),
+        TeamSubject::Hop(at, hop) => {
+            (format!("Hop {}", at + 1), Some(hop_sign(cx.theme, data.shown(), hop)))
+        }
+        TeamSubject::Outcome => ("Outcome".to_owned(), Some(cx.theme.run(data.shown()))),
+    }
+}
+
+/// Whether the pane follows the run, after its title.
+pub(crate) fn follows(view: &TeamView, data: &RunData, cx: &DrawContext, pane: Pane) -> String {
+    let follows = match pane {
+        Pane::First => view.follows_hops(),
+        Pane::Fourth => view.lower().follows_transcript(),
+        _ => return String::new(),
+    };
+    let dot = cx.glyphs.symbol(Glyph::Dot);
+    match follows {
+        _ if data.shown().agents().is_none() => String::new(),
+        true => format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down)),
+        false => format!(" {dot} G: follow"),
+    }
+}
+
+/// The range of rows in view, such as `1-11 of 12`; empty if all fit.
+fn rows_in_view(view: &TeamView, data: &RunData, pane: Pane, area: Rect) -> String {
+    let Some(team) = data.shown().agents() else { return String::new() };
+    let (window, all) = match pane {
+        Pane::First => {
+            let (Some(diagram), Some(sequence)) = (Diagram::of(data, area), Sequence::of(data))
+            else {
+                return String::new();
+            };
+            (view.hop_rows(data, usize::from(diagram.rows.height)).0, sequence.len())
+        }
+        Pane::Second if matches!(view.subject(data), TeamSubject::Agents) => {
+            let list = AgentList::of(&team.plan, view.selected_agent(), area);
+            (list.rows, list.count)
+        }
+        Pane::Third => match view.lower().calls_in_view(data, area) {
+            Some(found) => found,
+            None => return String::new(),
+        },
+        _ => return String::new(),
+    };
+    if window.is_empty() || window.len() >= all {
+        return String::new();
+    }
+    range(window.start, window.len(), all)
+}

@@ -1,0 +1,475 @@
+//! The faults drawer of a tool: faults that can be injected, and the tool's limits. The drawer
+//! always shows the current state of the run, wherever the playhead is.
+//!
+//! The steps in which limits and strengths of faults change.
+//!
+//! The faults drawer over a run: the faults and limits of a tool, with the keys that change them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::base::name::ToolName;
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{Initiator, LimitChange, ToolLimits};
+use crate::log::event::{Command, RunId};
+use crate::log::world::World;
+use crate::log::world::tool_row::ToolRow;
+use crate::scenario::spec::policy::{Rate, WindowLimits};
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use crate::screen::action::Action;
+use crate::screen::keymap::key_of;
+use crate::screen::layout::{DrawerParts, Size, drawer, keep_in_view};
+use crate::screen::list::moved_index;
+use crate::screen::run::RunPage;
+use crate::screen::run::views::tools::summary::window_state;
+use crate::screen::widgets::list_below_heading;
+use crate::screen::{AppState, DrawContext, frame, list};
+use crate::words::styled::StyleRole;
+use crate::words::{format, tool_sentence};
+
+/// Rows for the help on a change and for the keys.
+const FOOT: u16 = 5;
+
+/// The drawer over a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultsDrawer {
+    /// The run of the tool.
+    pub run: RunId,
+    /// The tool.
+    pub tool: ToolName,
+    /// The selected row.
+    pub selected: ToolSetting,
+}
+
+/// A row of the drawer: one thing of a tool that can be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolSetting {
+    /// A fault.
+    Fault(FaultKind),
+    /// Timeout of one attempt.
+    Timeout,
+    /// Max attempts of one call.
+    Attempts,
+    /// Consecutive failures that open the breaker.
+    Threshold,
+    /// Size of the breaker's window.
+    WindowSize,
+    /// Calls in the window before it decides.
+    MinCalls,
+    /// Share of failed calls that opens the breaker.
+    FailureRate,
+    /// When a call is slow.
+    SlowCall,
+    /// Share of slow calls that opens the breaker.
+    SlowRate,
+    /// How long the breaker stays open.
+    OpenFor,
+    /// Concurrent probes in half-open.
+    Probes,
+    /// Concurrent attempts.
+    InFlight,
+    /// How long an attempt may be queued.
+    Wait,
+}
+
+impl ToolSetting {
+    /// The rows for a tool with these limits, in the order of the screen.
+    pub fn rows_for(limits: &ToolLimits) -> Vec<ToolSetting> {
+        let mut knobs: Vec<ToolSetting> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
+        knobs.extend([Self::Timeout, Self::Attempts]);
+        if let Some(breaker) = limits.breaker {
+            match breaker.window {
+                None => knobs.push(Self::Threshold),
+                Some(window) => {
+                    knobs.extend([Self::WindowSize, Self::MinCalls, Self::FailureRate]);
+                    if window.slow_call_ms.is_some() {
+                        knobs.extend([Self::SlowCall, Self::SlowRate]);
+                    }
+                }
+            }
+            knobs.extend([Self::OpenFor, Self::Probes]);
+        }
+        if let Some(bulkhead) = limits.bulkhead {
+            knobs.push(Self::InFlight);
+            if bulkhead.max_wait_ms.is_some() {
+                knobs.push(Self::Wait);
+            }
+        }
+        knobs
+    }
+
+    /// The help line of the row.
+    pub fn help_text(self) -> &'static str {
+        match self {
+            Self::Fault(FaultKind::Latency) => "Each attempt takes this much longer; + - adjust.",
+            Self::Fault(FaultKind::Errors) => {
+                "This share of attempts fails with that status; + - adjust."
+            }
+            Self::Fault(FaultKind::Hang) => "Each attempt hangs until its timeout.",
+            Self::Fault(FaultKind::Malformed) => "The result is not valid JSON.",
+            Self::Fault(FaultKind::Reset) => "The connection breaks in the middle of the body.",
+            _ => "+ - adjust; the counts so far are kept.",
+        }
+    }
+
+    /// The current value of the limit; `None` for a fault, or if the tool lacks the limit.
+    pub fn limit(self, limits: &ToolLimits) -> Option<LimitChange> {
+        let window = limits.breaker.and_then(|breaker| breaker.window);
+        Some(match self {
+            Self::Fault(_) => return None,
+            Self::Timeout => LimitChange::TimeoutMs(limits.timeout_ms),
+            Self::Attempts => LimitChange::MaxAttempts(limits.max_attempts),
+            Self::Threshold => LimitChange::FailThreshold(limits.breaker?.fail_threshold),
+            Self::WindowSize => LimitChange::WindowSize(window?.size),
+            Self::MinCalls => LimitChange::MinCalls(window?.min_calls),
+            Self::FailureRate => LimitChange::FailureRate(window?.failure_rate),
+            Self::SlowCall => LimitChange::SlowCallMs(window?.slow_call_ms?),
+            Self::SlowRate => LimitChange::SlowRate(window?.slow_rate),
+            Self::OpenFor => LimitChange::OpenForMs(limits.breaker?.open_for_ms),
+            Self::Probes => LimitChange::ProbePermits(limits.breaker?.probe_permits),
+            Self::InFlight => LimitChange::MaxInFlight(limits.bulkhead?.max_in_flight),
+            Self::Wait => LimitChange::MaxWaitMs(limits.bulkhead?.max_wait_ms?),
+        })
+    }
+}
+
+/// The fault that the drawer injects first for a kind.
+pub fn default_fault(kind: FaultKind) -> InjectedFault {
+    match kind {
+        FaultKind::Latency => InjectedFault::Latency { ms: 2_000 },
+        FaultKind::Errors => InjectedFault::Errors { percent: 30, status: 503 },
+        FaultKind::Hang => InjectedFault::Hang,
+        FaultKind::Malformed => InjectedFault::Malformed,
+        FaultKind::Reset => InjectedFault::Reset,
+    }
+}
+
+/// The fault of a kind that a tool has now.
+pub fn injected_fault(tool: &ToolRow, kind: FaultKind) -> Option<InjectedFault> {
+    tool.faults.iter().copied().find(|fault| fault.kind() == kind)
+}
+
+/// A fault one step stronger or weaker; `None` at its bound, or if it has no strength.
+fn stepped_fault(fault: InjectedFault, up: bool) -> Option<InjectedFault> {
+    let to = match fault {
+        InjectedFault::Latency { ms } => InjectedFault::Latency { ms: stepped_ms(ms, up, 100) },
+        InjectedFault::Errors { percent, status } => {
+            let percent = if up {
+                percent.saturating_add(10).min(100)
+            } else {
+                percent.saturating_sub(10).max(10)
+            };
+            InjectedFault::Errors { percent, status }
+        }
+        InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => return None,
+    };
+    (to != fault).then_some(to)
+}
+
+/// The parts of the drawer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultsParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The rows.
+    pub list: Rect,
+    /// The help on a change.
+    pub foot: Rect,
+    /// The first row in view.
+    pub top: usize,
+}
+
+impl FaultsDrawer {
+    /// The drawer of a tool, with its first fault selected.
+    pub fn new(run: RunId, tool: ToolName) -> Self {
+        Self { run, tool, selected: ToolSetting::Fault(FaultKind::ALL[0]) }
+    }
+
+    /// The current state of the tool.
+    pub fn tool<'a>(&self, world: &'a World) -> Option<&'a ToolRow> {
+        world.tools.get(self.tool.as_str())
+    }
+
+    /// The parts of its window at this size.
+    pub fn parts(&self, size: Size, world: &World) -> FaultsParts {
+        let knobs =
+            self.tool(world).map_or_else(Vec::new, |tool| ToolSetting::rows_for(&tool.head.limits));
+        // A blank row separates the faults from the limits.
+        let rows = u16::try_from(knobs.len() + 1).unwrap_or(u16::MAX);
+        let DrawerParts { window, list, note } = drawer(size.body(), rows, FOOT);
+        let at = self.selected_line(&knobs);
+        FaultsParts {
+            window,
+            list,
+            foot: note,
+            top: keep_in_view(0, at, usize::from(list.height), knobs.len() + 1),
+        }
+    }
+
+    /// The line of the selected row.
+    fn selected_line(&self, knobs: &[ToolSetting]) -> usize {
+        let at = knobs.iter().position(|knob| *knob == self.selected).unwrap_or(0);
+        at + usize::from(at >= FaultKind::ALL.len())
+    }
+
+    /// The row on a line, from 0; `None` for the blank line between faults and limits.
+    pub fn setting_at(line: usize, limits: &ToolLimits) -> Option<ToolSetting> {
+        let faults = FaultKind::ALL.len();
+        let at = match line {
+            line if line < faults => line,
+            line if line == faults => return None,
+            line => line - 1,
+        };
+        ToolSetting::rows_for(limits).get(at).copied()
+    }
+
+    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
+    /// was selected before and can be switched; `None` if the line has no row.
+    pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
+        let setting = Self::setting_at(top + line, &self.tool(world)?.head.limits)?;
+        let before = std::mem::replace(&mut self.selected, setting);
+        Some(before == setting && matches!(setting, ToolSetting::Fault(_)))
+    }
+
+    /// Moves the selection, or changes to the previous or next tool. Returns whether the action was
+    /// a movement.
+    pub fn on_move(&mut self, action: Action, world: &World) -> bool {
+        let Some(tool) = self.tool(world) else { return false };
+        let tools = world.tools.rows();
+        let beside = match action {
+            Action::Left => -1,
+            Action::Right => 1,
+            _ => {
+                let knobs = ToolSetting::rows_for(&tool.head.limits);
+                let at = knobs.iter().position(|knob| *knob == self.selected);
+                let to = moved_index(action, at, knobs.len(), 5).and_then(|at| knobs.get(at));
+                return match to {
+                    Some(knob) => {
+                        self.selected = *knob;
+                        true
+                    }
+                    None => false,
+                };
+            }
+        };
+        let at = tools.iter().position(|row| row.name() == tool.name()).unwrap_or(0);
+        let to = at.saturating_add_signed(beside).min(tools.len().saturating_sub(1));
+        if let Some(tool) = tools.get(to) {
+            self.tool = tool.name().clone();
+            if !ToolSetting::rows_for(&tool.head.limits).contains(&self.selected) {
+                self.selected = ToolSetting::Fault(FaultKind::ALL[0]);
+            }
+        }
+        true
+    }
+
+    /// The command of an action; `None` where it changes nothing. A step starts from the pending
+    /// value, where there is one.
+    pub fn command(&self, action: Action, page: &RunPage) -> Option<Command> {
+        let (world, asked) = (page.world(), page.pending_changes());
+        let row = self.tool(world).filter(|_| world.progress.is_live())?;
+        let tool = self.tool.clone();
+        let breaker = |hand| {
+            let has = row.head.limits.breaker.is_some();
+            has.then(|| Command::Breaker { tool: tool.clone(), hand, by: Initiator::You })
+        };
+        match (action, self.selected) {
+            (Action::BreakerTrip, _) => breaker(BreakerOverride::Trip),
+            (Action::BreakerHold, _) => breaker(BreakerOverride::Hold),
+            (Action::BreakerReset, _) => breaker(BreakerOverride::Reset),
+            (Action::BreakerDisable, _) => breaker(BreakerOverride::Disable),
+            (Action::Toggle, ToolSetting::Fault(kind)) => {
+                Some(match asked.fault(&tool, kind, injected_fault(row, kind)) {
+                    Some(_) => Command::RemoveFault { tool, kind, by: Initiator::You },
+                    None => {
+                        Command::Inject { tool, fault: default_fault(kind), by: Initiator::You }
+                    }
+                })
+            }
+            (Action::More | Action::Less, ToolSetting::Fault(kind)) => {
+                let now = asked.fault(&tool, kind, injected_fault(row, kind))?;
+                let fault = stepped_fault(now, action == Action::More)?;
+                Some(Command::Inject { tool, fault, by: Initiator::You })
+            }
+            (Action::More | Action::Less, knob) => {
+                let now = asked.limit(&tool, knob.limit(&row.head.limits)?);
+                let change = stepped_limit(now, action == Action::More)?;
+                Some(Command::SetLimit { tool, change, by: Initiator::You })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A duration in milliseconds, one step longer or shorter, but not below `least`.
+fn stepped_ms(ms: u64, up: bool, least: u64) -> u64 {
+    // The step belongs to the range below the value, so that one step up and one down cancel out.
+    let step = match if up { ms } else { ms.saturating_sub(1) } {
+        0..1_000 => 100,
+        1_000..10_000 => 500,
+        10_000..60_000 => 5_000,
+        _ => 30_000,
+    };
+    if up { ms.saturating_add(step) } else { ms.saturating_sub(step).max(least) }
+}
+
+fn stepped_count(count: u32, up: bool) -> u32 {
+    if up { count.saturating_add(1) } else { count.saturating_sub(1).max(1) }
+}
+
+/// The next share in steps of 5 %.
+fn stepped_rate(rate: Rate, up: bool) -> Rate {
+    let twentieths = rate.share() * 20.0;
+    let step =
+        if up { (twentieths + 0.01).floor() + 1.0 } else { (twentieths - 0.01).ceil() - 1.0 };
+    Rate::from_share((step / 20.0).clamp(0.05, 1.0))
+}
+
+/// A limit one step up or down; `None` at its bound.
+pub fn stepped_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
+    let to = match limit {
+        LimitChange::TimeoutMs(ms) => LimitChange::TimeoutMs(stepped_ms(ms, up, 100)),
+        LimitChange::MaxAttempts(most) => LimitChange::MaxAttempts(stepped_count(most, up)),
+        LimitChange::FailThreshold(most) => LimitChange::FailThreshold(stepped_count(most, up)),
+        LimitChange::OpenForMs(ms) => LimitChange::OpenForMs(stepped_ms(ms, up, 100)),
+        LimitChange::ProbePermits(most) => LimitChange::ProbePermits(stepped_count(most, up)),
+        LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(stepped_count(most, up)),
+        LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(stepped_ms(ms, up, 0)),
+        LimitChange::WindowSize(size) => {
+            LimitChange::WindowSize(stepped_count(size, up).min(WindowLimits::MAX_SIZE))
+        }
+        LimitChange::MinCalls(min) => LimitChange::MinCalls(stepped_count(min, up)),
+        LimitChange::FailureRate(rate) => LimitChange::FailureRate(stepped_rate(rate, up)),
+        LimitChange::SlowCallMs(ms) => LimitChange::SlowCallMs(stepped_ms(ms, up, 100)),
+        LimitChange::SlowRate(rate) => LimitChange::SlowRate(stepped_rate(rate, up)),
+        // The drawer has no row for the other limits.
+        other => other,
+    };
+    (to != limit).then_some(to)
+}
+
+/// Draws the drawer of a tool.
+pub fn render(
+    drawer: &FaultsDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
+    let world = page.world();
+    let parts = drawer.parts(state.size, world);
+    let title =
+        frame::live_title("Faults and limits", drawer.tool.as_str(), world.progress.is_live());
+    let tools = world.tools.rows();
+    let at = tools.iter().position(|tool| *tool.name() == drawer.tool).map_or(0, |at| at + 1);
+    let foot = format!("tool {at} of {}", format::count_noun(tools.len() as u64, "tool"));
+    let foot = foot.trim_end_matches(" tools").trim_end_matches(" tool");
+    frame::window(&title, foot, cx, parts.window, buf);
+    let Some(tool) = drawer.tool(world) else { return };
+    for nth in 0..usize::from(parts.list.height) {
+        let Some(knob) = FaultsDrawer::setting_at(parts.top + nth, &tool.head.limits) else {
+            continue;
+        };
+        let row = Rect { y: parts.list.y + nth as u16, height: 1, ..parts.list };
+        setting_row(cx, tool, knob, drawer.selected == knob, row, buf);
+    }
+    draw_change_help(page, cx, tool, drawer, parts.foot, buf);
+}
+
+fn setting_row(
+    cx: &DrawContext,
+    tool: &ToolRow,
+    knob: ToolSetting,
+    selected: bool,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let mut pen = list::row(cx, area, selected, buf);
+    match knob {
+        ToolSetting::Fault(kind) => {
+            let now = injected_fault(tool, kind);
+            let (mark, role) = match now {
+                Some(_) => ("[x] ", StyleRole::Flag),
+                None => ("[ ] ", StyleRole::Off),
+            };
+            pen.put(mark, cx.theme.style(role)).cell(kind.word(), 12, plain);
+            let what = tool_sentence::fault_text(&now.unwrap_or(default_fault(kind))).into_owned();
+            pen.put(&what, if now.is_some() { cx.theme.style(StyleRole::Flag) } else { dim });
+        }
+        knob => {
+            let Some(limit) = knob.limit(&tool.head.limits) else { return };
+            pen.put("  = ", dim).put(&tool_sentence::limit_text(limit, &tool.head.limits), plain);
+        }
+    }
+}
+
+/// Draws the help on a change of the selected row.
+fn draw_change_help(
+    page: &RunPage,
+    cx: &DrawContext,
+    tool: &ToolRow,
+    drawer: &FaultsDrawer,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let sign = cx.theme.breaker(tool.breaker);
+    let heading = match tool.head.limits.breaker {
+        Some(_) => format!("breaker {}", sign.word),
+        None => "no breaker".to_owned(),
+    };
+    let state = window_state(tool, page.head_time(cx.now));
+    let key = key_of(Action::Toggle);
+    let effect = format!("Takes effect on the next attempt; {key} turns a fault off.");
+    let mut lines: Vec<&str> = Vec::new();
+    if page.is_scrubbed() {
+        lines.push("The run as it is now, not at the playhead.");
+    }
+    if !page.world().progress.is_live() {
+        lines.push("The run has ended: its tools can no longer change.");
+    } else {
+        if let Some(state) = &state {
+            lines.push(state);
+        }
+        lines.push(drawer.selected.help_text());
+        lines.push(&effect);
+        if tool.head.shared {
+            lines.push("Its breaker and bulkhead are shared by all runs of this dashboard.");
+        }
+    }
+    list_below_heading(cx, area, &heading, &lines, buf);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::spec::policy::Rate;
+
+    #[test]
+    fn up_and_down_meet_again() {
+        for ms in [100, 900, 1_000, 9_500, 10_000, 55_000, 60_000] {
+            assert_eq!(stepped_ms(stepped_ms(ms, true, 100), false, 100), ms);
+        }
+        for percent in [10, 50, 95] {
+            let rate = LimitChange::FailureRate(Rate::from_share(f64::from(percent) / 100.0));
+            let up = stepped_limit(rate, true).expect("below all");
+            assert_eq!(stepped_limit(up, false), Some(rate));
+        }
+        let odd = LimitChange::SlowRate(Rate::from_share(0.333));
+        let round = LimitChange::SlowRate(Rate::from_share(0.35));
+        assert_eq!(stepped_limit(odd, true), Some(round));
+        assert_eq!(stepped_limit(LimitChange::FailureRate(Rate::ALL), true), None);
+        assert_eq!(stepped_ms(100, false, 100), 100);
+        assert_eq!(stepped_ms(50, false, 0), 0);
+    }
+
+    #[test]
+    fn what_goes_no_further_asks_for_nothing() {
+        assert_eq!(stepped_limit(LimitChange::MaxInFlight(1), false), None);
+        assert_eq!(stepped_limit(LimitChange::MaxWaitMs(0), false), None);
+        assert_eq!(stepped_fault(InjectedFault::Hang, true), None);
+        assert_eq!(stepped_fault(InjectedFault::Errors { percent: 100, status: 503 }, true), None);
+        let weaker = InjectedFault::Errors { percent: 20, status: 503 };
+        assert_eq!(stepped_fault(default_fault(FaultKind::Errors), false), Some(weaker));
+    }
+}

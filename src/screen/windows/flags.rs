@@ -1,0 +1,335 @@
+//! The flags drawer of a run, and the flag changes that are pending. The position that a drawer
+//! shows is always the current one; a pending change is shown next to it.
+//!
+//! The effect of a flag change, shown before it is made. Its pattern says what would change.
+//!
+//! The flags drawer over a run: current positions, pending changes, and the effect of a switch.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::base::name::FlagName;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, Event, EventKind, RunId};
+use crate::log::world::{FlagNow, World};
+use crate::screen::action::Action;
+use crate::screen::layout::{DrawerParts, Size, drawer, keep_in_view};
+use crate::screen::list::moved_index;
+use crate::screen::run::RunPage;
+use crate::screen::text::Pen;
+use crate::screen::widgets::list_below_heading;
+use crate::screen::{AppState, DrawContext, frame, list};
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::patterns::words_of;
+use crate::words::styled::StyleRole;
+
+/// Rows of one flag: its position, and where that came from.
+pub const FLAG_ROWS: u16 = 2;
+/// Rows for the effect of a switch.
+const FOOT: u16 = 9;
+
+/// The parts of the drawer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlagsParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The flags.
+    pub list: Rect,
+    /// The effect of a switch.
+    pub what_if: Rect,
+    /// The first flag in view.
+    pub top: usize,
+}
+
+/// The drawer over a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlagsDrawer {
+    /// The run of the flags.
+    pub run: RunId,
+    /// The selected flag.
+    pub selected: Option<FlagName>,
+}
+
+impl FlagsDrawer {
+    /// The drawer of a run, with its first flag selected.
+    pub fn new(run: RunId, world: &World) -> Self {
+        Self { run, selected: world.settings.flags.first().map(|flag| flag.name.clone()) }
+    }
+
+    /// The parts of its window at this size.
+    pub fn parts(&self, size: Size, world: &World) -> FlagsParts {
+        let flags = u16::try_from(world.settings.flags.len().max(1)).unwrap_or(u16::MAX);
+        let list = flags.saturating_mul(FLAG_ROWS);
+        let DrawerParts { window, list, note } = drawer(size.body(), list, FOOT);
+        let at =
+            world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
+        let rows = usize::from(list.height / FLAG_ROWS);
+        FlagsParts {
+            window,
+            list,
+            what_if: note,
+            top: keep_in_view(0, at.unwrap_or(0), rows, world.settings.flags.len()),
+        }
+    }
+
+    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
+    /// was selected before and can be switched; `None` if the line has no row.
+    pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
+        let flag = world.settings.flags.get(top + line / usize::from(FLAG_ROWS))?;
+        let before = self.selected.replace(flag.name.clone());
+        Some(before.as_ref() == Some(&flag.name))
+    }
+
+    /// Moves the selection; returns whether the action was a movement.
+    pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
+        let at =
+            world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
+        match moved_index(action, at, world.settings.flags.len(), page)
+            .and_then(|at| world.settings.flags.get(at))
+        {
+            Some(flag) => {
+                self.selected = Some(flag.name.clone());
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// A manual flag change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingFlag {
+    /// The run of the flag.
+    pub run: RunId,
+    /// The flag.
+    pub flag: FlagName,
+    /// The new position.
+    pub on: bool,
+}
+
+/// The manual flag changes of all runs: those that are pending, and those that can be undone.
+#[derive(Clone, Debug, Default)]
+pub struct PendingFlags {
+    pending: Vec<PendingFlag>,
+    undoable: Vec<PendingFlag>,
+}
+
+impl PendingFlags {
+    /// The pending position of a flag; `None` if no change is pending.
+    pub fn pending_position(&self, run: &RunId, flag: &FlagName) -> Option<bool> {
+        self.pending
+            .iter()
+            .find(|asked| asked.run == *run && asked.flag == *flag)
+            .map(|asked| asked.on)
+    }
+
+    /// The position that the next switch would set: the opposite of the pending one, else of the
+    /// current one.
+    pub fn next_position(&self, run: &RunId, flag: &FlagName, world: &World) -> bool {
+        !self.pending_position(run, flag).unwrap_or_else(|| position(world, flag))
+    }
+
+    /// Switches a flag. `None` if the run has ended or has no such flag.
+    pub fn switch(&mut self, run: &RunId, flag: &FlagName, world: &World) -> Option<Command> {
+        if !world.progress.is_live() || !world.settings.flags.iter().any(|row| row.name == *flag) {
+            return None;
+        }
+        let on = self.next_position(run, flag, world);
+        self.undoable.push(PendingFlag { run: run.clone(), flag: flag.clone(), on });
+        Some(self.request_position(run, flag, on, world))
+    }
+
+    /// Whether there is a change of this run to undo.
+    pub fn can_undo(&self, run: &RunId, world: &World) -> bool {
+        world.progress.is_live() && self.undoable.iter().any(|asked| asked.run == *run)
+    }
+
+    /// Undoes the last change of this run.
+    pub fn undo(&mut self, run: &RunId, world: &World) -> Option<(FlagName, Command)> {
+        if !world.progress.is_live() {
+            return None;
+        }
+        let at = self.undoable.iter().rposition(|asked| asked.run == *run)?;
+        let last = self.undoable.remove(at);
+        let command = self.request_position(run, &last.flag, !last.on, world);
+        Some((last.flag, command))
+    }
+
+    fn request_position(
+        &mut self,
+        run: &RunId,
+        flag: &FlagName,
+        on: bool,
+        world: &World,
+    ) -> Command {
+        self.pending.retain(|asked| asked.run != *run || asked.flag != *flag);
+        // The run logs no event if the flag has this position already, so nothing becomes pending.
+        if position(world, flag) != on {
+            self.pending.push(PendingFlag { run: run.clone(), flag: flag.clone(), on });
+        }
+        Command::SetFlag { flag: flag.clone(), on, by: Initiator::You }
+    }
+
+    /// Removes the changes that these new events show to be in effect, and all changes of a run
+    /// that has ended.
+    pub fn remove_effective<'a>(
+        &mut self,
+        run: &RunId,
+        events: impl IntoIterator<Item = &'a Event>,
+    ) {
+        for event in events {
+            match &event.kind {
+                EventKind::FlagChanged { flag, on, .. } => self
+                    .pending
+                    .retain(|asked| asked.run != *run || asked.flag != *flag || asked.on != *on),
+                EventKind::RunClosed(_) => {
+                    self.pending.retain(|asked| asked.run != *run);
+                    self.undoable.retain(|asked| asked.run != *run);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn position(world: &World, flag: &FlagName) -> bool {
+    world.settings.flags.iter().any(|row| row.name == *flag && row.on)
+}
+
+/// The effects of switching `flag` to `on` now, one per line; the first says when it takes effect.
+pub fn what_would_change(world: &World, flag: &FlagName, on: bool) -> Vec<String> {
+    if !world.progress.is_live() {
+        return vec!["The run has ended: its flags can no longer change.".to_owned()];
+    }
+    if world.settings.flags.iter().any(|row| row.name == *flag && row.on == on) {
+        return vec!["Cancels the pending switch.".to_owned()];
+    }
+    match words_of(world) {
+        Some(words) => words.if_flag(flag, on, world),
+        None => vec!["Takes effect at the next boundary.".to_owned()],
+    }
+}
+
+/// Draws the drawer of a run.
+pub fn render(
+    drawer: &FlagsDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    buf: &mut Buffer,
+) {
+    let world = page.world();
+    let parts = drawer.parts(state.size, world);
+    let title = frame::live_title("Flags", page.id().as_str(), world.progress.is_live());
+    let foot = format::count_noun(world.settings.flags.len() as u64, "flag");
+    frame::window(&title, &foot, cx, parts.window, buf);
+    if world.settings.flags.is_empty() {
+        let row = Rect { x: parts.list.x + 1, height: parts.list.height.min(1), ..parts.list };
+        let text = "This scenario has no flags. Esc closes.";
+        Pen::new(buf, row, cx.glyphs).put(text, cx.theme.style(StyleRole::Dim));
+        return;
+    }
+    let rows = usize::from(parts.list.height / FLAG_ROWS);
+    for (at, flag) in world.settings.flags.iter().skip(parts.top).take(rows).enumerate() {
+        let y = parts.list.y + at as u16 * FLAG_ROWS;
+        let area = Rect { y, height: FLAG_ROWS, ..parts.list };
+        flag_rows(flag, drawer, page, state, cx, area, buf);
+    }
+    consequences(drawer, page, state, cx, parts.what_if, buf);
+}
+
+fn flag_rows(
+    flag: &FlagNow,
+    drawer: &FlagsDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let selected = drawer.selected.as_ref() == Some(&flag.name);
+    let first = Rect { height: 1, ..area };
+    let second = Rect { y: area.y + 1, height: 1, ..area };
+    let mut pen = list::row(cx, first, selected, buf);
+    let word = |on| if on { "on" } else { "off" };
+    let pending = state.pending_flags.pending_position(page.id(), &flag.name);
+    let (mark, role) = match (pending, flag.on) {
+        (Some(_), _) => ("[~] ", StyleRole::Flag),
+        (None, true) => ("[x] ", StyleRole::Flag),
+        (None, false) => ("[ ] ", StyleRole::Off),
+    };
+    pen.put(mark, cx.theme.style(role));
+    // Room for the pending change too, where there is any to spare.
+    let value = if pen.left() >= 44 || pending.is_some() { 22 } else { 5 };
+    let name = pen.left().saturating_sub(value);
+    pen.name(flag.name.as_str(), name, plain).space(1).put(word(flag.on), cx.theme.style(role));
+    if let Some(on) = pending {
+        let style = cx.theme.style(StyleRole::Flag);
+        pen.space(1).glyph(Glyph::Arrow, style).space(1).put(word(on), style);
+        pen.put(" (pending)", cx.theme.style(StyleRole::Notice));
+    }
+    // For a pending change: when it takes effect. Otherwise: where the position came from.
+    let note = match pending {
+        Some(on) => {
+            what_would_change(page.world(), &flag.name, on).into_iter().next().unwrap_or_default()
+        }
+        None => position_origin(flag, page, state),
+    };
+    Pen::new(buf, second, cx.glyphs).space(5).put(&note, dim);
+}
+
+/// Where a flag's position came from: its last change, else the start of the run.
+fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
+    let whence = match &flag.changed {
+        Some((at, boundary, by)) => {
+            let who = match by {
+                Initiator::You => "you",
+                Initiator::Schedule => "the command line",
+                Initiator::Breakpoint => "a breakpoint",
+                Initiator::Suspend => "a suspension",
+                Initiator::Store => "the store",
+                Initiator::Remote => "another machine",
+                Initiator::Runner => "the runner",
+            };
+            let (when, place) =
+                (format::time_in_run(page.world().progress.run_time(*at)), boundary.display_name());
+            format!("by {who} at {when}, since {place}")
+        }
+        None => {
+            let head = page.world().head.as_ref();
+            let of_file = state
+                .scenarios
+                .iter()
+                .find(|entry| head.is_some_and(|head| head.scenario == entry.name))
+                .and_then(|entry| entry.scenario()?.flag(flag.name.as_str()))
+                .map(|own| own.default);
+            match of_file {
+                Some(default) if default == flag.at_start => "the scenario's default".to_owned(),
+                Some(_) => "set at the start".to_owned(),
+                None => "as at the start".to_owned(),
+            }
+        }
+    };
+    if flag.label.is_empty() { whence } else { format!("{whence}. {}", flag.label) }
+}
+
+/// Draws the effect of a switch of the selected flag.
+fn consequences(
+    drawer: &FlagsDrawer,
+    page: &RunPage,
+    state: &AppState,
+    cx: &DrawContext,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let Some(flag) = &drawer.selected else { return };
+    let on = state.pending_flags.next_position(page.id(), flag, page.world());
+    let position = if on { "on" } else { "off" };
+    let heading = match page.world().progress.is_live() {
+        true => format!("If you switch {flag} {position} now"),
+        false => "Final positions".to_owned(),
+    };
+    list_below_heading(cx, area, &heading, &what_would_change(page.world(), flag, on), buf);
+}

@@ -1,0 +1,103 @@
+//! The window in which the template of a new scenario is chosen: its rows and its parts.
+//!
+//! The window in which the template of a new scenario is chosen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::scenario::{ScenarioTemplate, templates};
+use crate::screen::action::Action;
+use crate::screen::keymap::key_of;
+use crate::screen::layout::{Size, centred, inside, keep_in_view};
+use crate::screen::widgets::{paragraph, scroll_arrows};
+use crate::screen::{DrawContext, frame, list};
+use crate::words::styled::StyleRole;
+
+/// Widest size of the window, in columns.
+const COLS: u16 = 76;
+
+/// Rows below the list: what choosing does.
+const FOOT: u16 = 2;
+
+/// The window in which a template is chosen.
+#[derive(Clone, Debug)]
+pub struct TemplateList {
+    /// The templates, one for each pattern.
+    pub templates: &'static [ScenarioTemplate],
+    /// Index of the selected one.
+    pub selected: usize,
+}
+
+/// The parts of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TemplateParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The templates.
+    pub list: Rect,
+    /// What choosing does.
+    pub foot: Rect,
+    /// The first template in view.
+    pub top: usize,
+}
+
+impl TemplateList {
+    /// The templates of all patterns, the first one selected.
+    pub(crate) fn new() -> Self {
+        Self { templates: templates(), selected: 0 }
+    }
+
+    /// The parts of the window at this size.
+    pub fn parts(&self, size: Size) -> TemplateParts {
+        let wanted = u16::try_from(self.templates.len()).unwrap_or(u16::MAX);
+        let window = centred(size.body(), COLS, wanted.saturating_add(FOOT + 2));
+        let inner = inside(window);
+        let foot = FOOT.min(inner.height.saturating_sub(1));
+        let list = Rect { height: inner.height - foot, ..inner };
+        TemplateParts {
+            window,
+            list,
+            foot: Rect { y: list.bottom(), height: foot, ..inner },
+            top: keep_in_view(0, self.selected, usize::from(list.height), self.templates.len()),
+        }
+    }
+
+    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether
+    /// it was selected before; `None` if the line has no row.
+    pub(crate) fn select_line(&mut self, line: usize, top: usize) -> Option<bool> {
+        let at = Some(top + line).filter(|at| *at < self.templates.len())?;
+        Some(std::mem::replace(&mut self.selected, at) == at)
+    }
+}
+
+/// Columns of a pattern's name.
+const NAME: u16 = 15;
+
+/// Draws the window.
+pub fn render(list: &TemplateList, cx: &DrawContext, size: Size, buf: &mut Buffer) {
+    let parts = list.parts(size);
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    frame::window("New scenario from a template", "", cx, parts.window, buf);
+    let shown = list.templates.iter().enumerate().skip(parts.top);
+    for ((at, template), y) in shown.zip(parts.list.y..parts.list.bottom()) {
+        let area = Rect { y, height: 1, ..parts.list };
+        let mut pen = list::row(cx, area, at == list.selected, buf);
+        pen.cell(&template.pattern, NAME, plain).put(&template.about, dim);
+    }
+    let hidden = [parts.top > 0, parts.top + usize::from(parts.list.height) < list.templates.len()];
+    scroll_arrows(cx, parts.window.right().saturating_sub(1), parts.list, hidden, buf);
+    if let Some(template) = list.templates.get(list.selected) {
+        let text = format!(
+            "{} writes scenarios/my-{}.toml; it runs without a model.",
+            key_of(Action::WriteTemplate),
+            template.pattern
+        );
+        let area = Rect {
+            x: parts.foot.x + 1,
+            y: parts.foot.y + parts.foot.height.min(1),
+            width: parts.foot.width.saturating_sub(2),
+            height: parts.foot.height.saturating_sub(1),
+        };
+        paragraph(cx, area, &text, dim, buf);
+    }
+}

@@ -1,0 +1,313 @@
+//! The store that the dashboard reads.
+//!
+//! Effects about kept runs: their list, their logs, and what is done with whole runs.
+
+use std::sync::Arc;
+#[cfg(feature = "store")]
+use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(feature = "store")]
+use std::sync::{Mutex, PoisonError};
+
+use super::Services;
+use crate::log::event::{Event, RunId};
+use crate::screen::Msg;
+use crate::screen::effect::RequestId;
+#[cfg(feature = "store")]
+use crate::store::database::{Database, StoreError};
+
+/// The store that the dashboard reads; empty where runs are not kept.
+#[derive(Clone, Default)]
+pub struct KeptRuns {
+    #[cfg(feature = "store")]
+    database: Option<Database>,
+    /// The last search over what was said.
+    #[cfg(feature = "store")]
+    last_search: Arc<AtomicU64>,
+    /// The damage that the last list of runs had.
+    #[cfg(feature = "store")]
+    damage: Arc<Mutex<Option<StoreError>>>,
+}
+
+#[cfg(feature = "store")]
+impl KeptRuns {
+    /// The runs in this database.
+    pub fn new(database: Option<Database>) -> Self {
+        Self { database, ..Self::default() }
+    }
+
+    /// The database.
+    pub fn database(&self) -> Option<&Database> {
+        self.database.as_ref()
+    }
+
+    /// The damage that a list of runs has, unless the list before had the same.
+    pub fn new_damage(&self, found: Option<StoreError>) -> Option<StoreError> {
+        let mut known = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = *known == found;
+        known.clone_from(&found);
+        found.filter(|_| !is_known)
+    }
+
+    /// Begins a search: earlier ones are not wanted any more.
+    pub fn begin_search(&self, request: RequestId) {
+        self.last_search.fetch_max(request.0, Ordering::Relaxed);
+    }
+
+    /// Whether no search has begun after this one.
+    pub fn is_last_search(&self, request: RequestId) -> bool {
+        self.last_search.load(Ordering::Relaxed) == request.0
+    }
+}
+
+/// Events in one message: small enough that folding them does not delay a key noticeably.
+const CHUNK: usize = 512;
+
+impl Services {
+    /// Sends events of a kept log in chunks.
+    fn send_events(&self, run: &RunId, request: RequestId, events: &[Arc<Event>]) {
+        for chunk in events.chunks(CHUNK) {
+            let (run, events) = (run.clone(), chunk.to_vec());
+            self.send_msg(Msg::Opened { run, request, events });
+        }
+    }
+
+    /// Answers a search where runs are not kept.
+    fn refuse_search(&self, request: RequestId) {
+        let found = Err("Runs are not kept, so what was said cannot be searched.".to_owned());
+        self.send_msg(Msg::Said { request, found, left: 0 });
+    }
+
+    fn end_events(&self, run: &RunId, request: RequestId, problem: Option<String>) {
+        self.send_msg(Msg::OpenedToEnd { run: run.clone(), request, problem });
+    }
+}
+
+#[cfg(not(feature = "store"))]
+impl Services {
+    /// Runs are not kept: there is no list.
+    pub fn list_kept(&self) {}
+
+    /// Runs are not kept.
+    pub fn open_kept(&self, run: RunId, request: RequestId, _follows: bool) {
+        self.end_events(&run, request, Some("runs are not kept".to_owned()));
+    }
+
+    /// Runs are not kept.
+    pub fn search_said(&self, request: RequestId, _query: WordQuery) {
+        self.refuse_search(request);
+    }
+
+    /// Runs are not kept.
+    pub fn pin_kept(&self, _run: RunId, _pinned: bool) {}
+
+    /// Runs are not kept.
+    pub fn remove_kept(&self, _run: RunId) {}
+
+    /// Runs are not kept.
+    pub fn restore_kept(&self, _run: RunId) {}
+}
+
+#[cfg(feature = "store")]
+mod with_store {
+    use std::collections::HashSet;
+    use std::time::Duration;
+
+    use futures::StreamExt as _;
+
+    use super::Arc;
+    use crate::base::word_query::WordQuery;
+    use crate::host::run_store::now_ms;
+    use crate::log::event::Event;
+    use crate::log::event::Seq;
+    use crate::log::event::id::RunId;
+    use crate::screen::effect::KeptChange;
+    use crate::screen::effect::RequestId;
+    use crate::screen::msg::Msg;
+    use crate::store::database::removal::Deletion;
+    use crate::store::database::text_index::RunTextIndex;
+    use crate::store::database::{Database, StoreError};
+    use crate::store::file::LogFile;
+    use crate::store::{ReadError, RunLog as _};
+    use crate::terminal::effects::Services;
+
+    /// How long runs are added to the index between two answers.
+    const SEARCH_SLICE: Duration = Duration::from_millis(250);
+
+    impl Services {
+        /// Reads the list of kept runs.
+        pub fn list_kept(&self) {
+            self.in_background(|services| services.list_after(None));
+        }
+
+        fn list_after(&self, change: Option<KeptChange>) {
+            let mut rows = self.remote.rows();
+            let of_cluster = rows.len();
+            match self.kept.database().map(Database::runs) {
+                None if of_cluster == 0 && change.is_none() => return,
+                None => {}
+                Some(Ok(kept)) => {
+                    if let Some(error) = self.kept.new_damage(kept.error()) {
+                        self.store_failed(&error);
+                    }
+                    // A copy of a run of the cluster is listed as what it is here.
+                    let here: HashSet<&RunId> = kept.rows.iter().map(|row| &row.id).collect();
+                    rows.retain(|row| !here.contains(&row.id));
+                    rows.extend(kept.rows);
+                }
+                Some(Err(error)) => return self.store_failed(&error),
+            }
+            if of_cluster > 0 {
+                rows.sort_by(|a, b| (b.started_ms, &b.id).cmp(&(a.started_ms, &a.id)));
+            }
+            self.send_msg(Msg::Kept { rows, wall_ms: now_ms(), change });
+        }
+
+        fn store_failed(&self, error: &StoreError) {
+            self.send_msg(Msg::EffectFailed { what: "store", text: error.with_advice() });
+        }
+
+        /// Changes a run in the background, then lists the runs. `change` is what was done, by
+        /// what became of it.
+        fn change_kept<T>(
+            &self,
+            work: impl FnOnce(&Database) -> Result<T, StoreError> + Send + 'static,
+            change: impl FnOnce(T) -> KeptChange + Send + 'static,
+        ) {
+            self.in_background(move |services| {
+                let Some(database) = services.kept.database() else { return };
+                match work(database) {
+                    Ok(done) => services.list_after(Some(change(done))),
+                    Err(error) => services.store_failed(&error),
+                }
+            });
+        }
+
+        /// Searches what was said, until a later search. Runs of an earlier version are added to the
+        /// index first, and what is found so far is sent now and then.
+        pub fn search_said(&self, request: RequestId, query: WordQuery) {
+            if self.kept.database().is_none() {
+                return self.refuse_search(request);
+            }
+            self.kept.begin_search(request);
+            self.in_background(move |services| {
+                let Some(database) = services.kept.database() else { return };
+                if let Err(error) = services.search(database, request, &query) {
+                    let found = Err(format!("The store cannot be read: {error}"));
+                    services.send_msg(Msg::Said { request, found, left: 0 });
+                }
+            });
+        }
+
+        fn search(
+            &self,
+            database: &Database,
+            request: RequestId,
+            query: &WordQuery,
+        ) -> Result<(), StoreError> {
+            let is_wanted = || self.kept.is_last_search(request);
+            let index = RunTextIndex(database);
+            let mut behind = index.unindexed()?;
+            while let Some(found) = index.runs_that_said(query, &is_wanted)? {
+                let left = behind.len() as u64;
+                self.send_msg(Msg::Said { request, found: Ok(found), left });
+                if left == 0 || !is_wanted() {
+                    break;
+                }
+                for (run, why) in index.index_for(&mut behind, SEARCH_SLICE)? {
+                    self.failed("search", format!("{run} was not searched to its end: {why}"));
+                }
+            }
+            Ok(())
+        }
+
+        /// Pins a run, or takes its pin away.
+        pub fn pin_kept(&self, run: RunId, pinned: bool) {
+            let id = run.clone();
+            self.change_kept(
+                move |database| database.pin(&id, pinned),
+                move |done| match done {
+                    true => KeptChange::Pinned(run, pinned),
+                    false => KeptChange::Refused(format!("{run} is no longer kept.")),
+                },
+            );
+        }
+
+        /// Removes a run.
+        pub fn remove_kept(&self, run: RunId) {
+            let id = run.clone();
+            self.change_kept(
+                move |database| database.delete(&id, now_ms()),
+                move |done| match done {
+                    Deletion::Done => KeptChange::Removed(run),
+                    Deletion::Played => {
+                        KeptChange::Refused(format!("{run} is running: it was not removed."))
+                    }
+                    Deletion::Missing => KeptChange::Refused(format!("{run} is no longer kept.")),
+                },
+            );
+        }
+
+        /// Brings back a removed run.
+        pub fn restore_kept(&self, run: RunId) {
+            let id = run.clone();
+            self.change_kept(
+                move |database| database.undelete(&id),
+                move |done| match done {
+                    true => KeptChange::Restored(run),
+                    false => KeptChange::Refused(format!("{run} was removed for good.")),
+                },
+            );
+        }
+
+        /// Reads the log of a run; with `follows` until the run has ended.
+        pub fn open_kept(&self, run: RunId, request: RequestId, follows: bool) {
+            #[cfg(feature = "nats")]
+            if self.remote.log(&run).is_some() {
+                return self.in_background(move |services| {
+                    let problem =
+                        match crate::terminal::effects::remote::remote_events(&services, &run) {
+                            Some(Ok(events)) => {
+                                services.send_events(&run, request, &events);
+                                None
+                            }
+                            Some(Err(why)) => Some(why),
+                            None => Some("it is not watched any more".to_owned()),
+                        };
+                    services.end_events(&run, request, problem);
+                });
+            }
+            let Some(database) = self.kept.database().cloned() else {
+                return self.end_events(&run, request, Some("runs are not kept".to_owned()));
+            };
+            let services = self.clone();
+            self.runtime.spawn(async move {
+                let start = Seq(0);
+                let mut groups = match follows {
+                    true => database.tail(&run, start),
+                    false => database.read(&run, start),
+                };
+                let mut problem = None;
+                while let Some(group) = groups.next().await {
+                    let events: Result<Vec<Arc<Event>>, ReadError> =
+                        group.and_then(|group| group.events(start));
+                    match events {
+                        Ok(events) => services.send_events(&run, request, &events),
+                        Err(error) => {
+                            problem = Some(error.to_string());
+                            break;
+                        }
+                    }
+                }
+                services.end_events(&run, request, problem);
+            });
+        }
+
+        /// Sends the events of a file that was read.
+        pub fn send_log(&self, run: RunId, request: RequestId, log: LogFile) {
+            self.in_background(move |services| {
+                services.send_events(&run, request, &log.events);
+                services.end_events(&run, request, None);
+            });
+        }
+    }
+}

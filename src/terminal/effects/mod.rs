@@ -1,0 +1,504 @@
+//! The effects of the dashboard, which the shell executes in the background: starting runs, writing
+//! files, reading scenarios. The loop awaits none of them; results arrive through a channel.
+//!
+//! Which service carries out which effect.
+//!
+//! The effect that compares two runs.
+//!
+//! The cluster that the dashboard shows, its rows, and the copies of the logs that are watched.
+
+pub mod kept_runs;
+pub mod models;
+mod recorded_runs;
+#[cfg(feature = "nats")]
+pub mod remote;
+pub mod scenario_files;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+#[cfg(feature = "nats")]
+use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use self::kept_runs::KeptRuns;
+use self::recorded_runs::LastRecorded;
+use super::signals::ProcessSignal;
+use crate::base::private_file::TempFile;
+use crate::base::visible::visible_lines;
+#[cfg(feature = "nats")]
+use crate::cluster::Cluster;
+#[cfg(feature = "nats")]
+use crate::cluster::rows::RowChange;
+use crate::engine::{Engine, Launch, RunHandle, Schedule};
+use crate::host::models::LiveModels;
+use crate::host::prepare;
+use crate::host::prepare::{PrepareError, prepare};
+use crate::host::trust::Trust;
+use crate::log::bus::{Bus, LogReader};
+use crate::log::event::{BoundaryId, RunId};
+use crate::log::world::run_row::RunRow;
+use crate::screen::effect::{Export, LaunchRequest, RecordedSource, RequestId, RunBeginning};
+use crate::screen::keymap::key_of;
+use crate::screen::{Action, Effect, Msg};
+use crate::terminal;
+use crate::words::comparison::runs::ComparedRuns;
+use crate::words::format;
+
+/// A result that goes back to the loop.
+pub enum EffectResult {
+    /// A message for the dashboard.
+    Msg(Msg),
+    /// A run has started.
+    Started {
+        /// The request that started it.
+        request: RequestId,
+        /// Handle of the run.
+        run: RunHandle,
+        /// Reader of its events, at the first one.
+        facts: Box<LogReader>,
+        /// The request itself, for the next message of its session.
+        launch: Option<Box<LaunchRequest>>,
+    },
+    /// A run of the cluster is watched.
+    Attached {
+        /// The request that this answers.
+        request: RequestId,
+        /// The run.
+        run: RunId,
+        /// How long ago its clock was zero.
+        age: Duration,
+        /// Reader of its events, at the first one.
+        facts: Box<LogReader>,
+        /// What its session continues with; `None`: its pattern has no sessions.
+        launch: Option<Box<LaunchRequest>>,
+    },
+    /// The clock of a watched run is another one from now on: a new owner continues with its own.
+    /// It was zero so long ago.
+    Clock(RunId, Duration),
+    /// Bytes for the terminal that are not part of a frame.
+    Bytes(Vec<u8>),
+    /// A signal of the system.
+    Signal(ProcessSignal),
+    /// Open this file in the editor.
+    Edit(PathBuf),
+    /// For tests: panic in the loop.
+    #[cfg(debug_assertions)]
+    Panic,
+    /// For tests: hang the loop.
+    #[cfg(debug_assertions)]
+    Stuck,
+}
+
+/// Options of the command line that the launch form does not have.
+#[derive(Debug, Clone, Default)]
+pub struct LaunchExtras {
+    /// Changes and pauses at boundaries.
+    pub schedule: Schedule,
+    /// The duration of each pause that ends automatically.
+    pub timed_pauses: Vec<(BoundaryId, Duration)>,
+}
+
+/// The state that the effects of one program share. A clone refers to the same state.
+#[derive(Clone)]
+pub struct Services {
+    /// Runs the scenarios.
+    pub engine: Arc<Engine>,
+    /// The live models.
+    pub models: LiveModels,
+    /// The permissions that the operator has given.
+    pub trust: Trust,
+    /// A scenario that the command line named, listed before the others.
+    pub named: Option<String>,
+    /// The folder for exported files.
+    pub folder: PathBuf,
+    /// The kept runs.
+    pub kept: KeptRuns,
+    /// The runs of the cluster.
+    pub remote: RemoteRuns,
+    /// The runtime of the runs, which is not the loop's.
+    pub runtime: Handle,
+    extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
+    /// The recorded run that was read last.
+    pub(crate) recorded: LastRecorded,
+    answers: mpsc::UnboundedSender<EffectResult>,
+}
+
+impl Services {
+    /// New services, and the channel from which the loop reads their results. Runs are executed in
+    /// the runtime in which this is called; the loop may have another.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    pub fn new(
+        engine: Engine,
+        models: LiveModels,
+        trust: Trust,
+        named: Option<String>,
+        folder: PathBuf,
+    ) -> (Self, mpsc::UnboundedReceiver<EffectResult>) {
+        let (answers, read) = mpsc::unbounded_channel();
+        let (engine, extras, runtime) = (Arc::new(engine), Arc::default(), Handle::current());
+        let (kept, remote) = (KeptRuns::default(), RemoteRuns::default());
+        let recorded = LastRecorded::default();
+        let services = Self {
+            engine,
+            models,
+            trust,
+            named,
+            folder,
+            kept,
+            remote,
+            runtime,
+            extras,
+            recorded,
+            answers,
+        };
+        (services, read)
+    }
+
+    /// Sends a result to the loop.
+    pub fn answer(&self, answer: EffectResult) {
+        // The loop is only gone when the program ends.
+        let _ = self.answers.send(answer);
+    }
+
+    pub(super) fn send_msg(&self, msg: Msg) {
+        self.answer(EffectResult::Msg(msg));
+    }
+
+    pub(crate) fn failed(&self, what: &'static str, text: String) {
+        self.send_msg(Msg::EffectFailed { what, text });
+    }
+
+    /// Executes blocking work, such as disk access, outside the loop.
+    pub(super) fn in_background(&self, work: impl FnOnce(Self) + Send + 'static) {
+        let services = self.clone();
+        self.runtime.spawn_blocking(move || work(services));
+    }
+
+    /// Adds the command line's options to a request.
+    pub fn add(&self, request: RequestId, extra: LaunchExtras) {
+        self.extras.lock().unwrap_or_else(PoisonError::into_inner).insert(request, extra);
+    }
+
+    /// Starts a run, or asks for permission first.
+    pub fn start(&self, request: LaunchRequest) {
+        self.in_background(move |services| services.start_now(request));
+    }
+
+    pub(super) fn start_now(&self, request: LaunchRequest) {
+        let LaunchRequest { id, scenario, model, .. } = &request;
+        let stop = |text| self.send_msg(Msg::StartFailed { request: *id, text });
+        let session = match request.begins.clone() {
+            RunBeginning::Fork(fork) => return self.fork_now(request, &fork),
+            RunBeginning::Resume(run) => return self.resume_now(request, &run),
+            RunBeginning::New => None,
+            RunBeginning::FollowUp(follows) => match self.engine.run(&follows.run) {
+                Some(run) => match run.follow_up(Arc::clone(&follows.text)) {
+                    Some(session) => Some(session),
+                    None => return stop(format!("{} is still running", follows.run)),
+                },
+                #[cfg(feature = "nats")]
+                None if self.remote.log(&follows.run).is_some() => {
+                    return self.hand_over_now(request, &follows);
+                }
+                None => {
+                    let what = "was dropped to bound memory, and so was its session";
+                    let key = key_of(Action::NewRun);
+                    return stop(format!("{} {what}: {key} starts a new run", follows.run));
+                }
+            },
+        };
+        let prepared = match prepare(&self.models, &self.trust, scenario, model, 1, |_| false) {
+            Ok(prepared) => prepared,
+            Err(PrepareError::Endpoint(why)) => return stop(why),
+            Err(PrepareError::Tools(missing)) => return stop(missing.join("; ")),
+            Err(PrepareError::Permission(consent)) => {
+                self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
+                return;
+            }
+        };
+        for note in prepared.notes() {
+            self.send_msg(Msg::Notice(note));
+        }
+        let extra = {
+            let mut extras = self.extras.lock().unwrap_or_else(PoisonError::into_inner);
+            extras.remove(id).unwrap_or_default()
+        };
+        let run = self.engine.start(Launch {
+            tools: prepared.toolboxes.into_iter().next(),
+            scenario: Arc::clone(scenario),
+            model: prepared.model,
+            flags: request.flags.clone(),
+            schedule: extra.schedule,
+            seed: request.seed,
+            requested_model: request.model.name(),
+            session,
+        });
+        let facts = run.first_reader();
+        if !extra.timed_pauses.is_empty() {
+            let reader = facts.clone();
+            self.runtime.spawn(prepare::resume_timed_pauses(
+                run.clone(),
+                reader,
+                extra.timed_pauses,
+            ));
+        }
+        let id = *id;
+        let facts = Box::new(facts);
+        self.answer(EffectResult::Started {
+            request: id,
+            run,
+            facts,
+            launch: Some(Box::new(request)),
+        });
+    }
+
+    /// Saves the operator's permission under this digest.
+    pub fn allow(&self, digest: &str, title: &str) {
+        if let Err(error) = self.trust.allow(digest, title) {
+            let text = format!("allowed for now, but not saved: {error}");
+            self.failed("trust", text);
+        }
+    }
+
+    /// Copies a text to the clipboard; the notice of what was copied is shown already. Control characters are escaped: a shell would execute them
+    /// when the text is pasted.
+    pub fn copy(&self, text: String) {
+        self.in_background(move |services| {
+            let text = visible_lines(&text).into_owned();
+            let size = format::bytes(text.len() as u64);
+            if terminal::through_tmux(&text) {
+                return;
+            }
+            let is_long = text.len() > terminal::MAX_OSC52_BYTES;
+            services.answer(EffectResult::Bytes(terminal::osc52(&text)));
+            if is_long {
+                let key = key_of(Action::Export);
+                let text = format!(
+                    "Copied {size}; many terminals accept less: {key} exports it to a file."
+                );
+                services.send_msg(Msg::Notice(text));
+            }
+        });
+    }
+
+    /// Exports files into the folder. An existing file is not overwritten: the new one gets a
+    /// number. `by` is the action that asks for it.
+    pub fn export(&self, files: Vec<Export>, by: Action) {
+        self.in_background(move |services| services.export_now(files, by));
+    }
+
+    fn export_now(&self, files: Vec<Export>, by: Action) {
+        let mut written: Vec<PathBuf> = Vec::new();
+        let lacks: u64 = files.iter().map(|export| export.contents.dropped_events()).sum();
+        for Export { file, contents } in files {
+            match write_numbered(&self.folder, &file, &contents.into_text()) {
+                Ok(path) => {
+                    let file = path.display();
+                    tracing::info!(target: "roundtable::files", %file, "written");
+                    written.push(path);
+                }
+                Err(error) => {
+                    let to_do = write_advice(error.kind(), by);
+                    self.failed("export", format!("cannot write {file}: {error}; {to_do}"));
+                }
+            }
+        }
+        let Some((first, rest)) = written.split_first() else { return };
+        let mut text = format!("exported {}", first.display());
+        for (nth, path) in rest.iter().enumerate() {
+            // All are in the folder of the first one.
+            let name = path.file_name().unwrap_or_default().display();
+            text.push_str(&format!("{} {name}", if nth == 0 { " and" } else { "," }));
+        }
+        if lacks > 0 {
+            let events = format::exact(lacks);
+            text.push_str(&format!("; without {events} earlier events, dropped to bound memory"));
+        }
+        self.send_msg(Msg::Notice(text));
+    }
+}
+
+/// The advice for a file that could not be written.
+fn write_advice(kind: io::ErrorKind, by: Action) -> String {
+    let to_do = match kind {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            return "start roundtable in a writable folder".to_owned();
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free disk space",
+        io::ErrorKind::FileTooLarge => "raise ulimit -f",
+        io::ErrorKind::AlreadyExists => "remove numbered files",
+        _ => "check the folder that roundtable was started in",
+    };
+    format!("{to_do}, then press {} again", key_of(by))
+}
+
+/// Largest number that is appended to a file name.
+const MAX_FILE_NUMBER: u32 = 1000;
+
+fn write_numbered(folder: &Path, file: &str, contents: &str) -> io::Result<PathBuf> {
+    // The name contains a run's id or a scenario's name, which may hold any character.
+    let name: String = file
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' })
+        .collect();
+    let (stem, end) = name.rsplit_once('.').unwrap_or((&name, "txt"));
+    // Written completely before it gets its name: a full disk leaves no partial file.
+    let written = TempFile::write_next_to(&folder.join(&name), contents.as_bytes())?;
+    for number in 1..MAX_FILE_NUMBER {
+        let name = match number {
+            1 => format!("{stem}.{end}"),
+            _ => format!("{stem}-{number}.{end}"),
+        };
+        let path = folder.join(name);
+        match written.rename_to(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(()) => return Ok(path),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// An effect on the terminal, which only the loop can carry out.
+pub(crate) enum TerminalEffect {
+    /// Show a text in the pager.
+    Page(String),
+    /// Export a picture of the screen.
+    Picture,
+    /// Suspend the program.
+    Suspend,
+    /// Draw with the next theme.
+    NextTheme,
+    /// Redraw the whole screen.
+    Redraw,
+    /// Quit the program.
+    Quit {
+        /// The exit code.
+        code: u8,
+    },
+}
+
+/// Carries out an effect; returns one on the terminal.
+pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEffect> {
+    match effect {
+        Effect::Start(request) => services.start(*request),
+        Effect::ReadFork(source) => services.read_fork(source),
+        Effect::Rerun(source) => services.rerun(source),
+        Effect::Compare { request, runs } => compare(services, request, *runs),
+        Effect::Resume { request, run } => services.resume(request, run),
+        Effect::Trust { digest, title } => services.allow(&digest, &title),
+        Effect::Command { run, command } => match services.engine.run(&run) {
+            Some(run) => run.send(command),
+            #[cfg(feature = "nats")]
+            None if self::remote::command_remote(services, &run, command) => {}
+            None => tracing::debug!("{run} was dropped; command ignored"),
+        },
+        #[cfg(feature = "nats")]
+        Effect::Attach { request, run } => services.attach(run, request),
+        #[cfg(not(feature = "nats"))]
+        Effect::Attach { .. } => {}
+        Effect::Copy(text) => services.copy(text),
+        Effect::Export(files) => services.export(files, Action::Export),
+        Effect::Rescan => scenario_files::rescan(services),
+        Effect::NewScenario { pattern } => scenario_files::write_template(services, pattern),
+        Effect::Edit(origin) => scenario_files::edit(services, origin),
+        Effect::ListKept => services.list_kept(),
+        Effect::OpenKept { request, run, follows } => services.open_kept(run, request, follows),
+        Effect::SearchSaid { request, query } => services.search_said(request, query),
+        Effect::PinKept { run, pinned } => services.pin_kept(run, pinned),
+        Effect::RemoveKept(run) => services.remove_kept(run),
+        Effect::RestoreKept(run) => services.restore_kept(run),
+        Effect::FindLive(query) => services.find_live(*query),
+        Effect::ListModels { query, place } => services.list_models(*query, place),
+        Effect::FindOllama { form } => services.find_ollama(form),
+        Effect::Page(text) => return Some(TerminalEffect::Page(text)),
+        Effect::Picture => return Some(TerminalEffect::Picture),
+        Effect::Suspend => return Some(TerminalEffect::Suspend),
+        Effect::NextTheme => return Some(TerminalEffect::NextTheme),
+        Effect::Redraw => return Some(TerminalEffect::Redraw),
+        Effect::Quit { code } => return Some(TerminalEffect::Quit { code }),
+    }
+    None
+}
+
+/// Reads two runs and compares them.
+pub(crate) fn compare(services: &Services, request: RequestId, runs: [RecordedSource; 2]) {
+    services.in_background(move |services| {
+        let result = compared(&services, runs).map(Box::new);
+        services.send_msg(Msg::Compared { request, result });
+    });
+}
+
+fn compared(
+    services: &Services,
+    [left, right]: [RecordedSource; 2],
+) -> Result<ComparedRuns, String> {
+    let (left, right) = (services.read_recorded(left)?, services.read_recorded(right)?);
+    Ok(ComparedRuns::of(left.events(), right.events()))
+}
+
+/// The cluster that the dashboard shows, and what is watched of it.
+#[derive(Clone, Default)]
+pub struct RemoteRuns {
+    #[cfg(feature = "nats")]
+    pub(crate) cluster: Arc<OnceLock<Cluster>>,
+    pub(crate) watched: Arc<Mutex<BTreeMap<RunId, Bus>>>,
+    pub(crate) rows: Arc<Mutex<BTreeMap<String, ListedRow>>>,
+}
+
+/// A run in the list of the cluster.
+pub(crate) struct ListedRow {
+    row: RunRow,
+    /// The pool of the runners that may play it.
+    #[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "there is no cluster"))]
+    pool: String,
+}
+
+impl RemoteRuns {
+    /// The log of a run that is watched.
+    pub fn log(&self, run: &RunId) -> Option<Bus> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).get(run).cloned()
+    }
+
+    /// Whether the cluster has this run.
+    #[cfg(feature = "nats")]
+    pub(crate) fn has(&self, run: &RunId) -> bool {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.contains_key(run.as_str()) || self.log(run).is_some()
+    }
+
+    /// The pool of the runners that may play a run.
+    #[cfg(feature = "nats")]
+    pub(crate) fn pool(&self, run: &RunId) -> Option<String> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.get(run.as_str()).map(|listed| listed.pool.clone()).filter(|pool| !pool.is_empty())
+    }
+
+    /// Takes a change of the list of runs.
+    #[cfg(feature = "nats")]
+    pub(crate) fn take(&self, change: RowChange) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        match change {
+            RowChange::Row(row) => {
+                let listed = ListedRow { row: row.to_run_row(), pool: row.pool };
+                rows.insert(row.run, listed);
+            }
+            RowChange::Gone(run) => drop(rows.remove(run.as_str())),
+        }
+    }
+
+    /// The rows of its runs, the newest first.
+    pub fn rows(&self) -> Vec<RunRow> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.values().map(|listed| listed.row.clone()).collect()
+    }
+}

@@ -1,0 +1,293 @@
+//! Effects that start runs from recorded ones: fork, start again, continue.
+//!
+//! The recorded run that was read last.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{EffectResult, LaunchExtras, Services};
+use crate::engine::{RunHandle, Schedule};
+use crate::host::models;
+use crate::host::recorded::{
+    ForkChanges, PreparedFork, RecordedRun, RecordedRunError, fork_failure, fork_places,
+    prepare_fork, repeat_fork,
+};
+use crate::log::event::RunId;
+use crate::log::event::head::ForkOrigin;
+use crate::scenario::Override;
+use crate::scenario::catalogue::ScenarioEntry;
+use crate::scenario::spec::InDoubt;
+use crate::screen::Msg;
+use crate::screen::action::Action;
+use crate::screen::effect::{ForkRequest, LaunchRequest, RecordedSource, RequestId, RunBeginning};
+use crate::screen::form::fork::ForkOffer;
+use crate::screen::keymap::key_of;
+
+impl Services {
+    /// Does blocking work that starts a run; an error is the answer to the request.
+    fn starting(
+        &self,
+        request: RequestId,
+        work: impl FnOnce(&Self) -> Result<(), String> + Send + 'static,
+    ) {
+        self.in_background(move |services| {
+            if let Err(text) = work(&services) {
+                services.send_msg(Msg::StartFailed { request, text });
+            }
+        });
+    }
+
+    /// Reads a run to fork it.
+    pub fn read_fork(&self, source: RecordedSource) {
+        self.starting(source.request, move |services| {
+            let request = source.request;
+            let recorded = Arc::new(services.read_recorded(source)?);
+            let services = services.clone();
+            services.recorded.keep(&recorded);
+            services.runtime.clone().spawn(async move {
+                services.send_msg(match offer(&recorded).await {
+                    Ok(fork) => Msg::ForkReady { request, fork: Box::new(fork) },
+                    Err(text) => Msg::StartFailed { request, text },
+                });
+            });
+            Ok(())
+        });
+    }
+
+    /// Starts a run with the settings of a recorded one.
+    pub fn rerun(&self, source: RecordedSource) {
+        self.starting(source.request, move |services| {
+            let id = source.request;
+            let recorded = services.read_recorded(source)?;
+            let model = recorded.model()?;
+            let (scenario, begins) = match recorded.forked()? {
+                None => (recorded.scenario(&[])?, RunBeginning::New),
+                Some(fork) => {
+                    let scenario = recorded.scenario(&[])?;
+                    let request = services.same_fork(&recorded, fork)?;
+                    (scenario, RunBeginning::Fork(request))
+                }
+            };
+            let record = recorded.record()?;
+            let schedule = Schedule {
+                flags: record.flags.clone(),
+                breaks: record.pauses.clone(),
+                start_paused: false,
+            };
+            services.add(id, LaunchExtras { schedule, timed_pauses: Vec::new() });
+            services.start_now(LaunchRequest {
+                id,
+                scenario: Arc::new(scenario),
+                model,
+                flags: recorded.start_flags(),
+                seed: Some(recorded.seed()),
+                begins,
+            });
+            Ok(())
+        });
+    }
+
+    /// The request for a fork that is like this one.
+    fn same_fork(&self, recorded: &RecordedRun, fork: &ForkOrigin) -> Result<ForkRequest, String> {
+        let lost = |why: String| format!("{} is a fork of {}: {why}", recorded.id, fork.parent);
+        let parent = self.stored(&fork.parent).map_err(lost)?;
+        let (parent, set) = repeat_fork(recorded, parent)?;
+        self.recorded.keep(&Arc::new(parent));
+        let (run, at, flags) = (fork.parent.clone(), fork.at.clone(), fork.flags.clone());
+        Ok(ForkRequest { run, at, set, flags })
+    }
+
+    /// Starts a fork of the run that was read last.
+    pub(super) fn fork_now(&self, request: LaunchRequest, fork: &ForkRequest) {
+        let id = request.id;
+        let stop = |text| self.send_msg(Msg::StartFailed { request: id, text });
+        let Some(recorded) = self.recorded.get(&fork.run) else {
+            let key = key_of(Action::Fork);
+            return stop(format!("{} was read too long ago: press {key} again", fork.run));
+        };
+        let changes = ForkChanges {
+            set: fork.set.clone(),
+            flags: fork.flags.clone(),
+            later: Vec::new(),
+            model: Some(request.model.clone()),
+        };
+        let with = (&self.models, &self.trust);
+        let at = fork.at.clone();
+        match prepare_fork(&recorded, at, &changes, InDoubt::Ask, with, |_, _| false) {
+            Ok(PreparedFork { launch, fork, notes }) => {
+                notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
+                self.start_when_live(request, self.engine.fork(launch, fork));
+            }
+            Err(RecordedRunError::Refused(why)) => stop(why),
+            Err(RecordedRunError::Permission(_, consent)) => {
+                self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
+            }
+        }
+    }
+
+    /// Answers a request when its run is live, or cannot become so.
+    fn start_when_live(&self, request: LaunchRequest, run: RunHandle) {
+        let services = self.clone();
+        let facts = Box::new(run.first_reader());
+        self.runtime.spawn(async move {
+            match run.wait_until_live().await {
+                Ok(()) => services.answer(EffectResult::Started {
+                    request: request.id,
+                    run,
+                    facts,
+                    launch: Some(Box::new(request)),
+                }),
+                Err(error) => {
+                    let text = match &request.begins {
+                        RunBeginning::Fork(fork) => fork_failure(&fork.run, &fork.at, &error),
+                        _ => format!("{} cannot be continued: {error}", run.id()),
+                    };
+                    services.send_msg(Msg::StartFailed { request: request.id, text });
+                }
+            }
+        });
+    }
+
+    /// Reads a recorded run: from its page, or from the store.
+    pub(super) fn read_recorded(&self, source: RecordedSource) -> Result<RecordedRun, String> {
+        match source.events {
+            Some(events) => RecordedRun::new(source.run, events, source.imported),
+            None => self.stored(&source.run),
+        }
+    }
+}
+
+/// What the form of a fork starts from.
+async fn offer(recorded: &RecordedRun) -> Result<ForkOffer, String> {
+    let places = fork_places(recorded).await?;
+    if places.is_empty() {
+        return Err(format!("{} came to no boundary: there is nothing to fork", recorded.id));
+    }
+    let (scenario, source) = (recorded.scenario(&[])?, &recorded.record()?.source);
+    let set: Vec<Override> = source.set.iter().filter_map(|set| set.parse().ok()).collect();
+    let live = models::offer(&scenario, recorded.model()?.name().as_deref());
+    let entry = ScenarioEntry {
+        name: scenario.name.clone(),
+        path: recorded.id.to_string(),
+        origin: scenario.origin.clone(),
+        text: Arc::clone(&source.text),
+        loaded: Ok(Arc::new(scenario)),
+        live,
+    };
+    Ok(ForkOffer { run: recorded.id.clone(), entry, set, model: recorded.model()?, places })
+}
+
+#[cfg(not(feature = "store"))]
+impl Services {
+    fn stored(&self, run: &RunId) -> Result<RecordedRun, String> {
+        Err(format!("{run} is not kept"))
+    }
+
+    /// Runs are not kept.
+    pub fn resume(&self, request: RequestId, run: RunId) {
+        self.starting(request, move |_| Err(format!("{run} is not kept")));
+    }
+
+    /// Runs are not kept.
+    pub(crate) fn resume_now(&self, request: LaunchRequest, run: &RunId) {
+        self.send_msg(Msg::StartFailed { request: request.id, text: format!("{run} is not kept") });
+    }
+}
+
+#[cfg(feature = "store")]
+mod with_store {
+    use super::Arc;
+    use crate::host::kept_runs::{PreparedResume, prepare_resume};
+    use crate::host::recorded::{RecordedRun, RecordedRunError};
+    use crate::log::event::id::RunId;
+    use crate::log::world::run_row::RunRow;
+    use crate::scenario::spec::InDoubt;
+    use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
+    use crate::screen::msg::Msg;
+    use crate::store::database::Database;
+    use crate::terminal::effects::Services;
+
+    impl Services {
+        fn row(&self, run: &RunId) -> Result<(&Database, RunRow), String> {
+            let database = self.kept.database().ok_or_else(|| format!("{run} is not kept"))?;
+            let row = database.run(run.as_str()).map_err(|error| error.to_string())?;
+            Ok((database, row.ok_or_else(|| format!("{run} is no longer kept"))?))
+        }
+
+        /// Reads a run of the store, or of the cluster.
+        pub(super) fn stored(&self, run: &RunId) -> Result<RecordedRun, String> {
+            let (database, row) = match (self.row(run), self.of_cluster(run)) {
+                (Ok(found), _) => found,
+                (Err(_), Some(recorded)) => return recorded,
+                (Err(why), None) => return Err(why),
+            };
+            RecordedRun::read(database, &row)
+        }
+
+        #[cfg(feature = "nats")]
+        fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, String>> {
+            let events = crate::terminal::effects::remote::remote_events(self, run)?;
+            Some(events.and_then(|events| RecordedRun::new(run.clone(), events, true)))
+        }
+
+        #[cfg(not(feature = "nats"))]
+        fn of_cluster(&self, _run: &RunId) -> Option<Result<RecordedRun, String>> {
+            None
+        }
+
+        /// Continues a run that was interrupted.
+        pub fn resume(&self, request: RequestId, run: RunId) {
+            self.starting(request, move |services| {
+                let recorded = services.stored(&run)?;
+                let request = LaunchRequest {
+                    id: request,
+                    scenario: Arc::new(recorded.scenario(&[])?),
+                    model: recorded.model()?,
+                    flags: Vec::new(),
+                    seed: None,
+                    begins: RunBeginning::Resume(run.clone()),
+                };
+                services.resume_now(request, &run);
+                Ok(())
+            });
+        }
+
+        pub(crate) fn resume_now(&self, request: LaunchRequest, run: &RunId) {
+            let stop = |text| self.send_msg(Msg::StartFailed { request: request.id, text });
+            let (database, row) = match self.row(run) {
+                Ok(found) => found,
+                Err(why) => return stop(why),
+            };
+            let with = (&self.models, &self.trust);
+            match prepare_resume(database, &row, InDoubt::Ask, with, |_, _| false) {
+                Ok(PreparedResume { launch, resumption, notes }) => {
+                    notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
+                    match self.engine.resume(launch, resumption) {
+                        Ok(handle) => self.start_when_live(request, handle),
+                        Err(error) => stop(error.to_string()),
+                    }
+                }
+                Err(RecordedRunError::Refused(why)) => stop(why),
+                Err(RecordedRunError::Permission(_, consent)) => {
+                    self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
+                }
+            }
+        }
+    }
+}
+
+/// The recorded run that was read last. A clone refers to the same one.
+#[derive(Clone, Default)]
+pub struct LastRecorded(Arc<Mutex<Option<Arc<RecordedRun>>>>);
+
+impl LastRecorded {
+    /// Keeps a run until the next one is read.
+    pub fn keep(&self, run: &Arc<RecordedRun>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(run));
+    }
+
+    /// The run that was read last, if it is this one.
+    pub fn get(&self, run: &RunId) -> Option<Arc<RecordedRun>> {
+        let recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recorded.as_ref().filter(|recorded| recorded.id == *run).cloned()
+    }
+}

@@ -1,0 +1,219 @@
+//! Text of pages and models inside Markdown: it is shown literally and has no effect. A title
+//! cannot end a link, a quote cannot begin a heading, an address cannot run a script.
+//!
+//! A run as a document for somebody else: a file or a wiki page. Pure functions over
+//! [`World`](crate::log::event::World), used by the dashboard and by headless runs.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::base::visible::{is_hostile, visible};
+use crate::log::event::StopReason;
+
+/// A text on one line of Markdown, in the middle of a paragraph. White space becomes single blanks,
+/// and control characters become visible.
+pub(crate) fn text(text: &str) -> String {
+    let folded = line(text);
+    let mut out = String::with_capacity(folded.len());
+    let mut rest = folded.as_str();
+    while let Some(c) = rest.chars().next() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '|' | '^' | '$' => out.extend(['\\', c]),
+            // Prevents automatic links and mentions.
+            ':' if rest.starts_with("://") => out.push_str("\\:"),
+            '.' if ends_in_www(&out) => out.push_str("\\."),
+            '@' => out.push_str("&#64;"),
+            _ => out.push(c),
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// A text of our own log in a cell of a table: on one line, and it does not end the cell.
+pub(super) fn table_cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+/// A text at the beginning of a line, where some characters begin a list or a heading.
+pub(crate) fn paragraph(own: &str) -> String {
+    let escaped = text(own);
+    let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
+    match escaped[digits..].chars().next() {
+        Some('#' | '+' | '-' | '=' | '!' | '%' | ':') if digits == 0 => format!("\\{escaped}"),
+        Some('.' | ')') if digits > 0 => {
+            format!("{}\\{}", &escaped[..digits], &escaped[digits..])
+        }
+        _ => escaped,
+    }
+}
+
+/// A text as code: literal, on one line, and never read as Markdown.
+pub(crate) fn code(text: &str) -> String {
+    let text = line(text);
+    if text.is_empty() {
+        return "(empty)".to_owned();
+    }
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// Why a run ended in these words, followed by the identifier of its stop reason.
+pub(crate) fn reason_markdown(lead: &str, reason: &StopReason) -> String {
+    let id = reason.to_string();
+    if lead == id { code(&id) } else { format!("{} ({})", text(lead), code(&id)) }
+}
+
+/// A link if the address is http or https; otherwise the address is shown as code.
+pub(crate) fn link(title: &str, url: &str) -> String {
+    match target(url) {
+        Some(target) => format!("[{}]({target})", text(title)),
+        None => format!("{} at {}", text(title), code(url)),
+    }
+}
+
+/// An address as the target of a link; `None` unless it is http or https.
+fn target(url: &str) -> Option<String> {
+    let url = url.trim();
+    let start = |scheme: &str| {
+        url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    if !start("http://") && !start("https://") {
+        return None;
+    }
+    let mut out = String::with_capacity(url.len());
+    for c in url.chars() {
+        match c {
+            // Markdown resolves entities in a target.
+            '&' => out.push_str("&amp;"),
+            '(' | ')' | '<' | '>' | '"' | '\'' | '\\' | '`' | '|' | '[' | ']' | '*' | '_' | '^' => {
+                percent(c, &mut out);
+            }
+            c if c.is_whitespace() || c.is_control() || is_hostile(c) => percent(c, &mut out),
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+fn percent(c: char, out: &mut String) {
+    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+        let _ = write!(out, "%{byte:02X}");
+    }
+}
+
+/// A text on one line: white space becomes single blanks, control characters become visible.
+fn line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let folded = words.join(" ");
+    match visible(&folded) {
+        Cow::Owned(shown) => shown,
+        Cow::Borrowed(_) => folded,
+    }
+}
+
+/// Whether the text so far ends with the word `www`.
+fn ends_in_www(text: &str) -> bool {
+    let Some(before) = text.len().checked_sub(3).filter(|at| text.is_char_boundary(*at)) else {
+        return false;
+    };
+    text[before..].eq_ignore_ascii_case("www")
+        && !text[..before].ends_with(|c: char| c.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_page_says_stands_there_as_it_is() {
+        for (given, shown) in [
+            (
+                "Failed payment rate is 3.4% (at 14:30 UTC).",
+                "Failed payment rate is 3.4% (at 14:30 UTC).",
+            ),
+            ("a](javascript:x) [b", "a\\](javascript:x) \\[b"),
+            (
+                "**bold** _so_ `x` ~~no~~ | $x$ [^n9]",
+                "\\*\\*bold\\*\\* \\_so\\_ \\`x\\` \\~\\~no\\~\\~ \\| \\$x\\$ \\[\\^n9\\]",
+            ),
+            ("<script>x&lt;</script>", "&lt;script&gt;x&amp;lt;&lt;/script&gt;"),
+            (
+                "see https://x.example and WWW.x.example",
+                "see https\\://x.example and WWW\\.x.example",
+            ),
+            ("ask me@x.example, @team", "ask me&#64;x.example, &#64;team"),
+            ("two\n\n# lines\t\u{1b}[2J\u{202e}", "two # lines ␛\\[2J\u{fffd}"),
+            ("back\\slash", "back\\\\slash"),
+        ] {
+            assert_eq!(text(given), shown);
+        }
+    }
+
+    #[test]
+    fn nothing_begins_a_block() {
+        for (given, shown) in [
+            ("# no heading", "\\# no heading"),
+            ("- no item", "\\- no item"),
+            ("+1", "\\+1"),
+            ("3. March", "3\\. March"),
+            ("12) twelve", "12\\) twelve"),
+            ("=====", "\\====="),
+            ("> no quote", "&gt; no quote"),
+            ("3.4% of them", "3\\.4% of them"),
+            ("Plain", "Plain"),
+            ("", ""),
+        ] {
+            assert_eq!(paragraph(given), shown);
+        }
+    }
+
+    #[test]
+    fn links_lead_to_the_web_or_nowhere() {
+        for (title, url, shown) in [
+            (
+                "SLA",
+                "https://v.example/a_b?x=1&y=(2)",
+                "[SLA](https://v.example/a%5Fb?x=1&amp;y=%282%29)",
+            ),
+            (
+                "a](http://evil.example",
+                "https://v.example/",
+                "[a\\](http\\://evil.example](https://v.example/)",
+            ),
+            ("x", "HTTPS://v.example/ \"t\"", "[x](HTTPS://v.example/%20%22t%22)"),
+            ("x", "javascript:alert(1)", "x at `javascript:alert(1)`"),
+            ("x", "java\nscript:alert(`1`)", "x at ``java script:alert(`1`)``"),
+            ("x", "data:text/html,<p>", "x at `data:text/html,<p>`"),
+            ("x", "", "x at (empty)"),
+        ] {
+            assert_eq!(link(title, url), shown);
+        }
+    }
+
+    proptest::proptest! {
+        /// For any title there is exactly one link, and only our own brackets are active.
+        #[test]
+        fn no_title_breaks_its_link(title in r"([\[\]()\\`<>!*_&:/. \n]|https?|www|\PC){0,40}") {
+            let shown = link(&title, "https://v.example/");
+            proptest::prop_assert!(!shown.contains('\n'));
+            let mut escaped = false;
+            let mut brackets = Vec::new();
+            for (at, c) in shown.char_indices() {
+                match c {
+                    _ if escaped => escaped = false,
+                    '\\' => escaped = true,
+                    '[' | ']' | '<' | '`' => brackets.push((at, c)),
+                    _ => {}
+                }
+            }
+            let end = shown.len() - "](https://v.example/)".len();
+            proptest::prop_assert_eq!(brackets, [(0, '['), (end, ']')]);
+        }
+    }
+}

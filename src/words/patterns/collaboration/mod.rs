@@ -1,0 +1,582 @@
+//! A collaboration in words.
+//!
+//! What a collaboration says about its runs.
+//!
+//! The lines of the events of a collaboration (collaboration source document).
+//!
+//! Lines of headless text about a collaboration: its rounds and contributions.
+//!
+//! Conflicts, decisions and rounds in words.
+//!
+//! Why a round was decided or not: the rows of the scenario with what their conditions saw.
+//!
+//! The state of a collaboration in the preview of its run.
+//!
+//! The badges of a collaboration's states.
+//!
+//! The rounds of a collaboration as Markdown.
+
+mod what_if;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::{Narrate, PatternTerms, Progress, add_end, end_line};
+use crate::base::name::FlagName;
+use crate::base::visible::visible;
+use crate::log::event::kind::{Purpose, RunClosed};
+use crate::log::event::{Event, EventKind, StopReason};
+use crate::log::facts::PatternFact;
+use crate::log::facts::collaboration::{
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
+};
+use crate::log::world::RunFold;
+use crate::log::world::collaboration::{Collaboration, Round, RoundSeat, SeatState};
+use crate::pattern::collaboration::policy::RoundFigures;
+use crate::pattern::collaboration::spec::Decision;
+use crate::scenario::cel::{Condition, ObservedPart};
+use crate::words::glyph::Glyph;
+use crate::words::headless::{WORD_COLUMNS, caller_name, model_of, signed_line, with_model};
+use crate::words::measure::columns;
+use crate::words::sentence::EventLine;
+use crate::words::styled::{Badge, StyleRole, StyledLine, StyledPart, StyledText};
+use crate::words::verdict::RunVerdict;
+use crate::words::{badges, format};
+
+impl Narrate for Collaboration {
+    fn terms(&self) -> PatternTerms {
+        PatternTerms { answer: "launch brief", answer_mark: "brief", has_rounds: true }
+    }
+
+    fn progress(&self, _run: &RunFold) -> Progress {
+        let round = self.current().map_or(0, |round| round.number);
+        let far = format!("{round}/{}", self.plan.max_rounds);
+        Progress {
+            text: Some(format!("round {far}")),
+            short: far,
+            budget: Some(("msgs", self.messages.into(), self.plan.max_messages.into())),
+            spending: None,
+        }
+    }
+
+    fn started(&self) -> (String, String) {
+        let seats = format::count_noun(self.plan.sequence.len() as u64, "seat");
+        let rounds = format::count_noun(self.plan.max_rounds.into(), "round");
+        (seats, format!("max {rounds}"))
+    }
+
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, line: &mut EventLine<'w>) {
+        fill_line(&event.kind, (&self.plan, run), line);
+    }
+
+    fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
+        match purpose {
+            Purpose::Contribution { round, seat, role } => {
+                to.field("seat", role.as_str());
+                to.field("round", round.to_string());
+                if let Some(flag) = self.plan.role_flags.get(role) {
+                    to.field("flag", flag.flag.as_str());
+                }
+                let before = self.seat_before(*round, usize::from(*seat));
+                if let Some(before) = before.and_then(|seat| seat.contribution.as_ref()) {
+                    let confidence = format::confidence(before.confidence);
+                    let before = format!("{} {confidence}", before.stance);
+                    to.field(&format!("in R{}", round.saturating_sub(1)), before);
+                }
+            }
+            Purpose::Finalize => to.field("purpose", "final answer"),
+            _ => {}
+        }
+    }
+
+    fn parsed_reply(&self, call: &Purpose, to: &mut StyledText) {
+        let seat = self.asked_seat(call);
+        let said = |seat: &'_ RoundSeat| seat.contribution.clone().or_else(|| seat.unused.clone());
+        let Some((seat, contribution)) = seat.and_then(|it| Some((it, said(it)?))) else {
+            return;
+        };
+        to.gap();
+        to.heading("as parsed");
+        to.field("stance", contribution.stance.word());
+        to.field("confidence", contribution.confidence.to_string());
+        to.field("summary", contribution.summary.replace('\n', " "));
+        for (nth, action) in contribution.actions.iter().enumerate() {
+            to.field(&format!("action {}", nth + 1), action.replace('\n', " "));
+        }
+        for (dropped, noun) in [(seat.extra_keys, "key"), (seat.extra_actions, "action")] {
+            if dropped > 0 {
+                let what = format::count_noun(u64::from(dropped), noun);
+                to.field("dropped", format!("{what} beyond the contract"));
+            }
+        }
+    }
+
+    fn refusal(&self, call: &Purpose) -> Option<&StopReason> {
+        self.asked_seat(call)?.refused.as_ref()
+    }
+
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let verdict = RunVerdict::of(run, closed);
+        if !closed.reason.is_success() {
+            // The phase says in which round.
+            return match closed.phase.is_some() || verdict.cause.is_some() {
+                true => verdict,
+                false => verdict.with(rounds_text(self)),
+            };
+        }
+        let (Some(decision), Some(round)) = (self.decision(), self.current()) else {
+            return verdict.with(rounds_text(self));
+        };
+        let Badge { glyph, word, role } = badges::decision(decision);
+        let votes = |stance| (stance, round.votes(stance));
+        let votes = Stance::ALL.map(votes).into_iter().filter(|(_, votes)| *votes > 0);
+        let votes: Vec<String> = votes
+            .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
+            .collect();
+        let decided_by = round.decided_by.as_ref().map(decided_by_text);
+        let round = format!("round {} of {}", round.number, self.plan.max_rounds);
+        RunVerdict {
+            glyph,
+            word: word.into(),
+            role,
+            facts: match &decided_by {
+                Some(by) => vec![votes.join(", "), by.clone(), round],
+                None => vec![votes.join(", "), round],
+            },
+            ..verdict
+        }
+    }
+
+    fn reached(&self) -> Option<String> {
+        Some(rounds_text(self))
+    }
+
+    fn event_fields(&self, event: &Event, _run: &RunFold, to: &mut StyledText) {
+        match &event.kind {
+            EventKind::Pattern(PatternFact::Collaboration(
+                CollaborationFact::ContributionAccepted { contribution, messages, .. },
+            )) => {
+                let confidence = format::confidence(contribution.confidence);
+                to.field("stance", format!("{} {confidence}", contribution.stance));
+                to.field("messages", format!("{messages} used"));
+            }
+            EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+                round,
+                conflicts,
+                decision,
+                decided_by,
+            })) => {
+                to.field("conflicts", conflict_names(conflicts));
+                let by = decided_by.as_ref();
+                to.field("decision", decision_or_next(&self.plan, *round, *decision, by));
+                add_rows(self, *round, by, to);
+            }
+            _ => {}
+        }
+    }
+
+    fn preview(&self, run: &RunFold, to: &mut StyledText) {
+        add_state(self, run, to);
+    }
+
+    fn said(&self, event: &Event) -> Option<String> {
+        match &event.kind {
+            EventKind::Pattern(PatternFact::Collaboration(
+                CollaborationFact::ContributionAccepted { contribution, .. },
+            )) => Some(format!("{}: {}", contribution.agent, contribution.summary)),
+            _ => None,
+        }
+    }
+
+    fn result(&self, run: &RunFold) -> StyledLine {
+        if let Some(closed) = &run.progress.closed {
+            return match self.decision().filter(|_| closed.reason.is_success()) {
+                Some(decision) => StyledPart::from(badges::decision(decision)).into(),
+                None => end_line(run, closed),
+            };
+        }
+        let mut line = StyledLine::default();
+        let Some(round) = self.current() else { return line };
+        for stance in Stance::ALL {
+            let votes = round.votes(stance);
+            let badge = badges::stance(stance);
+            let role = if votes == 0 { StyleRole::Dim } else { badge.role };
+            line.parts.push(StyledPart::with_glyph(badge.glyph, role, ""));
+            line.parts.push(StyledPart::new(role, format!(" {votes}  ")));
+        }
+        line
+    }
+
+    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
+        lines(self, event, run)
+    }
+
+    fn totals(&self) -> Vec<StyledPart> {
+        totals(self)
+    }
+
+    fn summary(&self, run: &RunFold) -> Vec<StyledPart> {
+        summary(self, run)
+    }
+
+    fn markdown(&self, out: &mut String) {
+        add_rounds(self, out);
+    }
+
+    fn if_flag(&self, flag: &FlagName, on: bool, run: &RunFold) -> Vec<String> {
+        what_if::effects(self, flag, on, run)
+    }
+
+    fn longest_subject(&self, _run: &RunFold) -> usize {
+        let widths = self.plan.sequence.iter().map(|role| {
+            // A role behind a flag has a sign after its name.
+            let flag = if self.plan.role_flags.contains_key(role) { 2 } else { 0 };
+            columns(role.as_str()) + flag
+        });
+        widths.max().unwrap_or(0)
+    }
+}
+
+/// Fills the line of such an event; leaves other events alone.
+pub(crate) fn fill_line<'a>(
+    kind: &'a EventKind,
+    (plan, run): (&CollaborationPlan, &'a RunFold),
+    line: &mut EventLine<'a>,
+) {
+    match kind {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+            round,
+            seats,
+            ..
+        })) => {
+            line.round = Some(*round);
+            let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
+            let mut what = format!("{} called", format::count_noun(asked, "seat"));
+            for seat in seats {
+                let why = match seat.status {
+                    SeatStatus::Asked => continue,
+                    SeatStatus::Skipped => "off",
+                    SeatStatus::Denied => "denied",
+                    SeatStatus::OverBudget => "over the message limit",
+                    SeatStatus::NotReached => "not reached",
+                };
+                what.push_str(&format!(", {} {why}", seat.role));
+            }
+            line.text = what.into();
+        }
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round,
+            conflicts: found,
+            decision,
+            decided_by,
+        })) => {
+            line.round = Some(*round);
+            let next = decision_or_next(plan, *round, *decision, decided_by.as_ref());
+            line.text = format!("{}: {next}", conflict_names(found)).into();
+            line.tone = StyleRole::Done;
+        }
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted { round, contribution, extra_keys, .. },
+        )) => {
+            line.round = Some(*round);
+            fill_accepted(line, contribution, *extra_keys);
+        }
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionUnused {
+            round,
+            contribution,
+            ..
+        })) => {
+            line.round = Some(*round);
+            fill_accepted(line, contribution, 0);
+            line.text = format!("not used: {}", contribution.summary).into();
+            line.tone = StyleRole::Off;
+        }
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionRefused { round, role, reason, .. },
+        )) => {
+            line.round = Some(*round);
+            line.subject = role.as_str().into();
+            line.text = match run.refusal(reason) {
+                Some(stop) => stop.refused.detail.as_ref().into(),
+                None => reason.phrase(),
+            };
+            line.tone = StyleRole::Refused;
+        }
+        _ => {}
+    }
+}
+
+fn fill_accepted<'a>(line: &mut EventLine<'a>, contribution: &'a Contribution, extra_keys: u32) {
+    line.subject = contribution.agent.as_str().into();
+    line.stance = Some((contribution.stance, contribution.confidence));
+    line.text = if extra_keys == 0 {
+        contribution.summary.as_ref().into()
+    } else {
+        let dropped = format::count_noun(u64::from(extra_keys), "key");
+        format!("{} ({dropped} dropped)", contribution.summary).into()
+    };
+    line.tone = StyleRole::Done;
+}
+
+/// The lines of an event; `None` if it does not belong to a collaboration.
+pub(crate) fn lines(
+    table: &Collaboration,
+    event: &Event,
+    run: &RunFold,
+) -> Option<Vec<StyledLine>> {
+    let line = match &event.kind {
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
+            round,
+            ..
+        })) => StyledLine::new(
+            StyleRole::Strong,
+            format!("round {round} of {}", table.plan.max_rounds),
+        ),
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
+            round,
+            conflicts,
+            decision,
+            decided_by,
+        })) => {
+            let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.phrase()).collect();
+            let found = if words.is_empty() { String::new() } else { words.join(", ") + ": " };
+            let line = StyledLine::default().then(format!("round {round} closed, {found}"));
+            match decision {
+                Some(decision) => {
+                    let line = line.with(badges::decision(*decision));
+                    match decided_by {
+                        Some(by) => line.then(format!("  {}", decided_by_text(by))),
+                        None => line,
+                    }
+                }
+                None => line.with(badges::UNDECIDED),
+            }
+        }
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionAccepted {
+                contribution, extra_keys, extra_actions, ..
+            },
+        )) => {
+            let badge = badges::stance(contribution.stance);
+            let confidence = format::confidence(contribution.confidence);
+            let word = format!("{:<8}{confidence}", badge.word);
+            let part = StyledPart::with_glyph(badge.glyph, badge.role, word).padded(WORD_COLUMNS);
+            let mut line = StyledLine::default().then("  ").with(part).then(format!(
+                "  {}  {}",
+                caller_name(event, run, table),
+                visible(&contribution.summary)
+            ));
+            for (count, what) in [(*extra_keys, "extra key"), (*extra_actions, "extra action")] {
+                if count > 0 {
+                    line.push(format!(" ({} dropped)", format::count_noun(count.into(), what)));
+                }
+            }
+            line
+        }
+        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionUnused {
+            contribution,
+            ..
+        })) => signed_line(Glyph::Off, "not used", StyleRole::Off).then(format!(
+            "  {}  {}: {}",
+            caller_name(event, run, table),
+            contribution.stance,
+            visible(&contribution.summary)
+        )),
+        EventKind::Pattern(PatternFact::Collaboration(
+            CollaborationFact::ContributionRefused { role, reason, .. },
+        )) => {
+            if run.refusal(reason).is_some() {
+                // The line of the refused reply says it.
+                return Some(Vec::new());
+            }
+            // If the seat's model was not called, the event belongs to no call.
+            let who = with_model(role.to_string(), model_of(event, run));
+            signed_line(Glyph::Refused, "refused", StyleRole::Refused)
+                .then(format!("  {who}  {}", reason.phrase()))
+        }
+        _ => return None,
+    };
+    Some(vec![line])
+}
+
+/// The totals for the last line of a run.
+pub(crate) fn totals(table: &Collaboration) -> Vec<StyledPart> {
+    let mut parts = Vec::new();
+    if let Some(decision) = table.decision() {
+        parts.push(StyledPart::plain("  "));
+        parts.push(badges::decision(decision).into());
+    }
+    let messages = format::count_noun(table.messages.into(), "message");
+    parts.push(StyledPart::plain(format!("  {}, {messages}", rounds_text(table))));
+    parts
+}
+
+/// The rounds and the decision, for the line that the dashboard leaves behind.
+pub(crate) fn summary(table: &Collaboration, run: &RunFold) -> Vec<StyledPart> {
+    let rounds = match run.progress.is_live() {
+        true => format::count_noun(table.rounds.len() as u64, "round"),
+        false => rounds_text(table),
+    };
+    let mut parts = vec![StyledPart::plain(format!("  {rounds}"))];
+    if let Some(decision) = table.decision() {
+        parts.push(StyledPart::plain("  "));
+        parts.push(badges::decision(decision).into());
+    }
+    parts
+}
+
+/// The names of the conflicts, or that there are none.
+pub fn conflict_names(found: &[Conflict]) -> String {
+    if found.is_empty() {
+        return "no conflict".to_owned();
+    }
+    found.iter().map(|conflict| conflict.phrase()).collect::<Vec<_>>().join(", ")
+}
+
+/// What decided a round, in words.
+pub fn decided_by_text(by: &DecidedBy) -> String {
+    match by {
+        DecidedBy::Row(number) => format!("by row {number}"),
+        DecidedBy::Veto(role) => format!("by the veto of {role}"),
+    }
+}
+
+/// The decision of a closed round and what made it, or what follows without one.
+pub fn decision_or_next(
+    plan: &CollaborationPlan,
+    round: u32,
+    decision: Option<Decision>,
+    by: Option<&DecidedBy>,
+) -> String {
+    let most = plan.max_rounds;
+    match decision {
+        Some(decision) => match by {
+            Some(by) => format!("{} {}", decision.phrase(), decided_by_text(by)),
+            None => decision.phrase().to_owned(),
+        },
+        None if round < most => format!("no decision, next: round {}", round + 1),
+        None => "no decision".to_owned(),
+    }
+}
+
+/// The number of rounds. For a run that stopped within a round: that round, and how many were
+/// closed before it.
+pub fn rounds_text(table: &Collaboration) -> String {
+    let closed = table.rounds.iter().filter(|round| round.closed.is_some()).count() as u64;
+    match table.current() {
+        None => "no round".to_owned(),
+        Some(round) if round.closed.is_some() => format::count_noun(closed, "round"),
+        Some(round) => {
+            let closed = if closed == 0 { "none".to_owned() } else { closed.to_string() };
+            format!("stopped in round {}, {closed} closed", round.number)
+        }
+    }
+}
+
+/// The most rows that are explained, besides the one that decided.
+const MAX_ROWS: usize = 8;
+
+/// Adds the rows up to the one that decided, each with its condition and the values of its parts.
+fn add_rows(table: &Collaboration, round: u32, by: Option<&DecidedBy>, to: &mut StyledText) {
+    let rows = &table.plan.decide;
+    let (Some(closed), false) = (table.round(round), matches!(by, Some(DecidedBy::Veto(_)))) else {
+        return;
+    };
+    let contributions: Vec<Arc<Contribution>> = closed.contributions().map(Arc::clone).collect();
+    let shown = RoundFigures::new(&table.plan, round).values(&contributions);
+    let decided = match by {
+        Some(DecidedBy::Row(row)) => usize::try_from(*row).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    };
+    let is_told = |nth: usize| nth < MAX_ROWS || nth + 1 == decided;
+    for (nth, row) in rows.iter().enumerate().take(decided).filter(|(nth, _)| is_told(*nth)) {
+        to.gap();
+        let held = if nth + 1 == decided { "held" } else { "did not hold" };
+        to.field(&format!("row {}", nth + 1), format!("{held}: {}", row.when.replace('\n', " ")));
+        // The condition of a log from elsewhere may not be one.
+        let Ok(condition) = Condition::compile(&row.when) else { continue };
+        for ObservedPart { part, value } in condition.explain(&shown) {
+            to.field("", format!("{part} = {value}"));
+        }
+    }
+    let left_out = (0..rows.len().min(decided)).filter(|nth| !is_told(*nth)).count();
+    if left_out > 0 {
+        let more = format::count_noun(left_out as u64, "row");
+        to.field("", format!("{more} more did not hold"));
+    }
+}
+
+/// Adds how the run ended, its current round and its messages.
+pub(super) fn add_state(table: &Collaboration, run: &RunFold, to: &mut StyledText) {
+    if let Some(closed) = &run.progress.closed {
+        match table.decision() {
+            Some(decision) if closed.reason.is_success() => {
+                to.signed("decision", badges::decision(decision), decision.phrase());
+            }
+            _ => add_end(run, to),
+        }
+    }
+    if let Some(round) = table.current() {
+        let text = format!("{} of {}", round.number, table.plan.max_rounds);
+        to.item("round", StyleRole::Text, text);
+        for seat in &round.seats {
+            let (badge, text) = match &seat.contribution {
+                Some(said) => {
+                    let stated = format::confidence(said.confidence);
+                    (badges::stance(said.stance), format!("{} {} {stated}", seat.role, said.stance))
+                }
+                None => {
+                    let badge = seat_badge(seat.state);
+                    (badge, format!("{} {}", seat.role, badge.word))
+                }
+            };
+            to.signed("", badge, text);
+        }
+        if !round.conflicts.is_empty() {
+            let words: Vec<_> = round.conflicts.iter().map(|it| it.phrase()).collect();
+            to.item("conflicts", StyleRole::Text, words.join(", "));
+        }
+    }
+    let messages = format!("{} of {}", table.messages, table.plan.max_messages);
+    to.item("messages", StyleRole::Text, messages);
+}
+
+/// The badge of a seat's progress.
+pub fn seat_badge(state: SeatState) -> Badge {
+    match state {
+        SeatState::Waiting => Badge::new(Glyph::Waiting, "waiting", StyleRole::Waiting),
+        SeatState::Off => Badge::new(Glyph::Off, "off", StyleRole::Off),
+        SeatState::Speaking => Badge::new(Glyph::Running, "speaking", StyleRole::Running),
+        SeatState::Retrying => Badge::new(Glyph::Retry, "retrying", StyleRole::Retry),
+        SeatState::Answered => Badge::new(Glyph::Running, "answered", StyleRole::Running),
+        SeatState::Accepted => Badge::new(Glyph::Done, "accepted", StyleRole::Done),
+        SeatState::Refused => Badge::new(Glyph::Refused, "refused", StyleRole::Refused),
+        SeatState::Failed => Badge::new(Glyph::Failed, "failed", StyleRole::Failed),
+        SeatState::Unused => Badge::new(Glyph::Off, "not used", StyleRole::Off),
+        SeatState::Cancelled => Badge::new(Glyph::Off, "cancelled", StyleRole::Off),
+    }
+}
+
+/// Adds the decision and the rounds.
+fn add_rounds(table: &Collaboration, out: &mut String) {
+    if let Some(decision) = table.decision() {
+        let _ = writeln!(out, "Decision: **{}**.", decision.phrase());
+    }
+    for round in &table.rounds {
+        add_round(&table.plan, round, out);
+    }
+}
+
+fn add_round(plan: &CollaborationPlan, round: &Round, out: &mut String) {
+    let _ = writeln!(out, "\n## Round {}\n", round.number);
+    let _ = writeln!(out, "| seat | stance | confidence | summary |\n| --- | --- | --- | --- |");
+    for said in round.contributions() {
+        let summary = said.summary.replace('|', "\\|").replace(['\n', '\r'], " ");
+        let _ =
+            writeln!(out, "| {} | {} | {} | {summary} |", said.agent, said.stance, said.confidence);
+    }
+    if round.closed.is_some() {
+        let next = decision_or_next(plan, round.number, round.decision, round.decided_by.as_ref());
+        let _ = writeln!(out, "\n{}: {next}.", conflict_names(&round.conflicts));
+    }
+}

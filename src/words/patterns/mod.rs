@@ -1,0 +1,226 @@
+//! The registry of words: for each pattern what it says about its runs.
+//!
+//! What every pattern says about its runs in words. Screens, headless text and documents ask these
+//! questions and never look inside a pattern.
+//!
+//! The progress of a run in the figures of its pattern: for the header and the list of runs.
+//!
+//! What the preview of a run shows in every pattern.
+
+pub mod agents;
+pub mod collaboration;
+pub mod orchestrator;
+pub mod research;
+mod resilience;
+pub mod router;
+mod team;
+
+use std::borrow::Cow;
+
+use super::sentence::EventLine;
+use super::styled::{StyleRole, StyledLine, StyledPart, StyledText};
+use super::verdict::{RunVerdict, reason_id, run_lead};
+use super::{badges, format};
+use crate::base::name::FlagName;
+use crate::log::event::kind::{Purpose, RunClosed};
+use crate::log::event::{Event, StopReason};
+use crate::log::world::{PatternWorld, Projection, RunFold, SpanKind, SpendingUsed, World};
+
+/// The words of the run's pattern; `None` before the head.
+pub fn words_of(world: &World) -> Option<&dyn Narrate> {
+    match &world.pattern {
+        PatternWorld::None => None,
+        PatternWorld::Collaboration(it) => Some(it),
+        PatternWorld::Orchestrator(it) => Some(it),
+        PatternWorld::Team(it) => Some(it),
+        PatternWorld::Resilience(it) => Some(it),
+        PatternWorld::Research(it) => Some(&**it),
+        PatternWorld::Router(it) => Some(it),
+    }
+}
+
+/// The words of a pattern that are the same for all its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatternTerms {
+    /// The answer of a run: `launch brief`, `report`.
+    pub answer: &'static str,
+    /// The same in at most six columns, for the scrubber.
+    pub answer_mark: &'static str,
+    /// Whether a run goes in rounds, which events and lists name.
+    pub has_rounds: bool,
+}
+
+/// What a pattern adds to the end of headless text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Closing {
+    /// The answer with what belongs to it. `None`: the plain answer.
+    pub answer: Option<String>,
+    /// A table; empty if there is none.
+    pub table: String,
+}
+
+/// What a pattern says about a run. Each method gets what all patterns share of the run's state.
+pub trait Narrate: Projection {
+    /// The words that are the same for all runs.
+    fn terms(&self) -> PatternTerms;
+
+    /// The progress in figures of the pattern, without the spending.
+    fn progress(&self, run: &RunFold) -> Progress;
+
+    /// The size and the first limit of a run: `4 seats`, `max 3 rounds`.
+    fn started(&self) -> (String, String);
+
+    /// The name of a span of the pattern's own kinds, as the subject of an event.
+    fn span_name(&self, _span: &SpanKind) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    /// Fills the line of an event of the pattern; leaves the lines of other events alone.
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, line: &mut EventLine<'w>);
+
+    /// Adds the details of a call for the inspector; `of_event` if an event of the call is
+    /// inspected, whose own details come first.
+    fn call_fields(&self, purpose: &Purpose, of_event: bool, to: &mut StyledText);
+
+    /// Adds how the pattern parsed the reply to a call, if it judges replies by themselves.
+    fn parsed_reply(&self, _call: &Purpose, _to: &mut StyledText) {}
+
+    /// Why the pattern refused the reply to a call.
+    fn refusal(&self, _call: &Purpose) -> Option<&StopReason> {
+        None
+    }
+
+    /// Adds the details of an event of the pattern for the inspector.
+    fn event_fields(&self, _event: &Event, _run: &RunFold, _to: &mut StyledText) {}
+
+    /// Adds the state of a run to its preview, beginning with how it ended.
+    fn preview(&self, run: &RunFold, to: &mut StyledText);
+
+    /// What somebody says in this event, with the name; for the preview.
+    fn said(&self, _event: &Event) -> Option<String> {
+        None
+    }
+
+    /// The result of a run, or how far it is, in a few words.
+    fn result(&self, run: &RunFold) -> StyledLine;
+
+    /// How a run ended, and the figures behind it.
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let verdict = RunVerdict::of(run, closed);
+        match self.reached() {
+            Some(reached) => verdict.with(reached),
+            None => verdict,
+        }
+    }
+
+    /// Why the run was stopped, where the pattern knows more than the stop reason and the refused reply.
+    fn stop_detail(&self, _closed: &RunClosed) -> Option<String> {
+        None
+    }
+
+    /// How far a run came, for its end: `2 rounds`, `3/4 tasks`. `None`: the number of calls says it.
+    fn reached(&self) -> Option<String> {
+        None
+    }
+
+    /// The name of the level that the rules of the scenario found, and the level in its colour.
+    fn level(&self) -> Option<(&str, StyledPart)> {
+        None
+    }
+
+    /// The lines of headless text for an event. `None`: the line that all patterns share, if any.
+    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>>;
+
+    /// The caller of a call for headless text. `None`: the agent, or the model.
+    fn caller_name(&self, _purpose: &Purpose) -> Option<String> {
+        None
+    }
+
+    /// The totals of a run for the last line of headless text.
+    fn totals(&self) -> Vec<StyledPart> {
+        Vec::new()
+    }
+
+    /// The totals of a run for the line that the dashboard leaves behind.
+    fn summary(&self, _run: &RunFold) -> Vec<StyledPart> {
+        Vec::new()
+    }
+
+    /// What the pattern adds to the end of headless text.
+    fn closing(&self) -> Closing {
+        Closing::default()
+    }
+
+    /// Adds the steps of a run to its Markdown.
+    fn markdown(&self, _out: &mut String) {}
+
+    /// The report of a run as Markdown, if the pattern writes one.
+    fn report(&self, _run: &RunFold) -> Option<String> {
+        None
+    }
+
+    /// Whether there is a report to export: the answer exists, or the run ended without one.
+    fn has_report(&self, _run: &RunFold) -> bool {
+        false
+    }
+
+    /// The effects of switching a flag now, one per line; the first says when it takes effect.
+    fn if_flag(&self, _flag: &FlagName, _on: bool, _run: &RunFold) -> Vec<String> {
+        vec!["Takes effect at the next boundary.".to_owned()]
+    }
+
+    /// Columns of the longest subject of an event.
+    fn longest_subject(&self, run: &RunFold) -> usize;
+}
+
+/// The progress of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Short text: `round 2/3`, `3/4 tasks`.
+    pub text: Option<String>,
+    /// The same in a few columns: `2/3`; empty before there is anything to count.
+    pub short: String,
+    /// The budget that the steps use up: name, used, allowed.
+    pub budget: Option<(&'static str, u64, u64)>,
+    /// The spending limit that is closest to being reached: text, used and allowed, in the same
+    /// unit.
+    pub spending: Option<(String, u64, u64)>,
+}
+
+/// The spending limit that is closest to being reached.
+pub fn closest_limit(run: &RunFold) -> Option<(String, u64, u64)> {
+    let used = run.spending_used().into_iter();
+    Some(match used.max_by(|left, right| left.share().total_cmp(&right.share()))? {
+        SpendingUsed::Tokens { used, limit } => {
+            (format!("tokens {}/{}", format::count(used), format::count(limit)), used, limit)
+        }
+        SpendingUsed::Cost { used, limit } => {
+            // A bar is drawn from integers.
+            let micro = |usd: f64| (usd * 1e6) as u64;
+            let text = format!("cost {}/{}", format::usd(used), format::usd(limit));
+            (text, micro(used), micro(limit))
+        }
+    })
+}
+
+/// How a run ended, in a few words.
+pub fn end_line(run: &RunFold, closed: &RunClosed) -> StyledLine {
+    StyledLine::new(badges::ended(closed.reason.class()).role, run_lead(run, closed))
+}
+
+/// Adds how the run ended, and what to do about it.
+pub fn add_end(run: &RunFold, to: &mut StyledText) {
+    let Some(closed) = &run.progress.closed else { return };
+    add_stop(run, run_lead(run, closed), closed, to);
+}
+
+/// Adds how the run ended in these words, the identifier of its stop reason, and what to do about it.
+pub fn add_stop(run: &RunFold, lead: String, closed: &RunClosed, to: &mut StyledText) {
+    match closed.reason.is_success() {
+        true => to.item("ended", StyleRole::Text, lead),
+        false => to.error("stopped", lead),
+    }
+    for more in [reason_id(closed).as_deref(), run.stop_advice()].into_iter().flatten() {
+        to.item("", StyleRole::Dim, more);
+    }
+}

@@ -1,0 +1,528 @@
+//! An orchestrator in words.
+//!
+//! What an orchestrator says about its runs.
+//!
+//! The lines of the events of an orchestrator (orchestrator source document).
+//!
+//! Lines of headless text about an orchestrator: its plan, its tasks and their results.
+//!
+//! The result and the state of a task in words.
+//!
+//! The state of an orchestrator in the preview of its run.
+//!
+//! The effect of a flag change in an orchestrator, shown before it is made.
+//!
+//! The tasks of an orchestrator as Markdown.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{Narrate, PatternTerms, Progress, add_stop, end_line};
+use crate::base::name::{FlagName, TaskId};
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
+use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
+use crate::log::event::{Event, EventKind, SpanId, StopReason};
+use crate::log::facts::PatternFact;
+use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
+use crate::log::world::orchestrator::{Orchestrator, TaskRow, TaskState};
+use crate::log::world::{Projection, RunFold, RunState, SpanKind};
+use crate::scenario::spec::script::ScriptStep;
+use crate::words::format::short_error;
+use crate::words::glyph::Glyph;
+use crate::words::headless::{event_words, signed_line, with_model};
+use crate::words::markdown::table_cell;
+use crate::words::measure::columns;
+use crate::words::readable::top_text;
+use crate::words::sentence::EventLine;
+use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
+use crate::words::tool_sentence::fallback_text;
+use crate::words::verdict::{RunVerdict, run_lead};
+use crate::words::{badges, format};
+
+impl Narrate for Orchestrator {
+    fn terms(&self) -> PatternTerms {
+        PatternTerms { answer: "report", answer_mark: "report", has_rounds: false }
+    }
+
+    fn progress(&self, _run: &RunFold) -> Progress {
+        let tasks = self.tasks.len();
+        let far = (tasks > 0).then(|| format!("{}/{tasks}", self.ended()));
+        Progress {
+            text: (tasks > 0).then(|| tasks_text(self)),
+            short: far.unwrap_or_default(),
+            budget: Some(("dispatches", self.dispatches.into(), self.plan.max_dispatches.into())),
+            spending: None,
+        }
+    }
+
+    fn started(&self) -> (String, String) {
+        let workers = format::count_noun(self.plan.workers.len() as u64, "worker");
+        let tasks = format::count_noun(self.plan.max_tasks.into(), "task");
+        (workers, format!("max {tasks}"))
+    }
+
+    fn span_name(&self, span: &SpanKind) -> Option<Cow<'_, str>> {
+        let SpanKind::Task { index } = span else { return None };
+        task_at(self, *index).map(|row| row.task.id.as_str().into())
+    }
+
+    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
+        fill_line(&event.kind, line);
+    }
+
+    fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
+        match purpose {
+            Purpose::Plan => to.field("purpose", "plan"),
+            Purpose::Task { task, index, .. } => {
+                to.field("task", task.as_str());
+                if let Some(row) = task_at(self, *index) {
+                    to.field("worker", row.task.worker.as_str());
+                    if !row.args_hash.is_empty() {
+                        to.field("args hash", &row.args_hash);
+                    }
+                }
+            }
+            Purpose::Finalize => to.field("purpose", "final answer"),
+            _ => {}
+        }
+    }
+
+    fn preview(&self, run: &RunFold, to: &mut StyledText) {
+        add_state(self, run, to);
+    }
+
+    fn result(&self, run: &RunFold) -> StyledLine {
+        let Some(closed) = &run.progress.closed else { return StyledLine::default() };
+        let mut line = match self.stop_detail(closed) {
+            Some(detail) => StyledLine::new(badges::ended(closed.reason.class()).role, detail),
+            None => end_line(run, closed),
+        };
+        if let Some((_, level)) = self.level() {
+            line = line.then(", ").with(level);
+        }
+        if run.tally.degraded > 0 || self.is_degraded() {
+            line = line.with(StyledPart::new(StyleRole::Retry, ", degraded"));
+        }
+        line
+    }
+
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(run, closed);
+        if let Some(cause) = self.stop_detail(closed) {
+            return verdict.because(closed, cause);
+        }
+        if let Some((name, level)) = self.level() {
+            let why = level_evidence(self).map(|why| format!(" ({why})"));
+            verdict.facts.push(format!("{name} {}{}", level.text, why.unwrap_or_default()));
+            if closed.reason.is_success() {
+                verdict.role = level.role.unwrap_or(verdict.role);
+                verdict.glyph = level.glyph.unwrap_or(verdict.glyph);
+            }
+        }
+        verdict.facts.extend(self.reached());
+        verdict
+    }
+
+    fn stop_detail(&self, closed: &RunClosed) -> Option<String> {
+        if !matches!(closed.reason, StopReason::CriticalTaskFailed) {
+            return None;
+        }
+        let failed = self.tasks.iter().filter(|row| row.state == TaskState::Failed);
+        let row = failed.clone().find(|row| row.task.critical).or(failed.clone().next())?;
+        let why = row.error.as_deref().map(str::to_owned);
+        let why = why.or_else(|| Some(row.reason.as_ref()?.phrase().into_owned()))?;
+        Some(format!("{} failed: {why}", row.task.id))
+    }
+
+    fn reached(&self) -> Option<String> {
+        Some(tasks_text(self))
+    }
+
+    fn level(&self) -> Option<(&str, StyledPart)> {
+        let level = self.aggregate.as_ref()?.get(&self.plan.level)?;
+        Some((&self.plan.level, level_part(level)))
+    }
+
+    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
+        lines(self, event, run)
+    }
+
+    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
+        match purpose {
+            Purpose::Task { task, .. } => Some(label_of(self, task)),
+            _ => None,
+        }
+    }
+
+    fn totals(&self) -> Vec<StyledPart> {
+        let tasks = format::count_noun(self.tasks.len() as u64, "task");
+        vec![StyledPart::plain(format!("  {tasks}"))]
+    }
+
+    fn markdown(&self, out: &mut String) {
+        add_tasks(self, out);
+    }
+
+    fn if_flag(&self, flag: &FlagName, on: bool, run: &RunFold) -> Vec<String> {
+        effects(self, flag, on, run)
+    }
+
+    fn longest_subject(&self, _run: &RunFold) -> usize {
+        // With many tasks the first ones determine the width.
+        let tasks = self.tasks.iter().take(64).map(|row| row.task.id.as_str());
+        let workers = self.plan.workers.iter().map(|worker| worker.name.as_str());
+        tasks.chain(workers).map(columns).max().unwrap_or(0)
+    }
+}
+
+/// Fills the line of such an event; leaves other events alone.
+pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
+    match kind {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
+            let names: Vec<String> =
+                tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
+            let count = format::count_noun(tasks.len() as u64, "task");
+            line.text = format!("{count}: {}", names.join(", ")).into();
+            line.tone = StyleRole::Done;
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
+            task,
+            worker,
+            ..
+        })) => {
+            line.subject = task.as_str().into();
+            line.text = worker.as_str().into();
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
+            line.text = format::count_noun(u64::from(*attempts), "attempt").into();
+            line.tone = StyleRole::Done;
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
+            attempts,
+            reason,
+        })) => {
+            let attempts = format::count_noun(u64::from(*attempts), "attempt");
+            line.text = format!("{} after {attempts}", reason.phrase()).into();
+            line.tone = StyleRole::Failed;
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
+            aggregate,
+            overwritten,
+            ..
+        })) => {
+            line.text = one_line(aggregate).into();
+            if !overwritten.is_empty() {
+                let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
+                let what = format!("{} replaced by a later task; {}", tasks.join(", "), line.text);
+                line.text = what.into();
+            }
+            line.tone = StyleRole::Done;
+        }
+        _ => {}
+    }
+}
+
+/// Number of a plan's tasks that are named; the others are only counted.
+const MAX_NAMED_TASKS: usize = 8;
+/// Length limit of a failed attempt's error, in characters.
+const ERROR_CHARS: usize = 200;
+
+/// The lines of an event; `None` if another module may show it.
+pub(crate) fn lines(
+    orchestrator: &Orchestrator,
+    event: &Event,
+    run: &RunFold,
+) -> Option<Vec<StyledLine>> {
+    let line = |glyph: Glyph, word: &'static str, role: StyleRole, who: &str| {
+        let described: EventLine = event_words(orchestrator, event, run);
+        signed_line(glyph, word, role).then(format!(
+            "  {}  {}",
+            visible(who),
+            visible(&described.text)
+        ))
+    };
+    let shown = match &event.kind {
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
+            Some(
+                StyledLine::default()
+                    .then(with_model(plan(tasks), run.models.for_step(ScriptStep::Plan))),
+            )
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { .. })) => {
+            let row = task_of_span(orchestrator, event.span, run);
+            let row = row.filter(|row| row.fallback.is_none());
+            row.map(|row| line(Glyph::Done, "done", StyleRole::Done, &label(&row.task)))
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed { .. })) => {
+            task_of_span(orchestrator, event.span, run).map(|row| {
+                let who = label(&row.task);
+                let line = line(Glyph::Failed, "failed", StyleRole::Failed, &who);
+                match &row.error {
+                    Some(text) => line.then(format!(": {}", visible_within(text, ERROR_CHARS))),
+                    None => line,
+                }
+            })
+        }
+        // The task's own line reports it.
+        EventKind::CallFailed { .. } if is_task_call(event.span, run) => None,
+        // A task whose result is omitted also fails; that line reports it.
+        EventKind::CallDegraded { by: FallbackKind::Omitted, .. } => None,
+        EventKind::CallDegraded { .. } => {
+            let call = run.spans.get(event.span)?;
+            let row = task_of_span(orchestrator, call.parent, run)?;
+            Some(line(Glyph::Alert, "degraded", StyleRole::Flag, &label(&row.task)))
+        }
+        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
+            aggregate,
+            ..
+        })) => {
+            let level = orchestrator.plan.level.as_str();
+            let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
+            let value = StyledPart::new(StyleRole::Strong, visible(value).to_string());
+            let line = StyledLine::default().then(format!("{} ", visible(level))).with(value);
+            Some(match level_evidence(orchestrator) {
+                Some(why) => line.then(format!("  {}", visible(&why))),
+                None => line,
+            })
+        }
+        _ => return None,
+    };
+    Some(shown.into_iter().collect())
+}
+
+/// The line of a plan, with its first tasks.
+fn plan(tasks: &[Task]) -> String {
+    let names: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(label).collect();
+    let mut line = format!("plan  {}", format::count_noun(tasks.len() as u64, "task"));
+    let _ = write!(line, ": {}", names.join(", "));
+    if let Some(more) = tasks.len().checked_sub(MAX_NAMED_TASKS + 1) {
+        let _ = write!(line, " and {} more", more + 1);
+    }
+    line
+}
+
+/// A task's id and worker.
+fn label(task: &Task) -> String {
+    format!("{} {}", visible_id(&task.id), task.worker)
+}
+
+fn visible_id(task: &TaskId) -> String {
+    visible_within(task.as_str(), REASON_CHARS)
+}
+
+/// A task's id and worker, looked up by id.
+fn label_of(orchestrator: &Orchestrator, task: &TaskId) -> String {
+    let row = orchestrator.task(task.as_str());
+    row.map_or_else(|| visible_id(task), |(_, row)| label(&row.task))
+}
+
+/// The task of this span, if it is the span of a task.
+fn task_of_span<'w>(
+    orchestrator: &'w Orchestrator,
+    span: SpanId,
+    run: &RunFold,
+) -> Option<&'w TaskRow> {
+    match run.spans.get(span)?.kind {
+        SpanKind::Task { index } => task_at(orchestrator, index),
+        _ => None,
+    }
+}
+
+/// Whether the call executes a task.
+fn is_task_call(span: SpanId, run: &RunFold) -> bool {
+    let what = run.spans.get(span).map(|span| &span.kind);
+    matches!(what, Some(SpanKind::Call(Purpose::Task { .. })))
+}
+
+/// Most characters of one value by which a level was decided.
+const EVIDENCE_CHARS: usize = 48;
+
+/// The task with this index.
+fn task_at(orchestrator: &Orchestrator, index: u32) -> Option<&TaskRow> {
+    orchestrator.tasks.get(usize::try_from(index).ok()?).map(|row| &**row)
+}
+
+/// The result of a task in one line.
+pub fn task_result(row: &TaskRow) -> String {
+    let result = || row.result.as_deref().map(one_line).unwrap_or_default();
+    match (row.state, row.fallback, &row.reason) {
+        (TaskState::Degraded, Some(fallback), _) => {
+            let value = result();
+            let colon = if value.is_empty() { "" } else { ": " };
+            format!("{}{colon}{value}", fallback_text(fallback))
+        }
+        (TaskState::Failed | TaskState::Cancelled, ..) => task_cause(row).unwrap_or_default(),
+        (TaskState::Done, ..) => result(),
+        _ => String::new(),
+    }
+}
+
+/// Why a task has no result: the error of its last attempt where the reason says only that its worker
+/// failed.
+pub fn task_cause(row: &TaskRow) -> Option<String> {
+    Some(match (row.reason.as_ref()?, &row.error) {
+        (StopReason::Worker(WorkerFault::Error | WorkerFault::BadResult, _), Some(error)) => {
+            short_error(error)
+        }
+        (reason, _) => reason.phrase().into_owned(),
+    })
+}
+
+/// How many tasks are finished, and how many of them failed: `2/4 tasks`, `1 ok, 3 failed of 4 tasks`.
+pub fn tasks_text(orchestrator: &Orchestrator) -> String {
+    let of = |state| orchestrator.tasks.iter().filter(|row| row.state == state).count();
+    let (all, failed) = (orchestrator.tasks.len(), of(TaskState::Failed));
+    let ended = orchestrator.ended();
+    match failed {
+        0 => format!("{ended}/{all} tasks"),
+        _ => format!(
+            "{} ok, {failed} failed of {all} tasks",
+            of(TaskState::Done) + of(TaskState::Degraded)
+        ),
+    }
+}
+
+/// The state of a task in one word.
+pub fn state_word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Waiting => "waiting",
+        TaskState::Running => "running",
+        TaskState::Retrying => "retrying",
+        TaskState::Done => "done",
+        TaskState::Degraded => "degraded",
+        TaskState::Failed => "failed",
+        TaskState::Cancelled => "cancelled",
+    }
+}
+
+/// The values by which the rule of the level holds, in words: `out of stock skus SKU-9033`. `None`: no
+/// rule matched, or the log does not say.
+fn level_evidence(orchestrator: &Orchestrator) -> Option<String> {
+    let aggregate = orchestrator.aggregate.as_deref()?;
+    let values = orchestrator.level_decided_by.iter().filter_map(|name| {
+        let value = name.split('.').try_fold(aggregate, |value, field| value.get(field))?;
+        let field = name.rsplit('.').next().unwrap_or(name).replace('_', " ");
+        Some(format!("{field} {}", visible_within(&one_line(value), EVIDENCE_CHARS)))
+    });
+    let values: Vec<String> = values.collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// A level of the aggregate: its word, with the glyph and the colour of its severity if it has one.
+pub fn level_part(level: &Value) -> StyledPart {
+    let word = one_line(level);
+    match badges::level(&word) {
+        Some(badge) => StyledPart::with_glyph(badge.glyph, badge.role, word),
+        None => StyledPart::plain(word),
+    }
+}
+
+/// A value in one line, an object as `key: value`.
+pub fn one_line(value: &Value) -> String {
+    top_text(value).replace('\n', " ")
+}
+
+/// The most tasks that are listed; the others are only counted.
+const MAX_TASKS: usize = 32;
+
+/// Adds how the run ended, and its tasks: their results, or their progress.
+pub(super) fn add_state(orchestrator: &Orchestrator, run: &RunFold, to: &mut StyledText) {
+    if let Some(closed) = &run.progress.closed {
+        let lead = orchestrator.stop_detail(closed).unwrap_or_else(|| run_lead(run, closed));
+        add_stop(run, lead, closed, to);
+    }
+    let level = &orchestrator.plan.level;
+    if let Some(value) = orchestrator.aggregate.as_ref().and_then(|it| it.get(level)) {
+        let part = level_part(value);
+        to.lines.push(StyledLine { label: Some(level.clone().into()), parts: vec![part] });
+    }
+    for (at, row) in orchestrator.tasks.iter().take(MAX_TASKS).enumerate() {
+        let label = if at == 0 { "tasks" } else { "" };
+        let state = state_word(row.state);
+        let text = match row.state {
+            TaskState::Failed | TaskState::Degraded => {
+                format!("{} {state}: {}", row.task.id, task_result(row))
+            }
+            _ => format!("{} {state}: {}", row.task.id, row.task.worker),
+        };
+        match row.state {
+            TaskState::Failed => to.error(label, text),
+            _ => to.item(label, StyleRole::Text, text),
+        }
+    }
+    if let Some(more @ 1..) = orchestrator.tasks.len().checked_sub(MAX_TASKS) {
+        let text = format!("and {}", format::count_noun(more as u64, "more task"));
+        to.item("", StyleRole::Dim, text);
+    }
+}
+
+/// The effects of switching `flag` to `on` now, one per line. A flag allows or denies workers
+/// (orchestrator source document: read before each attempt).
+pub(crate) fn effects(
+    orchestrator: &Orchestrator,
+    flag: &FlagName,
+    on: bool,
+    run: &RunFold,
+) -> Vec<String> {
+    let plan = &*orchestrator.plan;
+    let mut lines = vec![match &run.progress.stage {
+        RunState::Paused { at, .. } if !at.is_empty() => {
+            let first = at[0].display_name();
+            format!("Takes effect when the run resumes, at {first}.")
+        }
+        _ if orchestrator.finalize.is_some() => {
+            "Too late: nothing left for it to affect.".to_owned()
+        }
+        _ => "Takes effect before the next attempt, or at finalize.".to_owned(),
+    }];
+    let workers: Vec<_> = plan
+        .workers
+        .iter()
+        .filter(|worker| worker.flag.as_ref() == Some(flag))
+        .map(|worker| &worker.name)
+        .collect();
+    if workers.is_empty() {
+        lines.push("No worker depends on it: only the script reads it.".to_owned());
+        return lines;
+    }
+    for worker in workers {
+        let open = orchestrator.tasks.iter().filter(|row| row.task.worker == *worker);
+        let open: Vec<_> = open.filter(|row| !row.has_ended()).collect();
+        lines.push(match (on, open.is_empty()) {
+            (_, true) if orchestrator.tasks.is_empty() => {
+                let may = if on { "may be dispatched" } else { "would be denied" };
+                format!("{worker} {may}, if the plan names it.")
+            }
+            (_, true) => format!("No task of {worker} is open: nothing changes."),
+            (true, false) => format!("{worker} may be dispatched again."),
+            (false, false) => {
+                let ids: Vec<&str> = open.iter().map(|row| row.task.id.as_str()).collect();
+                let ids = ids.join(", ");
+                format!("The next attempt of {ids} would be refused: {worker} switched off.")
+            }
+        });
+        if !on && open.iter().any(|row| row.task.critical) {
+            lines.push("The run would stop, since a required task would fail.".to_owned());
+        }
+        if !on && open.iter().any(|row| row.state == TaskState::Running) {
+            lines.push("A running attempt continues, and counts.".to_owned());
+        }
+    }
+    lines
+}
+
+/// Adds the tasks and their results.
+fn add_tasks(orchestrator: &Orchestrator, out: &mut String) {
+    if orchestrator.tasks.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n## Tasks\n\n| task | worker | attempts | result |");
+    let _ = writeln!(out, "| --- | --- | --- | --- |");
+    for row in &orchestrator.tasks {
+        let (id, worker) = (&row.task.id, &row.task.worker);
+        let (attempts, result) = (row.attempts.len(), table_cell(&task_result(row)));
+        let _ = writeln!(out, "| {id} | {worker} | {attempts} | {result} |");
+    }
+}

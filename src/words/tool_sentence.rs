@@ -1,0 +1,240 @@
+//! The lines of the events of policies and of tools.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::format;
+use super::sentence::{EventLine, actor, took_ms};
+use super::styled::StyleRole;
+use crate::base::time;
+use crate::log::event::kind::{
+    BreakerCause, BreakerStage, FallbackKind, LimitChange, ToolLimits, WindowCounts,
+};
+use crate::log::event::tool::percent_text;
+use crate::log::event::{EventKind, StopReason};
+use crate::scenario::spec::InDoubt;
+use crate::scenario::spec::policy::{BreakerMode, WindowKind};
+use crate::scenario::spec::tool::InjectedFault;
+
+/// Fills the line of such an event; leaves other events alone.
+pub(super) fn fill_tool_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
+    match kind {
+        EventKind::PlanRefused { reason, .. } => {
+            line.text = reason.phrase();
+            line.tone = StyleRole::Refused;
+        }
+        EventKind::ConcurrencyChanged { max_parallel, by: who } => {
+            line.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
+            line.tone = StyleRole::Flag;
+        }
+        EventKind::CallQueued => line.text = "queued for a call slot".into(),
+        EventKind::CallAdmitted { waited_ms } => {
+            line.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
+        }
+        EventKind::CallDegraded { attempts, reason, by, .. } => {
+            let reason = reason_after(reason, &line.subject);
+            line.text = degraded_text(*attempts, &reason, *by).into();
+            line.tone = StyleRole::Retry;
+        }
+        EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
+            let again = match retry_in_ms {
+                Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
+                None => String::new(),
+            };
+            let reason = reason_after(reason, &line.subject);
+            line.text = format!("attempt {attempt} not made: {reason}{again}").into();
+            line.tone = StyleRole::Refused;
+        }
+        EventKind::AttemptQueued { attempt } => {
+            line.text = format!("attempt {attempt} queued at the bulkhead").into();
+        }
+        EventKind::CallInDoubt { tool, decision, .. } => {
+            let follows = match decision {
+                InDoubt::Retry => "it is called again",
+                InDoubt::Ask => "the run pauses before it is called again",
+                InDoubt::Stop => "the run stops",
+            };
+            line.text = format!(
+                "{tool} was in flight when the run stopped, and may have answered: {follows}"
+            )
+            .into();
+            line.tone = StyleRole::Retry;
+        }
+        EventKind::ClientRetried { request, cause: after } => {
+            line.text =
+                format!("{}: the tool's client sends request {request}", after.phrase()).into();
+            line.tone = StyleRole::Retry;
+        }
+        EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who, counted } => {
+            line.subject = tool.as_str().into();
+            let mut what = format!("{}: {}", breaker_state(*to), why.description(*counted));
+            if let Some(ms) = open_for_ms {
+                what.push_str(&format!(", for {}", took_ms(*ms)));
+            }
+            if let Some(who) = who {
+                what.push_str(&format!(", {}", actor(*who)));
+            }
+            line.text = what.into();
+            line.tone = match to {
+                BreakerStage::Open | BreakerStage::Held => StyleRole::Refused,
+                BreakerStage::Closed => StyleRole::Done,
+                BreakerStage::HalfOpen | BreakerStage::Disabled => StyleRole::Retry,
+            };
+        }
+        EventKind::ResultIgnored { tool, success: ok } => {
+            line.subject = tool.as_str().into();
+            let what = if *ok { "a result" } else { "a failure" };
+            line.text = format!("{what} arrived too late and was ignored").into();
+        }
+        EventKind::LimitsChanged { tool, limits, change, by: who } => {
+            line.subject = tool.as_str().into();
+            line.text = format!("{}, {}", limit_text(*change, limits), actor(*who)).into();
+            line.tone = StyleRole::Flag;
+        }
+        EventKind::FaultInjected { tool, fault, by: who } => {
+            line.subject = tool.as_str().into();
+            line.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
+            line.tone = StyleRole::Retry;
+        }
+        EventKind::FaultRemoved { tool, fault, by: who } => {
+            line.subject = tool.as_str().into();
+            line.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
+            line.tone = StyleRole::Done;
+        }
+        _ => {}
+    }
+}
+
+/// A reason after its subject: the name of the tool is left out where the subject ends with it.
+fn reason_after(reason: &StopReason, subject: &str) -> String {
+    let phrase = reason.phrase();
+    match phrase.split_once(": ") {
+        Some((tool, rest)) if subject.split(' ').next_back() == Some(tool) => rest.to_owned(),
+        _ => phrase.into_owned(),
+    }
+}
+
+/// The reason for a fallback, and which fallback was used.
+fn degraded_text(attempts: u32, reason: &str, fallback: FallbackKind) -> String {
+    let attempts = format::count_noun(u64::from(attempts), "attempt");
+    format!("{reason} after {attempts}; fallback: {}", fallback_text(fallback))
+}
+
+/// The fallback that replaced a tool's result, for the screen.
+pub fn fallback_text(fallback: FallbackKind) -> String {
+    match fallback {
+        FallbackKind::Cached { age_ms } => {
+            format!("last good value ({} old)", time::duration_text(Duration::from_millis(age_ms)))
+        }
+        FallbackKind::Default => "default value".to_owned(),
+        FallbackKind::Omitted => "none (omitted)".to_owned(),
+    }
+}
+
+/// The state of a breaker, for the screen.
+pub fn breaker_state(stage: BreakerStage) -> &'static str {
+    match stage {
+        BreakerStage::Closed => "closed",
+        BreakerStage::Open => "OPEN",
+        BreakerStage::HalfOpen => "half-open",
+        BreakerStage::Held => "held OPEN",
+        BreakerStage::Disabled => "disabled",
+    }
+}
+
+/// Why a breaker changed, in at most 12 columns.
+pub fn short_breaker_cause(why: BreakerCause, counted: Option<WindowCounts>) -> Cow<'static, str> {
+    let text = match (why, counted) {
+        (BreakerCause::FailureRate, Some(window)) => {
+            return format!("{} failed", whole_percent(window.failure_share())).into();
+        }
+        (BreakerCause::SlowCalls, Some(window)) => {
+            return format!("{} slow", whole_percent(window.slow_share())).into();
+        }
+        (why, _) => short_cause(why),
+    };
+    text.into()
+}
+
+/// A share from 0 to 1 in whole percent, rounded down.
+fn whole_percent(share: f64) -> String {
+    percent_text((share * 100.0 + 0.001).floor() / 100.0)
+}
+
+fn short_cause(why: BreakerCause) -> &'static str {
+    match why {
+        BreakerCause::Failures => "failures",
+        BreakerCause::FailureRate => "failure rate",
+        BreakerCause::SlowCalls => "slow calls",
+        BreakerCause::ProbeSlow => "probe slow",
+        BreakerCause::CooldownOver => "cooled",
+        BreakerCause::ProbeAnswered => "probe ok",
+        BreakerCause::ProbeFailed => "probe failed",
+        BreakerCause::LateSuccess => "late result",
+        BreakerCause::LateFailure => "late failure",
+        BreakerCause::RetryAfter => "Retry-After",
+        BreakerCause::Manual => "manual",
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// The size of a breaker's window: `10 calls`, `60 s`.
+pub fn window_size(kind: WindowKind, size: u32) -> String {
+    match kind {
+        WindowKind::Count => format::count_noun(size.into(), "call"),
+        WindowKind::Time => format!("{size} s"),
+    }
+}
+
+/// A changed limit of a tool with these limits, for the screen.
+pub fn limit_text(change: LimitChange, limits: &ToolLimits) -> String {
+    let things = |count: u32, noun| format::count_noun(count.into(), noun);
+    match change {
+        LimitChange::TimeoutMs(ms) => format!("timeout {}", took_ms(ms)),
+        LimitChange::MaxAttempts(most) => format!("max {}", things(most, "attempt")),
+        LimitChange::FailThreshold(most) => format!("opens after {}", things(most, "failure")),
+        LimitChange::OpenForMs(ms) => format!("open for {}", took_ms(ms)),
+        LimitChange::ProbePermits(most) => things(most, "probe"),
+        LimitChange::MaxInFlight(most) => format!("concurrency limit {most}"),
+        LimitChange::MaxWaitMs(ms) => format!("max {} in the queue", took_ms(ms)),
+        LimitChange::WaitMs(ms) => format!("backoff {}", took_ms(ms)),
+        LimitChange::Jitter(on) => format!("jitter {}", on_off(on)),
+        LimitChange::Idempotent(on) => format!("idempotent {}", on_off(on)),
+        LimitChange::RetryPercent(percent) => format!("retry budget {percent} % of attempts"),
+        LimitChange::RetryMin(min) => format!(
+            "retry budget of at least {}",
+            if min == 1 { "1 retry".to_owned() } else { format!("{min} retries") }
+        ),
+        LimitChange::BreakerMode(mode) => match mode {
+            BreakerMode::HalfOpen => "half-open after the cool-down".to_owned(),
+            BreakerMode::TwoState => "closed after the cool-down, without a probe".to_owned(),
+        },
+        LimitChange::WindowSize(size) => {
+            let window = limits.breaker.and_then(|breaker| breaker.window);
+            let kind = window.map_or(WindowKind::Count, |window| window.kind);
+            format!("judges the last {}", window_size(kind, size))
+        }
+        LimitChange::MinCalls(min) => format!("decides after {}", things(min, "call")),
+        LimitChange::FailureRate(rate) => format!("opens at {} failed", percent_text(rate.share())),
+        LimitChange::SlowCallMs(ms) => format!("slow above {}", took_ms(ms)),
+        LimitChange::SlowRate(rate) => format!("opens at {} slow", percent_text(rate.share())),
+        LimitChange::SafeMode(on) => format!("safe mode {}", on_off(on)),
+        LimitChange::AllowPartial(on) => format!("partial results {}", on_off(on)),
+        LimitChange::CacheTtlMs(0) => "cache off".to_owned(),
+        LimitChange::CacheTtlMs(ms) => format!("cache {}", took_ms(ms)),
+    }
+}
+
+/// An injected fault, for the screen.
+pub fn fault_text(fault: &InjectedFault) -> Cow<'static, str> {
+    match fault {
+        InjectedFault::Latency { ms } => format!("+{} latency", took_ms(*ms)).into(),
+        InjectedFault::Errors { percent, status } => format!("{percent} % {status}").into(),
+        InjectedFault::Hang => "hangs".into(),
+        InjectedFault::Malformed => "malformed results".into(),
+        InjectedFault::Reset => "reset mid-body".into(),
+    }
+}
