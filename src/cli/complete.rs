@@ -22,7 +22,7 @@ use super::exit::Exit;
 use super::streams;
 use crate::base::visible::visible;
 use crate::host::catalogue;
-use crate::pattern::collaboration::spec::Decision;
+use crate::log::facts::collaboration::Decision;
 use crate::scenario::{STDIN, ScenarioListing, ScenarioSource, shipped, templates};
 use crate::screen::theme::Theme;
 
@@ -193,7 +193,7 @@ fn values(arg: &Arg, word: &str, line: &CommandLine<'_>) -> Vec<Candidate> {
 }
 
 /// The files of `./scenarios` by their names, and the shipped scenarios.
-pub(crate) fn scenario_names() -> Vec<Candidate> {
+fn scenario_names() -> Vec<Candidate> {
     let files = catalogue::files(Path::new(catalogue::FOLDER));
     let own = files.iter().filter_map(|path| {
         let stem = path.file_stem()?.to_str()?;
@@ -209,17 +209,17 @@ pub(crate) fn scenario_names() -> Vec<Candidate> {
 }
 
 /// The shipped scenarios.
-pub(crate) fn shipped_scenario_names() -> Vec<Candidate> {
+fn shipped_scenario_names() -> Vec<Candidate> {
     shipped().iter().map(|it| Candidate::new(it.name, it.listing().title)).collect()
 }
 
 /// The patterns that `roundtable new` takes.
-pub(crate) fn pattern_names() -> Vec<Candidate> {
+fn pattern_names() -> Vec<Candidate> {
     templates().iter().map(|it| Candidate::new(&it.pattern, &it.about)).collect()
 }
 
 /// What `--fail-on` takes.
-pub(crate) fn fail_on_values() -> Vec<Candidate> {
+fn fail_on_values() -> Vec<Candidate> {
     let decisions = Decision::ALL.into_iter().map(|it| Candidate::new(it.word(), "the decision"));
     let degraded =
         Candidate::new("degraded", "a fallback was used, a result left out or a reply cut");
@@ -227,13 +227,13 @@ pub(crate) fn fail_on_values() -> Vec<Candidate> {
 }
 
 /// The shipped themes.
-pub(crate) fn theme_names() -> Vec<Candidate> {
+fn theme_names() -> Vec<Candidate> {
     Theme::names().map(|it| Candidate::new(it, "")).collect()
 }
 
 /// The flags of a scenario, each switched on and off. Behind `@` comes a boundary, which only the
 /// scenario's runs know.
-pub(crate) fn flag_names(scenario: &str, word: &str) -> Vec<Candidate> {
+fn flag_names(scenario: &str, word: &str) -> Vec<Candidate> {
     if word.contains('@') {
         return Vec::new();
     }
@@ -245,7 +245,7 @@ pub(crate) fn flag_names(scenario: &str, word: &str) -> Vec<Candidate> {
 }
 
 /// The inputs of a scenario, as `--set` names them.
-pub(crate) fn input_names(scenario: &str) -> Vec<Candidate> {
+fn input_names(scenario: &str) -> Vec<Candidate> {
     let of_input = |(name, input): (&String, &Value)| {
         let label = input.get("label").and_then(Value::as_str).unwrap_or_default();
         Candidate::new(format!("inputs.{name}="), label)
@@ -280,7 +280,7 @@ fn kept_runs() -> Vec<crate::store::database::rows::RunName> {
 
 /// The scenario of a kept run, which may be written with a boundary (`RUN@BOUNDARY`).
 #[cfg(feature = "store")]
-pub(crate) fn scenario_of_run(run: &str) -> Option<String> {
+fn scenario_of_run(run: &str) -> Option<String> {
     let id = run.split('@').next()?;
     let mut runs = kept_runs().into_iter();
     runs.find(|row| id == "last" || row.id == id).map(|row| row.scenario)
@@ -288,7 +288,7 @@ pub(crate) fn scenario_of_run(run: &str) -> Option<String> {
 
 /// This program was built without a store.
 #[cfg(not(feature = "store"))]
-pub(crate) fn scenario_of_run(_: &str) -> Option<String> {
+fn scenario_of_run(_: &str) -> Option<String> {
     None
 }
 

@@ -442,7 +442,7 @@ mod tests {
     use futures::future::BoxFuture;
     use proptest::prelude::*;
 
-    use super::{Conversation, count_words, *};
+    use super::*;
     use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
     use crate::scenario::spec::script::ScriptStep;
 

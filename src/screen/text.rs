@@ -237,7 +237,7 @@ impl<'a> Pen<'a> {
 }
 
 /// Replaces what is not ASCII in each cell. Glyphs have their own twins; this is for texts.
-pub(crate) fn to_ascii(buf: &mut Buffer) {
+pub(super) fn to_ascii(buf: &mut Buffer) {
     for cell in &mut buf.content {
         if cell.symbol().is_ascii() {
             continue;

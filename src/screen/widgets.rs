@@ -135,7 +135,7 @@ pub(super) fn out_of_view(
 
 /// Draws a text field of `rows` rows, of which the first `cut` are above `place`; `typing` shows
 /// the cursor.
-pub(crate) fn render_text_field(
+pub(super) fn render_text_field(
     text: &TextField,
     cx: &DrawContext,
     place: Rect,

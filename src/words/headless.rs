@@ -250,11 +250,7 @@ fn place(at: &BoundaryId) -> String {
 }
 
 /// The line of a plan or of a tool's event; `None` if it is not shown.
-pub(crate) fn tool_line(
-    event: &Event,
-    run: &RunFold,
-    words: Option<&dyn Narrate>,
-) -> Option<StyledLine> {
+fn tool_line(event: &Event, run: &RunFold, words: Option<&dyn Narrate>) -> Option<StyledLine> {
     let described: EventLine = line_of(event, run, words);
     let line = |glyph: Glyph, word: &'static str, role: StyleRole, who: &str| {
         signed_line(glyph, word, role).then(format!(
@@ -297,7 +293,7 @@ pub(crate) fn tool_line(
 }
 
 /// The line of an alert.
-pub(crate) fn alert_line(alert: &Alert) -> StyledLine {
+fn alert_line(alert: &Alert) -> StyledLine {
     let what = match alert.what {
         AlertKind::BreakerOpens(times) => {
             let times = format::count_noun(times.into(), "time");

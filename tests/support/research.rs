@@ -15,10 +15,9 @@ use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
 use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
 use roundtable::log::event::{Event, Seq, World};
+use roundtable::log::facts::research::{MisquotePolicy, READ, SEARCH};
 use roundtable::model::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::pattern::research::spec::{
-    MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
-};
+use roundtable::pattern::research::spec::{ResearchBudget, ResearchSpec, StepMode, StepSpec};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::patterns::PatternSpec;
 use serde_json::{Map, Value, json};

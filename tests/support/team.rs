@@ -16,9 +16,10 @@ use roundtable::log::event::kind::{
     ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, Usage,
 };
 use roundtable::log::event::{Event, Seq, World};
+use roundtable::log::facts::agents::MemberTools;
 use roundtable::model::{ChatModel, ChatRequest, Failure, Listener, failure};
 use roundtable::pattern::agents::spec::{
-    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits,
+    AgentKind, AgentSpec, CoordinatorTeam, ModelAgent, Swarm, SwarmLimits,
 };
 use roundtable::pattern::team::spec::TeamSpec;
 use roundtable::scenario::Scenario;

@@ -368,7 +368,7 @@ fn batch_json(runs: &[BatchRun]) -> Value {
 }
 
 /// The table as text. `url`: the cluster, where the command line names it.
-pub(crate) fn batch_table(runs: &[BatchRun], url: Option<&str>) -> String {
+fn batch_table(runs: &[BatchRun], url: Option<&str>) -> String {
     let mut text = String::new();
     for ((reason, decision), count) in ends(runs) {
         let share = 100.0 * count as f64 / runs.len().max(1) as f64;

@@ -263,7 +263,7 @@ pub(super) async fn connect_on(on: &OnArgs) -> Result<Cluster, Exit> {
 }
 
 /// Prints what went wrong with a cluster.
-pub(crate) fn print_cluster_error(why: &str) -> Exit {
+pub(super) fn print_cluster_error(why: &str) -> Exit {
     print_message(&visible(why));
     Exit::Stopped
 }

@@ -199,7 +199,7 @@ pub(crate) fn interrupts() -> mpsc::UnboundedReceiver<()> {
 }
 
 /// Writes the events of the run that answers this message (from 1), as they are stored, until its end.
-pub(crate) async fn follow_run<W: Write>(
+async fn follow_run<W: Write>(
     followed: &mut Followed<'_, W>,
     request: &RunRequest,
     message: usize,

@@ -27,7 +27,6 @@ use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::{ReasonPart, StopReason};
 use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
-use crate::pattern::collaboration::spec::{Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
 
 facts! {
@@ -556,6 +555,58 @@ impl ReasonPart for ContributionFault {
             Self::AgentMismatch(role) => by.name(role),
             _ => {}
         }
+    }
+}
+
+/// What a seat reads of what the others said in the last rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Share {
+    /// Their stances and confidence, as in the collaboration source document.
+    #[default]
+    Stances,
+    /// Their arguments too: summary and actions.
+    Arguments,
+}
+
+impl Share {
+    /// Whether it is the rule of the source document.
+    pub fn is_stances(&self) -> bool {
+        *self == Self::Stances
+    }
+}
+
+/// The decision of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Decision {
+    /// Start.
+    Go,
+    /// Start with care.
+    GoWithCaution,
+    /// Do not start.
+    NoGo,
+}
+
+impl Decision {
+    /// Every decision.
+    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
+
+    /// The word in results, prompts and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Go => "go",
+            Self::GoWithCaution => "go_with_caution",
+            Self::NoGo => "no_go",
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
     }
 }
 

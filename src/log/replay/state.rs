@@ -173,7 +173,7 @@ pub(super) fn is_never_repeated(kind: &EventKind) -> bool {
 }
 
 /// An event in words, for an error.
-pub(crate) fn describe_event(kind: &EventKind) -> String {
+pub(super) fn describe_event(kind: &EventKind) -> String {
     match kind {
         EventKind::CallStarted(call) => {
             format!("{} of {} ({:?})", kind.name(), call.tool, call.purpose)

@@ -4,6 +4,9 @@
 //!
 //! The fields of a collaboration's outcome (collaboration source document).
 
+use crate::scenario::cel::CelBindings;
+use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -17,9 +20,9 @@ use crate::log::event::kind::{Purpose, RunStarted, Usage};
 use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, Decision, SeatStatus,
+    Stance,
 };
-use crate::pattern::collaboration::spec::Decision;
 
 /// State of a collaboration run.
 #[derive(Clone, Debug)]
@@ -536,7 +539,7 @@ impl Collaboration {
     }
 
     /// Adds the fields that the source document defines.
-    pub(crate) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let success = run.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
         let closed_rounds = || self.rounds.iter().filter(|round| round.closed.is_some());
         if success {
@@ -594,5 +597,65 @@ impl Collaboration {
             })
             .collect();
         fields.add("history", &history);
+    }
+}
+
+/// `round(x, 3)` of the source document: uses the exact binary value and rounds a true tie to the
+/// even digit, as Rust does when it prints a float with three decimals.
+pub(crate) fn round_to_thousandths(x: f64) -> f64 {
+    // Fast path: a value with at most three decimals, as nearly all have, equals the rounded
+    // quotient and stays as it is.
+    if (x * 1000.0).round() / 1000.0 == x {
+        return x;
+    }
+    format!("{x:.3}").parse().unwrap_or(x)
+}
+
+/// A round as the rows of a scenario see it.
+#[derive(Clone, Copy, Debug)]
+pub struct RoundFigures<'a> {
+    /// Number of the round, from 1.
+    pub round: u32,
+    /// The limit of rounds.
+    pub max_rounds: u32,
+    /// The votes for go that the source document needs.
+    pub min_go_votes: u32,
+    /// The weights of the roles that have another one than 1.
+    pub weights: &'a BTreeMap<RoleName, f64>,
+}
+
+impl<'a> RoundFigures<'a> {
+    /// Those of a round of this run.
+    pub fn new(plan: &'a CollaborationPlan, round: u32) -> Self {
+        let CollaborationPlan { max_rounds, min_go_votes, ref weights, .. } = *plan;
+        Self { round, max_rounds, min_go_votes, weights }
+    }
+
+    /// The values that a row may use: `stances` has the roles of each stance, `weight` the sum of
+    /// their weights, `confidences` the confidence of each role, `seats` the roles that contributed.
+    pub fn values(&self, contributions: &[Arc<Contribution>]) -> CelBindings {
+        let by_stance = |stance| contributions.iter().filter(move |it| it.stance == stance);
+        let weight = |role: &RoleName| self.weights.get(role).copied().unwrap_or(1.0);
+        let roles = |stance: Stance| {
+            let roles: Vec<&str> = by_stance(stance).map(|it| it.agent.as_str()).collect();
+            (stance.word().to_owned(), json!(roles))
+        };
+        let sum = |stance: Stance| {
+            // From 0.0, because the sum of nothing is -0.0; rounded, because 0.7 + 0.1 is not 0.8.
+            let sum = by_stance(stance).fold(0.0, |sum, it| sum + weight(&it.agent));
+            (stance.word().to_owned(), json!(round_to_thousandths(sum)))
+        };
+        let confidence =
+            |it: &Arc<Contribution>| (it.agent.to_string(), Value::from(it.confidence));
+        let seats: Vec<&str> = contributions.iter().map(|it| it.agent.as_str()).collect();
+        let mut shown = CelBindings::default();
+        shown.bind("stances", &Value::Object(Stance::ALL.map(roles).into_iter().collect()));
+        shown.bind("weight", &Value::Object(Stance::ALL.map(sum).into_iter().collect()));
+        shown.bind("confidences", &Value::Object(contributions.iter().map(confidence).collect()));
+        shown.bind("seats", &json!(seats));
+        shown.bind("round", &self.round.into());
+        shown.bind("max_rounds", &self.max_rounds.into());
+        shown.bind("min_go_votes", &self.min_go_votes.into());
+        shown
     }
 }

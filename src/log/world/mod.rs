@@ -46,7 +46,7 @@ use super::event::kind::Purpose;
 use super::event::{BoundaryId, Event, EventKind, Seq, SpanId};
 use super::facts::PatternPlan;
 use super::facts::agents::SessionHead;
-use crate::pattern::collaboration::spec::Decision;
+use super::facts::collaboration::Decision;
 
 pub use self::failures::CutReply;
 pub use self::outcome::{Outcome, OutcomeFields, OutcomeUsage, SessionOutcome};

@@ -496,7 +496,7 @@ fn close_attempt(row: &mut TaskRow, event: &Event, end: AttemptEnd) {
 
 impl Orchestrator {
     /// Adds the fields that the source document defines.
-    pub(crate) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let Some(closed) = &run.progress.closed else { return };
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();

@@ -212,7 +212,7 @@ struct AgentResultRow {
 
 impl Resilience {
     /// Adds the fields that the source document defines.
-    pub(crate) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let plan = &*self.plan;
         let summary = json!({
             "guarded": plan.guarded,

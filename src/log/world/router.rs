@@ -12,9 +12,9 @@ use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::Purpose;
 use crate::log::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
-use crate::log::facts::router::{Classification, FallbackCause, RouterFact, RouterPlan};
-use crate::pattern::router::policy::RouteChoice;
-use crate::pattern::router::spec::{CLASSIFY, ROUTE};
+use crate::log::facts::router::{
+    CLASSIFY, Classification, FallbackCause, ROUTE, RouterFact, RouterPlan,
+};
 
 /// State of a run of a router.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ fn is_routed(event: &Event) -> bool {
 
 impl Router {
     /// Adds the fields, as far as the run got.
-    pub(crate) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if let Some(choice) = self.route() {
             add("route", to_value(&choice.route));
@@ -182,5 +182,38 @@ impl Router {
                 add("written_calls", self.agents.written_call_rows());
             }
         }
+    }
+}
+
+/// The route that a request takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteChoice {
+    /// The route.
+    pub route: AgentName,
+    /// Why it is the fallback and not the route of the classifier; `None` if it is the latter.
+    pub fallback: Option<FallbackCause>,
+}
+
+/// Chooses the route: that of the classifier if it is on the execution list and its confidence is at
+/// least `min_confidence`, else the fallback, if it is on the execution list.
+///
+/// # Errors
+/// Why the classifier's route is not taken, if there is no fallback either.
+pub fn choose_route(
+    proposed: &Classification,
+    execution_list: &[AgentName],
+    min_confidence: f64,
+    fallback: Option<&AgentName>,
+) -> Result<RouteChoice, FallbackCause> {
+    let cause = if !execution_list.contains(&proposed.route) {
+        FallbackCause::RouteOff
+    } else if proposed.confidence < min_confidence {
+        FallbackCause::LowConfidence
+    } else {
+        return Ok(RouteChoice { route: proposed.route.clone(), fallback: None });
+    };
+    match fallback.filter(|route| execution_list.contains(route)) {
+        Some(route) => Ok(RouteChoice { route: route.clone(), fallback: Some(cause) }),
+        None => Err(cause),
     }
 }

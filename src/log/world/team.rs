@@ -69,7 +69,7 @@ impl Projection for Team {
 
 impl Team {
     /// Adds the fields that the source document defines.
-    pub(crate) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
+    pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let success = run.progress.closed.as_ref().is_some_and(|closed| closed.reason.is_success());
         let (plan, agents) = (&*self.plan, &self.agents);
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);

@@ -203,7 +203,7 @@ const OLLAMA_PORT: u16 = 11434;
 /// # Errors
 /// What is wrong, as the rest of a sentence that starts with the URL. It quotes nothing of the URL,
 /// because the text may hold a key.
-pub(crate) fn parse_base_address(text: &str) -> Result<Url, String> {
+pub(super) fn parse_base_address(text: &str) -> Result<Url, String> {
     // `localhost:11434/v1` would parse as a path with the scheme `localhost`.
     if !text.contains("://") {
         return Err("has no http:// or https://".to_owned());
@@ -227,7 +227,7 @@ pub(crate) fn parse_base_address(text: &str) -> Result<Url, String> {
 }
 
 /// Adds `/v1` at the end, which `ANTHROPIC_BASE_URL` omits.
-pub(crate) fn with_version_path(mut url: Url) -> Url {
+pub(super) fn with_version_path(mut url: Url) -> Url {
     if !url.path().ends_with("/v1") {
         url.set_path(&format!("{}/v1", url.path().trim_end_matches('/')));
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use super::spec::{AgentSpec, HistoryScope, InnerText, MemberTools};
+use super::spec::AgentSpec;
 use super::tool_calls::{Consultation, ToolCallResult, call_index};
 use super::{AgentAnswer, AgentPosition, AgentRun, AgentRunner, ModelReply};
 use crate::base::name::{AgentName, ToolName};
@@ -24,7 +24,7 @@ use crate::log::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
 };
 use crate::log::event::{SpanId, StopReason, result_text};
-use crate::log::facts::agents::MemberOutput;
+use crate::log::facts::agents::{HistoryScope, InnerText, MemberOutput, MemberTools};
 use crate::run::{LLM, RunContext};
 
 /// Why an agent gave no answer.
@@ -352,7 +352,7 @@ impl AgentRunner<'_> {
     }
 
     /// Consults a member for a coordinator.
-    pub(crate) async fn consult(
+    pub(super) async fn consult(
         &self,
         talk: &AgentRun<'_>,
         said: ModelReply,

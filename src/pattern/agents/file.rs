@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::spec::{
-    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, MAX_DEPTH, MemberTools, ModelAgent,
-    RosterError, Swarm, SwarmLimits, check_entry, check_member,
+    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, MAX_DEPTH, ModelAgent, RosterError, Swarm,
+    SwarmLimits, check_entry, check_member,
 };
 use super::table::{
     AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
 use crate::base::name::{AgentName, ToolName};
+use crate::log::facts::agents::MemberTools;
 use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::pattern::{BoundaryForm, ModelKey, ToolUse};
 use crate::scenario::read::format::ScenarioFile;
@@ -379,7 +380,7 @@ struct MembershipNode<'f> {
 }
 
 /// Reports cycles and too deep nesting. No recursion: a file may be long.
-pub(crate) fn report_nesting(file: &ScenarioFile, cx: &mut ReadContext) {
+fn report_nesting(file: &ScenarioFile, cx: &mut ReadContext) {
     let agents = &file.agents.entries;
     let places: BTreeMap<&str, usize> =
         agents.iter().enumerate().map(|(place, entry)| (entry.name.as_str(), place)).collect();

@@ -14,7 +14,7 @@ use crate::log::facts::agents::{HandoffRefusal, LoopGuard};
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
-pub use super::spec::TRANSFER;
+pub use crate::scenario::spec::tool::TRANSFER;
 
 /// This many calls in a row of the same tool with the same arguments stop an agent.
 const STUCK_AFTER: u32 = 3;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::file::AgentTableKind;
-use super::spec::TRANSFER;
 use super::table::{AgentTable, CallTable, Members};
 use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::read::format::tools::fill_table;
@@ -14,7 +13,7 @@ use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{BoundedList, NonBlankString, Positioned};
 use crate::scenario::read::template::TemplateScope;
 use crate::scenario::read::{ReadContext, suggest_name};
-use crate::scenario::spec::tool::ToolCall;
+use crate::scenario::spec::tool::{TRANSFER, ToolCall};
 
 /// Names bound in a condition on a reply of an agent in a team.
 pub(crate) const AGENT_NAMES: &[&str] = &[

@@ -10,11 +10,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::base::name::{AgentName, FlagName, ToolName};
 use crate::log::event::id::millis;
-use crate::log::facts::agents::{AgentHead, SwarmHead};
+use crate::log::facts::agents::{AgentHead, MemberTools, SwarmHead};
 use crate::run::Session;
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::handoff_template::HandoffTemplate;
@@ -121,46 +119,6 @@ pub struct CoordinatorTeam {
     pub member_tools: MemberTools,
 }
 
-/// What members see of the conversation, and what is shown of their output (teams source document,
-/// `MemberToolConfig`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub struct MemberTools {
-    /// Whether a member's output is streamed inside the coordinator's.
-    pub stream_inner: bool,
-    /// Which parts of that output are shown.
-    pub inner_text: InnerText,
-    /// What a member sees of the coordinator's history.
-    pub history_scope: HistoryScope,
-    /// Whether the run ends with the members' replies, without a final reply of the coordinator.
-    pub skip_summarization: bool,
-}
-
-/// Which parts of a member's output are shown inside the coordinator's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum InnerText {
-    /// The whole output.
-    #[default]
-    Include,
-    /// Progress and tool calls only.
-    Exclude,
-}
-
-/// What a member sees of the coordinator's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum HistoryScope {
-    /// The user's input, the coordinator's messages, earlier members' results.
-    #[default]
-    ParentBranch,
-    /// Only the request.
-    Isolated,
-}
-
 /// Model agents that hand over to each other (teams source document, "Swarm").
 #[derive(Debug, Clone)]
 pub struct Swarm {
@@ -206,8 +164,6 @@ impl Default for SwarmLimits {
     }
 }
 
-/// Name of the handoff tool. No agent and no other tool may use it.
-pub const TRANSFER: &str = "transfer_to_agent";
 /// How many teams may be nested.
 pub const MAX_DEPTH: usize = 16;
 

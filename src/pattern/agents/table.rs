@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{HistoryScope, InnerText, MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
+use super::spec::{MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
+use crate::log::facts::agents::{HistoryScope, InnerText};
 use crate::scenario::read::amount::DurationOrZero;
 use crate::scenario::read::format::BoolOrInput;
 use crate::scenario::read::shape::{

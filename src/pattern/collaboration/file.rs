@@ -459,7 +459,7 @@ fn is_always_called(role: &str, file: &ScenarioFile) -> bool {
 const STANCES: [&str; 3] = ["go", "caution", "block"];
 
 /// Checks the reply of a row.
-pub(crate) fn check_scripted_contribution(
+fn check_scripted_contribution(
     row: &ScriptTable,
     reply: &Positioned<FreeTable>,
     file: &ScenarioFile,

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::payload::{
     ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts, RoundState,
 };
-use super::policy::{AcceptedContribution, ContributionGateway, RoleSet, RoundFigures};
-use super::spec::{CollaborationSpec, Concurrency, DecideRow, Decision, RoleSpec, WhenOff};
+use super::policy::{AcceptedContribution, ContributionGateway, RoleSet};
+use super::spec::{CollaborationSpec, Concurrency, DecideRow, RoleSpec, WhenOff};
 use super::{payload, plain, policy};
 use crate::base::name::RoleName;
 use crate::gateway::CallFailed;
@@ -23,8 +23,10 @@ use crate::log::event::kind::{ChatMessage, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::log::facts::PatternPlan;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, Decision, SeatPlan,
+    SeatStatus,
 };
+use crate::log::world::collaboration::RoundFigures;
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};

@@ -4,21 +4,20 @@
 //!
 //! The details of a refused contribution: what exactly is wrong with it. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::spec::Decision;
 use crate::base::name::RoleName;
 use crate::log::event::StopReason;
 use crate::log::facts::collaboration::{
-    CollaborationPlan, Conflict, Contribution, ContributionFault, Stance,
+    Conflict, Contribution, ContributionFault, Decision, Stance,
 };
+use crate::log::world::collaboration::round_to_thousandths;
 use crate::pattern::reply::{
     Detail, join_with_or, missing_keys, repair, show_value, wrong_name, wrong_value,
 };
-use crate::scenario::cel::CelBindings;
 use crate::scenario::spec::Repair;
 use crate::scenario::spec::script::ReplyEnd;
 
@@ -146,17 +145,6 @@ fn count(things: usize) -> u32 {
     u32::try_from(things).unwrap_or(u32::MAX)
 }
 
-/// `round(x, 3)` of the source document: uses the exact binary value and rounds a true tie to the
-/// even digit, as Rust does when it prints a float with three decimals.
-fn round_to_thousandths(x: f64) -> f64 {
-    // Fast path: a value with at most three decimals, as nearly all have, equals the rounded
-    // quotient and stays as it is.
-    if (x * 1000.0).round() / 1000.0 == x {
-        return x;
-    }
-    format!("{x:.3}").parse().unwrap_or(x)
-}
-
 /// `detect_conflicts` of the collaboration source document.
 pub fn detect_conflicts(stances: impl IntoIterator<Item = Stance>) -> Vec<Conflict> {
     let stances: BTreeSet<Stance> = stances.into_iter().collect();
@@ -216,55 +204,6 @@ pub const SOURCE_ROWS: [(&str, Decision); 3] = [
         Decision::GoWithCaution,
     ),
 ];
-
-/// A round as the rows of a scenario see it.
-#[derive(Clone, Copy, Debug)]
-pub struct RoundFigures<'a> {
-    /// Number of the round, from 1.
-    pub round: u32,
-    /// The limit of rounds.
-    pub max_rounds: u32,
-    /// The votes for go that the source document needs.
-    pub min_go_votes: u32,
-    /// The weights of the roles that have another one than 1.
-    pub weights: &'a BTreeMap<RoleName, f64>,
-}
-
-impl<'a> RoundFigures<'a> {
-    /// Those of a round of this run.
-    pub fn new(plan: &'a CollaborationPlan, round: u32) -> Self {
-        let CollaborationPlan { max_rounds, min_go_votes, ref weights, .. } = *plan;
-        Self { round, max_rounds, min_go_votes, weights }
-    }
-
-    /// The values that a row may use: `stances` has the roles of each stance, `weight` the sum of
-    /// their weights, `confidences` the confidence of each role, `seats` the roles that contributed.
-    pub fn values(&self, contributions: &[Arc<Contribution>]) -> CelBindings {
-        let by_stance = |stance| contributions.iter().filter(move |it| it.stance == stance);
-        let weight = |role: &RoleName| self.weights.get(role).copied().unwrap_or(1.0);
-        let roles = |stance: Stance| {
-            let roles: Vec<&str> = by_stance(stance).map(|it| it.agent.as_str()).collect();
-            (stance.word().to_owned(), json!(roles))
-        };
-        let sum = |stance: Stance| {
-            // From 0.0, because the sum of nothing is -0.0; rounded, because 0.7 + 0.1 is not 0.8.
-            let sum = by_stance(stance).fold(0.0, |sum, it| sum + weight(&it.agent));
-            (stance.word().to_owned(), json!(round_to_thousandths(sum)))
-        };
-        let confidence =
-            |it: &Arc<Contribution>| (it.agent.to_string(), Value::from(it.confidence));
-        let seats: Vec<&str> = contributions.iter().map(|it| it.agent.as_str()).collect();
-        let mut shown = CelBindings::default();
-        shown.bind("stances", &Value::Object(Stance::ALL.map(roles).into_iter().collect()));
-        shown.bind("weight", &Value::Object(Stance::ALL.map(sum).into_iter().collect()));
-        shown.bind("confidences", &Value::Object(contributions.iter().map(confidence).collect()));
-        shown.bind("seats", &json!(seats));
-        shown.bind("round", &self.round.into());
-        shown.bind("max_rounds", &self.max_rounds.into());
-        shown.bind("min_go_votes", &self.min_go_votes.into());
-        shown
-    }
-}
 
 /// The first role with a veto that blocks.
 pub fn veto_of<'a>(

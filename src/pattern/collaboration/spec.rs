@@ -7,17 +7,17 @@
 //! The fields that the pattern adds to an outcome; `collaboration/outcome.rs` makes their values.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::name::{FlagName, InputName, RoleName, ToolName};
 use crate::log::event::id::millis;
 use crate::log::facts::PatternPlan;
-use crate::log::facts::collaboration::{CollaborationPlan, DecideRowHead, RoleFlagHead};
+use crate::log::facts::collaboration::{
+    CollaborationPlan, DecideRowHead, Decision, RoleFlagHead, Share,
+};
 use crate::scenario::cel::Condition;
 use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Number;
@@ -74,63 +74,11 @@ pub enum Concurrency {
     Sequential,
 }
 
-/// What a seat reads of what the others said in the last rounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum Share {
-    /// Their stances and confidence, as in the collaboration source document.
-    #[default]
-    Stances,
-    /// Their arguments too: summary and actions.
-    Arguments,
-}
-
 impl CollaborationSpec {
     /// Whether a row that decides reads this name.
     pub(crate) fn reads(&self, wanted: &str) -> bool {
         let mut names = self.decide.iter().flat_map(|row| row.when.names());
         names.any(|name| name.path.first() == Some(&wanted))
-    }
-}
-
-impl Share {
-    /// Whether it is the rule of the source document.
-    pub fn is_stances(&self) -> bool {
-        *self == Self::Stances
-    }
-}
-
-/// The decision of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum Decision {
-    /// Start.
-    Go,
-    /// Start with care.
-    GoWithCaution,
-    /// Do not start.
-    NoGo,
-}
-
-impl Decision {
-    /// Every decision.
-    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
-
-    /// The word in results, prompts and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::GoWithCaution => "go_with_caution",
-            Self::NoGo => "no_go",
-        }
-    }
-}
-
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
     }
 }
 

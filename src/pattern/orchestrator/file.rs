@@ -291,7 +291,7 @@ fn rule_condition(
 }
 
 /// The tools of the workers. Problems are reported to `cx`.
-pub(crate) fn worker_tools(
+fn worker_tools(
     file: &ScenarioFile,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
@@ -438,7 +438,7 @@ pub(crate) fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
 }
 
 /// Checks the reply of a row.
-pub(crate) fn check_scripted_plan(
+fn check_scripted_plan(
     row: &ScriptTable,
     reply: &Positioned<FreeTable>,
     file: &ScenarioFile,

@@ -194,7 +194,7 @@ const CONTRACT: &str = r#"Return only one JSON object in this exact shape:
 Use only workers from available_workers, each with exactly the args it lists. Mark a task critical only if the report is impossible without it. At most max_tasks tasks. No Markdown, no other keys."#;
 
 /// The inputs that the planner and the aggregate both receive, in the scenario's order.
-pub(crate) fn echoed_payload(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
+fn echoed_payload(scenario: &Scenario, spec: &OrchestratorSpec) -> Map<String, Value> {
     prompting::echoed_inputs(scenario, &spec.echo)
 }
 

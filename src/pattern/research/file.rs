@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::spec::{
-    AsOf, NOTES_BY_RULE, READ, ResearchSpec, ResearchStep, ResearchTable, SEARCH, SourceRule,
-    SourceTable, StepMode, StepSpec, warn_of_few_steps,
+    AsOf, NOTES_BY_RULE, ResearchSpec, ResearchTable, SourceRule, SourceTable, StepMode, StepSpec,
+    warn_of_few_steps,
 };
 use super::{script, spec};
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::time::Day;
+use crate::log::facts::research::{READ, ResearchStep, SEARCH};
 use crate::scenario::check::implementation::SEARCHED;
 use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::pattern::{
@@ -370,11 +371,7 @@ fn source(
 }
 
 /// Checks that the two tools of research are implemented, each in a way that fits.
-pub(crate) fn research_tools(
-    tools: &BTreeMap<ToolName, ToolSpec>,
-    file: &ScenarioFile,
-    cx: &mut ReadContext,
-) {
+fn research_tools(tools: &BTreeMap<ToolName, ToolSpec>, file: &ScenarioFile, cx: &mut ReadContext) {
     for (name, what, kinds) in [
         (SEARCH, "research has no search tool", "search, fixture, http or command"),
         (READ, "research has no tool that reads pages", "read, fixture, http or command"),

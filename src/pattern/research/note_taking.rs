@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::play::ResearchRun;
 use super::policy::{Draft, FoldedText, MIN_QUOTE_CHARS, address, detail};
 use super::reading::{FetchedPage, SourceResult, skipped_source};
-use super::spec::{MisquotePolicy, StepExecutor};
 use super::{play, policy};
 use crate::base::name::ToolName;
 use crate::base::stems::stems;
@@ -20,8 +19,8 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::kind::Purpose;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::log::facts::research::{
-    KeptSource, Note, NoteId, NoteIssue, NoteRefused, NotesLimit, NotesTruncated, ResearchFact,
-    SourceOutcome,
+    KeptSource, MisquotePolicy, Note, NoteId, NoteIssue, NoteRefused, NotesLimit, NotesTruncated,
+    ResearchFact, SourceOutcome, StepExecutor,
 };
 use crate::log::world::research::unanswered::{PageWords, is_heading, prose_sentences};
 use crate::pattern::reply::Refusal;
@@ -239,7 +238,7 @@ const SENTENCE_CHARS: usize = 400;
 /// The plan without a model (`propose_research_plan` in the research source document): it searches
 /// for the question itself.
 pub fn plan_by_rule(question: &str) -> serde_json::Value {
-    let steps = super::spec::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
+    let steps = crate::log::facts::research::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
         let args = match place {
             0 => serde_json::json!({ "query": question }),
             _ => serde_json::json!({}),

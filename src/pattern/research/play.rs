@@ -15,14 +15,15 @@ use serde_json::{Map, Value, json};
 use super::note_taking::AcceptedNote;
 use super::policy::{BadPlan, address, answer, compare, detail};
 use super::reading::{SourceReader, parse_source, unwrap_tool_data};
-use super::spec::{ResearchSpec, ResearchStep, SEARCH, StepExecutor};
+use super::spec::ResearchSpec;
 use super::{note_taking, policy};
 use crate::base::name::{FlagName, ToolName};
 use crate::log::event::kind::{AttemptFailed, ChatMessage, FailureClass, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::log::facts::research::{
     AnswerCited, AnswerRefused, FoundSource, KeptSource, Note, NoteProblem, NotesCompared,
-    NotesVerified, PlannedStep, ResearchFact, SourcesDeduped, SourcesFound,
+    NotesVerified, PlannedStep, ResearchFact, ResearchStep, SEARCH, SourcesDeduped, SourcesFound,
+    StepExecutor,
 };
 use crate::log::world::research::unanswered::{PageWords, unanswered_by_rule};
 use crate::model::{ReplyContract, ReplyForm};

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use super::note_taking::{AcceptedNote, NoteTaker};
 use super::play::{ResearchCaller, ResearchRun};
 use super::policy::{FoldedText, address};
-use super::spec::READ;
 use super::{play, policy};
 use crate::base::name::ToolName;
 use crate::base::time::Day;
@@ -23,7 +22,7 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose};
 use crate::log::event::{Boundary, SpanId, StopReason};
 use crate::log::facts::research::{
-    Denial, FoundSource, KeptSource, PageRead, ReadingEnd, ResearchFact, SourceOutcome,
+    Denial, FoundSource, KeptSource, PageRead, READ, ReadingEnd, ResearchFact, SourceOutcome,
 };
 use crate::log::world::research::unanswered::PageWords;
 use crate::run::{RunContext, ToolCallRequest};
@@ -331,7 +330,7 @@ const REASON_CHARS: usize = 64;
 const TEXT_CHARS: usize = 400;
 
 /// A skipped source. Texts of a tool are data: shortened, and control characters made visible.
-pub(crate) fn skipped_source(reason: &str, text: &str) -> SourceOutcome {
+pub(super) fn skipped_source(reason: &str, text: &str) -> SourceOutcome {
     SourceOutcome::Skipped {
         reason: visible_within(reason, REASON_CHARS).into(),
         text: visible_within(text, TEXT_CHARS).into(),

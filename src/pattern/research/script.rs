@@ -4,7 +4,9 @@
 //!
 //! Checks the results that fixtures of the two research tools give.
 
-use super::spec::{ACTIONS, READ, SEARCH, StepMode};
+use super::spec::StepMode;
+use crate::log::facts::research::ACTIONS;
+use crate::log::facts::research::{READ, SEARCH};
 use crate::scenario::check::script;
 use crate::scenario::check::script::{
     ScriptedText, each_item, expect_text, is_filled_in, report_silent_step, require_keys, text,

@@ -11,14 +11,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::seeded_random::Latency;
 use crate::base::time::Day;
 use crate::log::event::id::millis;
-use crate::log::facts::research::{ResearchPlan, SourceHead};
+use crate::log::facts::research::{
+    ACTIONS, MisquotePolicy, READ, ResearchPlan, ResearchStep, SourceHead, StepExecutor,
+};
 use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Fraction;
 use crate::scenario::read::format::BudgetTable;
@@ -32,11 +33,6 @@ use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
 use crate::scenario::spec::tool::ToolSpec;
-
-/// The tool that searches for sources, named as in the research source document.
-pub const SEARCH: &str = "search_sources";
-/// The tool that reads a source, named as in the research source document.
-pub const READ: &str = "read_source";
 
 /// `pattern = "research"`.
 #[derive(Debug)]
@@ -157,28 +153,6 @@ impl StepMode {
     }
 }
 
-/// Who does a step of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum StepExecutor {
-    /// The model.
-    Model,
-    /// A rule of the program.
-    Rule,
-}
-
-/// What happens if a quote is not found on its page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum MisquotePolicy {
-    /// The note is kept as it is, and verification stops the run.
-    Stop,
-    /// The note is refused and counted; the run continues without it.
-    Refuse,
-}
-
 impl ResearchSpec {
     /// The settings of a domain, if the scenario has any.
     pub fn rule(&self, domain: &str) -> Option<&SourceRule> {
@@ -188,53 +162,6 @@ impl ResearchSpec {
     /// Trust in a domain; 1 by default.
     pub fn trust(&self, domain: &str) -> f64 {
         self.rule(domain).map_or(1.0, |rule| rule.trust)
-    }
-}
-
-/// The actions of a plan in order: every plan has these steps.
-pub const ACTIONS: [&str; 5] =
-    ["search_sources", "dedupe_urls", "read_extract_notes", "verify_notes", "synthesize_answer"];
-
-/// The steps of research after its plan (research source document).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ResearchStep {
-    /// Search for sources.
-    Search,
-    /// Merge sources that have the same page.
-    Dedupe,
-    /// Read the sources one after another, and take notes.
-    ReadExtract,
-    /// Verify the notes.
-    Verify,
-    /// Write the answer.
-    Synthesize,
-}
-
-impl ResearchStep {
-    /// All steps in order.
-    pub const ALL: [Self; 5] =
-        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
-
-    /// The word for the step: the phase in the source document.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Dedupe => "dedupe",
-            Self::ReadExtract => "read_extract",
-            Self::Verify => "verify",
-            Self::Synthesize => "synthesize",
-        }
-    }
-
-    /// The name of this step in the plan.
-    pub fn action(self) -> &'static str {
-        match self {
-            Self::Search => "search_sources",
-            Self::Dedupe => "dedupe_urls",
-            Self::ReadExtract => "read_extract_notes",
-            Self::Verify => "verify_notes",
-            Self::Synthesize => "synthesize_answer",
-        }
     }
 }
 

@@ -9,12 +9,13 @@ use serde_json::{Map, Value, json};
 
 use super::policy;
 use super::policy::RouteRefusal;
-use super::spec::{CALLER, CLASSIFY, ROUTE, RouterSpec};
+use super::spec::RouterSpec;
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::{ChatMessage, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason, result_text};
 use crate::log::facts::agents::MemberOutput;
-use crate::log::facts::router::{Classification, RouterFact};
+use crate::log::facts::router::{CALLER, CLASSIFY, Classification, ROUTE, RouterFact};
+use crate::log::world::router;
 use crate::model::{ReplyContract, ReplyForm};
 use crate::pattern::agents::AgentRunner;
 use crate::pattern::agents::agent_call::AgentRequest;
@@ -92,7 +93,7 @@ fn choose(
     let routes = spec.routes.iter().filter(|route| on(&route.flag));
     let execution_list: Vec<AgentName> = routes.map(|route| route.agent.clone()).collect();
     let (needed, fallback) = (spec.min_confidence, spec.fallback.as_ref());
-    match policy::choose_route(proposed, &execution_list, needed, fallback) {
+    match router::choose_route(proposed, &execution_list, needed, fallback) {
         Ok(choice) => {
             let (route, fallback) = (choice.route.clone(), choice.fallback);
             cx.publish(SpanId::RUN, RouterFact::RouteChosen { route, fallback });
@@ -150,7 +151,7 @@ pub(crate) fn catalogue(spec: &RouterSpec) -> Value {
 }
 
 /// The form of a classification: its keys, and the names of the routes.
-pub(crate) fn classifier_form(policy_list: &[AgentName]) -> ReplyForm {
+fn classifier_form(policy_list: &[AgentName]) -> ReplyForm {
     let routes = policy_list.to_vec();
     ReplyForm::with_contract("route", true, move || {
         let route = || ReplyContract::one_of(routes.iter().map(AgentName::as_str));
@@ -166,7 +167,7 @@ pub(crate) fn classifier_form(policy_list: &[AgentName]) -> ReplyForm {
 }
 
 /// The messages for the classifier.
-pub(crate) fn classifier_messages(
+fn classifier_messages(
     scenario: &Scenario,
     spec: &RouterSpec,
     flags: &BTreeMap<FlagName, bool>,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::base::name::AgentName;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::facts::router::{Classification, FallbackCause, RouteFault, RouteScore};
+use crate::log::facts::router::{Classification, RouteFault, RouteScore};
 use crate::pattern::reply::{
     Detail, listed, missing_keys, repair, show_value, wrong_name, wrong_value,
 };
@@ -92,39 +92,6 @@ fn shortened(text: &str) -> Arc<str> {
     match text.char_indices().nth(MAX_REASON_CHARS) {
         None => text.into(),
         Some((end, _)) => format!("{}…", &text[..end]).into(),
-    }
-}
-
-/// The route that a request takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouteChoice {
-    /// The route.
-    pub route: AgentName,
-    /// Why it is the fallback and not the route of the classifier; `None` if it is the latter.
-    pub fallback: Option<FallbackCause>,
-}
-
-/// Chooses the route: that of the classifier if it is on the execution list and its confidence is at
-/// least `min_confidence`, else the fallback, if it is on the execution list.
-///
-/// # Errors
-/// Why the classifier's route is not taken, if there is no fallback either.
-pub fn choose_route(
-    proposed: &Classification,
-    execution_list: &[AgentName],
-    min_confidence: f64,
-    fallback: Option<&AgentName>,
-) -> Result<RouteChoice, FallbackCause> {
-    let cause = if !execution_list.contains(&proposed.route) {
-        FallbackCause::RouteOff
-    } else if proposed.confidence < min_confidence {
-        FallbackCause::LowConfidence
-    } else {
-        return Ok(RouteChoice { route: proposed.route.clone(), fallback: None });
-    };
-    match fallback.filter(|route| execution_list.contains(route)) {
-        Some(route) => Ok(RouteChoice { route: route.clone(), fallback: Some(cause) }),
-        None => Err(cause),
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::base::name::{AgentName, FlagName, InputName, ToolName};
 use crate::log::event::id::millis;
-use crate::log::facts::router::{RouteHead, RouterPlan};
+use crate::log::facts::router::{CALLER, CLASSIFY, ROUTE, RouteHead, RouterPlan};
 use crate::pattern::agents::boundary;
 use crate::pattern::agents::boundary::TeamAgents;
 use crate::pattern::agents::file::{agents, models as agent_models, tool_use, warn_of_orphans};
@@ -130,13 +130,6 @@ impl Spec for RouterSpec {
         Some(&self.agents)
     }
 }
-
-/// The step in which the classifier is asked; also its boundary.
-pub(crate) const CLASSIFY: &str = "classify";
-/// The step in which the route is chosen; also its boundary.
-pub(crate) const ROUTE: &str = "route";
-/// The first step of the paths of a router's agents: `router/billing.1`.
-pub(super) const CALLER: &str = "router";
 
 /// Checks `classify`, `route`, and the boundaries of the agent behind a route, whose path begins
 /// with `router/ROUTE.1`.

@@ -141,7 +141,7 @@ const NAMES: [&str; 13] = [
 
 /// Builds the expectations of a file. `cites`: whether answers of its pattern cite sources. Problems
 /// are reported to `cx`.
-pub(crate) fn build_expectations(
+pub(super) fn build_expectations(
     file: &ScenarioFile,
     own: &PatternRow,
     tools: &BTreeMap<ToolName, ToolSpec>,

@@ -334,7 +334,7 @@ pub(crate) struct KnownArguments<'a> {
 pub(crate) const SEARCHED: [&str; 2] = ["query", "k"];
 
 /// Builds the search of a tool.
-pub(crate) fn build_search(
+fn build_search(
     table: &Positioned<SearchTable>,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,
@@ -384,7 +384,7 @@ pub(crate) fn build_search(
 }
 
 /// Builds the page reader of a tool.
-pub(crate) fn build_read(
+fn build_read(
     table: &Positioned<ReadTable>,
     filling: &TemplateScope<'_>,
     cx: &mut ReadContext,

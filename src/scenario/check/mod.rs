@@ -227,7 +227,7 @@ pub(crate) fn tuning(requests: Requests, cx: &mut ReadContext) -> Tuning {
 }
 
 /// The callers with a model of their own, in the file's order.
-pub(crate) fn seat_models(file: &ScenarioFile, own: &PatternRow) -> Vec<ModelAssignment> {
+fn seat_models(file: &ScenarioFile, own: &PatternRow) -> Vec<ModelAssignment> {
     let keys = (own.models)(file).into_iter();
     let assignments = keys.filter_map(|ModelKey { caller, place, model }| {
         let model = model.as_ref()?;
@@ -238,7 +238,7 @@ pub(crate) fn seat_models(file: &ScenarioFile, own: &PatternRow) -> Vec<ModelAss
 }
 
 /// Turns a name into a label: `report_date` becomes `Report date`.
-pub(crate) fn label_from_name(name: &str) -> String {
+fn label_from_name(name: &str) -> String {
     let mut label = name.replace('_', " ");
     if let Some(first) = label.get_mut(0..1) {
         first.make_ascii_uppercase();

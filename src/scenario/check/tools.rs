@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::implementation;
 use super::implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
 use crate::base::name::ToolName;
-use crate::pattern::agents::spec::TRANSFER;
 use crate::scenario::pattern::{PatternRow, ToolUse};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Seconds;
@@ -29,7 +28,7 @@ use crate::scenario::spec::policy::{
     BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy, Rate, RetryBudgetLimits, SafeMode,
     UnsetLlmKeys, WindowLimits,
 };
-use crate::scenario::spec::tool::{InjectedFault, ResultContract, ToolOffer, ToolSpec};
+use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec};
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
 pub(crate) fn tools(

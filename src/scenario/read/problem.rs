@@ -249,7 +249,7 @@ fn truncate_text(text: String) -> String {
 }
 
 /// Line and column of a byte of a text, both from 1.
-pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+pub(super) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..char_start(text, at)];
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);

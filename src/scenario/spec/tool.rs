@@ -467,3 +467,6 @@ pub enum ScriptFaultKind {
     /// A response body that is not a chat completion.
     BadResponse,
 }
+
+/// Name of the handoff tool. No agent and no other tool may use it.
+pub const TRANSFER: &str = "transfer_to_agent";

@@ -298,7 +298,7 @@ fn tokens(spoken: &Spoken<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen) 
 }
 
 /// Draws a call's attempts, the last one always in view; `word` precedes each number.
-pub(crate) fn put_attempts(
+pub(super) fn put_attempts(
     data: &RunData,
     cx: &DrawContext,
     pen: &mut Pen,

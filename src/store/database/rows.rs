@@ -61,7 +61,7 @@ impl KeptRows {
 }
 
 /// What [`read_row`] reads.
-pub(crate) const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
+pub(super) const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
      elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at, answer";
 
 impl Database {
@@ -332,7 +332,7 @@ impl TextsBefore {
 }
 
 /// Reads a row of [`COLUMNS`].
-pub(super) fn read_row(
+pub(crate) fn read_row(
     row: &Row<'_>,
     before: &mut TextsBefore,
     is_alive: &mut dyn FnMut(&str) -> bool,

@@ -319,7 +319,7 @@ const LAST_WAIT: Duration = Duration::from_millis(300);
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long SQLite itself waits in one attempt.
-pub(crate) const LOCK_ATTEMPT: Duration = Duration::from_millis(50);
+pub(super) const LOCK_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// What the operator reads then.
 const LOCK_TEXT: &str = "another program holds the lock of the store; waiting for it, at most 10 s";

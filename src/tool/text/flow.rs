@@ -118,7 +118,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
 const TITLE_CHARS: usize = 120;
 
 /// Reads a plain text. A short first line followed by a blank line is the title; there is no date.
-pub(crate) fn read_plain(text: &str) -> ExtractedDocument {
+pub(super) fn read_plain(text: &str) -> ExtractedDocument {
     let mut flow = Flow::default();
     flow.push_lines(text);
     let text = flow.finish();

@@ -237,7 +237,7 @@ pub(crate) struct FrontMatter {
 }
 
 /// Separates the front matter from the text. A text that only starts with a rule has none.
-pub(crate) fn split_front_matter(text: &str) -> (FrontMatter, &str) {
+fn split_front_matter(text: &str) -> (FrontMatter, &str) {
     let none = (FrontMatter::default(), text);
     let Some(mut rest) = after_rule(text, "---") else { return none };
     let (mut front, mut date) = (FrontMatter::default(), String::new());

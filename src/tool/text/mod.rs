@@ -134,7 +134,7 @@ impl DocumentFormat {
 const LABEL_BYTES: usize = 4 << 10;
 
 /// Decodes bytes; `head` and `within` are the labels of the header and of the document.
-pub(crate) fn decode_text<'b>(
+fn decode_text<'b>(
     bytes: &'b [u8],
     head: Option<&str>,
     within: Option<&'static Encoding>,

@@ -298,7 +298,7 @@ fn contents(world: &World) -> String {
 }
 
 /// The end of the page: the outcome and the setup.
-pub(crate) fn page_foot(world: &World) -> String {
+fn page_foot(world: &World) -> String {
     let mut out = String::from("<section id=\"outcome\">\n<h2>Outcome</h2>\n");
     if let Some(words) = words_of(world) {
         out.push_str(&note(&words.result(world)));
@@ -348,7 +348,7 @@ fn setup(head: &RunStarted) -> String {
 }
 
 /// The text of an element, in which line breaks stay.
-pub(crate) fn escape_lines(text: &str) -> String {
+pub(super) fn escape_lines(text: &str) -> String {
     escaped(&visible_lines(text))
 }
 

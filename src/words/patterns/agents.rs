@@ -54,7 +54,7 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
 }
 
 /// Fills the line of an event of a team; leaves other events alone.
-pub(crate) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
+pub(super) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
     match kind {
         EventKind::CallStarted(call) => match (&call.purpose, &call.args) {
             (Purpose::Member { agent, by, .. }, Some(args)) => {

@@ -178,7 +178,7 @@ impl Narrate for Orchestrator {
 }
 
 /// Fills the line of such an event; leaves other events alone.
-pub(crate) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
+pub(super) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
     match kind {
         EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
             let names: Vec<String> =

@@ -24,11 +24,9 @@ use crate::base::name::{AgentName, FlagName};
 use crate::base::visible::visible_within;
 use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::{Event, EventKind};
-use crate::log::facts::router::{Classification, FallbackCause, RouterFact};
-use crate::log::world::router::Router;
+use crate::log::facts::router::{CLASSIFY, Classification, FallbackCause, RouterFact};
+use crate::log::world::router::{RouteChoice, Router, choose_route};
 use crate::log::world::{RunFold, RunState};
-use crate::pattern::router::policy::{RouteChoice, choose_route};
-use crate::pattern::router::spec::CLASSIFY;
 use crate::scenario::spec::script::ScriptStep;
 use crate::words::format;
 use crate::words::glyph::Glyph;
@@ -189,7 +187,7 @@ fn claim_text(proposed: &Classification) -> String {
 }
 
 /// Fills the line of such an event; leaves other events alone.
-pub(crate) fn fill_line<'a>(router: &'a Router, kind: &'a EventKind, line: &mut EventLine<'a>) {
+pub(super) fn fill_line<'a>(router: &'a Router, kind: &'a EventKind, line: &mut EventLine<'a>) {
     match RouterFact::of(kind) {
         Some(RouterFact::RouteProposed(proposed)) => {
             line.subject = CLASSIFY.into();

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use crate::engine::Launch;
 use crate::log::event::{StopReason, World};
+use crate::log::facts::collaboration::Decision;
+use crate::log::facts::collaboration::Share;
 use crate::log::facts::collaboration::{Contribution, Stance};
+use crate::log::world::collaboration::RoundFigures;
 use crate::pattern::collaboration::payload;
 use crate::pattern::collaboration::payload::ClosedRound;
 use crate::pattern::collaboration::policy::{
-    ContributionGateway, RoleSet, RoundFigures, SOURCE_ROWS, decide_round_outcome,
-    detect_conflicts, validate_contribution,
+    ContributionGateway, RoleSet, SOURCE_ROWS, decide_round_outcome, detect_conflicts,
+    validate_contribution,
 };
-use crate::pattern::collaboration::spec::Decision;
-use crate::pattern::collaboration::spec::Share;
 use crate::scenario::cel::Condition;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::support::table::{engine, facts, paused_runtime, read};

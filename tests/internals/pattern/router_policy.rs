@@ -3,8 +3,9 @@
 
 use crate::base::name::AgentName;
 use crate::log::facts::router::{Classification, FallbackCause};
+use crate::log::world::router::choose_route;
 use crate::pattern::router::policy::describe_route_refusal;
-use crate::pattern::router::policy::{RouteRefusal, choose_route, validate_classification};
+use crate::pattern::router::policy::{RouteRefusal, validate_classification};
 use serde_json::{Value, json};
 
 fn policy_list() -> Vec<AgentName> {

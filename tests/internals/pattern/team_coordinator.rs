@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::log::event::kind::FailureClass;
+use crate::log::facts::agents::{HistoryScope, InnerText};
 use crate::log::world::agents::{HopKind, HopState, LineKind};
-use crate::pattern::agents::spec::{HistoryScope, InnerText};
 use crate::support::team;
 use crate::support::team::{
     Cast, Heard, agent, answer, calls, consults, fails, outcome, play, reason, says, scenario,

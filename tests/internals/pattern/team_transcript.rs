@@ -2,8 +2,8 @@
 
 use crate::log::event::World;
 use crate::log::event::kind::FailureClass;
+use crate::log::facts::agents::InnerText;
 use crate::log::world::agents::{HopState, LineKind};
-use crate::pattern::agents::spec::InnerText;
 use crate::support::team::{
     Cast, agent, answer, calls, consults, fails, hands, outcome, play, says, scenario, swarm, team,
 };

@@ -1,7 +1,8 @@
 //! What a good file of research comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use crate::pattern::research::spec::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
+use crate::log::facts::research::MisquotePolicy;
+use crate::pattern::research::spec::{ResearchSpec, SourceRule, StepMode};
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::spec::script::ScriptStep;

@@ -1,9 +1,8 @@
 //! What a good file of a team or swarm comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use crate::pattern::agents::spec::{
-    AgentKind, CoordinatorTeam, HistoryScope, InnerText, MemberTools, Swarm, SwarmLimits,
-};
+use crate::log::facts::agents::{HistoryScope, InnerText, MemberTools};
+use crate::pattern::agents::spec::{AgentKind, CoordinatorTeam, Swarm, SwarmLimits};
 use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;

@@ -9,8 +9,8 @@ use crate::log::event::kind::{Purpose, Reply};
 use crate::log::event::{Event, SpanId, StopReason, result_text};
 use crate::log::facts::agents::MemberOutput;
 use crate::log::world::spans::{SpanKind, Spans};
-use crate::pattern::agents::spec::TRANSFER;
 use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::spec::tool::TRANSFER;
 
 /// Result of a call, as its caller gets it.
 pub(crate) enum CallResult<'e> {
@@ -176,7 +176,7 @@ fn less_shown(one: MemberOutput, other: MemberOutput) -> MemberOutput {
 }
 
 /// How deep a span is nested in teams.
-pub(crate) fn call_depth(span: SpanId, spans: &Spans) -> u16 {
+pub(super) fn call_depth(span: SpanId, spans: &Spans) -> u16 {
     nesting(span, spans).depth
 }
 

@@ -22,10 +22,9 @@ use crate::log::event::kind::Purpose;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::{
-    NoteId, NoteRefused, NotesCompared, PlannedStep, ReadingEnd, ResearchFact, ResearchPlan,
-    Sentence, SourceOutcome,
+    NoteId, NoteRefused, NotesCompared, PlannedStep, READ, ReadingEnd, ResearchFact, ResearchPlan,
+    SEARCH, Sentence, SourceOutcome,
 };
-use crate::pattern::research::spec::{READ, SEARCH};
 
 pub use self::rows::{Funnel, NoteRow, RefusedPlan, SourcePage, SourceRow, SourceState, Verified};
 

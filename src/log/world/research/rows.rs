@@ -12,10 +12,9 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::{Boundary, BoundaryId, Elapsed, SpanId, StopReason};
 use crate::log::facts::research::parts::skip_phrase;
 use crate::log::facts::research::{
-    Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd,
+    Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd, ResearchStep,
 };
 use crate::log::world::RunFold;
-use crate::pattern::research::spec::ResearchStep;
 
 /// A refused plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,10 +10,9 @@ pub mod detail;
 
 use serde_json::{Map, Value, json};
 
-use super::spec::ResearchStep;
 use crate::log::event::StopReason;
 use crate::log::facts::plan_fault::PlanFault;
-use crate::log::facts::research::{Denial, NoteIssue, NotesFault, StepFault};
+use crate::log::facts::research::{Denial, NoteIssue, NotesFault, ResearchStep, StepFault};
 
 /// The fewest characters of a quote.
 pub const MIN_QUOTE_CHARS: usize = 20;

@@ -24,10 +24,9 @@ use super::agents::{LowerPanes, add_outcome, agent_sign, calls, transcript};
 use super::{DrawView, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
 use crate::base::name::AgentName;
 use crate::log::event::SpanId;
-use crate::log::facts::router::{FallbackCause, RouteHead};
+use crate::log::facts::router::{CLASSIFY, FallbackCause, ROUTE, RouteHead};
 use crate::log::world::router::Router;
 use crate::log::world::{RunState, SpanState, World};
-use crate::pattern::router::spec::{CLASSIFY, ROUTE};
 use crate::screen::action::Action;
 use crate::screen::layout::line;
 use crate::screen::list::{Column, heads, range};
@@ -422,7 +421,7 @@ impl RouteColumns {
 }
 
 /// Draws the pane.
-pub(crate) fn render_routes(
+fn render_routes(
     view: &RouterView,
     data: &RunData,
     cx: &DrawContext,
@@ -534,7 +533,7 @@ fn strangers(cx: &DrawContext, router: &Router, area: Rect, buf: &mut Buffer) {
 }
 
 /// Draws the row.
-pub(crate) fn render_steps(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+fn render_steps(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
     let Some(router) = world.router() else { return };
     let theme = cx.theme;

@@ -456,7 +456,7 @@ pub(crate) enum ReportByte {
 
 /// What the next byte is after these bytes of a report `ESC ]`. `awaited`: the terminal has been
 /// asked and has not answered.
-pub(crate) fn classify_reply_byte(held: &[u8], byte: u8, awaited: bool) -> ReportByte {
+fn classify_reply_byte(held: &[u8], byte: u8, awaited: bool) -> ReportByte {
     if is_beginning(held, byte) {
         return ReportByte::Part;
     }
@@ -475,7 +475,7 @@ fn is_reply_colour(held: &[u8], awaited: bool) -> bool {
 }
 
 /// The colour of a whole reply.
-pub(crate) fn reply_colour(held: &[u8]) -> Option<&[u8]> {
+fn reply_colour(held: &[u8]) -> Option<&[u8]> {
     held.strip_prefix(COLOUR_STARTS)
 }
 

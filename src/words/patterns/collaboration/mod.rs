@@ -28,12 +28,11 @@ use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, Decision, SeatStatus,
+    Stance,
 };
 use crate::log::world::RunFold;
-use crate::log::world::collaboration::{Collaboration, Round, RoundSeat, SeatState};
-use crate::pattern::collaboration::policy::RoundFigures;
-use crate::pattern::collaboration::spec::Decision;
+use crate::log::world::collaboration::{Collaboration, Round, RoundFigures, RoundSeat, SeatState};
 use crate::scenario::cel::{Condition, ObservedPart};
 use crate::words::glyph::Glyph;
 use crate::words::headless::{WORD_COLUMNS, caller_name, model_of, signed_line, with_model};
@@ -238,7 +237,7 @@ impl Narrate for Collaboration {
 }
 
 /// Fills the line of such an event; leaves other events alone.
-pub(crate) fn fill_line<'a>(
+pub(super) fn fill_line<'a>(
     kind: &'a EventKind,
     (plan, run): (&CollaborationPlan, &'a RunFold),
     line: &mut EventLine<'a>,

@@ -23,10 +23,11 @@ use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::parts::skip_phrase;
-use crate::log::facts::research::{DropReason, ReadingEnd, ResearchFact, SourceOutcome};
+use crate::log::facts::research::{
+    DropReason, ReadingEnd, ResearchFact, SourceOutcome, StepExecutor,
+};
 use crate::log::world::research::{Research, SourceRow};
 use crate::log::world::{RunFold, SpanKind};
-use crate::pattern::research::spec::StepExecutor;
 use crate::scenario::spec::script::ScriptStep;
 use crate::words::format;
 use crate::words::glyph::Glyph;
@@ -163,7 +164,7 @@ impl Narrate for Research {
 const MAX_ITEMS: usize = 4;
 
 /// Fills the line of an event of research.
-pub(crate) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
+pub(super) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
     let things = |count: usize, what| format::count_noun(count as u64, what);
     match kind {
         EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use crate::engine::{Launch, RunHandle, Toolbox};
 use crate::log::event::kind::{FailureClass, Purpose};
 use crate::log::event::{Event, EventKind, World};
-use crate::pattern::research::spec::READ;
+use crate::log::facts::research::READ;
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::ReadSpec;
 use crate::scenario::spec::tool::ToolKind;

@@ -22,7 +22,7 @@ const NAME: u16 = 12;
 const BAR: u16 = 12;
 
 /// Draws the used and free slots, with their figures.
-pub(crate) fn put_slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestrator) {
+pub(super) fn put_slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestrator) {
     let (used, all) = (orchestrator.running, orchestrator.max_parallel);
     if all <= MAX_DRAWN_SLOTS && used <= MAX_DRAWN_SLOTS {
         let of = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);

@@ -428,7 +428,7 @@ impl TeamView {
     }
 
     /// The text that is copied from the focused pane of a team.
-    pub(super) fn pane_text(&self, run: &RunData, focus: Pane) -> Option<String> {
+    pub(crate) fn pane_text(&self, run: &RunData, focus: Pane) -> Option<String> {
         let world = run.shown();
         let team = world.agents()?;
         if let (Pane::Fourth, Some(text)) = (focus, self.lower.line_text(run)) {

@@ -278,13 +278,13 @@ impl AgentActivity {
 }
 
 /// Number of rows for the agents at this width, including the row of counts.
-pub(crate) fn agent_rows(width: u16, load: &ToolLoad<'_>) -> u16 {
+fn agent_rows(width: u16, load: &ToolLoad<'_>) -> u16 {
     let across = usize::from(width.saturating_sub(2)).max(1);
     u16::try_from(load.agents.len().div_ceil(across)).unwrap_or(u16::MAX).saturating_add(1)
 }
 
 /// Draws the counts and the agents; only the counts if the agents do not all fit.
-pub(crate) fn render_agents(
+fn render_agents(
     cx: &DrawContext,
     area: Rect,
     load: &ToolLoad<'_>,
