@@ -14,7 +14,7 @@ use crate::scenario::{Problem, Severity};
 
 static USER_CONFIG: OnceLock<UserConfig> = OnceLock::new();
 
-/// The configuration set by [`set_in_force`]; the default before that.
+/// The configuration set by [`set_user_config`]; the default before that.
 pub fn user_config() -> &'static UserConfig {
     static NONE: OnceLock<UserConfig> = OnceLock::new();
     USER_CONFIG.get().unwrap_or_else(|| NONE.get_or_init(UserConfig::default))

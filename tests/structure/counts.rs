@@ -9,15 +9,9 @@ use syn::{ImplItem, Item, Visibility};
 
 use super::tree::{File, Tree, attributes};
 
-/// The patterns, with the words by which an identifier names one.
-pub const PATTERNS: &[(&str, &[&str])] = &[
-    ("collaboration", &["collaboration"]),
-    ("orchestrator", &["orchestrator"]),
-    ("team", &["team", "swarm"]),
-    ("resilience", &["resilience"]),
-    ("research", &["research"]),
-    ("router", &["router"]),
-];
+/// The folders and files of one pattern, and of what agents share.
+const PATTERNS: &[&str] =
+    &["agents", "collaboration", "orchestrator", "team", "resilience", "research", "router"];
 
 /// Enums with one variant for each pattern.
 const PATTERN_ENUMS: &[&str] = &[
@@ -33,77 +27,12 @@ const PATTERN_ENUMS: &[&str] = &[
 /// Files that list the patterns, where a match on one is expected.
 pub const REGISTRIES: &[&str] = &[
     "pattern/mod.rs",
-    "event/patterns.rs",
-    "event/world/patterns.rs",
-    "narrate/patterns.rs",
-    "panes/draw.rs",
-    "panes/mod.rs",
+    "log/facts/mod.rs",
+    "log/world/mod.rs",
+    "words/patterns/mod.rs",
+    "screen/run/views/mod.rs",
     "scenario/patterns.rs",
 ];
-
-/// The words of an identifier: `PatternSpec` and `pattern_spec` have two.
-fn words(identifier: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in identifier.chars() {
-        if c == '_' || (c.is_uppercase() && was_lower) {
-            words.push(String::new());
-        }
-        was_lower = c.is_lowercase() || c.is_ascii_digit();
-        if c != '_' {
-            words.last_mut().expect("a word").extend(c.to_lowercase());
-        }
-    }
-    words
-}
-
-fn identifiers(tokens: &TokenStream, found: &mut BTreeSet<String>) {
-    let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            // `mod build_team;` says where a file is, and nothing about the pattern.
-            TokenTree::Ident(_) if declares_file(&tokens, at) => {}
-            TokenTree::Ident(word) => {
-                found.insert(word.to_string());
-            }
-            TokenTree::Group(group) => identifiers(&group.stream(), found),
-            _ => {}
-        }
-    }
-}
-
-/// Whether the identifier at this place is the name in a `mod name;`.
-fn declares_file(tokens: &[TokenTree], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
-    let follows = matches!(before, Some(TokenTree::Ident(word)) if *word == "mod");
-    let ends = matches!(tokens.get(at + 1), Some(TokenTree::Punct(mark)) if mark.as_char() == ';');
-    follows && ends
-}
-
-/// For each pattern the files that name it, are not named for it and are in no folder that is.
-/// Declarations of modules do not count, nor what is re-exported for the benches alone.
-pub fn shared_files(tree: &Tree) -> BTreeMap<&'static str, Vec<String>> {
-    let mut shared: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
-    for file in tree.files.iter().filter(|file| file.path != "bench.rs") {
-        let mut names = BTreeSet::new();
-        identifiers(&file.tokens, &mut names);
-        // A provider's name.
-        names.retain(|name| name != "OpenRouter");
-        let names: BTreeSet<String> = names.iter().flat_map(|name| words(name)).collect();
-        for (pattern, by) in PATTERNS {
-            // What all agents share stands for the patterns that are made of agents.
-            let shared_by_agents = by.contains(&"team");
-            let own = file.module.iter().any(|part| {
-                (shared_by_agents && part == "agents")
-                    || words(part).iter().any(|it| by.contains(&it.as_str()))
-            });
-            if !own && by.iter().any(|word| names.contains(*word)) {
-                shared.entry(pattern).or_default().push(file.path.clone());
-            }
-        }
-    }
-    shared
-}
 
 struct Matches {
     found: usize,
@@ -164,10 +93,7 @@ impl<'ast> Visit<'ast> for Matches {
 
 /// How often each file unpacks an enum of patterns; registries and a pattern's own folders aside.
 pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
-    let own = |file: &File| {
-        let first = file.module.first().map(String::as_str);
-        first == Some("pattern") && file.module.len() > 1
-    };
+    let own = |file: &File| file.module.iter().any(|part| PATTERNS.contains(&part.as_str()));
     let mut found = Vec::new();
     for file in
         tree.files.iter().filter(|file| !REGISTRIES.contains(&file.path.as_str()) && !own(file))
@@ -329,4 +255,9 @@ pub fn files_over(tree: &Tree, lines: usize) -> Vec<(String, usize)> {
         .collect();
     over.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
     over
+}
+
+/// Files with at most this many lines.
+pub fn files_up_to(tree: &Tree, lines: usize) -> Vec<String> {
+    tree.files.iter().filter(|it| it.lines <= lines).map(|it| it.path.clone()).collect()
 }

@@ -4,11 +4,11 @@
 //!   folder on disk, or from the corpus inside the program.
 //! - [`text_index`] holds their words and is updated from the folder; [`ranking`] finds the best
 //!   matches.
-//! - [`folder_index`] is the state that the tools of one process share for a folder: its index, on disk
-//!   ([`index_dir`]) or in memory.
+//! - [`index`] is the state that the tools of one process share for a folder: its index, on disk
+//!   or in memory.
 //! - [`search`] and [`read`] are the tools.
 //!
-//! Skipped files are counted by reason ([`skipped_files`]) and reported with every result.
+//! Skipped files are counted by reason and reported with every result.
 //!
 //! The tool that searches a folder.
 //!
