@@ -86,8 +86,8 @@ pub enum Effect {
         /// Whether events that are appended later are read too, until the run has ended.
         follows: bool,
     },
-    /// Search what was said in the kept runs. Answered with `Said`, several times where runs of an
-    /// earlier version are not in the index yet; a later search ends it.
+    /// Search what was said in the kept runs. Answered with `Said`, several times where runs are
+    /// not in the index yet; a later search ends it.
     SearchSaid {
         /// Repeated in the answers.
         request: RequestId,

@@ -155,28 +155,19 @@ impl EventGroup {
     }
 
     /// A group as it was stored, if it is what was written: it has so many lines, and the checksum of its
-    /// bytes is `sum`. Without a checksum (of an earlier version of the store) each line has to be an
-    /// event of its place.
+    /// bytes is `sum`.
     ///
     /// # Errors
     /// [`ReadError::Damaged`].
-    pub fn checked(
-        first: Seq,
-        events: u32,
-        lines: Vec<u8>,
-        sum: Option<u32>,
-    ) -> Result<Self, ReadError> {
+    pub fn checked(first: Seq, events: u32, lines: Vec<u8>, sum: u32) -> Result<Self, ReadError> {
         let damaged = |why: &str| ReadError::Damaged { at: first.0, why: why.to_owned() };
-        let mut group = Self::stored(first, events, lines);
-        if sum.is_some_and(|sum| sum != group.sum()) {
+        let group = Self::stored(first, events, lines);
+        if sum != group.sum() {
             return Err(damaged("its bytes are not those that were stored"));
         }
         let ends = group.lines.iter().filter(|byte| **byte == b'\n').count();
         if ends as u64 != u64::from(events) || group.lines.last().is_some_and(|it| *it != b'\n') {
             return Err(damaged("its group has another number of lines than were stored"));
-        }
-        if sum.is_none() {
-            group.parsed = Some(Arc::new(group.events(Seq(0))?));
         }
         Ok(group)
     }

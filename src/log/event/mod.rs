@@ -8,8 +8,7 @@
 //! `{"v":2,"seq":0,"at_us":0,"span":0,"kind":"run.started",…}`.
 //!
 //! `at_us` is the time since the start of the run in **microseconds** ([`Elapsed`]). All other
-//! times in events and outcomes are in milliseconds; their names end in `_ms`. Lines of version 1
-//! are read too.
+//! times in events and outcomes are in milliseconds; their names end in `_ms`.
 //!
 //! The kinds and states of spans.
 
@@ -29,7 +28,6 @@ pub mod said_part;
 pub mod schema;
 pub mod stop;
 pub mod tool;
-mod v1;
 pub mod weight;
 mod wire_fast;
 
@@ -68,6 +66,11 @@ pub enum LineError {
     /// Not JSON, or not an object with `seq`, `at_us`, `span` and `kind`.
     #[error("not an event of a run: {0}")]
     NotAnEvent(#[from] serde_json::Error),
+    /// An event of a version that was never released.
+    #[error(
+        "its events have version {0}, and this program reads version {SCHEMA_VERSION}; move the file aside"
+    )]
+    OldVersion(u64),
     /// A name that no scenario can give: of a role, an agent, a tool, a flag or a run.
     #[error("{0}")]
     LongName(String),
@@ -159,13 +162,13 @@ impl Event {
         }
     }
 
-    /// Reads an event from a line of any version; a line without `v` is read as one of the newest. An
-    /// unknown kind, or a known kind with unknown fields, becomes
+    /// Reads an event from a line of version 2 or later; a line without `v` is read as one of the newest.
+    /// An unknown kind, or a known kind with unknown fields, becomes
     /// [`EventKind::Unknown`].
     ///
     /// # Errors
     /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`;
-    /// [`LineError::LongName`] if a name is longer than one of a scenario.
+    /// [`LineError::OldVersion`] if it is of an older version; [`LineError::LongName`] if a name is longer than one of a scenario.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
         match wire_fast::read(line) {
             Some(event) => Ok(event),
@@ -175,9 +178,10 @@ impl Event {
 
     /// Reads a line, whatever is in it, by a tree of values.
     pub(super) fn from_tree(line: &str) -> Result<Event, LineError> {
-        let mut value: Value = serde_json::from_str(line)?;
-        if value.get("v").and_then(Value::as_u64) == Some(v1::VERSION) {
-            v1::upgrade(&mut value);
+        let value: Value = serde_json::from_str(line)?;
+        let version = value.get("v").and_then(Value::as_u64);
+        if let Some(old) = version.filter(|version| *version < u64::from(SCHEMA_VERSION)) {
+            return Err(LineError::OldVersion(old));
         }
         let head = Head::deserialize(&value)?;
         let known = match PatternFact::read(&head.kind, &value) {

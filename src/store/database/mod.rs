@@ -222,6 +222,17 @@ pub enum OpenError {
         /// The newest version that this program knows.
         known: i64,
     },
+    /// An earlier version of roundtable has written it.
+    #[error(
+        "an older version of roundtable wrote it (its tables have version {found}, this program reads \
+         {known})"
+    )]
+    Older {
+        /// Version of the tables.
+        found: i64,
+        /// The version that this program reads.
+        known: i64,
+    },
     /// Another program's file.
     #[error("it is the database of another program")]
     Foreign,
@@ -239,7 +250,13 @@ pub enum OpenError {
 impl OpenError {
     /// Whether the file has to be moved aside before runs can be kept there.
     pub fn is_of_contents(&self) -> bool {
-        matches!(self, Self::Foreign | Self::NotDatabase | Self::Store(StoreError::Damaged(_)))
+        matches!(
+            self,
+            Self::Older { .. }
+                | Self::Foreign
+                | Self::NotDatabase
+                | Self::Store(StoreError::Damaged(_))
+        )
     }
 }
 

@@ -177,12 +177,12 @@ pub(crate) fn some_groups(
     let missing = |at: Seq| ReadError::Damaged { at: at.0, why: "it is missing".to_owned() };
     let first: Option<i64> = view
         .prepare_cached(
-            "SELECT first FROM log WHERE run = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
+            "SELECT first FROM event_group WHERE run = ?1 AND first <= ?2 ORDER BY first DESC LIMIT 1",
         )?
         .query_row(params![run.as_str(), number(from)], |row| row.get(0))
         .optional()?;
     let mut query = view.prepare_cached(
-        "SELECT first, n, bytes, sum FROM log WHERE run = ?1 AND first >= ?2 ORDER BY first LIMIT ?3",
+        "SELECT first, n, bytes, sum FROM event_group WHERE run = ?1 AND first >= ?2 ORDER BY first LIMIT ?3",
     )?;
     let mut rows = query.query(params![run.as_str(), first, GROUPS])?;
     let mut groups: Vec<EventGroup> = Vec::new();
@@ -208,7 +208,7 @@ pub(super) fn group_before(
     seq: Seq,
 ) -> Result<Option<EventGroup>, StoreError> {
     let mut query = connection.prepare_cached(
-        "SELECT first, n, bytes, sum FROM log WHERE run = ?1 AND first <= ?2
+        "SELECT first, n, bytes, sum FROM event_group WHERE run = ?1 AND first <= ?2
          ORDER BY first DESC LIMIT 1",
     )?;
     let mut rows = query.query(params![run.as_str(), number(seq)])?;

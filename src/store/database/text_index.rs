@@ -30,8 +30,8 @@ const MANY: u32 = 64;
 /// Rows after which it is asked again whether the answer is still wanted.
 const ROWS: u32 = 512;
 
-/// A run with words that are not in the index: the run was faster than the store, an earlier version stored
-/// it, its process was killed, or another process is about to add them.
+/// A run with words that are not in the index: the run was faster than the store,
+/// its process was killed, or another process is about to add them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnindexedRun {
     /// Its id.

@@ -132,16 +132,26 @@ async fn retention_counts_scripted_and_live_runs_apart_and_keeps_what_is_pinned_
 }
 
 #[test]
-fn a_file_of_a_newer_version_or_of_another_program_is_left_as_it_is() {
+fn files_of_others_stay_unchanged() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("runs.db");
     drop(Database::open(&path).expect("opens"));
     let raw = rusqlite::Connection::open(&path).expect("opens");
-    raw.pragma_update(None, "user_version", 99).expect("written");
+    for version in [0, 1, 4, 6, 99] {
+        raw.pragma_update(None, "user_version", version).expect("written");
+        raw.pragma_update(None, "wal_checkpoint", "TRUNCATE").expect("written");
+        let before = std::fs::read(&path).expect("read");
+        for opened in [Database::open(&path).map(drop), Database::check(&path).map(drop)] {
+            let error = opened.expect_err("refused");
+            match error {
+                OpenError::Older { found, .. } if version < 5 => assert_eq!(found, version),
+                OpenError::Newer { found, .. } if version > 5 => assert_eq!(found, version),
+                error => panic!("{version}: {error:?}"),
+            }
+        }
+        assert_eq!(std::fs::read(&path).expect("read"), before);
+    }
     drop(raw);
-    let before = std::fs::read(&path).expect("read");
-    let Err(OpenError::Newer { found: 99, .. }) = Database::open(&path) else { panic!("newer") };
-    assert_eq!(std::fs::read(&path).expect("read"), before);
 
     let path = folder.path().join("other.db");
     let raw = rusqlite::Connection::open(&path).expect("opens");
@@ -156,64 +166,6 @@ fn a_file_of_a_newer_version_or_of_another_program_is_left_as_it_is() {
     std::fs::write(&path, "no database at all, but longer than its header would be")
         .expect("written");
     assert!(matches!(Database::open(&path), Err(OpenError::NotDatabase)));
-}
-
-#[tokio::test]
-async fn a_run_of_version_1_is_read_whole_and_can_be_continued() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("runs.db");
-    write_version_1(&path);
-    let raw = rusqlite::Connection::open(&path).expect("opens");
-    let (run, next): (String, i64) = raw
-        .query_row(
-            "UPDATE run SET status = 'open', owner = NULL WHERE scenario = 'front-desk'
-             RETURNING id, next",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .expect("written");
-    let old: i64 =
-        raw.query_row("SELECT count(*) FROM segment", [], |row| row.get(0)).expect("read");
-    drop(raw);
-    let (run, next) = (id(&run), Seq(u64::try_from(next).expect("a number")));
-    let database = Database::open(&path).expect("opens");
-    assert_eq!(database.take_over(&run).expect("written"), Some(next));
-    let kinds = [warning("continued"), closed()];
-    let (added, end) = (group(next.0, &kinds), Seq(next.0 + 2));
-    assert_eq!(database.append(&run, next, &added).await, Ok(end));
-    for from in [0, next.0 / 2, next.0 - 1, next.0, next.0 + 1] {
-        let groups: Vec<EventGroup> =
-            database.read(&run, Seq(from)).map(|group| group.expect("read")).collect().await;
-        let found: Vec<Seq> = groups
-            .iter()
-            .flat_map(|group| group.events(Seq(from)).expect("events"))
-            .map(|event| event.seq)
-            .collect();
-        assert_eq!(found, (from..end.0).map(Seq).collect::<Vec<_>>());
-    }
-    let last = database.last_event(&run).expect("read").expect("an event");
-    assert_eq!(last.seq.0 + 1, end.0);
-    // Nothing is copied: the file of a large store stays what it is.
-    let count = |table: &str| {
-        database
-            .reading(|connection| {
-                connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
-                    row.get::<_, i64>(0)
-                })
-            })
-            .expect("read")
-    };
-    assert_eq!((count("segment"), count("event_group")), (old, 1));
-    let keep = Retention { runs: 0, ..Retention::default() };
-    drop(database);
-    let database = Database::open(&path).expect("opens");
-    assert_eq!(database.prune(keep, u64::MAX, 0).expect("pruned").runs, 3);
-    let left: i64 = database
-        .reading(|connection| {
-            connection.query_row("SELECT count(*) FROM log", [], |row| row.get(0))
-        })
-        .expect("read");
-    assert_eq!(left, 0, "the groups of a run are removed with it");
 }
 
 #[cfg(unix)]

@@ -11,10 +11,6 @@ mod failures;
 mod recorder;
 mod text_index;
 
-use std::io::Read as _;
-use std::path::Path;
-
-use flate2::read::GzDecoder;
 use futures::StreamExt as _;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -28,15 +24,6 @@ use super::*;
 use crate::log::event::kind::RunClosed;
 use crate::log::event::{Event, EventKind, SpanId, StopReason};
 use crate::log::world::run_row::{RunRow, RunStatus};
-
-/// A store of version 1 with three runs, written by the program of that version.
-const VERSION_1: &[u8] = include_bytes!("../../../tests/data/runs-v1.db.gz");
-
-fn write_version_1(path: &Path) {
-    let mut bytes = Vec::new();
-    GzDecoder::new(VERSION_1).read_to_end(&mut bytes).expect("unpacked");
-    std::fs::write(path, bytes).expect("written");
-}
 
 fn id(text: &str) -> RunId {
     RunId::new(text)

@@ -1,5 +1,4 @@
-//! The index of what was said: stored with the events, removed with the run, made for runs of an
-//! earlier version.
+//! The index of what was said: stored with the events, removed with the run.
 
 use std::time::Duration;
 
@@ -192,38 +191,6 @@ async fn the_words_of_a_run_go_with_it() {
     let group = said_group(&third, 0, &[&answer("third")]);
     temp.database.append(&third, Seq(0), &group).await.expect("appended");
     assert_eq!(found(&temp.database, "old"), [""; 0]);
-}
-
-#[tokio::test]
-async fn a_store_of_version_1_is_brought_up_to_date_when_it_is_opened() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("runs.db");
-    write_version_1(&path);
-    let database = Database::open(&path).expect("opens");
-    let rows = database.runs().expect("read").rows;
-    let scenarios: Vec<&str> = rows.iter().map(|row| &*row.scenario).collect();
-    assert_eq!(scenarios, ["morning-report-denied", "front-desk", "checkout-unanimous"]);
-    assert_eq!(found(&database, "invoice"), [""; 0], "the index is made when somebody searches");
-    let mut behind = RunTextIndex(&database).unindexed().expect("read");
-    assert_eq!(behind.len(), 3);
-    let mut again = behind.clone();
-    RunTextIndex(&database).index_for(&mut behind, Duration::MAX).expect("indexed");
-    assert_eq!(behind, []);
-    // Another process that has begun with the same runs adds nothing twice.
-    RunTextIndex(&database).index_for(&mut again, Duration::MAX).expect("indexed");
-    assert_eq!(RunTextIndex(&database).unindexed().expect("read"), []);
-    assert_eq!(found(&database, "invoice"), [rows[1].id.to_string()]);
-    let hits = RunTextIndex(&database).hits_of(&WordQuery::parse("invoice"), 99).expect("searched");
-    assert_eq!(hits[0].count, hits[0].first.len() as u64);
-    let hits = RunTextIndex(&database).hits_of(&WordQuery::parse("invoice"), 99).expect("searched");
-    let place = RunTextIndex(&database)
-        .said_at(&hits[0].run, hits[0].first[0])
-        .expect("read")
-        .expect("a place");
-    assert!(place.text.contains("invoice"), "{place:?}");
-    let prune = Retention { runs: 0, days: u32::MAX, bytes: 0 };
-    assert_eq!(database.prune(prune, u64::MAX, 0).expect("pruned").runs, 3);
-    assert_eq!(found(&database, "invoice"), [""; 0]);
 }
 
 #[test]

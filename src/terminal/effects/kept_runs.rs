@@ -182,7 +182,7 @@ mod with_store {
             });
         }
 
-        /// Searches what was said, until a later search. Runs of an earlier version are added to the
+        /// Searches what was said, until a later search. Runs that are not in the index are added to the
         /// index first, and what is found so far is sent now and then.
         pub fn search_said(&self, request: RequestId, query: WordQuery) {
             if self.kept.database().is_none() {

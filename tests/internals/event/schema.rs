@@ -49,11 +49,8 @@ fn is_blessing() -> bool {
 #[test]
 fn each_kind_and_each_shape_of_an_event_is_as_the_schema_says() {
     let checker = Checker::new(event_schema());
-    let lines =
-        [include_str!("../../golden/v2/facts.jsonl"), include_str!("../../golden/v1/facts.jsonl")];
-    for line in lines.iter().flat_map(|text| text.lines()) {
+    for line in include_str!("../../golden/v2/facts.jsonl").lines() {
         let event = Event::from_line(line).expect("an event");
-        // What a run of an earlier version said is written in the newest.
         let value: Value = serde_json::from_str(&event.to_line().expect("a line")).expect("JSON");
         match event.kind {
             EventKind::Unknown { .. } => assert!(checker.check(&value).is_err(), "{value}"),

@@ -6,26 +6,6 @@ use serde_json::{Map, Value};
 
 use crate::log::event::schema::{event_schema, outcome_schema};
 
-/// Kinds that version 1 does not have.
-const SINCE_2: [&str; 6] = [
-    "call.in_doubt",
-    "route.chosen",
-    "route.missing",
-    "route.proposed",
-    "run.forked",
-    "run.resumed",
-];
-
-/// Kinds with another name in version 1.
-const RENAMED: [(&str, &str); 6] = [
-    ("events.dropped", "facts.dropped"),
-    ("fault.removed", "fault.healed"),
-    ("notes.truncated", "notes.cut"),
-    ("concurrency.changed", "parallel.changed"),
-    ("result.ignored", "result.stale"),
-    ("session.run_dropped", "session.run_forgotten"),
-];
-
 /// Every kind of event, the outcomes, and the types of their fields.
 pub(super) fn markdown() -> String {
     let (events, outcomes) = (&event_schema(), &outcome_schema());
@@ -48,23 +28,15 @@ pub(super) fn markdown() -> String {
         let fields = kind["properties"].as_object().expect("fields");
         let name = fields["kind"]["const"].as_str().expect("a kind");
         let _ = writeln!(out, "\n### `{name}`\n\n{}\n", description(kind));
-        let since = if SINCE_2.contains(&name) { 2 } else { 1 };
-        let _ = write!(out, "Since version {since}");
-        if let Some((_, old)) = RENAMED.iter().find(|(new, _)| *new == name) {
-            let _ = write!(out, ", where it is `{old}`");
-        }
         let mut own: Map<String, Value> = fields.clone();
         own.retain(|field, _| !envelope.contains(&field.as_str()));
         let base = reference(kind);
         match (&base, own.is_empty()) {
             (Some(base), _) => {
-                let _ = writeln!(out, ". Its fields are those of {}.", link(base));
+                let _ = writeln!(out, "Its fields are those of {}.", link(base));
             }
-            (None, true) => out.push_str(". It has no fields of its own.\n"),
-            (None, false) => {
-                out.push_str(".\n\n");
-                table(&mut out, &own, &self::required(kind));
-            }
+            (None, true) => out.push_str("It has no fields of its own.\n"),
+            (None, false) => table(&mut out, &own, &self::required(kind)),
         }
     }
     out.push_str(
