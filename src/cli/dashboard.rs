@@ -150,10 +150,10 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     #[cfg(feature = "store")]
     let opened = wanted.opened;
     let ended = own.block_on(async {
-        let warden = Watchdog::start(|code| screen_guard::end_now(code))?;
+        let watchdog = Watchdog::start(|code| screen_guard::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
-        listen(&services, warden.clone())?;
-        let mut console = Tty::take(warden, terminal.title)?;
+        listen(&services, watchdog.clone())?;
+        let mut console = Tty::take(watchdog, terminal.title)?;
         let theme = match theme {
             ThemeChoice::Auto if abilities.tells_background => {
                 Theme::on_background(console.ask_background().as_deref())
@@ -250,16 +250,16 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
     Some((request, extra))
 }
 
-fn listen(services: &Services, warden: Watchdog) -> io::Result<()> {
+fn listen(services: &Services, watchdog: Watchdog) -> io::Result<()> {
     let services = services.clone();
     signals::listen(move |signal| {
         let tell = || services.answer(EffectResult::Signal(signal));
         match signal {
             // It may be meant for the pager: a single one does not end a responsive dashboard.
             ProcessSignal::End(signals::INTERRUPTED) => {
-                warden.request_end(EndRequest::Interrupt, tell)
+                watchdog.request_end(EndRequest::Interrupt, tell)
             }
-            ProcessSignal::End(code) => warden.request_end(EndRequest::End(code), tell),
+            ProcessSignal::End(code) => watchdog.request_end(EndRequest::End(code), tell),
             ProcessSignal::Suspend | ProcessSignal::Resumed | ProcessSignal::Resized => tell(),
         }
     })

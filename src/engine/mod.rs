@@ -95,13 +95,13 @@ impl EngineShared {
         bus: &Bus,
     ) -> Vec<Arc<GuardedTool>> {
         let mut shared = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = toolbox.into_makings().into_iter().map(|making| {
-            if !making.shared || bus.replay().is_some() {
-                return GuardedTool::new(making, bus.clock().clone());
+        let made = toolbox.into_setups().into_iter().map(|setup| {
+            if !setup.shared || bus.replay().is_some() {
+                return GuardedTool::new(setup, bus.clock().clone());
             }
-            let key = (scenario.hash.clone(), making.fingerprint.clone());
+            let key = (scenario.hash.clone(), setup.fingerprint.clone());
             Arc::clone(shared.entry(key).or_insert_with(|| {
-                let tool = GuardedTool::new(making, Clock::real());
+                let tool = GuardedTool::new(setup, Clock::real());
                 let _ = tool.guard.watch(&self.log);
                 tool
             }))

@@ -82,12 +82,12 @@ impl Toolbox {
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
     /// name.
     pub fn replace(&mut self, name: &str, tool: Box<dyn Tool>) {
-        if let Some(making) = self.0.iter_mut().find(|making| making.name.as_str() == name) {
-            making.tool = Some(tool);
+        if let Some(setup) = self.0.iter_mut().find(|setup| setup.name.as_str() == name) {
+            setup.tool = Some(tool);
         }
     }
 
-    pub(super) fn into_makings(self) -> Vec<ToolSetup> {
+    pub(super) fn into_setups(self) -> Vec<ToolSetup> {
         self.0
     }
 }
@@ -205,9 +205,9 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
     let timeout = pattern.max_time();
     for agent in agents.filter(|agent| Some(&agent.name) != pattern.root()) {
         let kind = agent.kind.word();
-        let named = |making: &&mut ToolSetup| making.name.as_str() == agent.name.as_str();
-        if let Some(making) = made.iter_mut().find(named) {
-            (making.kind, making.timeout) = (kind, timeout);
+        let named = |setup: &&mut ToolSetup| setup.name.as_str() == agent.name.as_str();
+        if let Some(setup) = made.iter_mut().find(named) {
+            (setup.kind, setup.timeout) = (kind, timeout);
             continue;
         }
         made.push(ToolSetup {
@@ -240,7 +240,7 @@ mod tests {
              answer = \"rule\"\n[tools.search_sources]\n{search}\n[tools.read_source]\n{read}\n"
         );
         let scenario = load(&text, ScenarioOrigin::File("a.toml".into()), &[]).expect("a scenario");
-        let made = Toolbox::offline(&scenario, true).into_makings().into_iter();
+        let made = Toolbox::offline(&scenario, true).into_setups().into_iter();
         made.map(|it| (it.name.to_string(), it.tool.is_some(), it.timeout)).collect()
     }
 

@@ -67,23 +67,23 @@ pub(crate) static ROWS: [PatternRow; 7] = [
 pub(crate) fn build(
     pattern: Pattern,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<PatternSpec> {
     match pattern {
         Pattern::Collaboration => {
-            collaboration_file::collaboration(file, filling, cx).map(PatternSpec::Collaboration)
+            collaboration_file::collaboration(file, scope, cx).map(PatternSpec::Collaboration)
         }
         Pattern::Orchestrator => {
-            orchestrator_file::orchestrator(file, filling, cx).map(PatternSpec::Orchestrator)
+            orchestrator_file::orchestrator(file, scope, cx).map(PatternSpec::Orchestrator)
         }
-        Pattern::Team => team_file::team(file, filling, cx).map(PatternSpec::Team),
-        Pattern::Swarm => team_file::swarm(file, filling, cx).map(PatternSpec::Team),
+        Pattern::Team => team_file::team(file, scope, cx).map(PatternSpec::Team),
+        Pattern::Swarm => team_file::swarm(file, scope, cx).map(PatternSpec::Team),
         Pattern::Resilience => {
-            resilience_file::resilience(file, filling, cx).map(PatternSpec::Resilience)
+            resilience_file::resilience(file, scope, cx).map(PatternSpec::Resilience)
         }
-        Pattern::Research => research_file::research(file, filling, cx).map(PatternSpec::Research),
-        Pattern::Router => router_file::router(file, filling, cx).map(PatternSpec::Router),
+        Pattern::Research => research_file::research(file, scope, cx).map(PatternSpec::Research),
+        Pattern::Router => router_file::router(file, scope, cx).map(PatternSpec::Router),
     }
 }
 

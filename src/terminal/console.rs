@@ -79,22 +79,22 @@ pub trait Console {
 /// The terminal that the program was started in.
 pub struct Tty {
     screen: ScreenGuard,
-    warden: Watchdog,
+    watchdog: Watchdog,
     /// What came while the terminal was asked.
     #[cfg(unix)]
     start: KeyboardStart,
 }
 
 impl Tty {
-    /// Takes the terminal, with its title (`titled`). The warden ends the program if the loop does not
+    /// Takes the terminal, with its title (`titled`). The watchdog ends the program if the loop does not
     /// answer Ctrl-C.
     ///
     /// # Errors
     /// As [`ScreenGuard::take`].
-    pub fn take(warden: Watchdog, titled: bool) -> io::Result<Self> {
+    pub fn take(watchdog: Watchdog, titled: bool) -> io::Result<Self> {
         Ok(Self {
             screen: ScreenGuard::take(titled)?,
-            warden,
+            watchdog,
             #[cfg(unix)]
             start: KeyboardStart::default(),
         })
@@ -131,12 +131,12 @@ impl Console for Tty {
 
         use super::keyboard::is_interrupt;
         use super::signals::EndRequest;
-        let warden = self.warden.clone();
+        let watchdog = self.watchdog.clone();
         Keys::read(
             io::stdin().as_fd().try_clone_to_owned()?,
             std::mem::take(&mut self.start),
             move |event, give| match is_interrupt(&event) {
-                true => warden.request_end(EndRequest::Interrupt, || give(event)),
+                true => watchdog.request_end(EndRequest::Interrupt, || give(event)),
                 false => give(event),
             },
         )
@@ -190,11 +190,11 @@ impl Console for Tty {
     }
 
     fn heartbeat(&self) {
-        self.warden.heartbeat();
+        self.watchdog.heartbeat();
     }
 
     fn end_taken(&self) {
-        self.warden.end_taken();
+        self.watchdog.end_taken();
     }
 }
 

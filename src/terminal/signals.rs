@@ -125,7 +125,7 @@ impl Watchdog {
         let (turns, taken) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let (asks, asked) = mpsc::channel();
         let seen = (Arc::clone(&turns), Arc::clone(&taken));
-        thread::Builder::new().name("warden".to_owned()).spawn(move || {
+        thread::Builder::new().name("watchdog".to_owned()).spawn(move || {
             if let Some(code) = watch(&asked, (&seen.0, &seen.1)) {
                 end(code);
             }
@@ -277,10 +277,10 @@ mod tests {
     #[test]
     fn the_watching_thread_ends_what_is_stuck() {
         let (end, ended) = mpsc::channel();
-        let warden =
+        let watchdog =
             Watchdog::start(move |code| end.send(code).expect("the test waits")).expect("a thread");
         let (tell, sent) = mpsc::channel();
-        warden.request_end(EndRequest::End(143), || tell.send(()).expect("the test looks"));
+        watchdog.request_end(EndRequest::End(143), || tell.send(()).expect("the test looks"));
         sent.try_recv().expect("the loop was told");
         assert_eq!(ended.recv(), Ok(143));
     }

@@ -318,7 +318,7 @@ impl AgentRunner<'_> {
         let attempt = |it: AttemptId| {
             let (path, inherited, written_by) = (&path, Arc::clone(&inherited), &written_by);
             let draws = it.attempt_seed_path(&draws);
-            let run = async move {
+            let attempt = async move {
                 let place = AgentPosition { span: it.span, path, seed_path: &draws, outer: false };
                 let by = Some(asked.by);
                 let AgentAnswer { text, by, end } =
@@ -326,7 +326,7 @@ impl AgentRunner<'_> {
                 *written_by.lock().unwrap_or_else(PoisonError::into_inner) = Some(by);
                 Ok(Reply { end, ..Reply::from_agent_text(text) })
             };
-            Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
+            Box::pin(attempt) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
         let behind = AgentCall::new(self.cx, &agent.name, format!("member:{draws}"), None, attempt);
         let started = CallStarted {
@@ -354,7 +354,7 @@ impl AgentRunner<'_> {
     /// Consults a member for a coordinator.
     pub(super) async fn consult(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         said: ModelReply,
         index: usize,
         asked: &Consultation<'_>,
@@ -362,16 +362,16 @@ impl AgentRunner<'_> {
         let Consultation { team, member, request, turn } = asked;
         let tools = team.member_tools;
         let asked = AgentRequest {
-            by: talk.name,
-            parent: talk.place.span,
-            path: talk.place.path,
-            seed_path: talk.place.seed_path,
+            by: run.name,
+            parent: run.place.span,
+            path: run.place.path,
+            seed_path: run.place.seed_path,
             turn: *turn,
             requested_by: said.call,
             index,
             request,
             inherited: match tools.history_scope {
-                HistoryScope::ParentBranch => talk.team_history.inheritable(),
+                HistoryScope::ParentBranch => run.team_history.inheritable(),
                 HistoryScope::Isolated => [].into(),
             },
             output: inner_visibility(tools),

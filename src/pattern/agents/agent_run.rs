@@ -40,7 +40,7 @@ struct CurrentOffers {
 
 impl AgentRunner<'_> {
     /// Runs an agent until it answers or hands over.
-    pub async fn run_agent_turn(&self, talk: &AgentRun<'_>) -> Result<AgentReply, Box<Halt>> {
+    pub async fn run_agent_turn(&self, run: &AgentRun<'_>) -> Result<AgentReply, Box<Halt>> {
         let mut repeats = RepeatDetector::default();
         let mut results: Vec<Value> = Vec::new();
         let mut offered: Option<CurrentOffers> = None;
@@ -49,45 +49,43 @@ impl AgentRunner<'_> {
         let mut is_told = false;
         loop {
             round += 1;
-            if round > 1 || !talk.begun {
+            if round > 1 || !run.begun {
                 self.wait_at_boundary(Boundary::Ask {
-                    path: talk.place.path.into(),
+                    path: run.place.path.into(),
                     round,
-                    outer: talk.place.outer,
+                    outer: run.place.outer,
                 })
                 .await;
             }
-            let members = self.members(talk);
+            let members = self.members(run);
             let offered = match &mut offered {
                 // An agent that joins or leaves changes the offers at once.
                 Some(offered) if offered.members == members => offered,
                 stale => {
-                    stale.insert(CurrentOffers { offers: self.offers(talk, &members), members })
+                    stale.insert(CurrentOffers { offers: self.offers(run, &members), members })
                 }
             };
-            let (messages, prompt) = self.next_prompt(talk, offered);
-            let ask = self.ask(talk, round, offered, &results, messages, prompt);
+            let (messages, prompt) = self.next_prompt(run, offered);
+            let ask = self.ask(run, round, offered, &results, messages, prompt);
             let (mut said, mut reply) =
                 self.cx.call_model(ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
             let is_written = |reply: &Reply| {
                 let is_text = reply.end.is_whole() && reply.tool_calls.is_empty();
                 is_text && policy::is_written_call(&reply.text, &offered.offers)
             };
-            if is_written(&reply)
-                && !is_told
-                && self.cx.has_live_replies(&self.purpose(talk, round))
+            if is_written(&reply) && !is_told && self.cx.has_live_replies(&self.purpose(run, round))
             {
                 is_told = true;
-                self.report_written_call(talk, said, &reply, true);
+                self.report_written_call(run, said, &reply, true);
                 let (messages, prompt) =
-                    talk.team_history.correct_reply(talk.name, said, &reply, WRITTEN_CALL);
-                let mut ask = self.ask(talk, round, offered, &results, messages, prompt);
+                    run.team_history.correct_reply(run.name, said, &reply, WRITTEN_CALL);
+                let mut ask = self.ask(run, round, offered, &results, messages, prompt);
                 ask.again = 1;
                 // Boxed because it is rare: otherwise the future of every turn would be larger.
                 let called = Box::pin(self.cx.call_model(ask)).await;
                 (said, reply) = called.map_err(|failed| Halt::by_failed_call(&failed))?;
             }
-            talk.team_history.record_reply(talk.name, said, &reply);
+            run.team_history.record_reply(run.name, said, &reply);
             let calls = reply.calls_to_make();
             if calls.is_empty() {
                 let text = reply::final_text(self.cx, &self.scenario.model, said, &reply.text);
@@ -95,31 +93,31 @@ impl AgentRunner<'_> {
                     return Err(Halt::by_limit(reply::report_empty_reply(self.cx, said, &reply)));
                 }
                 if is_written(&reply) {
-                    self.report_written_call(talk, said, &reply, false);
+                    self.report_written_call(run, said, &reply, false);
                 }
                 return Ok(AgentReply::Answered { text, by: None, end: reply.end });
             }
-            if round > talk.model.max_tool_rounds {
+            if round > run.model.max_tool_rounds {
                 return Err(Halt::by_limit(StopReason::MaxToolRounds));
             }
-            if calls.iter().any(|call| self.is_stuck(talk, call, &mut repeats)) {
-                return Err(Halt::by_limit(StopReason::Stuck(talk.name.clone())));
+            if calls.iter().any(|call| self.is_stuck(run, call, &mut repeats)) {
+                return Err(Halt::by_limit(StopReason::Stuck(run.name.clone())));
             }
             let ToolCallResults { condition_results, handed_over, replies, missing } =
-                self.run_tool_calls(talk, ModelReply { call: said, round }, calls).await?;
+                self.run_tool_calls(run, ModelReply { call: said, round }, calls).await?;
             if self.cx.reads_conditions() {
                 results.extend(condition_results);
             }
             if let Some(handed) = handed_over {
                 return Ok(AgentReply::HandedOver { handed, said });
             }
-            if let AgentRole::Coordinator(team) = talk.role
+            if let AgentRole::Coordinator(team) = run.role
                 && team.member_tools.skip_summarization
                 && !replies.is_empty()
             {
                 if !missing.is_empty() {
                     let missing = missing.into();
-                    self.cx.publish(talk.team.span, AgentFact::AnswerIncomplete { missing });
+                    self.cx.publish(run.team.span, AgentFact::AnswerIncomplete { missing });
                 }
                 return Ok(match &replies[..] {
                     [(one, text, end)] => AgentReply::Answered {
@@ -141,11 +139,11 @@ impl AgentRunner<'_> {
 
     /// Whether a call repeats the calls before it. Valid handoffs have limits of their own and
     /// reset the repetition.
-    fn is_stuck(&self, talk: &AgentRun<'_>, call: &ToolCall, repeats: &mut RepeatDetector) -> bool {
-        if let AgentRole::Member(swarm, _) = talk.role
+    fn is_stuck(&self, run: &AgentRun<'_>, call: &ToolCall, repeats: &mut RepeatDetector) -> bool {
+        if let AgentRole::Member(swarm, _) = run.role
             && &*call.name == TRANSFER
             && policy::parse_transfer(call).is_ok_and(|transfer| {
-                transfer.to != *talk.name && self.rosters.members(swarm).contains(&transfer.to)
+                transfer.to != *run.name && self.rosters.members(swarm).contains(&transfer.to)
             })
         {
             *repeats = RepeatDetector::default();
@@ -155,53 +153,53 @@ impl AgentRunner<'_> {
     }
 
     /// The members that the agent may consult or hand over to now.
-    fn members(&self, talk: &AgentRun<'_>) -> Arc<[AgentName]> {
-        match talk.role {
+    fn members(&self, run: &AgentRun<'_>) -> Arc<[AgentName]> {
+        match run.role {
             AgentRole::Alone => [].into(),
             AgentRole::Coordinator(team) => team.members.as_slice().into(),
             AgentRole::Member(swarm, _) => self.rosters.members(swarm),
         }
     }
 
-    fn offers(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
-        let tools = tool_offers(self.scenario, &talk.model.tools);
-        match talk.role {
+    fn offers(&self, run: &AgentRun<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
+        let tools = tool_offers(self.scenario, &run.model.tools);
+        match run.role {
             AgentRole::Alone => tools.collect(),
             AgentRole::Coordinator(_) => {
                 let members = members.iter().filter_map(|name| self.agents.get(name));
                 members.map(member_offer).chain(tools).collect()
             }
             AgentRole::Member(..) => {
-                let transfer = transfer_offer(self.agents, members, talk.name);
+                let transfer = transfer_offer(self.agents, members, run.name);
                 transfer.into_iter().chain(tools).collect()
             }
         }
     }
 
     /// Reports that a reply is a tool call written as text.
-    fn report_written_call(&self, talk: &AgentRun<'_>, said: SpanId, reply: &Reply, told: bool) {
+    fn report_written_call(&self, run: &AgentRun<'_>, said: SpanId, reply: &Reply, told: bool) {
         let preview = visible_within(reply.text.trim(), PREVIEW_CHARS);
-        let agent = talk.name.clone();
+        let agent = run.name.clone();
         self.cx.publish(said, AgentFact::ToolCallWritten { agent, preview, told });
     }
 
-    fn next_prompt(&self, talk: &AgentRun<'_>, offered: &CurrentOffers) -> (Conversation, Prompt) {
-        let alone = match talk.role {
-            AgentRole::Member(_, swarm) => swarm.independent_history && *talk.name != swarm.entry,
+    fn next_prompt(&self, run: &AgentRun<'_>, offered: &CurrentOffers) -> (Conversation, Prompt) {
+        let alone = match run.role {
+            AgentRole::Member(_, swarm) => swarm.independent_history && *run.name != swarm.entry,
             AgentRole::Alone | AgentRole::Coordinator(_) => false,
         };
         // The log has the beginning of a conversation once: a flag that changes later is not in it.
-        let instruction = talk.model.instruction.filled(&self.cx.control().flags());
-        talk.team_history.next_prompt(talk.name, &instruction, alone, &offered.offers)
+        let instruction = run.model.instruction.filled(&self.cx.control().flags());
+        run.team_history.next_prompt(run.name, &instruction, alone, &offered.offers)
     }
 
-    fn purpose(&self, talk: &AgentRun<'_>, round: u32) -> Purpose {
-        Purpose::ModelCall { agent: talk.name.clone(), turn: talk.turn, round }
+    fn purpose(&self, run: &AgentRun<'_>, round: u32) -> Purpose {
+        Purpose::ModelCall { agent: run.name.clone(), turn: run.turn, round }
     }
 
     fn ask(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         round: u32,
         offered: &CurrentOffers,
         results: &[Value],
@@ -210,14 +208,14 @@ impl AgentRunner<'_> {
     ) -> ModelRequest {
         let CurrentOffers { members, offers } = offered;
         ModelRequest {
-            parent: talk.place.span,
-            purpose: self.purpose(talk, round),
-            path: format!("ask:{}:{round}", talk.place.seed_path),
+            parent: run.place.span,
+            purpose: self.purpose(run, round),
+            path: format!("ask:{}:{round}", run.place.seed_path),
             messages,
             prompt,
             tools: Arc::clone(offers),
             form: ReplyForm::Text,
-            shown: self.turn_conditions(talk, round, members, results).map(Arc::new),
+            shown: self.turn_conditions(run, round, members, results).map(Arc::new),
             again: 0,
             pauses: 0,
         }
@@ -226,23 +224,23 @@ impl AgentRunner<'_> {
     /// The values that the conditions of the script can read.
     fn turn_conditions(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         round: u32,
         members: &[AgentName],
         results: &[Value],
     ) -> Option<CelBindings> {
         let mut shown = self.base.clone()?;
-        let others = members.iter().filter(|member| *member != talk.name);
-        shown.bind("agent", &talk.name.as_str().into());
-        shown.bind("input", &Value::from(&**talk.input));
+        let others = members.iter().filter(|member| *member != run.name);
+        shown.bind("agent", &run.name.as_str().into());
+        shown.bind("input", &Value::from(&**run.input));
         shown.bind("message", &self.cx.session().message.into());
-        shown.bind("turn", &talk.turn.into());
+        shown.bind("turn", &run.turn.into());
         shown.bind("round", &round.into());
         shown.bind("results", &Value::from(results));
         let transfer = results.iter().rev().find(|result| result["tool"] == TRANSFER);
         shown.bind("refused", &transfer.is_some_and(|result| result["ok"] == false).into());
-        shown.bind("handoffs", &talk.team_history.handoffs().into());
-        shown.bind("from", &talk.from.map_or("", AgentName::as_str).into());
+        shown.bind("handoffs", &run.team_history.handoffs().into());
+        shown.bind("from", &run.from.map_or("", AgentName::as_str).into());
         shown.bind("members", &json!(others.map(AgentName::as_str).collect::<Vec<_>>()));
         shown.bind("flags", &prompting::to_json(&self.cx.control().flags()));
         Some(shown)

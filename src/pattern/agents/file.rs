@@ -64,7 +64,7 @@ impl AgentTableKind {
 /// Builds the agents of a file. Problems are reported to `cx`.
 pub(crate) fn agents(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<AgentsSpec> {
     if file.agents.entries.is_empty() && !cx.at_key("agents", |cx| cx.has_error_here()) {
@@ -73,7 +73,7 @@ pub(crate) fn agents(
     }
     let agents: Vec<Option<AgentSpec>> = cx.at_key("agents", |cx| {
         let read = |entry: &NamedEntry<AgentTable>| {
-            cx.at_key(&entry.name, |cx| agent(entry, file, filling, cx))
+            cx.at_key(&entry.name, |cx| agent(entry, file, scope, cx))
         };
         file.agents.entries.iter().map(read).collect()
     });
@@ -84,7 +84,7 @@ pub(crate) fn agents(
 fn agent(
     entry: &NamedEntry<AgentTable>,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<AgentSpec> {
     let table = entry.value.as_ref()?;
@@ -97,16 +97,15 @@ fn agent(
     let description = table
         .description
         .as_ref()
-        .map(|text| cx.at_key("description", |cx| filling.text(&text.text, text.at, cx)));
-    let speaker = build_model_agent(table, file, filling, cx);
+        .map(|text| cx.at_key("description", |cx| scope.text(&text.text, text.at, cx)));
+    let speaker = build_model_agent(table, file, scope, cx);
     let kind = match kind {
         AgentTableKind::Model => AgentKind::Model(speaker?),
         AgentTableKind::Team => {
             let members = members(entry, kind, table, file, cx);
             warn_of_team_settings(table, file, cx);
-            let parallel_tools = cx.at_key("parallel_tools", |cx| {
-                filling.switch_value(&table.parallel_tools.value, cx)
-            });
+            let parallel_tools = cx
+                .at_key("parallel_tools", |cx| scope.switch_value(&table.parallel_tools.value, cx));
             AgentKind::Team(CoordinatorTeam {
                 coordinator: speaker?,
                 members: members?,
@@ -122,7 +121,7 @@ fn agent(
             warn_of_swarm_settings(entry, table, file, cx);
             let handoff_input = match &table.handoff_input {
                 Some(text) => {
-                    Some(cx.at_key("handoff_input", |cx| handoff_input(text, filling, cx))?)
+                    Some(cx.at_key("handoff_input", |cx| handoff_input(text, scope, cx))?)
                 }
                 None => None,
             };
@@ -160,13 +159,13 @@ fn report_foreign_keys(kind: AgentTableKind, table: &AgentTable, cx: &mut ReadCo
 fn build_model_agent(
     table: &AgentTable,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ModelAgent> {
     let instruction = table
         .instruction
         .as_ref()
-        .map(|text| cx.at_key("instruction", |cx| filling.prompt(&text.text, text.at, cx)));
+        .map(|text| cx.at_key("instruction", |cx| scope.prompt(&text.text, text.at, cx)));
     let tools = &table.tools.value.0;
     for (index, tool) in tools.iter().enumerate() {
         let before = &tools[..index];
@@ -517,11 +516,11 @@ fn warn_of_small_window(table: &AgentTable, cx: &mut ReadContext) {
 /// other placeholders at the handoff.
 pub(crate) fn handoff_input(
     text: &NonBlankString,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<HandoffTemplate> {
     let mut template = HandoffTemplate::default();
-    for part in filling.parts(&text.text, text.at, cx) {
+    for part in scope.parts(&text.text, text.at, cx) {
         match part {
             TemplatePart::FileText(from, own) => {
                 check_placeholders(own, from, text.at, cx);

@@ -166,8 +166,8 @@ impl AgentRunner<'_> {
                 AgentKind::Swarm(swarm) => (swarm.limits, &swarm.entry),
                 AgentKind::Model(_) | AgentKind::Team(_) => (SwarmLimits::default(), &agent.name),
             };
-            let floor = SharedHistory::new(inherited, &[], limits);
-            self.run_agent_on(&floor, agent, place, request, from, turn, start).await
+            let history = SharedHistory::new(inherited, &[], limits);
+            self.run_agent_on(&history, agent, place, request, from, turn, start).await
         })
     }
 
@@ -175,7 +175,7 @@ impl AgentRunner<'_> {
     #[expect(clippy::too_many_arguments, reason = "an agent with its position and its input")]
     pub(super) async fn run_agent_on(
         &self,
-        floor: &SharedHistory,
+        history: &SharedHistory,
         agent: &AgentSpec,
         place: AgentPosition<'_>,
         input: &Arc<str>,
@@ -187,26 +187,26 @@ impl AgentRunner<'_> {
             AgentKind::Model(model) => (model, AgentRole::Alone),
             AgentKind::Team(team) => (&team.coordinator, AgentRole::Coordinator(team)),
             AgentKind::Swarm(swarm) => {
-                let running = RunningSwarm { name: &agent.name, swarm, place, floor };
+                let running = RunningSwarm { name: &agent.name, swarm, place, history };
                 return self.run_swarm(&running, start, input).await;
             }
         };
-        floor.record_input(&agent.name, None, input);
+        history.record_input(&agent.name, None, input);
         let team = TeamPosition { span: place.span, path: place.path };
         let (name, begun) = (&agent.name, false);
-        let talk = AgentRun {
+        let run = AgentRun {
             name,
             model,
             role,
             place,
             team,
-            team_history: floor,
+            team_history: history,
             turn,
             input,
             from,
             begun,
         };
-        match self.run_agent_turn(&talk).await? {
+        match self.run_agent_turn(&run).await? {
             AgentReply::Answered { text, by, end } => {
                 Ok(AgentAnswer { text, by: by.unwrap_or_else(|| agent.name.clone()), end })
             }

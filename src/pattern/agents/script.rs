@@ -67,14 +67,14 @@ pub(crate) fn calls(
     row: &ScriptTable,
     calls: &Positioned<BoundedList<Positioned<CallTable>, 1, 64>>,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Arc<[ToolCall]> {
     let calls = calls.value.0.iter().enumerate();
     let read = calls.filter_map(|(index, table)| {
         cx.at_key("calls", |cx| {
             cx.at_index(index, |cx| {
-                let read = call(table, filling, cx)?;
+                let read = call(table, scope, cx)?;
                 if !cx.has_error_here() {
                     wrong_arguments(table, file, cx);
                 }
@@ -90,18 +90,18 @@ pub(crate) fn calls(
 
 fn call(
     call: &Positioned<CallTable>,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ToolCall> {
     let table = &call.value;
     let arguments = match (&table.args, &table.raw) {
         (Some(args), None) => {
             let args = cx.at_key("args", |cx| {
-                fill_table(&args.value, &mut |text, at| filling.value_of(text, at, cx))
+                fill_table(&args.value, &mut |text, at| scope.value_of(text, at, cx))
             });
             Value::Object(args).to_string()
         }
-        (None, Some(raw)) => cx.at_key("raw", |cx| filling.text(&raw.text, raw.at, cx)),
+        (None, Some(raw)) => cx.at_key("raw", |cx| scope.text(&raw.text, raw.at, cx)),
         (None, None) => "{}".to_owned(),
         (Some(_), Some(_)) => {
             cx.error(call.at, "the call has two sets of arguments", "keep one of `args` and `raw`");

@@ -38,7 +38,7 @@ pub(crate) struct RunningSwarm<'s> {
     pub name: &'s AgentName,
     pub swarm: &'s Swarm,
     pub place: AgentPosition<'s>,
-    pub floor: &'s SharedHistory,
+    pub history: &'s SharedHistory,
 }
 
 /// A swarm without an answer so far. When it is stopped, by its own limits or from outside
@@ -46,7 +46,7 @@ pub(crate) struct RunningSwarm<'s> {
 struct OpenSwarm<'s> {
     cx: &'s RunContext,
     settings: &'s ModelSettings,
-    floor: &'s SharedHistory,
+    history: &'s SharedHistory,
     span: SpanId,
     open: bool,
 }
@@ -55,7 +55,7 @@ impl OpenSwarm<'_> {
     /// Reports the best partial text and returns it with its author.
     fn close(&mut self) -> Option<(Arc<str>, AgentName)> {
         self.open = false;
-        let (text, by) = self.floor.best_partial()?;
+        let (text, by) = self.history.best_partial()?;
         let text = reply::final_text(self.cx, self.settings, self.span, &text);
         let text: Arc<str> = text.trim().into();
         let partial = AgentFact::AnswerPartial { text: Arc::clone(&text), by: by.clone() };
@@ -88,12 +88,12 @@ impl AgentRunner<'_> {
         start: &AgentName,
         root_input: &Arc<str>,
     ) -> Result<AgentAnswer, Box<Halt>> {
-        let RunningSwarm { name, swarm, place, floor } = running;
+        let RunningSwarm { name, swarm, place, history } = running;
         let (mut holder, mut from) = (start.clone(), None::<AgentName>);
         let mut input = Arc::clone(root_input);
-        floor.record_input(&holder, None, &input);
+        history.record_input(&holder, None, &input);
         let settings = &self.scenario.model;
-        let mut open = OpenSwarm { cx: self.cx, settings, floor, span: place.span, open: true };
+        let mut open = OpenSwarm { cx: self.cx, settings, history, span: place.span, open: true };
         let mut number = 0;
         loop {
             number += 1;
@@ -131,7 +131,7 @@ impl AgentRunner<'_> {
                     requested_by: said,
                 },
             );
-            floor.record_input(&to, Some(&holder), &input);
+            history.record_input(&to, Some(&holder), &input);
             from = Some(std::mem::replace(&mut holder, to));
         }
     }
@@ -142,7 +142,7 @@ impl AgentRunner<'_> {
         running: &RunningSwarm<'_>,
         hop: &SwarmHop<'_>,
     ) -> Result<AgentReply, Box<Halt>> {
-        let RunningSwarm { name, swarm, place, floor } = running;
+        let RunningSwarm { name, swarm, place, history } = running;
         let SwarmHop { number, holder, from, input } = *hop;
         let Some(agent) = self.agents.get(holder) else {
             return Err(Halt::by_limit(StopReason::InternalError));
@@ -153,17 +153,17 @@ impl AgentRunner<'_> {
         if place.outer {
             self.cx.set_phase(holder.to_string());
         }
-        let turn = floor.next_turn(holder);
+        let turn = history.next_turn(holder);
         let path = format!("{}/{holder}.{turn}", place.path);
-        let back = floor.history_mark(holder);
+        let back = history.history_mark(holder);
         let turned = Mutex::new(None);
         let draws = format!("{}/{holder}.{turn}", place.seed_path);
         let attempt = |it: AttemptId| {
             let (path, back, turned) = (&path, &back, &turned);
             let draws = it.attempt_seed_path(&draws);
-            let run = async move {
-                floor.restore_mark(holder, back);
-                let talk = AgentRun {
+            let attempt = async move {
+                history.restore_mark(holder, back);
+                let run = AgentRun {
                     name: holder,
                     model,
                     role: AgentRole::Member(name, swarm),
@@ -174,13 +174,13 @@ impl AgentRunner<'_> {
                         outer: place.outer,
                     },
                     team: TeamPosition { span: place.span, path: place.path },
-                    team_history: floor,
+                    team_history: history,
                     turn,
                     input,
                     from,
                     begun: from.is_some(),
                 };
-                let ended = self.run_agent_turn(&talk).await?;
+                let ended = self.run_agent_turn(&run).await?;
                 let reply = match &ended {
                     AgentReply::Answered { text, end, .. } => {
                         Reply { end: *end, ..Reply::from_agent_text(Arc::clone(text)) }
@@ -193,7 +193,7 @@ impl AgentRunner<'_> {
                 *turned.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
                 Ok(reply)
             };
-            Box::pin(run) as BoxFuture<'_, Result<Reply, Box<Halt>>>
+            Box::pin(attempt) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
         let bound = swarm.node_timeout.filter(|_| from.is_some());
         let behind = AgentCall::new(self.cx, holder, format!("hop:{draws}"), bound, attempt);
@@ -219,8 +219,8 @@ impl AgentRunner<'_> {
                     Some(ended) => Ok(ended),
                     None => {
                         let text = result_text::reply_text(&answered.reply);
-                        floor.restore_mark(holder, &back);
-                        floor.record_fallback(holder, &text);
+                        history.restore_mark(holder, &back);
+                        history.record_fallback(holder, &text);
                         Ok(AgentReply::Answered { text, by: None, end: ReplyEnd::Stop })
                     }
                 }
@@ -247,7 +247,7 @@ impl AgentRunner<'_> {
     /// before an accepted handoff is carried out.
     pub(super) async fn judge_handoffs(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         name: &AgentName,
         swarm: &Swarm,
         said: ModelReply,
@@ -256,23 +256,23 @@ impl AgentRunner<'_> {
     ) -> Result<Option<AcceptedHandoff>, Box<Halt>> {
         let mut counted = false;
         let (mut handed, mut halt) = (None, None);
-        for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_transfer(talk, call)) {
-            let transfer = match handoff_target(talk, call, &self.rosters.members(name), counted) {
+        for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_transfer(run, call)) {
+            let transfer = match handoff_target(run, call, &self.rosters.members(name), counted) {
                 Ok(chosen) => chosen,
                 Err((why, text)) => {
-                    results[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                    results[index] = Some(self.refuse(run, said, index, call, why, &text));
                     continue;
                 }
             };
             counted = true;
             let (judged, guard, rejections) =
-                talk.team_history.with_limits(|limiter, rejections| {
+                run.team_history.with_limits(|limiter, rejections| {
                     let judged = limiter.check_handoff(&transfer.to).map_err(|why| {
                         let members = self.rosters.members(name);
-                        let others = members.iter().filter(|member| *member != talk.name);
+                        let others = members.iter().filter(|member| *member != run.name);
                         let open =
                             others.filter(|other| limiter.clone().check_handoff(other).is_ok());
-                        (why, alternatives(talk, open))
+                        (why, alternatives(run, open))
                     });
                     *rejections += u32::from(judged.is_err());
                     (judged, limiter.guard(), *rejections)
@@ -280,23 +280,23 @@ impl AgentRunner<'_> {
             results[index] = Some(match judged {
                 Ok(()) => {
                     let to = transfer.to.clone();
-                    let (path, handoff) = (talk.team.path.into(), guard.handoffs);
-                    let outer = talk.place.outer;
+                    let (path, handoff) = (run.team.path.into(), guard.handoffs);
+                    let outer = run.place.outer;
                     self.wait_at_boundary(Boundary::Handoff { path, handoff, to, outer }).await;
                     // The target may have left the swarm during the pause.
-                    match handoff_target(talk, call, &self.rosters.members(name), false) {
+                    match handoff_target(run, call, &self.rosters.members(name), false) {
                         Ok(transfer) => {
                             let text = format!("handed over to {}", transfer.to).into();
                             handed = Some(AcceptedHandoff { transfer, guard });
                             ToolCallResult::of_tool(text)
                         }
-                        Err((why, text)) => self.refuse(talk, said, index, call, why, &text),
+                        Err((why, text)) => self.refuse(run, said, index, call, why, &text),
                     }
                 }
                 Err((why, instead)) => {
-                    let (swarm_name, from) = (name.clone(), talk.name.clone());
+                    let (swarm_name, from) = (name.clone(), run.name.clone());
                     self.cx.publish(
-                        talk.team.span,
+                        run.team.span,
                         AgentFact::HandoffRefused {
                             swarm: swarm_name,
                             from,
@@ -326,13 +326,13 @@ impl AgentRunner<'_> {
 
 /// A sentence for the model: what the agent can do after the limits refused its handoff. `open`:
 /// the members that the limits would accept now.
-fn alternatives<'m>(talk: &AgentRun<'_>, open: impl Iterator<Item = &'m AgentName>) -> String {
+fn alternatives<'m>(run: &AgentRun<'_>, open: impl Iterator<Item = &'m AgentName>) -> String {
     let one_of = |verb: &str, names: &[&str]| match names {
         [] => None,
         [one] => Some(format!("{verb} {one}")),
         several => Some(format!("{verb} one of {}", several.join(", "))),
     };
-    let tools: Vec<&str> = talk.model.tools.iter().map(ToolName::as_str).collect();
+    let tools: Vec<&str> = run.model.tools.iter().map(ToolName::as_str).collect();
     let open: Vec<&str> = open.map(AgentName::as_str).collect();
     let more = [one_of("call", &tools), one_of("hand over to", &open)];
     let more: String = more.iter().flatten().map(|it| format!(", or {it}")).collect();
@@ -341,7 +341,7 @@ fn alternatives<'m>(talk: &AgentRun<'_>, open: impl Iterator<Item = &'m AgentNam
 
 /// The target of a handoff call, or why the call is refused.
 fn handoff_target(
-    talk: &AgentRun<'_>,
+    run: &AgentRun<'_>,
     call: &ToolCall,
     members: &[AgentName],
     counted: bool,
@@ -352,7 +352,7 @@ fn handoff_target(
         return Err((CallFault::SecondHandoff, text));
     }
     let others = || {
-        let others = members.iter().filter(|member| *member != talk.name);
+        let others = members.iter().filter(|member| *member != run.name);
         let names: Vec<&str> = others.map(AgentName::as_str).collect();
         if names.is_empty() {
             "there is nobody else: answer yourself".to_owned()
@@ -363,7 +363,7 @@ fn handoff_target(
     let transfer = policy::parse_transfer(call)
         .map_err(|wrong| (CallFault::BadArguments, format!("{wrong}; {}", others())))?;
     let to = &transfer.to;
-    if to == talk.name {
+    if to == run.name {
         let text = format!("{to} cannot hand over to itself; {}", others());
         return Err((CallFault::HandoffToSelf, text));
     }

@@ -62,40 +62,40 @@ impl AgentRunner<'_> {
     /// Carries out the calls of one reply.
     pub(super) async fn run_tool_calls(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         said: ModelReply,
         calls: &[ToolCall],
     ) -> Result<ToolCallResults, Box<Halt>> {
         let mut results: Vec<Option<ToolCallResult>> = calls.iter().map(|_| None).collect();
         let mut work: Vec<Option<CallAction<'_>>> = calls.iter().map(|_| None).collect();
         for (index, call) in calls.iter().enumerate() {
-            if is_transfer(talk, call) {
+            if is_transfer(run, call) {
                 continue;
             }
-            match self.call_action(talk, call) {
+            match self.call_action(run, call) {
                 Ok(found) => work[index] = Some(found),
                 Err((why, text)) => {
-                    results[index] = Some(self.refuse(talk, said, index, call, why, &text));
+                    results[index] = Some(self.refuse(run, said, index, call, why, &text));
                 }
             }
         }
         // With sequential calls, the next member also receives what earlier members said.
-        let in_turn = matches!(talk.role, AgentRole::Coordinator(team) if !team.parallel_tools);
-        if matches!(talk.role, AgentRole::Coordinator(team) if team.parallel_tools) {
-            self.run_calls_in_parallel(talk, said, work, &mut results).await?;
+        let in_turn = matches!(run.role, AgentRole::Coordinator(team) if !team.parallel_tools);
+        if matches!(run.role, AgentRole::Coordinator(team) if team.parallel_tools) {
+            self.run_calls_in_parallel(run, said, work, &mut results).await?;
         } else {
             for (index, work) in work.into_iter().enumerate() {
                 if let Some(work) = work {
-                    results[index] = Some(self.run_call(talk, said, index, work).await?);
+                    results[index] = Some(self.run_call(run, said, index, work).await?);
                 }
                 if let Some(result) = results[index].as_ref().filter(|_| in_turn) {
-                    talk.team_history.record_result(talk.name, &calls[index], result.shown());
+                    run.team_history.record_result(run.name, &calls[index], result.shown());
                 }
             }
         }
-        let handed_over = match talk.role {
+        let handed_over = match run.role {
             AgentRole::Member(name, swarm) => {
-                self.judge_handoffs(talk, name, swarm, said, calls, &mut results).await
+                self.judge_handoffs(run, name, swarm, said, calls, &mut results).await
             }
             AgentRole::Alone | AgentRole::Coordinator(_) => Ok(None),
         };
@@ -118,7 +118,7 @@ impl AgentRunner<'_> {
                 carried.missing.push(MissingResult { name: of, text });
             }
             if !in_turn {
-                talk.team_history.record_result(talk.name, call, shown);
+                run.team_history.record_result(run.name, call, shown);
             }
         }
         carried.handed_over = handed_over?;
@@ -128,44 +128,44 @@ impl AgentRunner<'_> {
     /// The work that a call requests, or why it cannot be carried out.
     fn call_action<'w>(
         &'w self,
-        talk: &AgentRun<'w>,
+        run: &AgentRun<'w>,
         call: &ToolCall,
     ) -> Result<CallAction<'w>, (CallFault, String)> {
         let name = &*call.name;
-        if let AgentRole::Coordinator(team) = talk.role
+        if let AgentRole::Coordinator(team) = run.role
             && let Some(member) = team.members.iter().find(|member| member.as_str() == name)
             && let Some(member) = self.agents.get(member)
         {
             let request = policy::member_request(call).map_err(|wrong| {
-                let there = self.available_calls(talk, &team.members);
+                let there = self.available_calls(run, &team.members);
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;
-            let turn = talk.team_history.next_turn(&member.name);
+            let turn = run.team_history.next_turn(&member.name);
             return Ok(CallAction::Consult(Consultation { team, member, request, turn }));
         }
-        if let Some(tool) = talk.model.tools.iter().find(|tool| tool.as_str() == name) {
+        if let Some(tool) = run.model.tools.iter().find(|tool| tool.as_str() == name) {
             let args = policy::arguments(call).map_err(|wrong| {
-                let there = self.available_calls(talk, consultable_members(talk));
+                let there = self.available_calls(run, consultable_members(run));
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;
             return Ok(CallAction::Tool { tool: tool.clone(), args: Arc::new(args) });
         }
         let (name, there) =
-            (visible_name(name), self.available_calls(talk, consultable_members(talk)));
+            (visible_name(name), self.available_calls(run, consultable_members(run)));
         Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
     }
 
     /// The list of what an agent can call, for the reply to an invalid call. `members`: the members
     /// that it may consult.
-    fn available_calls(&self, talk: &AgentRun<'_>, members: &[AgentName]) -> String {
-        let roster = match talk.role {
+    fn available_calls(&self, run: &AgentRun<'_>, members: &[AgentName]) -> String {
+        let roster = match run.role {
             AgentRole::Member(swarm, _) => self.rosters.members(swarm),
             AgentRole::Alone | AgentRole::Coordinator(_) => [].into(),
         };
-        let others = roster.iter().filter(|member| *member != talk.name);
+        let others = roster.iter().filter(|member| *member != run.name);
         let parts = [
             ("members", members.iter().map(AgentName::as_str).collect::<Vec<_>>()),
-            ("tools", talk.model.tools.iter().map(ToolName::as_str).collect()),
+            ("tools", run.model.tools.iter().map(ToolName::as_str).collect()),
             ("transfer_to_agent hands over to", others.map(AgentName::as_str).collect()),
         ];
         let parts = parts.iter().filter(|(_, names)| !names.is_empty());
@@ -179,7 +179,7 @@ impl AgentRunner<'_> {
     /// Carries out all calls at once; their results are collected in the order of the calls.
     async fn run_calls_in_parallel(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         said: ModelReply,
         work: Vec<Option<CallAction<'_>>>,
         results: &mut [Option<ToolCallResult>],
@@ -188,12 +188,12 @@ impl AgentRunner<'_> {
         let fork = self.cx.control().fork(branches);
         // A halt of the run does not wait for the calls that are still in flight.
         let stops = Notify::new();
-        let mut crew = OrderedJoinSet::default();
+        let mut calls = OrderedJoinSet::default();
         for (index, work) in work.into_iter().enumerate() {
             let Some(work) = work else { continue };
             let (fork, stops) = (&fork, &stops);
-            crew.spawn(index, async move {
-                let came = self.run_call(talk, said, index, work).await;
+            calls.spawn(index, async move {
+                let came = self.run_call(run, said, index, work).await;
                 fork.done();
                 if came.is_err() {
                     stops.notify_one();
@@ -205,7 +205,7 @@ impl AgentRunner<'_> {
         while next < results.len() {
             tokio::select! {
                 biased;
-                came = crew.take(next) => {
+                came = calls.take(next) => {
                     if let Some(came) = came {
                         results[next] = Some(came?);
                     }
@@ -216,7 +216,7 @@ impl AgentRunner<'_> {
         }
         // If several calls halt the run, the first in the order of the calls counts.
         for place in next..results.len() {
-            if let Some(Err(halt)) = crew.try_take(place) {
+            if let Some(Err(halt)) = calls.try_take(place) {
                 return Err(halt);
             }
         }
@@ -225,32 +225,32 @@ impl AgentRunner<'_> {
 
     async fn run_call(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         said: ModelReply,
         index: usize,
         work: CallAction<'_>,
     ) -> Result<ToolCallResult, Box<Halt>> {
         match work {
-            CallAction::Consult(asked) => self.consult(talk, said, index, &asked).await,
-            CallAction::Tool { tool, args } => self.call_tool(talk, said, index, &tool, args).await,
+            CallAction::Consult(asked) => self.consult(run, said, index, &asked).await,
+            CallAction::Tool { tool, args } => self.call_tool(run, said, index, &tool, args).await,
         }
     }
 
     async fn call_tool(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         said: ModelReply,
         index: usize,
         tool: &ToolName,
         args: Arc<Map<String, Value>>,
     ) -> Result<ToolCallResult, Box<Halt>> {
-        let (agent, index) = (talk.name.clone(), call_index(index));
+        let (agent, index) = (run.name.clone(), call_index(index));
         let purpose = Purpose::Tool { agent, tool: tool.clone(), requested_by: said.call, index };
         let ask = ToolCallRequest {
-            parent: talk.place.span,
+            parent: run.place.span,
             tool,
             purpose,
-            path: format!("tool:{}:{}:{index}", talk.place.seed_path, said.round),
+            path: format!("tool:{}:{}:{index}", run.place.seed_path, said.round),
             args,
             request_id: None,
             caller: &AgentToolCaller,
@@ -267,8 +267,8 @@ impl AgentRunner<'_> {
 }
 
 /// The members that a coordinator may consult.
-fn consultable_members<'t>(talk: &AgentRun<'t>) -> &'t [AgentName] {
-    match talk.role {
+fn consultable_members<'t>(run: &AgentRun<'t>) -> &'t [AgentName] {
+    match run.role {
         AgentRole::Coordinator(team) => &team.members,
         AgentRole::Alone | AgentRole::Member(..) => &[],
     }
@@ -305,8 +305,8 @@ impl ToolCallResult {
     }
 }
 
-pub(super) fn is_transfer(talk: &AgentRun<'_>, call: &ToolCall) -> bool {
-    matches!(talk.role, AgentRole::Member(..)) && &*call.name == TRANSFER
+pub(super) fn is_transfer(run: &AgentRun<'_>, call: &ToolCall) -> bool {
+    matches!(run.role, AgentRole::Member(..)) && &*call.name == TRANSFER
 }
 
 /// A name from a model, shortened and with control characters made visible.
@@ -326,7 +326,7 @@ impl AgentRunner<'_> {
     /// Refuses a call: reports it to the log and to the model.
     pub(crate) fn refuse(
         &self,
-        talk: &AgentRun<'_>,
+        run: &AgentRun<'_>,
         said: ModelReply,
         index: usize,
         call: &ToolCall,
@@ -335,7 +335,7 @@ impl AgentRunner<'_> {
     ) -> ToolCallResult {
         let result = ToolCallResult::error(text);
         let fact = AgentFact::ToolCallRefused {
-            agent: talk.name.clone(),
+            agent: run.name.clone(),
             index: call_index(index),
             tool: visible_name(&call.name),
             reason: why,

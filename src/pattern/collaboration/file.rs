@@ -81,13 +81,13 @@ fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
 /// Builds the collaboration of a file. Problems are reported to `cx`.
 pub(crate) fn collaboration(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<CollaborationSpec> {
     let roles = cx.at_key("roles", |cx| {
         let mut roles = BTreeMap::new();
         for entry in &file.roles.entries {
-            if let Some(role) = role(entry, file, filling, cx) {
+            if let Some(role) = role(entry, file, scope, cx) {
                 roles.insert(RoleName::from(entry.name.as_str()), role);
             }
         }
@@ -113,9 +113,9 @@ pub(crate) fn collaboration(
         warn_of_odd_limits(sequence.len(), list.at, file, cx);
     }
     let finalize = table.finalize_prompt.as_ref().map(|prompt| {
-        cx.at_key("collaboration.finalize_prompt", |cx| filling.prompt(&prompt.text, prompt.at, cx))
+        cx.at_key("collaboration.finalize_prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx))
     });
-    let decide = cx.at_key("collaboration.decide", |cx| decide_rows(table, file, filling, cx));
+    let decide = cx.at_key("collaboration.decide", |cx| decide_rows(table, file, scope, cx));
     let budget = file.budget.as_ref()?;
     let spec = CollaborationSpec {
         budget: CollaborationBudget {
@@ -188,10 +188,10 @@ fn warn_of_unread(spec: &CollaborationSpec, file: &ScenarioFile, cx: &mut ReadCo
 fn decide_rows(
     table: &CollaborationTable,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Arc<[DecideRow]>> {
-    let scope = ConditionScope { names: DECIDE_NAMES, file, filling, of_run: false };
+    let scope = ConditionScope { names: DECIDE_NAMES, file, scope, of_run: false };
     let mut always = None;
     let rows = table.decide.0.iter().enumerate().map(|(index, row)| {
         let when = row.when.as_ref().and_then(|when| {
@@ -329,7 +329,7 @@ fn warn_of_odd_limits(seats: usize, sequence: TextSpan, file: &ScenarioFile, cx:
 fn role(
     entry: &NamedEntry<RoleTable>,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<RoleSpec> {
     cx.at_key(&entry.name, |cx| {
@@ -351,7 +351,7 @@ fn role(
             });
         }
         let prompt = table.prompt.as_ref()?;
-        let prompt = cx.at_key("prompt", |cx| filling.prompt(&prompt.text, prompt.at, cx));
+        let prompt = cx.at_key("prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx));
         let behind = table.flag.as_ref().map(|flag| RoleFlag {
             flag: FlagName::from(flag.text.as_str()),
             when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),

@@ -221,24 +221,24 @@ impl<'a> CollaborationRun<'a> {
         seats: &[SeatCall<'a>],
     ) -> Result<Vec<Arc<Contribution>>, StopReason> {
         let recent = payload::recent_rounds(&self.history, RECENT_ROUNDS, self.plan.share);
-        let mut crew = OrderedJoinSet::default();
+        let mut calls = OrderedJoinSet::default();
         for seat in seats.iter().filter(|seat| seat.asked == SeatStatus::Asked) {
-            crew.run_while(self.cx.boundary(message_boundary(round, seat))).await?;
+            calls.run_while(self.cx.boundary(message_boundary(round, seat))).await?;
             let ask = self.build_seat_call(round, span, seat, &recent);
-            crew.spawn(seat.place.into(), request_contribution(self, seat.role, allow, ask));
+            calls.spawn(seat.place.into(), request_contribution(self, seat.role, allow, ask));
         }
         let mut taken = Vec::with_capacity(seats.len());
         for seat in seats {
             self.cx.set_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
-                SeatStatus::Asked => crew.take(seat.place.into()).await,
+                SeatStatus::Asked => calls.take(seat.place.into()).await,
                 _ => None,
             };
             match self.record_contribution(round, span, allow, seat, said) {
                 Ok(contribution) => taken.extend(contribution),
                 Err(reason) => {
                     if self.plan.live_rules {
-                        self.finish_others(round, &mut crew, &reason).await;
+                        self.finish_others(round, &mut calls, &reason).await;
                     }
                     return Err(reason);
                 }
@@ -252,12 +252,12 @@ impl<'a> CollaborationRun<'a> {
     async fn finish_others(
         &self,
         round: u32,
-        crew: &mut OrderedJoinSet<'_, SeatReply>,
+        calls: &mut OrderedJoinSet<'_, SeatReply>,
         reason: &StopReason,
     ) {
         self.cx.control().settle(reason.clone());
         self.cx.control().finish_only();
-        while let Some((place, said)) = crew.take_any(|| self.cx.in_flight() > 0).await {
+        while let Some((place, said)) = calls.take_any(|| self.cx.in_flight() > 0).await {
             if let Ok(said) = said
                 && let Ok(AcceptedContribution { contribution, .. }) = said.judged
                 && let Ok(seat) = u16::try_from(place)

@@ -88,7 +88,7 @@ fn models(file: &ScenarioFile) -> Vec<ModelKey<'_>> {
 /// Builds the orchestrator of a file. Problems are reported to `cx`.
 pub(crate) fn orchestrator(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<OrchestratorSpec> {
     if file.workers.entries.is_empty() && !cx.at_key("workers", |cx| cx.has_error_here()) {
@@ -96,14 +96,13 @@ pub(crate) fn orchestrator(
         cx.at_key("workers", |cx| cx.error(TextSpan::new(0, 0..0), what, "add [workers.NAME]"));
     }
     let workers: Vec<Option<Worker>> = cx.at_key("workers", |cx| {
-        file.workers.entries.iter().map(|entry| worker(entry, file, filling, cx)).collect()
+        file.workers.entries.iter().map(|entry| worker(entry, file, scope, cx)).collect()
     });
     let table = file.orchestrator.as_ref()?;
     let mut prompt = |key: &str, prompt: &Option<NonBlankString>| {
         let prompt = prompt.as_ref()?;
-        let text = cx.at_key(&format!("orchestrator.{key}"), |cx| {
-            filling.prompt(&prompt.text, prompt.at, cx)
-        });
+        let text = cx
+            .at_key(&format!("orchestrator.{key}"), |cx| scope.prompt(&prompt.text, prompt.at, cx));
         Some(text)
     };
     let plan_prompt = prompt("plan_prompt", &table.plan_prompt);
@@ -111,9 +110,10 @@ pub(crate) fn orchestrator(
     let (sections, level) = cx.at_key("orchestrator", |cx| {
         cx.at_key("echo", |cx| echo(table, file, cx));
         let sections = cx.at_key("sections", |cx| sections(table, file, cx));
-        let level = table.level.as_ref().and_then(|level| {
-            cx.at_key("level", |cx| self::level(level, table, file, filling, cx))
-        });
+        let level = table
+            .level
+            .as_ref()
+            .and_then(|level| cx.at_key("level", |cx| self::level(level, table, file, scope, cx)));
         (sections, level)
     });
     Some(OrchestratorSpec {
@@ -141,7 +141,7 @@ fn budget(table: &BudgetTable) -> OrchestratorBudget {
 fn worker(
     entry: &NamedEntry<WorkerTable>,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Worker> {
     cx.at_key(&entry.name, |cx| {
@@ -152,13 +152,13 @@ fn worker(
             cx.at_key("flag", |cx| report_unknown_name(flag, "a flag", file.flags.names(), cx));
         }
         let args = cx.at_key("args", |cx| {
-            fill_table(&table.args, &mut |text, at| filling.value_of(text, at, cx))
+            fill_table(&table.args, &mut |text, at| scope.value_of(text, at, cx))
         });
         let description = table.description.as_ref()?;
         Some(Worker {
             name: ToolName::from(entry.name.as_str()),
             description: cx
-                .at_key("description", |cx| filling.text(&description.text, description.at, cx)),
+                .at_key("description", |cx| scope.text(&description.text, description.at, cx)),
             args,
             flag: table.flag.as_ref().map(|flag| FlagName::from(flag.text.as_str())),
         })
@@ -231,7 +231,7 @@ fn level(
     level: &LevelTable,
     table: &OrchestratorTable,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<LevelRules> {
     let sections: Vec<&str> = table.sections.names().collect();
@@ -243,7 +243,7 @@ fn level(
         }
     }
     let names: Vec<&str> = sections.into_iter().chain(["inputs", FAILED]).collect();
-    let shown = ConditionScope { names: &names, file, filling, of_run: false };
+    let shown = ConditionScope { names: &names, file, scope, of_run: false };
     let rules: Vec<Option<LevelRule>> = level
         .rules
         .0
@@ -293,17 +293,17 @@ fn rule_condition(
 /// The tools of the workers. Problems are reported to `cx`.
 fn worker_tools(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Vec<ToolSpec> {
     let workers = file.workers.entries.iter();
-    workers.filter_map(|entry| read_worker(entry, file, filling, cx)).collect()
+    workers.filter_map(|entry| read_worker(entry, file, scope, cx)).collect()
 }
 
 fn read_worker(
     entry: &NamedEntry<WorkerTable>,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ToolSpec> {
     let name = ToolName::from(entry.name.as_str());
@@ -315,7 +315,7 @@ fn read_worker(
     };
     let place = format!("tools.{}", entry.name);
     let policy = match limits {
-        Some(table) => cx.at_key(&place, |cx| tool_policy(table, file, filling, cx))?,
+        Some(table) => cx.at_key(&place, |cx| tool_policy(table, file, scope, cx))?,
         None => own_policy(file),
     };
     let attempts = match limits {
@@ -342,7 +342,7 @@ fn read_worker(
     let args = (!table.args.broken).then_some(&declared[..]);
     let args = KnownArguments { names: args, certain: true };
     let kind =
-        cx.at_key(&place, |cx| implementation::tool_kind(&answers, &args, &attempts, filling, cx))?;
+        cx.at_key(&place, |cx| implementation::tool_kind(&answers, &args, &attempts, scope, cx))?;
     if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
         cx.at_key(&format!("workers.{}", entry.name), |cx| {
             let what = format!(

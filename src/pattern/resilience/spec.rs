@@ -194,7 +194,7 @@ pub(crate) const ROW: PatternRow = PatternRow {
 /// Builds the resilience pattern of a file. Problems are reported to `cx`.
 pub(crate) fn resilience(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ResilienceSpec> {
     let table = file.resilience.as_ref()?;
@@ -208,7 +208,7 @@ pub(crate) fn resilience(
                 });
             }
         }
-        Some((steps, cx.at_key("guarded", |cx| filling.switch_value(&table.guarded, cx))))
+        Some((steps, cx.at_key("guarded", |cx| scope.switch_value(&table.guarded, cx))))
     })?;
     let naive = table.naive.as_ref()?;
     let steps = steps?.0.iter();

@@ -228,17 +228,17 @@ fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
 /// Builds the router of a file. Problems are reported to `cx`.
 pub(crate) fn router(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<RouterSpec> {
-    let agents = agents(file, filling, cx);
+    let agents = agents(file, scope, cx);
     let table = file.router.as_ref()?;
     let (prompt, routes, fallback) = cx.at_key("router", |cx| {
         cx.at_key("echo", |cx| echo(table, file, cx));
         let prompt = table
             .prompt
             .as_ref()
-            .map(|prompt| cx.at_key("prompt", |cx| filling.prompt(&prompt.text, prompt.at, cx)));
+            .map(|prompt| cx.at_key("prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx)));
         let routes = cx.at_key("routes", |cx| routes(table, file, cx));
         let fallback = cx.at_key("fallback", |cx| fallback(table, cx));
         (prompt, routes, fallback)

@@ -34,13 +34,13 @@ pub async fn play(
         AgentKind::Model(_) | AgentKind::Team(_) => SwarmLimits::default(),
     };
     let start = starting_agent(spec, session);
-    let floor = SharedHistory::new([].into(), &session.memory.history, limits);
+    let history = SharedHistory::new([].into(), &session.memory.history, limits);
     // Whatever the end of the run, the session's next message continues from here.
-    let leaves = SessionMemoryGuard { cx, rosters, floor: &floor, owner: OnceLock::new() };
+    let leaves = SessionMemoryGuard { cx, rosters, history: &history, owner: OnceLock::new() };
     cx.set_phase(start.to_string());
     let path = spec.root.as_str();
     let place = AgentPosition { span: SpanId::RUN, path, seed_path: path, outer: true };
-    let ended = runner.run_agent_on(&floor, root, place, &session.text, None, 1, &start).await;
+    let ended = runner.run_agent_on(&history, root, place, &session.text, None, 1, &start).await;
     let AgentAnswer { text, by, end } = ended.map_err(|halt| halt.reason)?;
     let text = text.trim().into();
     let _ = leaves.owner.set(by.clone());
@@ -52,7 +52,7 @@ pub async fn play(
 struct SessionMemoryGuard<'l> {
     cx: &'l RunContext,
     rosters: &'l Rosters,
-    floor: &'l SharedHistory,
+    history: &'l SharedHistory,
     /// The agent that gave the answer, once there is one.
     owner: OnceLock<AgentName>,
 }
@@ -61,7 +61,7 @@ impl Drop for SessionMemoryGuard<'_> {
     fn drop(&mut self) {
         let before = &self.cx.session().memory;
         self.cx.session().save(SessionMemory {
-            history: self.floor.complete_entries(),
+            history: self.history.complete_entries(),
             owner: self.owner.get().or(before.owner.as_ref()).cloned(),
             rosters: self.rosters.changed(),
         });

@@ -178,19 +178,19 @@ fn root_name(table: &Option<RootTable>) -> Option<&str> {
 /// Builds the team of a file. Problems are reported to `cx`.
 pub(crate) fn team(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<TeamSpec> {
-    rooted(file, "team", file.team.as_ref(), AgentTableKind::Team, filling, cx)
+    rooted(file, "team", file.team.as_ref(), AgentTableKind::Team, scope, cx)
 }
 
 /// Builds the swarm of a file. Problems are reported to `cx`.
 pub(crate) fn swarm(
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<TeamSpec> {
-    rooted(file, "swarm", file.swarm.as_ref(), AgentTableKind::Swarm, filling, cx)
+    rooted(file, "swarm", file.swarm.as_ref(), AgentTableKind::Swarm, scope, cx)
 }
 
 /// Builds the agents of a file and finds the root.
@@ -199,16 +199,16 @@ fn rooted(
     place: &str,
     table: Option<&RootTable>,
     wanted: AgentTableKind,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<TeamSpec> {
-    let agents = agents(file, filling, cx);
+    let agents = agents(file, scope, cx);
     let (root, follow_ups) = cx.at_key(place, |cx| {
         let table = table?;
         let root = cx.at_key("root", |cx| root(table.root.as_ref()?, wanted, file, cx));
         let follow_ups = table.follow_ups.0.iter().enumerate().map(|(index, text)| {
             cx.at_key("follow_ups", |cx| {
-                cx.at_index(index, |cx| Arc::from(filling.text(&text.text, text.at, cx)))
+                cx.at_index(index, |cx| Arc::from(scope.text(&text.text, text.at, cx)))
             })
         });
         Some((root?, follow_ups.collect()))

@@ -23,7 +23,7 @@ pub(crate) struct ConditionScope<'f> {
     /// The names it may use.
     pub names: &'f [&'f str],
     pub file: &'f ScenarioFile,
-    pub filling: &'f TemplateScope<'f>,
+    pub scope: &'f TemplateScope<'f>,
     /// Whether it is about a run that has ended, and may call the functions for that.
     pub of_run: bool,
 }
@@ -118,7 +118,7 @@ impl ConditionScope<'_> {
 
     /// The suggestion for a missing field of the facts.
     fn missing_fact(&self, fields: &[&str]) -> Option<String> {
-        self.filling.missing_fact(fields).filter(|_| !self.file.facts.broken)
+        self.scope.missing_fact(fields).filter(|_| !self.file.facts.broken)
     }
 }
 
@@ -146,7 +146,7 @@ pub(super) fn build_expectations(
     own: &PatternRow,
     tools: &BTreeMap<ToolName, ToolSpec>,
     cites: bool,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Vec<Expectation> {
     let actors = || file.roles.names().chain(file.workers.names()).chain(file.agents.names());
@@ -159,7 +159,7 @@ pub(super) fn build_expectations(
         cites,
         domains: policy_domains(file),
     };
-    let shown = ConditionScope { names: &NAMES, file, filling, of_run: true };
+    let shown = ConditionScope { names: &NAMES, file, scope, of_run: true };
     let rows = file.expect.0.iter().enumerate();
     rows.filter_map(|(index, row)| {
         cx.at_key("expect", |cx| cx.at_index(index, |cx| expectation(row, &shown, &known, cx)))

@@ -103,7 +103,7 @@ pub(crate) fn tool_kind(
     declared: &DeclaredImplementation<'_>,
     args: &KnownArguments<'_>,
     attempts: &AttemptLimit,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Option<ToolKind>> {
     if let [_, second, ..] = declared.positions()[..] {
@@ -117,7 +117,7 @@ pub(crate) fn tool_kind(
     Some(Some(if let Some(table) = declared.fixture {
         let spec = cx.at_key("fixture", |cx| {
             check_row_arguments(&table.value, args, cx);
-            fixture(&table.value, attempts, filling, cx)
+            fixture(&table.value, attempts, scope, cx)
         })?;
         ToolKind::Fixture(Arc::new(spec))
     } else if let Some(table) = declared.http {
@@ -127,9 +127,9 @@ pub(crate) fn tool_kind(
     } else if let Some(table) = declared.command {
         ToolKind::Command(Arc::new(command(&table.value)?))
     } else if let Some(table) = declared.search {
-        ToolKind::Search(Arc::new(cx.at_key("search", |cx| build_search(table, filling, cx))?))
+        ToolKind::Search(Arc::new(cx.at_key("search", |cx| build_search(table, scope, cx))?))
     } else if let Some(table) = declared.read {
-        ToolKind::Read(Arc::new(cx.at_key("read", |cx| build_read(table, filling, cx))?))
+        ToolKind::Read(Arc::new(cx.at_key("read", |cx| build_read(table, scope, cx))?))
     } else {
         return Some(None);
     }))
@@ -138,7 +138,7 @@ pub(crate) fn tool_kind(
 fn fixture(
     table: &FixtureTable,
     attempts: &AttemptLimit,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<FixtureSpec> {
     let load = match &table.load {
@@ -151,7 +151,7 @@ fn fixture(
         .iter()
         .enumerate()
         .map(|(index, table)| {
-            cx.at_key("rows", |cx| cx.at_index(index, |cx| row(table, filling, cx)))
+            cx.at_key("rows", |cx| cx.at_index(index, |cx| row(table, scope, cx)))
         })
         .collect();
     for (index, later) in read.iter().enumerate() {
@@ -187,13 +187,12 @@ fn covers(earlier: &FixtureRow, row: &FixtureRow) -> bool {
 
 fn row(
     row: &Positioned<FixtureRowTable>,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<FixtureRow> {
     let table = &row.value;
-    let args = cx.at_key("args", |cx| {
-        fill_table(&table.args, &mut |text, at| filling.value_of(text, at, cx))
-    });
+    let args = cx
+        .at_key("args", |cx| fill_table(&table.args, &mut |text, at| scope.value_of(text, at, cx)));
     let fault = match &table.fault {
         Some(table) => Some(cx.at_key("fault", |cx| script::build_fault(table, cx))?),
         None => None,
@@ -201,12 +200,12 @@ fn row(
     let answer = match (&table.result, &table.raw) {
         (Some(result), None) => {
             let result = cx.at_key("result", |cx| {
-                fill_table(result, &mut |text, at| filling.value_of(text, at, cx))
+                fill_table(result, &mut |text, at| scope.value_of(text, at, cx))
             });
             FixtureAnswer::Value(Arc::new(result.into()))
         }
         (None, Some(raw)) => {
-            FixtureAnswer::Raw(cx.at_key("raw", |cx| filling.text(&raw.text, raw.at, cx)).into())
+            FixtureAnswer::Raw(cx.at_key("raw", |cx| scope.text(&raw.text, raw.at, cx)).into())
         }
         (None, None) if cx.has_error_here() => return None,
         (given, _) => {
@@ -336,13 +335,13 @@ pub(crate) const SEARCHED: [&str; 2] = ["query", "k"];
 /// Builds the search of a tool.
 fn build_search(
     table: &Positioned<SearchTable>,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<SearchSpec> {
     let (at, table) = (table.at, &table.value);
     match (&table.folder, &table.url) {
         (Some(path), None) => {
-            folder(path, table.base_url.as_ref(), filling, cx).map(SearchSpec::Folder)
+            folder(path, table.base_url.as_ref(), scope, cx).map(SearchSpec::Folder)
         }
         (None, Some(address)) => {
             if let Some(base) = &table.base_url {
@@ -386,13 +385,13 @@ fn build_search(
 /// Builds the page reader of a tool.
 fn build_read(
     table: &Positioned<ReadTable>,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ReadSpec> {
     let (at, table) = (table.at, &table.value);
     match (&table.folder, table.web.value) {
         (Some(path), false) => {
-            folder(path, table.base_url.as_ref(), filling, cx).map(ReadSpec::Folder)
+            folder(path, table.base_url.as_ref(), scope, cx).map(ReadSpec::Folder)
         }
         (None, true) => {
             if let Some(base) = &table.base_url {
@@ -431,10 +430,10 @@ fn build_read(
 fn folder(
     path: &StringField,
     base: Option<&NonBlankString>,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<FolderSpec> {
-    let filled = cx.at_key("folder", |cx| filling.text(&path.text, path.at, cx));
+    let filled = cx.at_key("folder", |cx| scope.text(&path.text, path.at, cx));
     let base_url = match base {
         None => None,
         Some(base) => Some(cx.at_key("base_url", |cx| {

@@ -52,7 +52,7 @@ pub(crate) fn build(
         file.inputs.entries.iter().filter_map(|entry| input(entry, cx)).collect()
     });
     // An invalid input is reported once; texts may still name it.
-    let filling = TemplateScope {
+    let scope = TemplateScope {
         inputs: file
             .inputs
             .names()
@@ -78,21 +78,19 @@ pub(crate) fn build(
             Some(Flag { name: FlagName::from(entry.name.as_str()), label, default: flag.default })
         })
         .collect();
-    let goal = file
-        .goal
-        .as_ref()
-        .map(|goal| cx.at_key("goal", |cx| filling.text(&goal.text, goal.at, cx)));
+    let goal =
+        file.goal.as_ref().map(|goal| cx.at_key("goal", |cx| scope.text(&goal.text, goal.at, cx)));
     let facts = cx.at_key("facts", |cx| {
-        file.facts.table.json(&mut |text, at| filling.value_of(text, at, cx)).unwrap_or_default()
+        file.facts.table.json(&mut |text, at| scope.value_of(text, at, cx)).unwrap_or_default()
     });
-    let spec = patterns::build(own.pattern, &file, &filling, cx);
+    let spec = patterns::build(own.pattern, &file, &scope, cx);
     let when_names = patterns::names_of_calls(own);
-    let filling = TemplateScope { facts: Some(&facts), when_names, ..filling };
-    let tools = tools::tools(&file, own, &filling, cx);
+    let scope = TemplateScope { facts: Some(&facts), when_names, ..scope };
+    let tools = tools::tools(&file, own, &scope, cx);
     let seated = seat_models(&file, own);
-    let script = script::build(&file, own, &filling, cx);
+    let script = script::build(&file, own, &scope, cx);
     let cites = spec.as_ref().is_some_and(|spec| spec.get().cites());
-    let expectations = condition::build_expectations(&file, own, &tools, cites, &filling, cx);
+    let expectations = condition::build_expectations(&file, own, &tools, cites, &scope, cx);
     warn_of_low_token_limit(&file, cx);
     if let Some(spec) = &spec {
         warn_of_unread_flags(&file, spec.get(), cx);

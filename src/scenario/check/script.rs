@@ -32,7 +32,7 @@ use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
 pub(crate) fn build(
     file: &ScenarioFile,
     own: &PatternRow,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Script {
     if let (Speakers::Nobody, Some(first)) = (own.speakers, file.script.0.first()) {
@@ -46,7 +46,7 @@ pub(crate) fn build(
         .iter()
         .enumerate()
         .filter_map(|(index, table)| {
-            cx.at_key("script", |cx| cx.at_index(index, |cx| row(table, file, own, filling, cx)))
+            cx.at_key("script", |cx| cx.at_index(index, |cx| row(table, file, own, scope, cx)))
         })
         .collect();
     warn_of_unused_rows(file, own, cx);
@@ -60,7 +60,7 @@ fn row(
     row: &Positioned<ScriptTable>,
     file: &ScenarioFile,
     own: &PatternRow,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ScriptRow> {
     let table = &row.value;
@@ -72,7 +72,7 @@ fn row(
         check_row_without_agent(row, file, own, cx);
     }
     let names = patterns::condition_names(own, step);
-    let shown = ConditionScope { names, file, filling, of_run: false };
+    let shown = ConditionScope { names, file, scope, of_run: false };
     // For an unknown step, the names that its condition may use are unknown, too.
     let unknown = step.is_some_and(|step| !own.has_step(step));
     let lost = match own.has_agents() {
@@ -86,8 +86,8 @@ fn row(
         .map(|when| cx.at_key("when", |cx| condition::compile_condition(when, &shown, cx)));
     let fault = table.fault.as_ref().map(|table| cx.at_key("fault", |cx| build_fault(table, cx)));
     let later: Vec<&str> = names.iter().copied().filter(|it| !is_fixed_name(it)).collect();
-    let answer = answer(row, own, file, filling, &later, cx);
-    let calls = table.calls.as_ref().map(|calls| script::calls(table, calls, file, filling, cx));
+    let answer = answer(row, own, file, scope, &later, cx);
+    let calls = table.calls.as_ref().map(|calls| script::calls(table, calls, file, scope, cx));
     let (reply_text, fills) = answer?;
     Some(ScriptRow {
         role: table.role.as_ref().map(|role| RoleName::from(role.text.as_str())),
@@ -168,7 +168,7 @@ fn answer(
     row: &Positioned<ScriptTable>,
     own: &PatternRow,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     later: &[&str],
     cx: &mut ReadContext,
 ) -> Option<(String, Vec<TextFill>)> {
@@ -179,7 +179,7 @@ fn answer(
                 reply
                     .value
                     .table
-                    .json(&mut |text, at| filling.value_of(text, at, cx))
+                    .json(&mut |text, at| scope.value_of(text, at, cx))
                     .unwrap_or_default()
             });
             if !cx.at_key("reply", |cx| cx.has_error_here()) {
@@ -195,10 +195,10 @@ fn answer(
             Some((Value::Object(whole).to_string(), Vec::new()))
         }
         (None, Some(raw), None) => {
-            Some(cx.at_key("raw", |cx| filling.scripted_text(&raw.text, raw.at, later, cx)))
+            Some(cx.at_key("raw", |cx| scope.scripted_text(&raw.text, raw.at, later, cx)))
         }
         (None, None, Some(text)) => {
-            Some(cx.at_key("text", |cx| filling.scripted_text(&text.text, text.at, later, cx)))
+            Some(cx.at_key("text", |cx| scope.scripted_text(&text.text, text.at, later, cx)))
         }
         (None, None, None) if table.calls.is_some() => Some((String::new(), Vec::new())),
         (None, None, None) if cx.has_error_here() => None,

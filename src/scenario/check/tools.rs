@@ -34,18 +34,18 @@ use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolO
 pub(crate) fn tools(
     file: &ScenarioFile,
     own: &PatternRow,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> BTreeMap<ToolName, ToolSpec> {
     report_name_clashes(file, cx);
     let mut tools = BTreeMap::new();
-    for spec in (own.own_tools)(file, filling, cx) {
+    for spec in (own.own_tools)(file, scope, cx) {
         tools.insert(spec.name.clone(), spec);
     }
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     for entry in named.filter(|entry| !file.workers.names().any(|name| name == entry.name)) {
         let spec = cx.at_key(&format!("tools.{}", entry.name), |cx| {
-            let spec = tool(entry, own, file, filling, cx);
+            let spec = tool(entry, own, file, scope, cx);
             if !cx.has_error_here() {
                 warn_if_unused(entry, spec.as_ref(), own, file, cx);
             }
@@ -92,15 +92,15 @@ fn tool(
     entry: &NamedEntry<ToolTable>,
     own: &PatternRow,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ToolSpec> {
     let table = entry.value.as_ref()?;
     if file.agents.names().any(|agent| agent == entry.name) {
-        return build_agent_tool(entry, table, file, filling, cx);
+        return build_agent_tool(entry, table, file, scope, cx);
     }
-    let policy = tool_policy(table, file, filling, cx);
-    let offer = offer(entry, table, own, filling, cx);
+    let policy = tool_policy(table, file, scope, cx);
+    let offer = offer(entry, table, own, scope, cx);
     let mut attempts =
         AttemptLimit::from_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
     attempts.raise_to((own.most_attempts)(file)?);
@@ -110,7 +110,7 @@ fn tool(
     let fixed = (own.tool_args)(&entry.name);
     let args = fixed.or_else(|| (!known).then_some(&names[..]));
     let args = KnownArguments { names: args, certain: fixed.is_some() };
-    let kind = implementation::tool_kind(&answers, &args, &attempts, filling, cx);
+    let kind = implementation::tool_kind(&answers, &args, &attempts, scope, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
     Some(ToolSpec {
@@ -129,7 +129,7 @@ fn build_agent_tool(
     entry: &NamedEntry<ToolTable>,
     table: &ToolTable,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ToolSpec> {
     let answers = DeclaredImplementation::from_tool(table);
@@ -147,7 +147,7 @@ fn build_agent_tool(
         let what = format!("`{}` is an agent and needs no implementation", entry.name);
         cx.error(at, what, "remove it, or choose another name");
     }
-    let policy = tool_policy(table, file, filling, cx);
+    let policy = tool_policy(table, file, scope, cx);
     let faults = faults(&table.faults, cx);
     let mut policy = policy?;
     if let Some(kept) = &table.safe_mode.as_ref()?.cache_ttl_s {
@@ -177,7 +177,7 @@ fn offer(
     entry: &NamedEntry<ToolTable>,
     table: &ToolTable,
     own: &PatternRow,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<ToolOffer> {
     if !own.has_agents() {
@@ -194,7 +194,7 @@ fn offer(
     let description = table
         .description
         .as_ref()
-        .map(|text| cx.at_key("description", |cx| filling.text(&text.text, text.at, cx)));
+        .map(|text| cx.at_key("description", |cx| scope.text(&text.text, text.at, cx)));
     let properties: Vec<Option<(String, Value)>> = cx.at_key("args", |cx| {
         let args = table.args.value.entries.iter();
         let properties = args.map(|arg| {
@@ -202,10 +202,10 @@ fn offer(
                 let schema = match arg.value.as_ref()? {
                     TextOrTable::Text(text) => json!({
                         "type": "string",
-                        "description": filling.text(&text.text, text.at, cx),
+                        "description": scope.text(&text.text, text.at, cx),
                     }),
                     TextOrTable::Table(schema) => {
-                        fill_table(schema, &mut |text, at| filling.value_of(text, at, cx)).into()
+                        fill_table(schema, &mut |text, at| scope.value_of(text, at, cx)).into()
                     }
                 };
                 Some((arg.name.clone(), schema))
@@ -278,11 +278,11 @@ const MIN_CALLS: u32 = 10;
 pub(crate) fn tool_policy(
     table: &ToolTable,
     file: &ScenarioFile,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<CallPolicy> {
     let spoken = !file.agents.entries.is_empty();
-    let safe_mode = safe_mode(table.safe_mode.as_ref()?, spoken, filling, cx);
+    let safe_mode = safe_mode(table.safe_mode.as_ref()?, spoken, scope, cx);
     let limits = PolicyTables {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
@@ -459,7 +459,7 @@ fn window(
 fn safe_mode(
     table: &SafeModeTable,
     spoken: bool,
-    filling: &TemplateScope<'_>,
+    scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> SafeMode {
     let fallback = table.fallback.as_ref().map(|fallback| {
@@ -469,10 +469,10 @@ fn safe_mode(
                     let what = "only an agent, or a tool for agents, can have a string as fallback";
                     cx.error(text.at, what, "write a table, such as { status = \"unknown\" }");
                 }
-                Value::String(filling.text(&text.text, text.at, cx))
+                Value::String(scope.text(&text.text, text.at, cx))
             }
             TextOrTable::Table(table) => {
-                fill_table(table, &mut |text, at| filling.value_of(text, at, cx)).into()
+                fill_table(table, &mut |text, at| scope.value_of(text, at, cx)).into()
             }
         })
     });

@@ -71,10 +71,7 @@ fn fault_15_neither_gateway_nor_run_reads_a_clock_of_the_system() {
         if path.ends_with("folder/text_index.rs") {
             continue;
         }
-        if ["text", "folder", "web"]
-            .iter()
-            .any(|module| path.iter().any(|part| part == *module))
-        {
+        if ["text", "folder", "web"].iter().any(|module| path.iter().any(|part| part == *module)) {
             read.retain(|clock| {
                 clock.contains("Instant") || code(&source).contains("SystemTime::now")
             });
