@@ -11,7 +11,6 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::failure::FailureClass;
-use super::redact::TextRedactor;
 use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::log::facts::collaboration::ContributionFault;
 use crate::log::facts::orchestrator::WorkerFault;
@@ -94,16 +93,6 @@ macro_rules! stop_reasons {
                     $(Self::$name(part) => part.weight(),)+
                     Self::Worker(_, tool) | Self::ToolError(tool, _) => tool.as_str().len(),
                     Self::Other(text) => text.len(),
-                }
-            }
-
-            /// Replaces a name in it that a model gave.
-            pub(crate) fn redact(&mut self, by: &TextRedactor) {
-                match self {
-                    $(Self::$plain => {})+
-                    $(Self::$name(part) => part.redact(by),)+
-                    Self::Worker(_, tool) | Self::ToolError(tool, _) => by.name(tool),
-                    Self::Other(text) => by.text(text),
                 }
             }
 
@@ -364,9 +353,6 @@ pub(crate) trait ReasonPart: fmt::Display + Sized {
         0
     }
 
-    /// Replaces a name in it that a model gave.
-    fn redact(&mut self, by: &TextRedactor);
-
     /// What to do about it, if it needs advice of its own.
     fn advice(&self) -> Option<&'static str> {
         None
@@ -388,10 +374,6 @@ macro_rules! names {
             fn weight(&self) -> usize {
                 self.as_str().len()
             }
-
-            fn redact(&mut self, by: &TextRedactor) {
-                by.name(self);
-            }
         }
     )+};
 }
@@ -409,10 +391,6 @@ impl ReasonPart for Box<str> {
 
     fn weight(&self) -> usize {
         self.len()
-    }
-
-    fn redact(&mut self, by: &TextRedactor) {
-        by.name(self);
     }
 }
 

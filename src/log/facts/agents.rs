@@ -18,7 +18,6 @@ use crate::base::name::{AgentName, ToolName};
 use crate::log::event::Command;
 use crate::log::event::command::Initiator;
 use crate::log::event::id::SpanId;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::weight::texts;
 use crate::pattern::agents::spec::MemberTools;
 use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
@@ -131,36 +130,6 @@ impl Fact for AgentFact {
             Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
             Self::ToolCallWritten { preview, .. } => preview.len(),
             Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
-        }
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::AnswerPartial { text, by: _ } => by.text(text),
-            Self::AnswerIncomplete { missing } => {
-                for MissingResult { name, text } in Arc::make_mut(missing) {
-                    by.name(name);
-                    by.text(text);
-                }
-            }
-            Self::HandoffMade { swarm: _, from: _, to: _, message, guard: _, requested_by: _ } => {
-                by.some(message);
-            }
-            Self::HandoffRefused {
-                swarm: _,
-                from: _,
-                to: _,
-                reason: _,
-                guard: _,
-                rejections: _,
-                requested_by: _,
-            }
-            | Self::RosterChanged { swarm: _, members: _, change: _, by: _ } => {}
-            Self::ToolCallRefused { agent: _, index: _, tool, reason: _, text } => {
-                by.name(tool);
-                by.text(text);
-            }
-            Self::ToolCallWritten { agent: _, preview, told: _ } => by.text(preview),
         }
     }
 
@@ -441,33 +410,6 @@ impl RosterChange {
     }
 }
 
-impl SessionHead {
-    /// Replaces the message and what was said before.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self { message: _, text, previous_run: _, history, owner: _, first_agent: _ } = self;
-        by.text(text);
-        Arc::make_mut(history).iter_mut().for_each(|entry| entry.redact(by));
-    }
-}
-
-impl HistoryEntry {
-    fn redact(&mut self, by: &TextRedactor) {
-        match self {
-            Self::Input { to: _, from: _, text } => by.text(text),
-            Self::Reply { by: _, text, calls, blocks, end: _ } => {
-                by.text(text);
-                by.calls(calls);
-                // Only the provider reads it.
-                *blocks = None;
-            }
-            Self::Result { by: _, call, text } => {
-                by.call(call);
-                by.text(text);
-            }
-        }
-    }
-}
-
 /// The agents of a run, and which of them the user talks to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentsPlan {
@@ -568,59 +510,6 @@ pub struct SwarmHead {
 
 fn is_empty(text: &Arc<str>) -> bool {
     text.is_empty()
-}
-
-/// Replaces the texts of agents, and declares their names.
-pub(super) fn redact_agents(agents: &mut Arc<[AgentHead]>, by: &mut TextRedactor) {
-    for agent in Arc::make_mut(agents) {
-        let AgentHead {
-            name,
-            description,
-            kind: _,
-            members: _,
-            instruction,
-            tools,
-            max_tool_rounds: _,
-            parallel_tools: _,
-            member_tools: _,
-            swarm,
-        } = agent;
-        by.declare(name.as_str());
-        tools.iter().for_each(|tool| by.declare(tool.as_str()));
-        by.text(description);
-        by.text(instruction);
-        if let Some(swarm) = swarm {
-            swarm.redact(by);
-        }
-    }
-}
-
-impl SwarmHead {
-    fn redact(&mut self, by: &TextRedactor) {
-        let Self {
-            entry: _,
-            max_handoffs: _,
-            repetitive_handoff_window: _,
-            repetitive_handoff_min_unique: _,
-            max_rejections: _,
-            node_timeout_ms: _,
-            cross_request_transfer: _,
-            independent_history: _,
-            handoff_input,
-        } = self;
-        if let Some(template) = handoff_input {
-            for piece in template.pieces_mut() {
-                match piece {
-                    HandoffPiece::Literal(text) => by.text(text),
-                    HandoffPiece::RootInput
-                    | HandoffPiece::ParentInput
-                    | HandoffPiece::From
-                    | HandoffPiece::To
-                    | HandoffPiece::Message => {}
-                }
-            }
-        }
-    }
 }
 
 /// The weight of agents in memory, in bytes.

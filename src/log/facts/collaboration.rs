@@ -23,7 +23,6 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::failure::FailureClass;
 use crate::log::event::id::SpanId;
 use crate::log::event::kind::Purpose;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::{ReasonPart, StopReason};
 use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
@@ -128,31 +127,6 @@ impl Fact for CollaborationFact {
         match self {
             Self::RoundClosed { decision, .. } => decision.map(|it| it.word().to_owned()),
             _ => None,
-        }
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::RoundStarted { parent: _, round: _, seats: _ }
-            | Self::RoundClosed { round: _, conflicts: _, decision: _, decided_by: _ } => {}
-            Self::ContributionUnused { round: _, seat: _, contribution }
-            | Self::ContributionAccepted {
-                round: _,
-                seat: _,
-                contribution,
-                extra_keys: _,
-                extra_actions: _,
-                messages: _,
-            } => {
-                let Contribution { agent: _, stance: _, summary, confidence: _, actions, end: _ } =
-                    Arc::make_mut(contribution);
-                by.text(summary);
-                actions.iter_mut().for_each(|action| by.text(action));
-            }
-            Self::ContributionRefused { round: _, seat: _, role: _, reason, raw } => {
-                reason.redact(by);
-                by.some_value(raw);
-            }
         }
     }
 
@@ -439,26 +413,6 @@ impl Plan for CollaborationPlan {
             + self.decide.iter().fold(0, |sum, row| sum + ENTRY + row.when.len())
             + texts(self.weights.keys().chain(&self.vetoes).map(|role| role.as_str()))
     }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self {
-            sequence,
-            role_flags: _,
-            parallel: _,
-            max_rounds: _,
-            max_messages: _,
-            max_ms: _,
-            min_go_votes: _,
-            summary_inputs: _,
-            share: _,
-            live_rules: _,
-            decide,
-            weights: _,
-            vetoes: _,
-        } = self;
-        decide.iter_mut().for_each(|row| by.text(&mut row.when));
-        sequence.iter().for_each(|role| by.declare(role.as_str()));
-    }
 }
 
 /// What is wrong with a contribution (`validate_contribution` and `accept` in the collaboration
@@ -547,14 +501,6 @@ impl ReasonPart for ContributionFault {
             Self::AgentNotAllowed(name) => name.len(),
             Self::AgentMismatch(role) => role.as_str().len(),
             _ => 0,
-        }
-    }
-
-    fn redact(&mut self, by: &TextRedactor) {
-        match self {
-            Self::AgentNotAllowed(name) => by.name(name),
-            Self::AgentMismatch(role) => by.name(role),
-            _ => {}
         }
     }
 }

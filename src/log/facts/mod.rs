@@ -30,7 +30,6 @@ use self::team::TeamPlan;
 use super::event::command::Command;
 use super::event::id::SpanId;
 use super::event::purpose::Purpose;
-use super::event::redact::TextRedactor;
 use super::event::{SpanKind, SpanState};
 
 /// The pattern of a run, with its limits at the start.
@@ -77,18 +76,6 @@ impl PatternPlan {
             Self::Resilience(plan) => &**plan,
             Self::Research(plan) => &**plan,
             Self::Router(plan) => &**plan,
-        }
-    }
-
-    /// Replaces its texts, and declares its names.
-    pub(crate) fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::Collaboration(plan) => Arc::make_mut(plan).redact(by),
-            Self::Orchestrator(plan) => Arc::make_mut(plan).redact(by),
-            Self::Team(plan) | Self::Swarm(plan) => Arc::make_mut(plan).redact(by),
-            Self::Resilience(plan) => Arc::make_mut(plan).redact(by),
-            Self::Research(plan) => Arc::make_mut(plan).redact(by),
-            Self::Router(plan) => Arc::make_mut(plan).redact(by),
         }
     }
 
@@ -173,17 +160,6 @@ impl PatternFact {
         }
     }
 
-    /// Replaces its texts.
-    pub(crate) fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::Collaboration(fact) => fact.redact(by),
-            Self::Orchestrator(fact) => fact.redact(by),
-            Self::Agents(fact) => fact.redact(by),
-            Self::Research(fact) => fact.redact(by),
-            Self::Router(fact) => fact.redact(by),
-        }
-    }
-
     /// [`Fact::opens`] by a static match, because each fact of a log needs it.
     pub(crate) fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
@@ -216,9 +192,6 @@ pub trait Fact {
     fn weight(&self) -> usize {
         0
     }
-
-    /// Replaces its texts.
-    fn redact(&mut self, by: &mut TextRedactor);
 
     /// The parent and the kind of the span that it opens; `None` if it opens none.
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
@@ -292,9 +265,6 @@ pub trait Plan {
 
     /// Approximate bytes of it.
     fn weight(&self) -> usize;
-
-    /// Replaces its texts, and declares its names.
-    fn redact(&mut self, by: &mut TextRedactor);
 }
 
 /// Writes an enum of facts. Each variant follows its dotted name in JSON, so that the name is

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{FlagName, TaskId, ToolName};
 use crate::log::event::id::SpanId;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::StopReason;
 use crate::log::event::weight::{entries, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
@@ -115,29 +114,6 @@ impl Fact for OrchestratorFact {
         }
     }
 
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::PlanAccepted { tasks } => {
-                for Task { id, worker: _, args, critical: _ } in Arc::make_mut(tasks) {
-                    by.task(id);
-                    by.fields(Arc::make_mut(args));
-                }
-            }
-            // The hash has no key, so short arguments could be found by trying them.
-            Self::TaskStarted { parent: _, task, index: _, worker: _, args_hash } => {
-                by.task(task);
-                by.text(args_hash);
-            }
-            Self::TaskDone { attempts: _ } => {}
-            Self::TaskFailed { attempts: _, reason } => reason.redact(by),
-            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
-                decided_by.iter_mut().for_each(|name| by.text(name));
-                by.value(Arc::make_mut(aggregate));
-                overwritten.iter_mut().for_each(|task| by.task(task));
-            }
-        }
-    }
-
     fn about(&self) -> FactAbout<'_> {
         match self {
             Self::TaskFailed { attempts, reason } => FactAbout {
@@ -230,25 +206,6 @@ impl Plan for OrchestratorPlan {
             + self.level.len()
             + texts(self.sections.iter().map(String::as_str))
             + workers
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self {
-            workers,
-            max_tasks: _,
-            max_parallel: _,
-            max_retries_per_task: _,
-            max_dispatches: _,
-            task_timeout_ms: _,
-            max_ms: _,
-            sections: _,
-            level,
-        } = self;
-        by.text(level);
-        for WorkerHead { name, description, flag: _ } in workers {
-            by.declare(name.as_str());
-            by.text(description);
-        }
     }
 }
 

@@ -10,11 +10,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::agents::{AgentHead, AgentsPlan, agents_weight, redact_agents};
+use super::agents::{AgentHead, AgentsPlan, agents_weight};
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::Purpose;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::ReasonPart;
 
 facts! {
@@ -59,20 +58,6 @@ impl Fact for RouterFact {
         match self {
             Self::RouteChosen { route, .. } => Some(route.to_string()),
             _ => None,
-        }
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::RouteProposed(proposed) => {
-                let Classification { route: _, confidence: _, reason, alternatives } =
-                    Arc::make_mut(proposed);
-                by.text(reason);
-                for RouteScore { route, confidence: _ } in alternatives {
-                    by.name(route);
-                }
-            }
-            Self::RouteChosen { route: _, fallback: _ } | Self::RouteMissing { cause: _ } => {}
         }
     }
 
@@ -212,12 +197,6 @@ impl Plan for RouterPlan {
         });
         size_of::<Self>() + self.request.len() + routes.sum::<usize>() + agents_weight(&self.agents)
     }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self { request, routes: _, fallback: _, min_confidence: _, agents, max_ms: _ } = self;
-        by.text(request);
-        redact_agents(agents, by);
-    }
 }
 
 /// What is wrong with a classifier's reply, in the order of the checks.
@@ -274,6 +253,4 @@ impl ReasonPart for RouteFault {
     fn phrase(&self) -> Cow<'_, str> {
         self.row().1.into()
     }
-
-    fn redact(&mut self, _by: &TextRedactor) {}
 }

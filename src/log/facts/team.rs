@@ -5,11 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
-use super::agents::{
-    AgentHead, AgentsPlan, HistoryEntry, SessionHead, agents_weight, redact_agents,
-};
+use super::agents::{AgentHead, AgentsPlan, HistoryEntry, SessionHead, agents_weight};
 use crate::base::name::AgentName;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::weight::{calls, json_weight};
 
 /// Setup of a team or swarm: its agents, and the message that the run answers.
@@ -47,12 +44,6 @@ impl Plan for TeamPlan {
             + agents_weight(&self.agents)
             + self.session.text.len()
             + self.session.history.iter().map(entry).sum::<usize>()
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self { root: _, agents, max_ms: _, session } = self;
-        redact_agents(agents, by);
-        session.redact(by);
     }
 }
 

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use super::{Fact, FactAbout, Plan, facts};
 use crate::base::name::FlagName;
 use crate::log::event::id::{SourceNo, SpanId};
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::ReasonPart;
 use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
@@ -158,43 +157,6 @@ impl Fact for ResearchFact {
         })
     }
 
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::StepsAccepted { steps } => {
-                for PlannedStep { id, action: _ } in Arc::make_mut(steps) {
-                    by.text(id);
-                }
-            }
-            Self::SourcesFound(found) => found.redact(by),
-            Self::SourcesDeduped(deduped) => deduped.redact(by),
-            Self::PageRead(page) => page.redact(by),
-            Self::NoteTaken { source: _, note } => Arc::make_mut(note).redact(by),
-            Self::NoteRefused(note) => {
-                let NoteRefused { source: _, reason: _, claim, quote } = &mut **note;
-                by.text(claim);
-                by.text(quote);
-            }
-            Self::SourceClosed(outcome) => outcome.redact(by),
-            Self::NotesCompared(compared) => compared.redact(by),
-            Self::AnswerCited(answer) => {
-                let AnswerCited { sentences, citations: _, unanswered } = &mut **answer;
-                Arc::make_mut(unanswered).iter_mut().for_each(|part| by.text(part));
-                for Sentence { text, citations: _, unconfirmed: _ } in Arc::make_mut(sentences) {
-                    by.text(text);
-                }
-            }
-            Self::AnswerRefused(refused) => {
-                let AnswerRefused { reason, raw } = &mut **refused;
-                reason.redact(by);
-                by.value(raw);
-            }
-            Self::SourceStarted { parent: _, source: _ }
-            | Self::NotesTruncated(NotesTruncated { source: _, proposed: _, cut: _, limit: _ })
-            | Self::ReadingClosed { reason: _ }
-            | Self::NotesVerified(_) => {}
-        }
-    }
-
     fn about(&self) -> FactAbout<'_> {
         let reason = match self {
             Self::NoteRefused(note) => Some(note.reason.to_string()),
@@ -297,35 +259,6 @@ impl Plan for ResearchPlan {
             + texts(self.allowed_domains_execution.iter().map(String::as_str))
             + rules.sum::<usize>()
     }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self {
-            question,
-            as_of: _,
-            allowed_domains_policy,
-            allowed_domains_execution,
-            sources,
-            plan_by: _,
-            notes_by: _,
-            answer_by: _,
-            misquotes: _,
-            min_independent_sources: _,
-            max_age_days: _,
-            max_steps: _,
-            max_urls: _,
-            max_read_pages: _,
-            max_notes: _,
-            max_answer_chars: _,
-            max_ms: _,
-        } = self;
-        by.text(question);
-        for domain in allowed_domains_policy.iter_mut().chain(allowed_domains_execution) {
-            by.text(domain);
-        }
-        for SourceHead { domain, trust: _, flag: _ } in sources {
-            by.text(domain);
-        }
-    }
 }
 
 /// Id of a note, such as `n1`, as citations name it.
@@ -414,8 +347,6 @@ macro_rules! faults {
             fn phrase(&self) -> Cow<'_, str> {
                 (*self).phrase().into()
             }
-
-            fn redact(&mut self, _by: &TextRedactor) {}
 
             fn advice(&self) -> Option<&'static str> {
                 advice(self.word())
