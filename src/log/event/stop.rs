@@ -86,16 +86,6 @@ macro_rules! stop_reasons {
                 }
             }
 
-            /// Bytes that it refers to, besides its own size.
-            pub(crate) fn weight(&self) -> usize {
-                match self {
-                    $(Self::$plain => 0,)+
-                    $(Self::$name(part) => part.weight(),)+
-                    Self::Worker(_, tool) | Self::ToolError(tool, _) => tool.as_str().len(),
-                    Self::Other(text) => text.len(),
-                }
-            }
-
             /// What to do about this stop reason, in one sentence; `None` for a success.
             pub fn advice(&self) -> Option<&'static str> {
                 match self {
@@ -348,11 +338,6 @@ pub(crate) trait ReasonPart: fmt::Display + Sized {
     /// The part in words.
     fn phrase(&self) -> Cow<'_, str>;
 
-    /// Bytes that it refers to, besides its own size.
-    fn weight(&self) -> usize {
-        0
-    }
-
     /// What to do about it, if it needs advice of its own.
     fn advice(&self) -> Option<&'static str> {
         None
@@ -370,10 +355,6 @@ macro_rules! names {
             fn phrase(&self) -> Cow<'_, str> {
                 self.to_string().into()
             }
-
-            fn weight(&self) -> usize {
-                self.as_str().len()
-            }
         }
     )+};
 }
@@ -387,10 +368,6 @@ impl ReasonPart for Box<str> {
 
     fn phrase(&self) -> Cow<'_, str> {
         (&**self).into()
-    }
-
-    fn weight(&self) -> usize {
-        self.len()
     }
 }
 

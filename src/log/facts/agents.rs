@@ -18,7 +18,6 @@ use crate::base::name::{AgentName, ToolName};
 use crate::log::event::Command;
 use crate::log::event::command::Initiator;
 use crate::log::event::id::SpanId;
-use crate::log::event::weight::texts;
 use crate::pattern::agents::spec::MemberTools;
 use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
 use crate::scenario::spec::script::ReplyEnd;
@@ -117,20 +116,6 @@ facts! {
 impl Fact for AgentFact {
     fn name(&self) -> &'static str {
         self.name()
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::AnswerPartial { text, .. } => text.len(),
-            Self::HandoffRefused { .. } => 0,
-            Self::AnswerIncomplete { missing } => {
-                missing.iter().map(|it| size_of_val(it) + it.name.len() + it.text.len()).sum()
-            }
-            Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
-            Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
-            Self::ToolCallWritten { preview, .. } => preview.len(),
-            Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
-        }
     }
 
     fn about(&self) -> FactAbout<'_> {
@@ -510,25 +495,4 @@ pub struct SwarmHead {
 
 fn is_empty(text: &Arc<str>) -> bool {
     text.is_empty()
-}
-
-/// The weight of agents in memory, in bytes.
-pub(super) fn agents_weight(agents: &[AgentHead]) -> usize {
-    agents.iter().map(agent).sum()
-}
-
-fn agent(head: &AgentHead) -> usize {
-    let template = head.swarm.as_ref().and_then(|swarm| swarm.handoff_input.as_ref());
-    let pieces = template.iter().flat_map(|template| template.pieces());
-    let pieces = pieces.map(|piece| match piece {
-        HandoffPiece::Literal(text) => size_of_val(piece) + text.len(),
-        _ => size_of_val(piece),
-    });
-    size_of_val(head)
-        + pieces.sum::<usize>()
-        + head.name.as_str().len()
-        + head.description.len()
-        + head.instruction.len()
-        + texts(head.members.iter().map(|it| it.as_str()))
-        + texts(head.tools.iter().map(|it| it.as_str()))
 }

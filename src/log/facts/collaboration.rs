@@ -24,7 +24,6 @@ use crate::log::event::failure::FailureClass;
 use crate::log::event::id::SpanId;
 use crate::log::event::kind::Purpose;
 use crate::log::event::stop::{ReasonPart, StopReason};
-use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
 use crate::pattern::collaboration::spec::{Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
@@ -96,20 +95,6 @@ facts! {
 impl Fact for CollaborationFact {
     fn name(&self) -> &'static str {
         self.name()
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::RoundStarted { seats, .. } => seats.len() * 32,
-            Self::RoundClosed { .. } => 0,
-            Self::ContributionAccepted { contribution, .. }
-            | Self::ContributionUnused { contribution, .. } => {
-                contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
-            }
-            Self::ContributionRefused { raw, reason: why, .. } => {
-                raw.as_deref().map_or(0, json_weight) + why.weight()
-            }
-        }
     }
 
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
@@ -402,17 +387,6 @@ impl Plan for CollaborationPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
     }
-
-    fn weight(&self) -> usize {
-        size_of::<Self>()
-            + texts(self.sequence.iter().map(|role| role.as_str()))
-            + texts(self.summary_inputs.iter().map(|input| input.as_str()))
-            + self.role_flags.iter().fold(0, |sum, (role, behind)| {
-                sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
-            })
-            + self.decide.iter().fold(0, |sum, row| sum + ENTRY + row.when.len())
-            + texts(self.weights.keys().chain(&self.vetoes).map(|role| role.as_str()))
-    }
 }
 
 /// What is wrong with a contribution (`validate_contribution` and `accept` in the collaboration
@@ -493,14 +467,6 @@ impl ReasonPart for ContributionFault {
             Self::AgentNotAllowed(name) => format!("unknown agent {name}").into(),
             Self::AgentMismatch(role) => format!("expected agent {role}").into(),
             plain => plain.plain().1.into(),
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::AgentNotAllowed(name) => name.len(),
-            Self::AgentMismatch(role) => role.as_str().len(),
-            _ => 0,
         }
     }
 }

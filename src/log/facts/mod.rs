@@ -188,11 +188,6 @@ pub trait Fact {
     /// The dotted name, as in JSON.
     fn name(&self) -> &'static str;
 
-    /// Approximate bytes that it refers to, besides its own size.
-    fn weight(&self) -> usize {
-        0
-    }
-
     /// The parent and the kind of the span that it opens; `None` if it opens none.
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         None
@@ -262,9 +257,6 @@ pub trait Plan {
     fn message(&self) -> Option<&str> {
         None
     }
-
-    /// Approximate bytes of it.
-    fn weight(&self) -> usize;
 }
 
 /// Writes an enum of facts. Each variant follows its dotted name in JSON, so that the name is

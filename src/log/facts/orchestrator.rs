@@ -13,7 +13,6 @@ use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{FlagName, TaskId, ToolName};
 use crate::log::event::id::SpanId;
 use crate::log::event::stop::StopReason;
-use crate::log::event::weight::{entries, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
 
 facts! {
@@ -72,22 +71,6 @@ impl Fact for OrchestratorFact {
         self.name()
     }
 
-    fn weight(&self) -> usize {
-        match self {
-            Self::PlanAccepted { tasks } => tasks.iter().map(task_weight).sum(),
-            Self::TaskStarted { task, worker, args_hash, .. } => {
-                task.as_str().len() + worker.as_str().len() + args_hash.len()
-            }
-            Self::TaskDone { .. } => 0,
-            Self::TaskFailed { reason, .. } => reason.weight(),
-            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
-                json_weight(aggregate)
-                    + texts(overwritten.iter().map(|task| task.as_str()))
-                    + texts(decided_by.iter().map(String::as_str))
-            }
-        }
-    }
-
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
             Self::TaskStarted { parent, index, .. } => {
@@ -132,11 +115,6 @@ impl Fact for OrchestratorFact {
     fn shows_reply(&self) -> bool {
         matches!(self, Self::TaskDone { .. } | Self::TaskFailed { .. })
     }
-}
-
-fn task_weight(task: &Task) -> usize {
-    let names = task.id.as_str().len() + task.worker.as_str().len();
-    size_of::<Task>() + names + entries(&*task.args)
 }
 
 /// A task of an accepted plan. Other fields of the model's reply are dropped
@@ -194,18 +172,6 @@ pub struct WorkerHead {
 impl Plan for OrchestratorPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
-    }
-
-    fn weight(&self) -> usize {
-        let workers = self.workers.iter().fold(0, |sum, worker| {
-            let flag = worker.flag.as_ref().map_or(0, |flag| flag.as_str().len());
-            let name = worker.name.as_str().len();
-            sum + size_of_val(worker) + name + worker.description.len() + flag
-        });
-        size_of::<Self>()
-            + self.level.len()
-            + texts(self.sections.iter().map(String::as_str))
-            + workers
     }
 }
 

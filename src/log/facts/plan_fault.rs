@@ -100,13 +100,6 @@ impl ReasonPart for PlanFault {
         }
     }
 
-    fn weight(&self) -> usize {
-        match self {
-            Self::WorkerNotAllowed(name) => name.len(),
-            _ => 0,
-        }
-    }
-
     fn advice(&self) -> Option<&'static str> {
         (*self == Self::ArgsInteger).then_some(
             "A whole number does not fit into 64 bits: have the planner give it to the worker as a string.",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::agents::{AgentHead, AgentsPlan, agents_weight};
+use super::agents::{AgentHead, AgentsPlan};
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::Purpose;
@@ -41,17 +41,6 @@ facts! {
 impl Fact for RouterFact {
     fn name(&self) -> &'static str {
         self.name()
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::RouteProposed(proposed) => {
-                let scores = proposed.alternatives.iter();
-                let scores = scores.map(|score| size_of_val(score) + score.route.len());
-                size_of::<Classification>() + proposed.reason.len() + scores.sum::<usize>()
-            }
-            Self::RouteChosen { .. } | Self::RouteMissing { .. } => 0,
-        }
     }
 
     fn result(&self, _plan: &PatternPlan) -> Option<String> {
@@ -188,14 +177,6 @@ pub struct RouteHead {
 impl Plan for RouterPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
-    }
-
-    fn weight(&self) -> usize {
-        let routes = self.routes.iter().map(|route| {
-            let flag = route.flag.as_ref().map_or(0, |flag| flag.as_str().len());
-            size_of_val(route) + route.agent.as_str().len() + flag
-        });
-        size_of::<Self>() + self.request.len() + routes.sum::<usize>() + agents_weight(&self.agents)
     }
 }
 

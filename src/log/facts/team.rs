@@ -5,9 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
-use super::agents::{AgentHead, AgentsPlan, HistoryEntry, SessionHead, agents_weight};
+use super::agents::{AgentHead, AgentsPlan, SessionHead};
 use crate::base::name::AgentName;
-use crate::log::event::weight::{calls, json_weight};
 
 /// Setup of a team or swarm: its agents, and the message that the run answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,22 +37,4 @@ impl Plan for TeamPlan {
     fn message(&self) -> Option<&str> {
         Some(&self.session.text)
     }
-
-    fn weight(&self) -> usize {
-        size_of::<Self>()
-            + agents_weight(&self.agents)
-            + self.session.text.len()
-            + self.session.history.iter().map(entry).sum::<usize>()
-    }
-}
-
-fn entry(entry: &HistoryEntry) -> usize {
-    let held = match entry {
-        HistoryEntry::Input { text, .. } => text.len(),
-        HistoryEntry::Reply { text, calls: made, blocks, .. } => {
-            text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
-        }
-        HistoryEntry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
-    };
-    size_of_val(entry) + held
 }

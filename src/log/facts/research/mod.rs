@@ -19,7 +19,6 @@ use super::{Fact, FactAbout, Plan, facts};
 use crate::base::name::FlagName;
 use crate::log::event::id::{SourceNo, SpanId};
 use crate::log::event::stop::ReasonPart;
-use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
 use crate::pattern::research::spec::{MisquotePolicy, StepExecutor};
 
@@ -83,63 +82,6 @@ facts! {
 impl Fact for ResearchFact {
     fn name(&self) -> &'static str {
         self.name()
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::StepsAccepted { steps } => {
-                steps.iter().map(|it| size_of_val(it) + it.id.len() + it.action.len()).sum()
-            }
-            Self::SourcesFound(found) => {
-                let each = found.sources.iter().map(|it| {
-                    let texts = [&it.url, &it.title, &it.snippet, &it.published_at];
-                    size_of_val(it) + texts.iter().map(|text| text.len()).sum::<usize>()
-                });
-                found.query.len() + each.sum::<usize>() + found.unsearched.len() * ENTRY
-            }
-            Self::SourcesDeduped(it) => {
-                let kept =
-                    it.kept.iter().map(|it| size_of_val(it) + it.url.len() + it.domain.len());
-                kept.sum::<usize>() + size_of_val(&*it.dropped)
-            }
-            Self::PageRead(page) => {
-                size_of_val(&**page) + page.url.len() + page.title.len() + page.published_at.len()
-            }
-            Self::NoteTaken { note, .. } => {
-                let texts = [&note.claim, &note.quote, &note.url, &note.title, &note.published_at];
-                size_of_val(&**note) + texts.iter().map(|text| text.len()).sum::<usize>()
-            }
-            Self::NoteRefused(note) => size_of_val(&**note) + note.claim.len() + note.quote.len(),
-            Self::SourceClosed(came) => {
-                let texts = match &**came {
-                    SourceOutcome::Denied { location, .. } => {
-                        location.as_ref().map_or(0, |it| it.len())
-                    }
-                    SourceOutcome::Skipped { reason, text } => reason.len() + text.len(),
-                    SourceOutcome::Read { .. } | SourceOutcome::Cancelled => 0,
-                };
-                size_of_val(&**came) + texts
-            }
-            Self::NotesCompared(it) => {
-                let ends =
-                    it.conflicts.iter().map(|it| it.left_figure.len() + it.right_figure.len());
-                size_of_val(&*it.agree)
-                    + size_of_val(&*it.conflicts)
-                    + size_of_val(&*it.unconfirmed)
-                    + ends.sum::<usize>()
-            }
-            Self::NotesVerified(it) => size_of_val(&*it.issues),
-            Self::AnswerCited(it) => {
-                let each = it
-                    .sentences
-                    .iter()
-                    .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
-                let unanswered = it.unanswered.iter().map(|it| size_of_val(it) + it.len());
-                each.sum::<usize>() + size_of_val(&*it.citations) + unanswered.sum::<usize>()
-            }
-            Self::AnswerRefused(it) => json_weight(&it.raw) + it.reason.weight(),
-            Self::SourceStarted { .. } | Self::NotesTruncated(_) | Self::ReadingClosed { .. } => 0,
-        }
     }
 
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
@@ -249,15 +191,6 @@ pub struct SourceHead {
 impl Plan for ResearchPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
-    }
-
-    fn weight(&self) -> usize {
-        let rules = self.sources.iter().map(|it| size_of_val(it) + it.domain.len());
-        size_of::<Self>()
-            + self.question.len()
-            + texts(self.allowed_domains_policy.iter().map(String::as_str))
-            + texts(self.allowed_domains_execution.iter().map(String::as_str))
-            + rules.sum::<usize>()
     }
 }
 
