@@ -25,7 +25,7 @@ use crate::scenario::spec::tool::ToolCall;
 
 facts! {
     /// A fact of agents that work together.
-    pub enum AgentFact in Agents read as AgentFactFields of "AgentFact" {
+    pub enum AgentFact in Agents {
         /// The best text that a swarm had when it was stopped; belongs to the swarm's span.
         "answer.partial" AnswerPartial {
             /// The text.

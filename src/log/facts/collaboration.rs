@@ -30,7 +30,7 @@ use crate::scenario::spec::script::ReplyEnd;
 
 facts! {
     /// A fact of a collaboration.
-    pub enum CollaborationFact in Collaboration read as CollaborationFactFields of "CollaborationFact" {
+    pub enum CollaborationFact in Collaboration {
         /// Opens a round's span.
         "round.started" RoundStarted {
             /// The span it belongs to.

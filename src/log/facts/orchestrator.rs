@@ -17,7 +17,7 @@ use crate::log::event::{SpanKind, SpanState};
 
 facts! {
     /// A fact of an orchestrator.
-    pub enum OrchestratorFact in Orchestrator read as OrchestratorFactFields of "OrchestratorFact" {
+    pub enum OrchestratorFact in Orchestrator {
         /// The planner's plan was accepted.
         "plan.accepted" PlanAccepted {
             /// Its tasks in order.

@@ -18,7 +18,7 @@ use crate::log::event::stop::ReasonPart;
 
 facts! {
     /// A fact of a router.
-    pub enum RouterFact in Router read as RouterFactFields of "RouterFact" {
+    pub enum RouterFact in Router {
         /// The classifier's reply was accepted; belongs to the span of its call.
         "route.proposed" RouteProposed(Arc<Classification>),
         /// The request takes this route; belongs to the run.

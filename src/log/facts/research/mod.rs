@@ -31,7 +31,7 @@ pub use self::parts::{
 
 facts! {
     /// A fact of a research run.
-    pub enum ResearchFact in Research read as ResearchFactFields of "ResearchFact" {
+    pub enum ResearchFact in Research {
         /// The steps of a research plan were accepted.
         "steps.accepted" StepsAccepted {
             /// The steps in order.
