@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::log::event::weight::json_weight;
+use crate::log::event::weight::weight_of;
 
 /// Most entries per tool; the oldest are evicted first.
 const CACHED_VALUES: usize = 256;
@@ -41,7 +41,7 @@ impl LastGood {
     /// Stores a value and replaces an earlier one for the same arguments. A value larger than the
     /// whole cache is not stored: the earlier one stays, with its age.
     pub fn insert(&mut self, key: &str, value: Arc<Value>, now: Instant) {
-        let bytes = json_weight(&value) + key.len();
+        let bytes = weight_of(&value) + key.len();
         if bytes > CACHED_BYTES {
             return;
         }

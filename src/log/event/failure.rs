@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Usage;
 use super::id::millis;
-use super::redact::TextRedactor;
 use super::stop::ReasonPart;
 use crate::base::visible::visible_within;
 use crate::scenario::spec::tool::ScriptFaultKind;
@@ -272,8 +271,6 @@ impl ReasonPart for LlmError {
             Self::BadResponse => "bad response".into(),
         }
     }
-
-    fn redact(&mut self, _by: &TextRedactor) {}
 
     fn advice(&self) -> Option<&'static str> {
         Some(match self {

@@ -38,12 +38,11 @@ pub use super::tool::{
 };
 
 /// Writes an enum of kinds. Each variant follows its dotted name in JSON, so that the name is
-/// written once. `also` has variants that serde skips. The enum after `read as` is read where the kind
-/// is known before the fields; it has the same variants, and no value.
+/// written once. `also` has variants that serde skips.
 macro_rules! kinds {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident read as $fields:ident of $own_name:literal {
+        pub enum $name:ident {
             $(
                 $(#[$doc:meta])*
                 $kind:literal $variant:ident $({ $($fields_of:tt)* })? $(( $($parts:tt)* ))?
@@ -64,24 +63,7 @@ macro_rules! kinds {
             $($also)*
         }
 
-        #[derive(::serde::Deserialize)]
-        #[serde(remote = $own_name)]
-        enum $fields {
-            $(
-                #[serde(rename = $kind)]
-                $variant $({ $($fields_of)* })? $(( $($parts)* ))?,
-            )*
-            $($also)*
-        }
-
         impl $name {
-            /// Reads a kind as the variant of an enum: its name, then its fields.
-            pub(crate) fn read_fields<'de, D: ::serde::Deserializer<'de>>(
-                from: D,
-            ) -> Result<Self, D::Error> {
-                $fields::deserialize(from)
-            }
-
             /// The dotted names of the kinds that all patterns share, as in JSON.
             pub const NAMES: &'static [&'static str] = &[$($kind),*];
 
@@ -101,7 +83,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 
 kinds! {
     /// A kind of event with its fields. In JSON the kind is a dotted name (`round.closed`).
-    pub enum EventKind read as EventKindFields of "EventKind" {
+    pub enum EventKind {
         /// First event of every log.
         "run.started" RunStarted(Arc<RunStarted>),
         /// Last event of every log; closes the run's span.

@@ -29,7 +29,8 @@ pub mod schema;
 pub mod stop;
 pub mod tool;
 pub mod weight;
-mod wire_fast;
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -70,7 +71,7 @@ pub enum LineError {
     #[error(
         "its events have version {0}, and this program reads version {SCHEMA_VERSION}; move the file aside"
     )]
-    OldVersion(u64),
+    OldVersion(u32),
     /// A name that no scenario can give: of a role, an agent, a tool, a flag or a run.
     #[error("{0}")]
     LongName(String),
@@ -107,12 +108,15 @@ impl Serialize for KindOut<'_> {
     }
 }
 
+/// What every event has, read before the fields of its kind.
 #[derive(Deserialize)]
-struct Head {
+struct Head<'l> {
+    v: Option<u32>,
     seq: Seq,
     at_us: Elapsed,
     span: SpanId,
-    kind: String,
+    #[serde(borrow)]
+    kind: Cow<'l, str>,
 }
 
 impl Event {
@@ -170,39 +174,29 @@ impl Event {
     /// [`LineError::NotAnEvent`] if the line is not JSON, or lacks `seq`, `at_us`, `span` or `kind`;
     /// [`LineError::OldVersion`] if it is of an older version; [`LineError::LongName`] if a name is longer than one of a scenario.
     pub fn from_line(line: &str) -> Result<Event, LineError> {
-        match wire_fast::read(line) {
-            Some(event) => Ok(event),
-            None => Self::from_tree(line),
-        }
-    }
-
-    /// Reads a line, whatever is in it, by a tree of values.
-    pub(super) fn from_tree(line: &str) -> Result<Event, LineError> {
-        let value: Value = serde_json::from_str(line)?;
-        let version = value.get("v").and_then(Value::as_u64);
-        if let Some(old) = version.filter(|version| *version < u64::from(SCHEMA_VERSION)) {
+        let head: Head<'_> = serde_json::from_str(line)?;
+        if let Some(old) = head.v.filter(|version| *version < SCHEMA_VERSION) {
             return Err(LineError::OldVersion(old));
         }
-        let head = Head::deserialize(&value)?;
-        let known = match PatternFact::read(&head.kind, &value) {
+        let known = match PatternFact::read(&head.kind, line) {
             Some(fact) => fact.map(EventKind::Pattern),
-            None => EventKind::deserialize(&value),
+            None => serde_json::from_str(line),
         };
-        if let Err(error) = &known
-            && error.to_string().starts_with(TOO_LONG)
-        {
-            return Err(LineError::LongName(error.to_string()));
-        }
-        let kind = known.unwrap_or_else(|_| {
-            let mut fields = match value {
-                Value::Object(fields) => fields,
-                _ => Map::new(),
-            };
-            for taken in ["v", "seq", "at_us", "span", "kind"] {
-                fields.shift_remove(taken);
+        let kind = match known.map_err(|error| error.to_string()) {
+            Ok(kind) => kind,
+            Err(why) if why.starts_with(TOO_LONG) => {
+                // The place in the line tells a reader nothing.
+                let why = why.split(" at line ").next().unwrap_or_default();
+                return Err(LineError::LongName(why.to_owned()));
             }
-            EventKind::Unknown { kind: head.kind.into(), fields: fields.into() }
-        });
+            Err(_) => {
+                let mut fields: Map<String, Value> = serde_json::from_str(line)?;
+                for taken in ["v", "seq", "at_us", "span", "kind"] {
+                    fields.shift_remove(taken);
+                }
+                EventKind::Unknown { kind: head.kind.into(), fields: fields.into() }
+            }
+        };
         Ok(Event { seq: head.seq, at: head.at_us, span: head.span, kind })
     }
 }

@@ -11,7 +11,6 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::failure::FailureClass;
-use super::redact::TextRedactor;
 use crate::base::name::{AgentName, RoleName, ToolName};
 use crate::log::facts::collaboration::ContributionFault;
 use crate::log::facts::orchestrator::WorkerFault;
@@ -84,26 +83,6 @@ macro_rules! stop_reasons {
                     $(Self::$plain => StopClass::$plain_class,)+
                     $(Self::$name(_) => StopClass::$class,)+
                     Self::Worker(..) | Self::ToolError(..) | Self::Other(_) => StopClass::Stopped,
-                }
-            }
-
-            /// Bytes that it refers to, besides its own size.
-            pub(crate) fn weight(&self) -> usize {
-                match self {
-                    $(Self::$plain => 0,)+
-                    $(Self::$name(part) => part.weight(),)+
-                    Self::Worker(_, tool) | Self::ToolError(tool, _) => tool.as_str().len(),
-                    Self::Other(text) => text.len(),
-                }
-            }
-
-            /// Replaces a name in it that a model gave.
-            pub(crate) fn redact(&mut self, by: &TextRedactor) {
-                match self {
-                    $(Self::$plain => {})+
-                    $(Self::$name(part) => part.redact(by),)+
-                    Self::Worker(_, tool) | Self::ToolError(tool, _) => by.name(tool),
-                    Self::Other(text) => by.text(text),
                 }
             }
 
@@ -359,14 +338,6 @@ pub(crate) trait ReasonPart: fmt::Display + Sized {
     /// The part in words.
     fn phrase(&self) -> Cow<'_, str>;
 
-    /// Bytes that it refers to, besides its own size.
-    fn weight(&self) -> usize {
-        0
-    }
-
-    /// Replaces a name in it that a model gave.
-    fn redact(&mut self, by: &TextRedactor);
-
     /// What to do about it, if it needs advice of its own.
     fn advice(&self) -> Option<&'static str> {
         None
@@ -384,14 +355,6 @@ macro_rules! names {
             fn phrase(&self) -> Cow<'_, str> {
                 self.to_string().into()
             }
-
-            fn weight(&self) -> usize {
-                self.as_str().len()
-            }
-
-            fn redact(&mut self, by: &TextRedactor) {
-                by.name(self);
-            }
         }
     )+};
 }
@@ -405,14 +368,6 @@ impl ReasonPart for Box<str> {
 
     fn phrase(&self) -> Cow<'_, str> {
         (&**self).into()
-    }
-
-    fn weight(&self) -> usize {
-        self.len()
-    }
-
-    fn redact(&mut self, by: &TextRedactor) {
-        by.name(self);
     }
 }
 

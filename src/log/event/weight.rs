@@ -1,125 +1,221 @@
-//! Estimates the bytes that an event takes, which limits the memory of logs. Texts and names are
-//! counted as if they were not shared, because in a log read from a file they are not.
+//! Estimates the bytes that an event takes, which limits the memory of logs. Its values are counted
+//! as serde passes them. Texts and names are counted as if they were not shared, because in a log read
+//! from a file they are not.
 
-use std::mem::{size_of, size_of_val};
+use std::fmt::Display;
+use std::mem::size_of;
 
+use serde::de::value::Error;
+use serde::ser::{self, Serialize, Serializer};
 use serde_json::Value;
 
-use super::Event;
-use super::kind::{ChatMessage, EventKind, RunStarted, ToolHead, ToolLimits};
-use crate::scenario::spec::tool::{ToolCall, ToolOffer};
+use super::{Event, EventKind, KindOut};
 
-/// Overhead of a map entry in bytes, without its key and value.
-pub(crate) const ENTRY: usize = 64;
-/// Overhead of a string in a list in bytes, without its text.
+/// Bytes of an item of a list, without what it refers to.
+const ITEM: usize = size_of::<Value>();
+/// Bytes of an entry of a map, without what it refers to.
+const ENTRY: usize = 64;
+/// Bytes of a text, without its characters.
 const TEXT: usize = 24;
+/// Bytes of a number or a word.
+const NUMBER: usize = 8;
 
-/// Approximate bytes of a JSON value. It recurses: the parser has limited the depth.
-pub(crate) fn json_weight(value: &Value) -> usize {
-    let held = match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(json_weight).sum(),
-        Value::Object(fields) => entries(fields),
-    };
-    size_of::<Value>() + held
-}
-
-/// Bytes of these fields.
-pub(crate) fn entries<'a>(fields: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
-    fields.into_iter().map(|(name, value)| ENTRY + name.len() + json_weight(value)).sum()
-}
-
-fn tool(head: &ToolHead) -> usize {
-    let texts = head.name.as_str().len() + head.kind.len();
-    size_of::<ToolHead>()
-        + texts
-        + size_of_val(&*head.limits.backoff_ms)
-        + size_of_val(&*head.faults)
-}
-
-/// Bytes of these texts in a list.
-pub(crate) fn texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
-    texts.into_iter().map(|text| TEXT + text.len()).sum()
-}
-
-/// Bytes of these tool calls.
-pub(crate) fn calls(calls: &[ToolCall]) -> usize {
-    calls
-        .iter()
-        .map(|call| size_of_val(call) + call.id.len() + call.name.len() + call.arguments.len())
-        .sum()
-}
-
-fn message(message: &ChatMessage) -> usize {
-    let blocks = message.blocks.as_deref().map_or(0, json_weight);
-    size_of_val(message) + message.content.len() + calls(&message.tool_calls) + blocks
-}
-
-fn offer(offer: &ToolOffer) -> usize {
-    size_of_val(offer) + offer.description.len() + json_weight(&offer.parameters)
-}
-
-fn head(head: &RunStarted) -> usize {
-    let flags = head
-        .flags
-        .iter()
-        .fold(0, |sum, flag| sum + size_of_val(flag) + flag.name.as_str().len() + flag.label.len());
-    size_of::<RunStarted>()
-        + head.title.len()
-        + head.goal.len()
-        + entries(&head.inputs)
-        + flags
-        + head.model_prices.iter().map(|it| size_of_val(it) + it.model.len()).sum::<usize>()
-        + head.tools.iter().map(tool).sum::<usize>()
-        + head.plan.get().weight()
+/// Approximate bytes of a value. It recurses: the parser has limited the depth.
+pub(crate) fn weight_of(value: &impl Serialize) -> usize {
+    let mut bytes = Bytes(0);
+    // Counting does not fail.
+    let _ = value.serialize(&mut bytes);
+    bytes.0
 }
 
 impl EventKind {
     /// Approximate bytes of an event of this kind.
     pub fn weight(&self) -> usize {
-        let held = match self {
-            Self::CallStarted(call) => {
-                let offers = call.prompt.tools.iter().flat_map(|tools| &**tools);
-                call.prompt.messages.iter().map(message).sum::<usize>()
-                    + offers.map(offer).sum::<usize>()
-                    + call.args.as_deref().map_or(0, json_weight)
+        size_of::<Event>() + weight_of(&KindOut(self))
+    }
+}
+
+struct Bytes(usize);
+
+type Counted = Result<(), Error>;
+
+impl Bytes {
+    fn add(&mut self, bytes: usize) -> Counted {
+        self.0 += bytes;
+        Ok(())
+    }
+}
+
+macro_rules! numbers {
+    ($($method:ident($number:ty))*) => {
+        $(fn $method(self, _: $number) -> Counted {
+            self.add(NUMBER)
+        })*
+    };
+}
+
+impl Serializer for &mut Bytes {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
+
+    numbers! {
+        serialize_bool(bool) serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
+        serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) serialize_f32(f32)
+        serialize_f64(f64) serialize_char(char) serialize_unit_struct(&'static str)
+    }
+
+    fn serialize_str(self, text: &str) -> Counted {
+        self.add(TEXT + text.len())
+    }
+
+    fn collect_str<T: Display + ?Sized>(self, text: &T) -> Counted {
+        self.add(TEXT + text.to_string().len())
+    }
+
+    fn serialize_bytes(self, bytes: &[u8]) -> Counted {
+        self.add(TEXT + bytes.len())
+    }
+
+    fn serialize_none(self) -> Counted {
+        Ok(())
+    }
+
+    fn serialize_unit(self) -> Counted {
+        Ok(())
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Counted {
+        value.serialize(self)
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Counted {
+        self.add(NUMBER)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Counted {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        value: &T,
+    ) -> Counted {
+        value.serialize(self)
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Error> {
+        Ok(self)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Error> {
+        Ok(self)
+    }
+}
+
+macro_rules! items {
+    ($($list:ident::$method:ident)*) => {$(
+        impl ser::$list for &mut Bytes {
+            type Ok = ();
+            type Error = Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, item: &T) -> Counted {
+                self.0 += ITEM;
+                item.serialize(&mut **self)
             }
-            Self::AttemptAnswered(reply) => {
-                128 + reply.text.len()
-                    + calls(&reply.tool_calls)
-                    + reply.result.as_deref().map_or(0, json_weight)
-                    + reply.blocks.as_deref().map_or(0, json_weight)
+
+            fn end(self) -> Counted {
+                Ok(())
             }
-            Self::AttemptFailed(failed) => {
-                128 + failed.text.len() + failed.partial.as_ref().map_or(0, |text| text.len())
+        }
+    )*};
+}
+
+items! {
+    SerializeSeq::serialize_element
+    SerializeTuple::serialize_element
+    SerializeTupleStruct::serialize_field
+    SerializeTupleVariant::serialize_field
+}
+
+macro_rules! fields {
+    ($($object:ident)*) => {$(
+        impl ser::$object for &mut Bytes {
+            type Ok = ();
+            type Error = Error;
+
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, field: &T) -> Counted {
+                field.serialize(&mut **self)
             }
-            Self::PlanRefused { raw, reason: why, details } => {
-                json_weight(raw) + why.weight() + details.as_deref().map_or(0, json_weight)
+
+            fn end(self) -> Counted {
+                Ok(())
             }
-            Self::CallFailed { reason: why, .. }
-            | Self::AttemptRefused { reason: why, .. }
-            | Self::SessionRunClosed { reason: why, .. } => why.weight(),
-            Self::CallDegraded { reason: why, value, .. } => {
-                why.weight() + value.as_deref().map_or(0, json_weight)
-            }
-            Self::LimitsChanged { limits, .. } => {
-                size_of::<ToolLimits>() + size_of_val(&*limits.backoff_ms)
-            }
-            Self::RunStarted(it) => head(it),
-            Self::RequestAdapted { model, parameter } => model.len() + parameter.len(),
-            Self::ReplyRepaired { repair, changed: what } => repair.len() + what.len(),
-            Self::ReplyRefused(it) => {
-                size_of_val(&**it) + it.reason.weight() + it.detail.len() + it.preview.len()
-            }
-            Self::Warning { text } => text.len(),
-            Self::ConditionFailed { place, text } => place.len() + text.len(),
-            Self::RunClosed(closed) => size_of_val(&**closed) + closed.reason.weight(),
-            Self::AnswerComposed { text, .. } => text.len(),
-            Self::Pattern(fact) => fact.get().weight(),
-            Self::Unknown { kind, fields } => kind.len() + entries(&**fields),
-            _ => 0,
-        };
-        size_of::<Event>() + 32 + held
+        }
+    )*};
+}
+
+fields! { SerializeStruct SerializeStructVariant }
+
+impl ser::SerializeMap for &mut Bytes {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, name: &T) -> Counted {
+        self.0 += ENTRY;
+        name.serialize(&mut **self)
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Counted {
+        value.serialize(&mut **self)
+    }
+
+    fn end(self) -> Counted {
+        Ok(())
     }
 }

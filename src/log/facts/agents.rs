@@ -18,15 +18,13 @@ use crate::base::name::{AgentName, ToolName};
 use crate::log::event::Command;
 use crate::log::event::command::Initiator;
 use crate::log::event::id::SpanId;
-use crate::log::event::redact::TextRedactor;
-use crate::log::event::weight::texts;
-use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
+use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;
 
 facts! {
     /// A fact of agents that work together.
-    pub enum AgentFact in Agents read as AgentFactFields of "AgentFact" {
+    pub enum AgentFact in Agents {
         /// The best text that a swarm had when it was stopped; belongs to the swarm's span.
         "answer.partial" AnswerPartial {
             /// The text.
@@ -117,50 +115,6 @@ facts! {
 impl Fact for AgentFact {
     fn name(&self) -> &'static str {
         self.name()
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::AnswerPartial { text, .. } => text.len(),
-            Self::HandoffRefused { .. } => 0,
-            Self::AnswerIncomplete { missing } => {
-                missing.iter().map(|it| size_of_val(it) + it.name.len() + it.text.len()).sum()
-            }
-            Self::HandoffMade { message, .. } => message.as_ref().map_or(0, |text| text.len()),
-            Self::ToolCallRefused { tool, text, .. } => tool.len() + text.len(),
-            Self::ToolCallWritten { preview, .. } => preview.len(),
-            Self::RosterChanged { members, .. } => texts(members.iter().map(|it| it.as_str())),
-        }
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::AnswerPartial { text, by: _ } => by.text(text),
-            Self::AnswerIncomplete { missing } => {
-                for MissingResult { name, text } in Arc::make_mut(missing) {
-                    by.name(name);
-                    by.text(text);
-                }
-            }
-            Self::HandoffMade { swarm: _, from: _, to: _, message, guard: _, requested_by: _ } => {
-                by.some(message);
-            }
-            Self::HandoffRefused {
-                swarm: _,
-                from: _,
-                to: _,
-                reason: _,
-                guard: _,
-                rejections: _,
-                requested_by: _,
-            }
-            | Self::RosterChanged { swarm: _, members: _, change: _, by: _ } => {}
-            Self::ToolCallRefused { agent: _, index: _, tool, reason: _, text } => {
-                by.name(tool);
-                by.text(text);
-            }
-            Self::ToolCallWritten { agent: _, preview, told: _ } => by.text(preview),
-        }
     }
 
     fn about(&self) -> FactAbout<'_> {
@@ -440,33 +394,6 @@ impl RosterChange {
     }
 }
 
-impl SessionHead {
-    /// Replaces the message and what was said before.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self { message: _, text, previous_run: _, history, owner: _, first_agent: _ } = self;
-        by.text(text);
-        Arc::make_mut(history).iter_mut().for_each(|entry| entry.redact(by));
-    }
-}
-
-impl HistoryEntry {
-    fn redact(&mut self, by: &TextRedactor) {
-        match self {
-            Self::Input { to: _, from: _, text } => by.text(text),
-            Self::Reply { by: _, text, calls, blocks, end: _ } => {
-                by.text(text);
-                by.calls(calls);
-                // Only the provider reads it.
-                *blocks = None;
-            }
-            Self::Result { by: _, call, text } => {
-                by.call(call);
-                by.text(text);
-            }
-        }
-    }
-}
-
 /// The agents of a run, and which of them the user talks to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentsPlan {
@@ -568,81 +495,6 @@ pub struct SwarmHead {
 fn is_empty(text: &Arc<str>) -> bool {
     text.is_empty()
 }
-
-/// Replaces the texts of agents, and declares their names.
-pub(super) fn redact_agents(agents: &mut Arc<[AgentHead]>, by: &mut TextRedactor) {
-    for agent in Arc::make_mut(agents) {
-        let AgentHead {
-            name,
-            description,
-            kind: _,
-            members: _,
-            instruction,
-            tools,
-            max_tool_rounds: _,
-            parallel_tools: _,
-            member_tools: _,
-            swarm,
-        } = agent;
-        by.declare(name.as_str());
-        tools.iter().for_each(|tool| by.declare(tool.as_str()));
-        by.text(description);
-        by.text(instruction);
-        if let Some(swarm) = swarm {
-            swarm.redact(by);
-        }
-    }
-}
-
-impl SwarmHead {
-    fn redact(&mut self, by: &TextRedactor) {
-        let Self {
-            entry: _,
-            max_handoffs: _,
-            repetitive_handoff_window: _,
-            repetitive_handoff_min_unique: _,
-            max_rejections: _,
-            node_timeout_ms: _,
-            cross_request_transfer: _,
-            independent_history: _,
-            handoff_input,
-        } = self;
-        if let Some(template) = handoff_input {
-            for piece in template.pieces_mut() {
-                match piece {
-                    HandoffPiece::Literal(text) => by.text(text),
-                    HandoffPiece::RootInput
-                    | HandoffPiece::ParentInput
-                    | HandoffPiece::From
-                    | HandoffPiece::To
-                    | HandoffPiece::Message => {}
-                }
-            }
-        }
-    }
-}
-
-/// The weight of agents in memory, in bytes.
-pub(super) fn agents_weight(agents: &[AgentHead]) -> usize {
-    agents.iter().map(agent).sum()
-}
-
-fn agent(head: &AgentHead) -> usize {
-    let template = head.swarm.as_ref().and_then(|swarm| swarm.handoff_input.as_ref());
-    let pieces = template.iter().flat_map(|template| template.pieces());
-    let pieces = pieces.map(|piece| match piece {
-        HandoffPiece::Literal(text) => size_of_val(piece) + text.len(),
-        _ => size_of_val(piece),
-    });
-    size_of_val(head)
-        + pieces.sum::<usize>()
-        + head.name.as_str().len()
-        + head.description.len()
-        + head.instruction.len()
-        + texts(head.members.iter().map(|it| it.as_str()))
-        + texts(head.tools.iter().map(|it| it.as_str()))
-}
-
 /// What members see of the conversation, and what is shown of their output (teams source document,
 /// `MemberToolConfig`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -23,15 +23,13 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::failure::FailureClass;
 use crate::log::event::id::SpanId;
 use crate::log::event::kind::Purpose;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::{ReasonPart, StopReason};
-use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
 use crate::scenario::spec::script::ReplyEnd;
 
 facts! {
     /// A fact of a collaboration.
-    pub enum CollaborationFact in Collaboration read as CollaborationFactFields of "CollaborationFact" {
+    pub enum CollaborationFact in Collaboration {
         /// Opens a round's span.
         "round.started" RoundStarted {
             /// The span it belongs to.
@@ -98,20 +96,6 @@ impl Fact for CollaborationFact {
         self.name()
     }
 
-    fn weight(&self) -> usize {
-        match self {
-            Self::RoundStarted { seats, .. } => seats.len() * 32,
-            Self::RoundClosed { .. } => 0,
-            Self::ContributionAccepted { contribution, .. }
-            | Self::ContributionUnused { contribution, .. } => {
-                contribution.summary.len() + texts(contribution.actions.iter().map(|it| &**it))
-            }
-            Self::ContributionRefused { raw, reason: why, .. } => {
-                raw.as_deref().map_or(0, json_weight) + why.weight()
-            }
-        }
-    }
-
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
             Self::RoundStarted { parent, round, .. } => Some((*parent, SpanKind::Round(*round))),
@@ -127,31 +111,6 @@ impl Fact for CollaborationFact {
         match self {
             Self::RoundClosed { decision, .. } => decision.map(|it| it.word().to_owned()),
             _ => None,
-        }
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::RoundStarted { parent: _, round: _, seats: _ }
-            | Self::RoundClosed { round: _, conflicts: _, decision: _, decided_by: _ } => {}
-            Self::ContributionUnused { round: _, seat: _, contribution }
-            | Self::ContributionAccepted {
-                round: _,
-                seat: _,
-                contribution,
-                extra_keys: _,
-                extra_actions: _,
-                messages: _,
-            } => {
-                let Contribution { agent: _, stance: _, summary, confidence: _, actions, end: _ } =
-                    Arc::make_mut(contribution);
-                by.text(summary);
-                actions.iter_mut().for_each(|action| by.text(action));
-            }
-            Self::ContributionRefused { round: _, seat: _, role: _, reason, raw } => {
-                reason.redact(by);
-                by.some_value(raw);
-            }
         }
     }
 
@@ -427,37 +386,6 @@ impl Plan for CollaborationPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
     }
-
-    fn weight(&self) -> usize {
-        size_of::<Self>()
-            + texts(self.sequence.iter().map(|role| role.as_str()))
-            + texts(self.summary_inputs.iter().map(|input| input.as_str()))
-            + self.role_flags.iter().fold(0, |sum, (role, behind)| {
-                sum + ENTRY + role.as_str().len() + behind.flag.as_str().len()
-            })
-            + self.decide.iter().fold(0, |sum, row| sum + ENTRY + row.when.len())
-            + texts(self.weights.keys().chain(&self.vetoes).map(|role| role.as_str()))
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self {
-            sequence,
-            role_flags: _,
-            parallel: _,
-            max_rounds: _,
-            max_messages: _,
-            max_ms: _,
-            min_go_votes: _,
-            summary_inputs: _,
-            share: _,
-            live_rules: _,
-            decide,
-            weights: _,
-            vetoes: _,
-        } = self;
-        decide.iter_mut().for_each(|row| by.text(&mut row.when));
-        sequence.iter().for_each(|role| by.declare(role.as_str()));
-    }
 }
 
 /// What is wrong with a contribution (`validate_contribution` and `accept` in the collaboration
@@ -538,22 +466,6 @@ impl ReasonPart for ContributionFault {
             Self::AgentNotAllowed(name) => format!("unknown agent {name}").into(),
             Self::AgentMismatch(role) => format!("expected agent {role}").into(),
             plain => plain.plain().1.into(),
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::AgentNotAllowed(name) => name.len(),
-            Self::AgentMismatch(role) => role.as_str().len(),
-            _ => 0,
-        }
-    }
-
-    fn redact(&mut self, by: &TextRedactor) {
-        match self {
-            Self::AgentNotAllowed(name) => by.name(name),
-            Self::AgentMismatch(role) => by.name(role),
-            _ => {}
         }
     }
 }

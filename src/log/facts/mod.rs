@@ -17,8 +17,7 @@ pub mod team;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use self::agents::AgentFact;
 use self::collaboration::{CollaborationFact, CollaborationPlan};
@@ -30,7 +29,6 @@ use self::team::TeamPlan;
 use super::event::command::Command;
 use super::event::id::SpanId;
 use super::event::purpose::Purpose;
-use super::event::redact::TextRedactor;
 use super::event::{SpanKind, SpanState};
 
 /// The pattern of a run, with its limits at the start.
@@ -80,18 +78,6 @@ impl PatternPlan {
         }
     }
 
-    /// Replaces its texts, and declares its names.
-    pub(crate) fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::Collaboration(plan) => Arc::make_mut(plan).redact(by),
-            Self::Orchestrator(plan) => Arc::make_mut(plan).redact(by),
-            Self::Team(plan) | Self::Swarm(plan) => Arc::make_mut(plan).redact(by),
-            Self::Resilience(plan) => Arc::make_mut(plan).redact(by),
-            Self::Research(plan) => Arc::make_mut(plan).redact(by),
-            Self::Router(plan) => Arc::make_mut(plan).redact(by),
-        }
-    }
-
     /// Time limit of the whole run in milliseconds, pauses not counted.
     pub fn max_ms(&self) -> u64 {
         self.get().max_ms()
@@ -125,40 +111,19 @@ impl PatternFact {
     ];
 
     /// Reads the fact of this name; `None` if no pattern has one.
-    pub(crate) fn read(name: &str, from: &Value) -> Option<serde_json::Result<Self>> {
+    pub(crate) fn read(name: &str, line: &str) -> Option<serde_json::Result<Self>> {
         Some(if CollaborationFact::NAMES.contains(&name) {
-            CollaborationFact::deserialize(from).map(Self::Collaboration)
+            serde_json::from_str(line).map(Self::Collaboration)
         } else if OrchestratorFact::NAMES.contains(&name) {
-            OrchestratorFact::deserialize(from).map(Self::Orchestrator)
+            serde_json::from_str(line).map(Self::Orchestrator)
         } else if AgentFact::NAMES.contains(&name) {
-            AgentFact::deserialize(from).map(Self::Agents)
+            serde_json::from_str(line).map(Self::Agents)
         } else if ResearchFact::NAMES.contains(&name) {
-            ResearchFact::deserialize(from).map(Self::Research)
+            serde_json::from_str(line).map(Self::Research)
         } else if RouterFact::NAMES.contains(&name) {
-            RouterFact::deserialize(from).map(Self::Router)
+            serde_json::from_str(line).map(Self::Router)
         } else {
             return None;
-        })
-    }
-
-    /// Reads the fact of this name, given as the variant of an enum: its name, then its fields. Gives
-    /// that back if no pattern has one.
-    pub(super) fn read_fields<'de, D: Deserializer<'de>>(
-        name: &str,
-        from: D,
-    ) -> Result<Result<Self, D::Error>, D> {
-        Ok(if CollaborationFact::NAMES.contains(&name) {
-            CollaborationFact::read_fields(from).map(Self::Collaboration)
-        } else if OrchestratorFact::NAMES.contains(&name) {
-            OrchestratorFact::read_fields(from).map(Self::Orchestrator)
-        } else if AgentFact::NAMES.contains(&name) {
-            AgentFact::read_fields(from).map(Self::Agents)
-        } else if ResearchFact::NAMES.contains(&name) {
-            ResearchFact::read_fields(from).map(Self::Research)
-        } else if RouterFact::NAMES.contains(&name) {
-            RouterFact::read_fields(from).map(Self::Router)
-        } else {
-            return Err(from);
         })
     }
 
@@ -170,17 +135,6 @@ impl PatternFact {
             Self::Agents(fact) => fact,
             Self::Research(fact) => fact,
             Self::Router(fact) => fact,
-        }
-    }
-
-    /// Replaces its texts.
-    pub(crate) fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::Collaboration(fact) => fact.redact(by),
-            Self::Orchestrator(fact) => fact.redact(by),
-            Self::Agents(fact) => fact.redact(by),
-            Self::Research(fact) => fact.redact(by),
-            Self::Router(fact) => fact.redact(by),
         }
     }
 
@@ -211,14 +165,6 @@ impl PatternFact {
 pub trait Fact {
     /// The dotted name, as in JSON.
     fn name(&self) -> &'static str;
-
-    /// Approximate bytes that it refers to, besides its own size.
-    fn weight(&self) -> usize {
-        0
-    }
-
-    /// Replaces its texts.
-    fn redact(&mut self, by: &mut TextRedactor);
 
     /// The parent and the kind of the span that it opens; `None` if it opens none.
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
@@ -289,12 +235,6 @@ pub trait Plan {
     fn message(&self) -> Option<&str> {
         None
     }
-
-    /// Approximate bytes of it.
-    fn weight(&self) -> usize;
-
-    /// Replaces its texts, and declares its names.
-    fn redact(&mut self, by: &mut TextRedactor);
 }
 
 /// Writes an enum of facts. Each variant follows its dotted name in JSON, so that the name is
@@ -306,7 +246,7 @@ pub trait Plan {
 macro_rules! facts {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident in $pattern:ident read as $fields:ident of $own_name:literal {
+        pub enum $name:ident in $pattern:ident {
             $(
                 $(#[$doc:meta])*
                 $kind:literal $variant:ident $({ $($fields_of:tt)* })? $(( $($parts:tt)* ))?
@@ -325,24 +265,7 @@ macro_rules! facts {
             ),*
         }
 
-        #[derive(::serde::Deserialize)]
-        #[serde(remote = $own_name)]
-        #[allow(clippy::enum_variant_names, reason = "the same variants as in the other enum")]
-        enum $fields {
-            $(
-                #[serde(rename = $kind)]
-                $variant $({ $($fields_of)* })? $(( $($parts)* ))?
-            ),*
-        }
-
         impl $name {
-            /// Reads a fact as the variant of an enum: its name, then its fields.
-            pub(super) fn read_fields<'de, D: ::serde::Deserializer<'de>>(
-                from: D,
-            ) -> Result<Self, D::Error> {
-                $fields::deserialize(from)
-            }
-
             /// The dotted names, as in JSON.
             pub const NAMES: &'static [&'static str] = &[$($kind),*];
 

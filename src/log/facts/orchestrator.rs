@@ -12,14 +12,12 @@ use serde_json::{Map, Value};
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{FlagName, TaskId, ToolName};
 use crate::log::event::id::SpanId;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::StopReason;
-use crate::log::event::weight::{entries, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
 
 facts! {
     /// A fact of an orchestrator.
-    pub enum OrchestratorFact in Orchestrator read as OrchestratorFactFields of "OrchestratorFact" {
+    pub enum OrchestratorFact in Orchestrator {
         /// The planner's plan was accepted.
         "plan.accepted" PlanAccepted {
             /// Its tasks in order.
@@ -73,22 +71,6 @@ impl Fact for OrchestratorFact {
         self.name()
     }
 
-    fn weight(&self) -> usize {
-        match self {
-            Self::PlanAccepted { tasks } => tasks.iter().map(task_weight).sum(),
-            Self::TaskStarted { task, worker, args_hash, .. } => {
-                task.as_str().len() + worker.as_str().len() + args_hash.len()
-            }
-            Self::TaskDone { .. } => 0,
-            Self::TaskFailed { reason, .. } => reason.weight(),
-            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
-                json_weight(aggregate)
-                    + texts(overwritten.iter().map(|task| task.as_str()))
-                    + texts(decided_by.iter().map(String::as_str))
-            }
-        }
-    }
-
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
             Self::TaskStarted { parent, index, .. } => {
@@ -115,29 +97,6 @@ impl Fact for OrchestratorFact {
         }
     }
 
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::PlanAccepted { tasks } => {
-                for Task { id, worker: _, args, critical: _ } in Arc::make_mut(tasks) {
-                    by.task(id);
-                    by.fields(Arc::make_mut(args));
-                }
-            }
-            // The hash has no key, so short arguments could be found by trying them.
-            Self::TaskStarted { parent: _, task, index: _, worker: _, args_hash } => {
-                by.task(task);
-                by.text(args_hash);
-            }
-            Self::TaskDone { attempts: _ } => {}
-            Self::TaskFailed { attempts: _, reason } => reason.redact(by),
-            Self::ResultsAggregated { aggregate, overwritten, rule: _, decided_by } => {
-                decided_by.iter_mut().for_each(|name| by.text(name));
-                by.value(Arc::make_mut(aggregate));
-                overwritten.iter_mut().for_each(|task| by.task(task));
-            }
-        }
-    }
-
     fn about(&self) -> FactAbout<'_> {
         match self {
             Self::TaskFailed { attempts, reason } => FactAbout {
@@ -156,11 +115,6 @@ impl Fact for OrchestratorFact {
     fn shows_reply(&self) -> bool {
         matches!(self, Self::TaskDone { .. } | Self::TaskFailed { .. })
     }
-}
-
-fn task_weight(task: &Task) -> usize {
-    let names = task.id.as_str().len() + task.worker.as_str().len();
-    size_of::<Task>() + names + entries(&*task.args)
 }
 
 /// A task of an accepted plan. Other fields of the model's reply are dropped
@@ -218,37 +172,6 @@ pub struct WorkerHead {
 impl Plan for OrchestratorPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
-    }
-
-    fn weight(&self) -> usize {
-        let workers = self.workers.iter().fold(0, |sum, worker| {
-            let flag = worker.flag.as_ref().map_or(0, |flag| flag.as_str().len());
-            let name = worker.name.as_str().len();
-            sum + size_of_val(worker) + name + worker.description.len() + flag
-        });
-        size_of::<Self>()
-            + self.level.len()
-            + texts(self.sections.iter().map(String::as_str))
-            + workers
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self {
-            workers,
-            max_tasks: _,
-            max_parallel: _,
-            max_retries_per_task: _,
-            max_dispatches: _,
-            task_timeout_ms: _,
-            max_ms: _,
-            sections: _,
-            level,
-        } = self;
-        by.text(level);
-        for WorkerHead { name, description, flag: _ } in workers {
-            by.declare(name.as_str());
-            by.text(description);
-        }
     }
 }
 

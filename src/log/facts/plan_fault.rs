@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::ReasonPart;
 
 /// What is wrong with a plan (`validate_orchestration_plan` in the orchestrator source document).
@@ -98,19 +97,6 @@ impl ReasonPart for PlanFault {
         match self {
             Self::WorkerNotAllowed(name) => format!("unknown worker {name}").into(),
             plain => plain.plain().1.into(),
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::WorkerNotAllowed(name) => name.len(),
-            _ => 0,
-        }
-    }
-
-    fn redact(&mut self, by: &TextRedactor) {
-        if let Self::WorkerNotAllowed(name) = self {
-            by.name(name);
         }
     }
 

@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::base::name::ToolName;
-use crate::log::event::redact::TextRedactor;
-use crate::log::event::weight::texts;
 
 /// Setup of a resilience run: who calls which tools how often, and through what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,15 +28,5 @@ pub struct ResiliencePlan {
 impl Plan for ResiliencePlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
-    }
-
-    fn weight(&self) -> usize {
-        size_of::<Self>() + texts(self.steps.iter().map(|tool| tool.as_str()))
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self { agents: _, turns: _, steps, pool: _, guarded: _, naive_attempts: _, max_ms: _ } =
-            self;
-        steps.iter().for_each(|tool| by.declare(tool.as_str()));
     }
 }

@@ -10,16 +10,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::agents::{AgentHead, AgentsPlan, agents_weight, redact_agents};
+use super::agents::{AgentHead, AgentsPlan};
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::Purpose;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::ReasonPart;
 
 facts! {
     /// A fact of a router.
-    pub enum RouterFact in Router read as RouterFactFields of "RouterFact" {
+    pub enum RouterFact in Router {
         /// The classifier's reply was accepted; belongs to the span of its call.
         "route.proposed" RouteProposed(Arc<Classification>),
         /// The request takes this route; belongs to the run.
@@ -44,35 +43,10 @@ impl Fact for RouterFact {
         self.name()
     }
 
-    fn weight(&self) -> usize {
-        match self {
-            Self::RouteProposed(proposed) => {
-                let scores = proposed.alternatives.iter();
-                let scores = scores.map(|score| size_of_val(score) + score.route.len());
-                size_of::<Classification>() + proposed.reason.len() + scores.sum::<usize>()
-            }
-            Self::RouteChosen { .. } | Self::RouteMissing { .. } => 0,
-        }
-    }
-
     fn result(&self, _plan: &PatternPlan) -> Option<String> {
         match self {
             Self::RouteChosen { route, .. } => Some(route.to_string()),
             _ => None,
-        }
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::RouteProposed(proposed) => {
-                let Classification { route: _, confidence: _, reason, alternatives } =
-                    Arc::make_mut(proposed);
-                by.text(reason);
-                for RouteScore { route, confidence: _ } in alternatives {
-                    by.name(route);
-                }
-            }
-            Self::RouteChosen { route: _, fallback: _ } | Self::RouteMissing { cause: _ } => {}
         }
     }
 
@@ -204,20 +178,6 @@ impl Plan for RouterPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
     }
-
-    fn weight(&self) -> usize {
-        let routes = self.routes.iter().map(|route| {
-            let flag = route.flag.as_ref().map_or(0, |flag| flag.as_str().len());
-            size_of_val(route) + route.agent.as_str().len() + flag
-        });
-        size_of::<Self>() + self.request.len() + routes.sum::<usize>() + agents_weight(&self.agents)
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self { request, routes: _, fallback: _, min_confidence: _, agents, max_ms: _ } = self;
-        by.text(request);
-        redact_agents(agents, by);
-    }
 }
 
 /// What is wrong with a classifier's reply, in the order of the checks.
@@ -274,8 +234,6 @@ impl ReasonPart for RouteFault {
     fn phrase(&self) -> Cow<'_, str> {
         self.row().1.into()
     }
-
-    fn redact(&mut self, _by: &TextRedactor) {}
 }
 
 /// The step in which the classifier is asked; also its boundary.

@@ -5,12 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
-use super::agents::{
-    AgentHead, AgentsPlan, HistoryEntry, SessionHead, agents_weight, redact_agents,
-};
+use super::agents::{AgentHead, AgentsPlan, SessionHead};
 use crate::base::name::AgentName;
-use crate::log::event::redact::TextRedactor;
-use crate::log::event::weight::{calls, json_weight};
 
 /// Setup of a team or swarm: its agents, and the message that the run answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,28 +37,4 @@ impl Plan for TeamPlan {
     fn message(&self) -> Option<&str> {
         Some(&self.session.text)
     }
-
-    fn weight(&self) -> usize {
-        size_of::<Self>()
-            + agents_weight(&self.agents)
-            + self.session.text.len()
-            + self.session.history.iter().map(entry).sum::<usize>()
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self { root: _, agents, max_ms: _, session } = self;
-        redact_agents(agents, by);
-        session.redact(by);
-    }
-}
-
-fn entry(entry: &HistoryEntry) -> usize {
-    let held = match entry {
-        HistoryEntry::Input { text, .. } => text.len(),
-        HistoryEntry::Reply { text, calls: made, blocks, .. } => {
-            text.len() + calls(made) + blocks.as_deref().map_or(0, json_weight)
-        }
-        HistoryEntry::Result { call, text, .. } => text.len() + calls(std::slice::from_ref(call)),
-    };
-    size_of_val(entry) + held
 }

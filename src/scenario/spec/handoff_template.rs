@@ -89,11 +89,6 @@ impl HandoffTemplate {
         }
     }
 
-    /// Its pieces, to replace their texts.
-    pub fn pieces_mut(&mut self) -> &mut [HandoffPiece] {
-        &mut self.0
-    }
-
     /// Its pieces in order. Adjacent literals are merged.
     pub fn pieces(&self) -> &[HandoffPiece] {
         &self.0

@@ -18,9 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::{Fact, FactAbout, Plan, facts};
 use crate::base::name::FlagName;
 use crate::log::event::id::{SourceNo, SpanId};
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::ReasonPart;
-use crate::log::event::weight::{ENTRY, json_weight, texts};
 use crate::log::event::{SpanKind, SpanState};
 
 pub use self::parts::{
@@ -32,7 +30,7 @@ pub use self::parts::{
 
 facts! {
     /// A fact of a research run.
-    pub enum ResearchFact in Research read as ResearchFactFields of "ResearchFact" {
+    pub enum ResearchFact in Research {
         /// The steps of a research plan were accepted.
         "steps.accepted" StepsAccepted {
             /// The steps in order.
@@ -85,63 +83,6 @@ impl Fact for ResearchFact {
         self.name()
     }
 
-    fn weight(&self) -> usize {
-        match self {
-            Self::StepsAccepted { steps } => {
-                steps.iter().map(|it| size_of_val(it) + it.id.len() + it.action.len()).sum()
-            }
-            Self::SourcesFound(found) => {
-                let each = found.sources.iter().map(|it| {
-                    let texts = [&it.url, &it.title, &it.snippet, &it.published_at];
-                    size_of_val(it) + texts.iter().map(|text| text.len()).sum::<usize>()
-                });
-                found.query.len() + each.sum::<usize>() + found.unsearched.len() * ENTRY
-            }
-            Self::SourcesDeduped(it) => {
-                let kept =
-                    it.kept.iter().map(|it| size_of_val(it) + it.url.len() + it.domain.len());
-                kept.sum::<usize>() + size_of_val(&*it.dropped)
-            }
-            Self::PageRead(page) => {
-                size_of_val(&**page) + page.url.len() + page.title.len() + page.published_at.len()
-            }
-            Self::NoteTaken { note, .. } => {
-                let texts = [&note.claim, &note.quote, &note.url, &note.title, &note.published_at];
-                size_of_val(&**note) + texts.iter().map(|text| text.len()).sum::<usize>()
-            }
-            Self::NoteRefused(note) => size_of_val(&**note) + note.claim.len() + note.quote.len(),
-            Self::SourceClosed(came) => {
-                let texts = match &**came {
-                    SourceOutcome::Denied { location, .. } => {
-                        location.as_ref().map_or(0, |it| it.len())
-                    }
-                    SourceOutcome::Skipped { reason, text } => reason.len() + text.len(),
-                    SourceOutcome::Read { .. } | SourceOutcome::Cancelled => 0,
-                };
-                size_of_val(&**came) + texts
-            }
-            Self::NotesCompared(it) => {
-                let ends =
-                    it.conflicts.iter().map(|it| it.left_figure.len() + it.right_figure.len());
-                size_of_val(&*it.agree)
-                    + size_of_val(&*it.conflicts)
-                    + size_of_val(&*it.unconfirmed)
-                    + ends.sum::<usize>()
-            }
-            Self::NotesVerified(it) => size_of_val(&*it.issues),
-            Self::AnswerCited(it) => {
-                let each = it
-                    .sentences
-                    .iter()
-                    .map(|it| size_of_val(it) + it.text.len() + size_of_val(&*it.citations));
-                let unanswered = it.unanswered.iter().map(|it| size_of_val(it) + it.len());
-                each.sum::<usize>() + size_of_val(&*it.citations) + unanswered.sum::<usize>()
-            }
-            Self::AnswerRefused(it) => json_weight(&it.raw) + it.reason.weight(),
-            Self::SourceStarted { .. } | Self::NotesTruncated(_) | Self::ReadingClosed { .. } => 0,
-        }
-    }
-
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
             Self::SourceStarted { parent, source } => Some((*parent, SpanKind::Source(*source))),
@@ -155,43 +96,6 @@ impl Fact for ResearchFact {
             SourceOutcome::Read { .. } => SpanState::Done,
             _ => SpanState::Failed(None),
         })
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        match self {
-            Self::StepsAccepted { steps } => {
-                for PlannedStep { id, action: _ } in Arc::make_mut(steps) {
-                    by.text(id);
-                }
-            }
-            Self::SourcesFound(found) => found.redact(by),
-            Self::SourcesDeduped(deduped) => deduped.redact(by),
-            Self::PageRead(page) => page.redact(by),
-            Self::NoteTaken { source: _, note } => Arc::make_mut(note).redact(by),
-            Self::NoteRefused(note) => {
-                let NoteRefused { source: _, reason: _, claim, quote } = &mut **note;
-                by.text(claim);
-                by.text(quote);
-            }
-            Self::SourceClosed(outcome) => outcome.redact(by),
-            Self::NotesCompared(compared) => compared.redact(by),
-            Self::AnswerCited(answer) => {
-                let AnswerCited { sentences, citations: _, unanswered } = &mut **answer;
-                Arc::make_mut(unanswered).iter_mut().for_each(|part| by.text(part));
-                for Sentence { text, citations: _, unconfirmed: _ } in Arc::make_mut(sentences) {
-                    by.text(text);
-                }
-            }
-            Self::AnswerRefused(refused) => {
-                let AnswerRefused { reason, raw } = &mut **refused;
-                reason.redact(by);
-                by.value(raw);
-            }
-            Self::SourceStarted { parent: _, source: _ }
-            | Self::NotesTruncated(NotesTruncated { source: _, proposed: _, cut: _, limit: _ })
-            | Self::ReadingClosed { reason: _ }
-            | Self::NotesVerified(_) => {}
-        }
     }
 
     fn about(&self) -> FactAbout<'_> {
@@ -287,44 +191,6 @@ impl Plan for ResearchPlan {
     fn max_ms(&self) -> u64 {
         self.max_ms
     }
-
-    fn weight(&self) -> usize {
-        let rules = self.sources.iter().map(|it| size_of_val(it) + it.domain.len());
-        size_of::<Self>()
-            + self.question.len()
-            + texts(self.allowed_domains_policy.iter().map(String::as_str))
-            + texts(self.allowed_domains_execution.iter().map(String::as_str))
-            + rules.sum::<usize>()
-    }
-
-    fn redact(&mut self, by: &mut TextRedactor) {
-        let Self {
-            question,
-            as_of: _,
-            allowed_domains_policy,
-            allowed_domains_execution,
-            sources,
-            plan_by: _,
-            notes_by: _,
-            answer_by: _,
-            misquotes: _,
-            min_independent_sources: _,
-            max_age_days: _,
-            max_steps: _,
-            max_urls: _,
-            max_read_pages: _,
-            max_notes: _,
-            max_answer_chars: _,
-            max_ms: _,
-        } = self;
-        by.text(question);
-        for domain in allowed_domains_policy.iter_mut().chain(allowed_domains_execution) {
-            by.text(domain);
-        }
-        for SourceHead { domain, trust: _, flag: _ } in sources {
-            by.text(domain);
-        }
-    }
 }
 
 /// Id of a note, such as `n1`, as citations name it.
@@ -413,8 +279,6 @@ macro_rules! faults {
             fn phrase(&self) -> Cow<'_, str> {
                 (*self).phrase().into()
             }
-
-            fn redact(&mut self, _by: &TextRedactor) {}
 
             fn advice(&self) -> Option<&'static str> {
                 advice(self.word())

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::{NoteId, NoteIssue};
 use crate::log::event::id::{SourceNo, SpanId};
 use crate::log::event::kind::FailureClass;
-use crate::log::event::redact::TextRedactor;
 use crate::log::event::stop::StopReason;
 
 /// A step of an accepted plan.
@@ -453,91 +452,6 @@ pub(crate) fn skip_phrase(reason: &str) -> Cow<'_, str> {
         Some(status) => format!("HTTP {status}").into(),
         None if reason.contains('_') => reason.replace('_', " ").into(),
         None => reason.into(),
-    }
-}
-
-impl SourcesFound {
-    /// Replaces the query and what the search says about each source.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self { query, sources, unsearched } = self;
-        by.text(query);
-        for FoundSource { url, title, snippet, score: _, published_at } in Arc::make_mut(sources) {
-            for text in [url, title, snippet, published_at] {
-                by.text(text);
-            }
-        }
-        let counts = std::mem::take(unsearched).into_iter().map(|(mut reason, count)| {
-            by.word(&mut reason);
-            (reason, count)
-        });
-        *unsearched = counts.collect();
-    }
-}
-
-impl SourcesDeduped {
-    /// Replaces the addresses.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self { kept, dropped: _ } = self;
-        for KeptSource { source: _, url, domain, trust: _ } in Arc::make_mut(kept) {
-            by.text(url);
-            by.text(domain);
-        }
-    }
-}
-
-impl PageRead {
-    /// Replaces what the page says about itself.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self {
-            source: _,
-            call: _,
-            url,
-            title,
-            published_at,
-            age_days: _,
-            chars: _,
-            modified: _,
-        } = self;
-        for text in [url, title, published_at] {
-            by.text(text);
-        }
-    }
-}
-
-impl Note {
-    /// Replaces the claim, the quote and the page.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self { id: _, claim, quote, url, title, published_at, modified: _ } = self;
-        for text in [claim, quote, url, title, published_at] {
-            by.text(text);
-        }
-    }
-}
-
-impl SourceOutcome {
-    /// Replaces the address, or what the tool says.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        match self {
-            Self::Denied { reason: _, location } => by.some(location),
-            Self::Skipped { reason, text } => {
-                by.word(reason);
-                by.text(text);
-            }
-            Self::Read { notes: _, refused: _ } | Self::Cancelled => {}
-        }
-    }
-}
-
-impl NotesCompared {
-    /// Replaces the figures that differ.
-    pub(crate) fn redact(&mut self, by: &TextRedactor) {
-        let Self { agree: _, conflicts, unconfirmed: _ } = self;
-        for NoteConflict { left: _, right: _, left_figure, right_figure } in
-            Arc::make_mut(conflicts)
-        {
-            by.text(left_figure);
-            by.text(right_figure);
-        }
     }
 }
 
