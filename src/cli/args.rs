@@ -1,16 +1,6 @@
-//! The command line: commands, their arguments, and the parsing of values.
-//!
-//! The options of every command: appearance, and the log file.
-//!
-//! A flag and a boundary, as the command line names them.
-//!
-//! The formats in which a run is written.
-//!
-//! Arguments of the commands for writing scenarios.
-//!
-//! Arguments of the reporting commands, `config` and `doctor`.
-//!
-//! Arguments of the commands about the shell: completions, and the manual page.
+//! The command line: commands, their arguments and options, and the parsing of values (flags,
+//! boundaries, formats). Arguments of `picture`, `test`, kept runs and clusters are with their
+//! commands.
 
 use std::fmt;
 use std::path::PathBuf;

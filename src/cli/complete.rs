@@ -1,15 +1,6 @@
-//! `roundtable complete`: what may follow on a command line. The scripts of `roundtable completions`
-//! call it at each Tab, so it is quick, prints no errors and changes nothing.
-//!
-//! One word that may follow on a command line.
-//!
-//! A command line up to the cursor: which command and which argument its last word belongs to.
-//!
-//! Names that complete a command line: of scenarios, flags, inputs, kept runs.
-//!
-//! `roundtable completions`: the script of a shell. The scripts ask the hidden command `complete`
-//! what may follow, so that they know scenarios, flags and kept runs. What the program cannot
-//! complete is left to the shell: names of files.
+//! `roundtable completions` (the script of a shell) and the hidden `roundtable complete`, which the
+//! script calls at each Tab: what may follow on the command line. It is quick, prints no errors and
+//! changes nothing. Names of files are left to the shell.
 
 use std::borrow::Cow;
 use std::path::Path;

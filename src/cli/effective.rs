@@ -65,7 +65,6 @@ pub fn origin_id(origin: SettingOrigin) -> &'static str {
 pub struct OverriddenScenario<'a> {
     /// The scenario, with the overrides applied.
     pub scenario: &'a Scenario,
-    /// The overrides of `--set`.
     pub set: &'a [Override],
 }
 

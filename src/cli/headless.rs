@@ -1,10 +1,8 @@
-//! A run without the dashboard. Its events go to standard output in one of the formats, the outcome
-//! is written however the run ends, and the exit code reports the result.
+//! A run without the dashboard: events go to standard output in one of the formats, the outcome is
+//! written however the run ends, and the exit code reports the result.
 //!
-//! The runs that an interrupt (Ctrl-C, SIGTERM) cancels.
-//!
-//! Signals that stop a headless run: Ctrl-C and, on Unix, SIGTERM and SIGHUP. They are handled on
-//! their own thread, so a busy runtime does not delay them.
+//! Signals (Ctrl-C; on Unix SIGTERM and SIGHUP) cancel the run. A thread of their own handles them,
+//! so a busy runtime does not delay them.
 
 use std::collections::HashSet;
 use std::io::{BufRead, Write};

@@ -1,8 +1,5 @@
-//! `roundtable run`: checks the arguments and the scenario before anything starts.
-//!
-//! The scenarios that the arguments of a command name.
-//!
-//! The store of the runs that a command starts.
+//! `roundtable run`, and what it shares with the other commands that start runs: reads and checks
+//! scenarios, asks for permission, opens the store. All checks are done before anything starts.
 
 use std::path::Path;
 use std::sync::Arc;

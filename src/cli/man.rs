@@ -1,6 +1,5 @@
-//! `roundtable man`: manual pages, made of the definition of the command line.
-//!
-//! The environment variables that the program reads: for the manual page and the documents.
+//! `roundtable man`: manual pages, made from the definition of the command line; and the
+//! environment variables that the program reads, for these pages and the documents.
 
 use std::io;
 

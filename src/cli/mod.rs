@@ -1,9 +1,5 @@
-//! The commands, one module each. Errors of the command line or a scenario go to standard error,
-//! with exit code 2, before anything starts.
-//!
-//! The runtimes of commands.
-//!
-//! `roundtable schema`: the JSON schemas of scenarios, events and outcomes.
+//! The commands, one file or folder each, and the runtimes they need. Errors of the command line or
+//! a scenario go to standard error, with exit code 2, before anything starts.
 
 pub mod args;
 #[cfg(feature = "nats")]

@@ -1,7 +1,5 @@
-//! Writes a headless run to standard output, in each of the formats.
-//!
-//! The workflow commands of GitHub Actions: lines of a log that begin with `::`. What a model, a
-//! tool or a file says never becomes one.
+//! Writes a headless run to standard output, in each of the formats. In a log of GitHub Actions, no
+//! text of a model, a tool or a file becomes a workflow command (a line that begins with `::`).
 
 use std::io;
 use std::io::Write;

@@ -1,8 +1,5 @@
-//! The arguments of `roundtable picture`.
-//!
-//! `roundtable picture`: the screen of a run as an SVG or a text, drawn without a terminal.
-//!
-//! The run of a scenario that is played for a picture: by its script, in simulated time, not kept.
+//! `roundtable picture`: the screen of a run as SVG or text, drawn without a terminal. The run of a
+//! scenario is played for it by its script, in simulated time, and not kept.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +66,6 @@ pub struct PictureArgs {
 /// A moment of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Moment {
-    /// Its end.
     End,
     /// A time of the run's clock, which stops in pauses.
     Time(Duration),
@@ -113,7 +109,6 @@ fn time(text: &str) -> Option<Duration> {
 pub struct PictureSize {
     /// Columns.
     pub cols: u16,
-    /// Rows.
     pub rows: u16,
 }
 

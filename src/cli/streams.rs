@@ -1,9 +1,6 @@
-//! The only way to standard output: text for people is made safe here, and a
-//! stream that cannot be written gives the exit code.
-//!
-//! Messages to the operator on standard error, made safe here.
-//!
-//! Styles a command's output with the dashboard's theme and glyphs; colours only on a terminal.
+//! The only way to standard output and standard error. Text for people is made safe here, styled
+//! with the dashboard's theme on a terminal, and a stream that cannot be written gives the exit
+//! code.
 
 use std::fs::File;
 use std::io;

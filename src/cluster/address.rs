@@ -51,7 +51,6 @@ pub enum Login {
     None,
     /// With a name and a password.
     Password(String, String),
-    /// With a token.
     Token(String),
     /// With the seed of an nkey.
     Nkey(String),

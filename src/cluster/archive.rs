@@ -1,7 +1,6 @@
-//! Logs of runs that have ended: compressed in the object store, and removed from the stream. Logs of
-//! runs of other machines come here too.
-//!
-//! Objects in the object store: large groups, archived logs, what runs leave to their sessions.
+//! The object store: large groups of events, what runs leave to their sessions, and the compressed
+//! logs of ended runs, which are then removed from the stream. Logs of runs of other machines come
+//! here too.
 
 use std::io::{Read as _, Write as _};
 

@@ -26,9 +26,7 @@ const BY: &str = "RT-By";
 pub struct SentCommand {
     /// Its number in the stream.
     pub place: u64,
-    /// Who sent it.
     pub by: String,
-    /// The command.
     pub command: Command,
 }
 

@@ -44,7 +44,6 @@ pub enum LogPart {
     Requested(Box<RunRequest>),
     /// A runner has claimed the run.
     Claimed(Claim),
-    /// Events.
     Events(EventGroup),
     /// Events whose lines are in the object store, under this name.
     Elsewhere(Seq, u32, String),

@@ -27,14 +27,12 @@ pub enum Presence {
     Ready,
     /// It is there, with other settings.
     Differs,
-    /// It is missing.
     Missing,
 }
 
 /// A stream or bucket, and what the cluster has of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutPart {
-    /// Its name.
     pub name: &'static str,
     /// What it is for.
     pub purpose: &'static str,
@@ -44,7 +42,6 @@ pub struct LayoutPart {
     pub replicas: Option<usize>,
     /// Messages and bytes in it.
     pub messages: u64,
-    /// Bytes in it.
     pub bytes: u64,
 }
 

@@ -1,14 +1,18 @@
 //! Runs past one machine: their logs in NATS JetStream, where any runner can play them and any
-//! dashboard can watch them. [`ClusterLog`] is the [`RunLog`](crate::store::RunLog) of it; the rest is
-//! what logs alone do not carry: runs to play, commands, late answers, the list of runs, the runners.
+//! dashboard can watch them. [`ClusterLog`] is the [`RunLog`](crate::store::RunLog) of a cluster.
+//! The rest is what logs alone do not carry: the queue, commands, late answers, the list of runs,
+//! the archive. `runner/` plays the runs.
 //!
-//! A runner owns a run while the last claim in its log is its own: each append expects the last place of
-//! the log that the runner has read, so an append of a runner that was replaced is refused. Nothing
-//! else decides who owns a run: not the work queue, no acknowledgement, no lease.
+//! `run --on` stores a request as the first message of the log, then queues the run's id. A runner
+//! takes an item, reads the log and claims the run. A runner owns a run while the last claim in its
+//! log is its own: each append expects the last place of the log that the runner has read, so an
+//! append of a runner that was replaced is refused. Nothing else decides ownership: not the queue,
+//! no acknowledgement, no lease.
 //!
-//! This module knows nothing of engines: `runner/` plays runs.
-//!
-//! The connection to the servers of a cluster.
+//! A takeover is a resume. An attempt in flight first waits for the answer that the former owner
+//! may still get. A command is in the log before the run gets it, so a new owner gives it once. A
+//! run that ends leaves its session in the object store before its last group is stored, so any
+//! runner can play the next message.
 
 pub mod access;
 pub mod address;

@@ -1,6 +1,5 @@
-//! The names of subjects, streams and buckets.
-//!
-//! The names of this machine and its user, as other machines see them.
+//! The names of subjects, streams and buckets, and of this machine and its user, as other machines
+//! see them.
 
 use std::fmt;
 

@@ -19,7 +19,6 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// A run that waits for a runner.
 pub struct QueuedRun {
-    /// The run.
     pub run: RunId,
     message: Message,
 }

@@ -23,9 +23,7 @@ const MAX_TEXT: usize = 64 << 10;
 /// The text received so far in a span; `None`: the span has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyText {
-    /// The span.
     pub span: SpanId,
-    /// Its text.
     pub text: Option<String>,
 }
 

@@ -1,8 +1,5 @@
-//! A run that somebody hands over to the runners: everything that it is started with.
-//!
-//! How a run gets to the runners.
-//!
-//! Ownership of a run: a claim is a message in its log, stored only if the log still ends with what
+//! A run that is handed over to the runners: everything that it is started with, how it gets to the
+//! queue, and the claim of its owner, a message that is stored only if the log still ends with what
 //! the claimer has read.
 
 use std::sync::Arc;
@@ -32,7 +29,6 @@ pub const POOL: &str = "default";
 /// else is needed to play it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
-    /// The run.
     pub run: RunId,
     /// Version of the event schema of the program that handed it over.
     pub schema: u32,

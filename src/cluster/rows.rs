@@ -1,7 +1,5 @@
-//! The list of runs: a row for each, written by its owner. It can be made again from the logs, and only
-//! the list depends on it.
-//!
-//! The runners that are alive: each writes a key that disappears when it no longer does.
+//! The list of runs, a row for each, written by its owner; it can be made again from the logs. And
+//! the runners that are alive: each writes a key that disappears when the runner ends.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -331,7 +329,6 @@ impl RunRows<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunnerRow {
-    /// Its name.
     pub name: String,
     /// The pool that it plays runs of.
     pub pool: String,

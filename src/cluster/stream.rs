@@ -1,9 +1,6 @@
-//! Stores a message in a stream, and says exactly what the server answered.
-//!
-//! Reads the messages of one subject of a stream, many in one request, without a consumer: a stream
-//! can have a thousand of them at most, and any number of programs read.
-//!
-//! Reads the last message of a subject from the leader of its stream: any other server may not have it yet.
+//! The messages of one subject of a stream: stores one and says exactly what the server answered,
+//! reads many in one request, reads the last one from the leader. It uses no consumers: a stream
+//! can have only a thousand of them.
 
 use std::time::Duration;
 

@@ -42,9 +42,7 @@ pub struct ObservedRuns {
 
 /// The outcome of one run, or of a session.
 pub enum ObservedOutcome {
-    /// Of one run.
     Run(Box<Outcome>),
-    /// Of a session.
     Session(Box<SessionOutcome>),
 }
 
@@ -66,7 +64,6 @@ pub struct ExpectationResult {
 /// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
     Holds,
     /// It is false.
     Fails,

@@ -86,7 +86,6 @@ pub struct ForkStart {
     pub at: BoundaryId,
     /// The flags to switch there.
     pub flags: Vec<(FlagName, bool)>,
-    /// Who forks it.
     pub by: Initiator,
     /// What is done with a call that was in flight there and has no recorded end, as in
     /// [`Resumption::in_doubt`].

@@ -1,9 +1,10 @@
-//! Starts runs, keeps their handles and takes commands. Each run is one task and owns everything
-//! that belongs to it, so nothing is left when the task ends.
+//! Starts, resumes and forks runs, keeps their handles and gives them commands. Each run is one
+//! task and owns everything that belongs to it, so nothing is left when the task ends. Its pattern,
+//! its tools and its models are behind traits.
 //!
-//! The ids of runs: short, and never those of two runs.
-//!
-//! What keeps the logs of runs beyond the process: a store. The engine does not know which.
+//! Logs of finished runs are kept up to a limit; the oldest finished one is dropped first, and
+//! [`Engine::log`] says so. A [`RunKeeper`] stores logs beyond the process; the engine does not
+//! know where.
 
 pub mod expectations;
 mod handle;

@@ -1,9 +1,5 @@
-//! Starts a run, or continues a recorded one: makes its log, its tools and its context, publishes
-//! the head, and starts its task.
-//!
-//! Builds `run.started`, the head of a run's log: the whole setup of the run.
-//!
-//! Plays a run to its end, or continues a recorded one.
+//! Starts a run or continues a recorded one: makes its log, its tools and its context, publishes
+//! the head (the whole setup of the run), and plays it to its end in a task of its own.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};

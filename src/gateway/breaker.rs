@@ -135,7 +135,6 @@ pub enum Recorded {
 /// A refusal by the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerRefusal {
-    /// Reason of the refusal.
     pub reason: RefusalReason,
     /// Time until a new attempt makes sense; `None` if it depends on something else than time.
     pub retry_in: Option<Duration>,

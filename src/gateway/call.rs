@@ -44,7 +44,6 @@ pub struct GatewayCall {
 /// A call that succeeded, or was served from a fallback.
 #[derive(Clone, Debug)]
 pub struct CallSuccess {
-    /// Span of the call.
     pub span: SpanId,
     /// Number of attempts; refused ones count.
     pub attempts: u32,
@@ -57,7 +56,6 @@ pub struct CallSuccess {
 /// A call that failed for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallFailed {
-    /// Span of the call.
     pub span: SpanId,
     /// Number of attempts; refused ones count.
     pub attempts: u32,

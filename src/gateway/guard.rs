@@ -558,7 +558,6 @@ pub enum GuardRefusal {
         /// Time until a new attempt makes sense, if time decides that.
         retry_in: Option<Duration>,
     },
-    /// The bulkhead is full.
     BulkheadFull,
 }
 

@@ -123,13 +123,10 @@ impl<T: Send> QueueMarker for T {}
 
 /// What a callee receives for one attempt: its number and where to publish partial text.
 pub struct Attempt<'a> {
-    /// Number of the attempt, from 1.
     pub number: u32,
     /// Live slot of the attempt's span.
     pub live: &'a LiveSlot,
-    /// Span of the call.
     pub call: SpanId,
-    /// Span of the attempt.
     pub span: SpanId,
 }
 
@@ -170,7 +167,6 @@ pub trait Tool: Send + Sync {
 
 /// A tool with its guard.
 pub struct GuardedTool {
-    /// Guard of the tool.
     pub guard: Guard,
     /// The implementation; `None` for the model, which is called in another way, and for a tool
     /// that has none.
@@ -185,7 +181,6 @@ pub struct GuardedTool {
 
 /// Everything needed to build a guarded tool.
 pub struct ToolSetup {
-    /// Name of the tool.
     pub name: ToolName,
     /// The implementation, if it has one.
     pub tool: Option<Box<dyn Tool>>,

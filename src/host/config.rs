@@ -40,7 +40,6 @@ pub fn endpoint_defaults() -> EndpointRequest<'static> {
 pub struct ConfigFile {
     /// Its path, whether it exists or not; `None`: the user has no home directory.
     pub path: Option<PathBuf>,
-    /// Whether the file exists.
     pub exists: bool,
     /// Its settings, as far as they are valid; those of a file with errors are not used.
     pub config: UserConfig,

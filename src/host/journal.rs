@@ -1,10 +1,6 @@
-//! Writes the events of runs to the program's log. Only this module decides which events are
-//! logged, and at which level:
-//!
-//! - `info`: starts and ends of runs, breaker changes, changes by the operator or the command line,
-//!   warnings.
-//! - `debug`: calls, attempts, retries, and events of the patterns.
-//! - `trace`: all other events.
+//! Writes the events of runs to the program's log, and alone chooses the level: `info` for starts
+//! and ends of runs, changes by breaker, operator or command line, and warnings; `debug` for calls,
+//! attempts, retries and events of patterns; `trace` for the rest.
 //!
 //! A line has the text of the events pane, shortened. Prompts are never logged, replies and
 //! arguments only at `debug` and `trace`. The program's own actions (exports, permissions) are

@@ -1,7 +1,5 @@
-//! Kept runs by their names on the command line: an id, the beginning of one, `last`, `last~2`, or an
-//! exported file.
-//!
-//! Continues kept runs whose process ended before they did.
+//! Finds kept runs by their names on the command line (an id, the beginning of one, `last`,
+//! `last~2`, or an exported file), and prepares the continuation of one whose process ended.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
-//! What both ways to run a scenario need of this machine, with a terminal or without: folders, the
-//! configuration file, scenario files, models and keys, tools, trust and permission, the log file.
-//!
-//! The folders for the program's files.
+//! This machine, for runs with and without a terminal: folders, configuration, scenario files,
+//! models and keys, permission, the program's log, and kept runs read to be continued.
 
 pub mod catalogue;
 pub mod config;

@@ -1,5 +1,5 @@
-//! Chooses a run's models: the scenario's script, or live endpoints, which are resolved before the
-//! run starts.
+//! Chooses a run's models: the scenario's script, or live endpoints, which are found before the run
+//! starts. A scripted run has neither an endpoint nor a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,6 @@ pub struct Endpoints {
     /// The endpoint of all callers without a model of their own; if every caller has one, the
     /// first's.
     common: Endpoint,
-    /// The callers with a model of their own.
     by_caller: Vec<(ModelCaller, Endpoint)>,
 }
 

@@ -1,10 +1,8 @@
 //! Prepares runs before the engine starts them: the one way to launch, with a terminal or without.
-//! The order matters: nothing is asked of a network, and no tool is made, before the operator has
-//! allowed what a foreign scenario would do.
+//! The order matters: endpoints are found, then permission is checked, then tools are made. No
+//! network is used before the operator has allowed what a foreign scenario would do.
 //!
-//! Builds a run's tools before the run starts.
-//!
-//! Pauses of `--pause-at` with a duration, which end automatically.
+//! Pauses of `--pause-at` with a duration end here.
 
 use std::time::Duration;
 
@@ -24,7 +22,6 @@ use crate::scenario::{Consent, Scenario};
 pub struct PreparedRuns {
     /// The scripted or live models.
     pub model: ModelChoice,
-    /// A toolbox for each run.
     pub toolboxes: Vec<Toolbox>,
     /// The endpoints of live models.
     pub endpoints: Option<Endpoints>,

@@ -1,7 +1,6 @@
-//! A run that was recorded, read to be continued or repeated: its events, its scenario, and what it
-//! was started with.
-//!
-//! Forks recorded runs: a new run that continues from a boundary of another one.
+//! A recorded run, read to be continued, repeated or forked: its events, its scenario, what it was
+//! started with. The boundaries of a run are found by executing it again to a boundary that does
+//! not exist.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +46,6 @@ impl From<String> for RecordedRunError {
 
 /// A run that was recorded.
 pub struct RecordedRun {
-    /// Its id.
     pub id: RunId,
     /// What its events say.
     pub world: World,

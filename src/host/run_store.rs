@@ -1,8 +1,6 @@
-//! Keeps runs in the store: what the engine's [`RunKeeper`] is in this program.
-//!
-//! The key of the digests in redacted logs: a file next to the store. All redacted logs of a user have
-//! the same key, so they can be compared with each other, and no one else can find a short text by
-//! trying texts.
+//! Keeps runs in the store: this program's [`RunKeeper`]. It also keeps the key of the digests in
+//! redacted logs, a file next to the store: logs of one user can be compared, and no one else can
+//! find a short text by trying texts.
 
 use std::io;
 use std::path::Path;

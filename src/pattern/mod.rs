@@ -1,9 +1,11 @@
-//! The patterns, each in its own folder, and the registry of what the engine asks of them. `policy.rs` is pure (validate, decide) and holds the rules
-//! that a user must be able to trust; `play.rs` is the loop that calls models and tools, applies
-//! the policy and publishes events.
+//! The patterns, each in its own folder, and the registry of what the engine asks of them. In a
+//! folder, `spec.rs` and `file.rs` are what a scenario says, `policy.rs` is pure and has the rules
+//! that a user must be able to trust, and `play.rs` is the loop that calls models and tools,
+//! applies the policy and publishes events.
 //!
-//! A pattern does not know that a dashboard exists. Everything that is not deterministic goes
-//! through its [`RunContext`](crate::run::RunContext).
+//! A pattern does not know that a dashboard exists. It is deterministic, given the scenario and the
+//! replies and results it gets: everything else goes through its
+//! [`RunContext`](crate::run::RunContext).
 
 pub mod agents;
 pub mod collaboration;

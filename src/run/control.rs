@@ -1,16 +1,9 @@
 //! The one place where a run can be held: pause, step, breakpoints, flags, cancel, the deadline,
-//! and waiting for slow readers of the log. Every branch of a pattern awaits [`RunControl::pass`] before
-//! it acts.
+//! and waiting for slow readers of the log. Every branch of a pattern awaits [`RunControl::pass`]
+//! at a boundary before it acts; there it waits while the run is paused, and there flags change.
 //!
 //! The run is `pausing` until every branch waits at a boundary. Only then does its clock stop, and
 //! `max_seconds` with it.
-//!
-//! What a run's control keeps under its lock: the clock, the branches, the flags, and how the run
-//! ends.
-//!
-//! Boundaries: where a branch waits while the run is paused, and where changes of flags take effect.
-//!
-//! What commands do to a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;

@@ -1,13 +1,9 @@
 //! What a pattern gets to run with: the [`RunContext`] with its boundaries, flags, deadline and
-//! model, and the [`OrderedJoinSet`] that runs several calls concurrently inside one task.
+//! models, and the [`OrderedJoinSet`], which runs several calls concurrently inside one task.
+//! Dropping the pattern cancels its calls; each closes its span and returns its permit.
 //!
-//! Pause, step, breakpoints, cancel and the deadline are all in [`control`] and nowhere else.
-//!
-//! The context of one run: everything that a pattern may use besides its own logic.
-//!
-//! The phase of a run, which an outcome reports if the run stops there.
-//!
-//! The part of a running pattern that commands change.
+//! Pause, step, breakpoints, cancel and the deadline are all in [`control`] and nowhere else. A
+//! [`LiveControl`] is the part of a running pattern that commands change.
 
 pub mod control;
 mod join_set;
@@ -52,7 +48,6 @@ pub use self::tools::{CallerPolicy, ToolCallRequest};
 
 /// Everything that a run's context is built from.
 pub struct RunSettings {
-    /// Id of the run.
     pub id: RunId,
     /// Log of the run.
     pub bus: Bus,
@@ -341,7 +336,6 @@ pub fn model_tool(
 pub enum Phase {
     /// Any other phase, as its text.
     Text(String),
-    /// In a round, from 1: `round_2`.
     Round(u32),
     /// At a seat of a round: `round_2:risk_analyst`.
     Seat {

@@ -1,7 +1,5 @@
-//! One model call of a run: what it may spend, how it passes the gateway, and what its failure means
-//! for the run.
-//!
-//! A request to a model.
+//! One model call of a run: its request, what it may spend, how it passes the gateway, and what its
+//! failure means for the run.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};

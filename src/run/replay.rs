@@ -25,7 +25,6 @@ use crate::log::replay::{RecordedInput, Replay};
 pub(crate) struct RunInputs<'a> {
     /// The log, which continues a recording.
     pub bus: &'a Bus,
-    /// The control of the run.
     pub control: &'a RunControl,
     /// Gives the run a command.
     pub send: &'a (dyn Fn(Command) + Send + Sync),

@@ -26,7 +26,6 @@ pub struct ToolCallRequest<'a> {
     pub parent: SpanId,
     /// The tool's name at the gateway.
     pub tool: &'a ToolName,
-    /// What the call is for.
     pub purpose: Purpose,
     /// Name of the call within the run, the same in every run: random numbers are derived from it.
     pub path: String,

@@ -1,12 +1,12 @@
 //! Where the logs of runs are kept: the trait [`RunLog`], its implementations ([`database`] in
 //! SQLite, [`memory`], [`file`] for an exported `.jsonl`), and the [`recorder`] that stores a run
-//! while it runs. This module knows nothing of engines and screens: it reads a [`Bus`](crate::Bus)
+//! while it runs. This layer knows nothing of engines and screens: it reads a [`Bus`](crate::Bus)
 //! like any other reader.
 //!
-//! A group of consecutive events, as it is stored: lines of JSON, the same bytes as
-//! `--format jsonl`.
-//!
-//! The words of what was said in an event ([`SaidPart`]): what a search over kept runs searches.
+//! A log is stored in groups of consecutive events: lines of JSON, the same bytes as `--format
+//! jsonl`, each group with a checksum. An append that does not continue where its writer expects
+//! the end is refused, so two processes never write one run. An outcome is not stored: it is folded
+//! from the log when it is read.
 
 pub mod database;
 pub mod file;

@@ -1,5 +1,7 @@
-//! Stores a run while it runs: reads its bus like any other reader, appends what is there in
-//! groups, and raises the mark of what is stored.
+//! Stores a run while it runs: reads its log like any other reader, makes groups of what is there,
+//! appends them and raises the mark of what is stored. Only calls with effects wait for that mark.
+//! The slower the store, the larger the groups; a run that is too far ahead waits, so a slow disk
+//! slows a run and does not fill the memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

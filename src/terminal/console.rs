@@ -1,8 +1,6 @@
 //! The terminal as the loop uses it: output of frames, input of keys, and handing it over to the
-//! shell or another program. Tests have their own implementation.
-//!
-//! The programs that get the terminal for a while: the operator's pager and editor. They are ended
-//! when this program has to end.
+//! shell, the pager or the editor, which are ended when this program has to end. Tests have their
+//! own implementation.
 
 use std::io;
 use std::io::Write;

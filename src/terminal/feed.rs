@@ -1,8 +1,8 @@
 //! Feeds events to the loop: one task per log reads it and sends batches into one bounded channel.
-//! If the loop is slow, the tasks wait, and a run that is too far ahead of them waits too. So
+//! If the loop is slow, the tasks wait, and a run that is too far ahead of them waits too, so
 //! memory is bounded and no event is lost.
 //!
-//! Reads the live text of the run on the screen once per frame, so that all changes between two
+//! The live text of the run on the screen is read once per frame, so that all changes between two
 //! frames are one change.
 
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
-//! Everything that touches the terminal and the system: the loop, the screen guard, input, effects,
-//! clipboard, logging, folders. Behaviour is in `app`, drawing in `ui`.
+//! Everything that touches the terminal and the system: the loop, keyboard, screen guard, signals,
+//! effects, clipboard (OSC 52, in tmux its own buffer), and what the terminal can do. Behaviour and
+//! drawing are in `screen/`.
 //!
-//! The abilities of the operator's terminal, from its environment.
-//!
-//! The clipboard of the operator's terminal, also over SSH: OSC 52. tmux drops this sequence by
-//! default, so inside tmux the text goes through tmux's own buffer.
+//! The loop has a runtime and a thread of its own, so busy runs do not delay it. Keys, signals and
+//! output have threads too. Leaving is bounded: cancelled runs, the last frame, a pager and a
+//! stalled terminal each have a limit, and a watchdog ends the program if the loop does not.
 
 #[cfg(unix)]
 mod abort;
@@ -48,7 +48,6 @@ pub struct TerminalFeatures {
     pub remote: bool,
     /// Whether it can be queried for its background.
     pub tells_background: bool,
-    /// Whether it has a title.
     pub has_title: bool,
 }
 

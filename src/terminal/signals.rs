@@ -1,10 +1,9 @@
-//! The signals that the dashboard handles. On Unix: end (SIGTERM, SIGHUP, SIGINT, SIGQUIT), suspend
-//! (SIGTSTP from outside; Ctrl-Z is a key), resume (SIGCONT), and a new window size (SIGWINCH).
+//! The signals that the dashboard handles, on a thread of their own. On Unix: end (SIGTERM, SIGHUP,
+//! SIGINT, SIGQUIT), suspend (SIGTSTP from outside; Ctrl-Z is a key), resume (SIGCONT), and a new
+//! window size (SIGWINCH).
 //!
-//! They are handled on their own thread, so a busy runtime does not delay them.
-//!
-//! Ends the program if its loop is stuck. Requests to end (Ctrl-C, SIGTERM, SIGHUP) go to the loop
-//! and also to a watchdog thread, which ends the program when the loop does not react.
+//! Requests to end also go to a watchdog thread, which ends the program when the loop does not
+//! react.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::RecvTimeoutError;

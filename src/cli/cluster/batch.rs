@@ -1,7 +1,5 @@
-//! `roundtable run --times N --on`: hands many runs over to the runners of a cluster, and shows how they
-//! ended as a table.
-//!
-//! How the runs of a batch ended, as a table.
+//! `roundtable run --times N --on`: hands many runs over to the runners of a cluster, and shows
+//! their ends as a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,10 +1,5 @@
-//! The arguments of the commands about clusters.
-//!
-//! The commands about clusters: make and show one, play its runs, hand a run over.
-//!
-//! Finds a cluster and connects to it.
-//!
-//! `roundtable runs --on`: the runs of a cluster.
+//! The commands about clusters and their arguments: make a cluster, show it, play its runs, hand a
+//! run over, list its runs. Finds a cluster and connects to it.
 
 mod batch;
 mod run;

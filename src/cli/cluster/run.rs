@@ -1,8 +1,6 @@
-//! `roundtable run --on`: hands a run over to the runners of a cluster.
-//!
-//! The request of a run, from the command line.
-//!
-//! Follows a run that a runner plays: the same output and exit codes as of a run of this machine.
+//! `roundtable run --on`: makes the request of a run from the command line, hands it over to the
+//! runners of a cluster, and follows it with the same output and exit codes as a run of this
+//! machine.
 
 use std::collections::BTreeSet;
 use std::io;

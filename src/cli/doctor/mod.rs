@@ -1,7 +1,6 @@
-//! `roundtable doctor`: checks this machine's setup, or what applies to a scenario, and says what
-//! to fix. It sends requests to other machines only with `--live` or `--cluster`, and never shows a key.
-//!
-//! The doctor's findings, and how they are printed.
+//! `roundtable doctor`: checks this machine's setup, or what applies to a scenario, prints its
+//! findings and says what to fix. It sends requests to other machines only with `--live` or
+//! `--cluster`, and never shows a key.
 
 #[cfg(feature = "nats")]
 mod cluster;

@@ -1,7 +1,5 @@
-//! `roundtable export` and `import`: the log of a kept run as JSON lines, or as a page
-//! of HTML, and JSON lines back.
-//!
-//! The log of a kept run, read in groups: as it is stored, or without its texts.
+//! `roundtable export` and `import`: the log of a kept run as JSON lines or as a page of HTML, and
+//! JSON lines into the store. A log is read in groups, as it is stored or with its texts redacted.
 
 use std::io;
 use std::io::{BufWriter, Write};
@@ -117,7 +115,6 @@ pub fn import(args: &ImportArgs) -> Exit {
 pub struct ExportedLog {
     /// The store.
     pub database: Database,
-    /// Id of the run.
     pub run: RunId,
     /// The key for the digests of texts; `None`: the texts stay.
     pub key: Option<[u8; 32]>,

@@ -1,6 +1,5 @@
-//! `roundtable runs`: the list of kept runs, and what is done with whole runs.
-//!
-//! `runs --grep`: where the words were said, as a line below each run and as data.
+//! `roundtable runs`: lists kept runs, searches what was said in them (`--grep`), and pins, removes
+//! and restores whole runs.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

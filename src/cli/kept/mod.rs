@@ -1,10 +1,5 @@
-//! The arguments of the commands about kept runs.
-//!
-//! The commands about kept runs: list, show, resume, fork, compare, export, import, remove.
-//!
-//! `roundtable open`: a kept run, or an exported one, in the dashboard.
-//!
-//! `roundtable run --replay`: a recorded run that answers the model calls of a new one.
+//! The commands about kept runs and their arguments: list, show, open, resume, fork, replay,
+//! compare, export, import, remove.
 
 mod diff;
 mod export;

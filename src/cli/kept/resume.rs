@@ -1,6 +1,5 @@
-//! `roundtable resume`: continues a kept run whose process ended before it did.
-//!
-//! Plays a run that continues a recorded one, without the dashboard.
+//! `roundtable resume`: continues a kept run whose process ended before it did. `play` also plays
+//! forks: it runs what continues a recorded run, without the dashboard.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
-//! Arguments of `roundtable test`, and of the repeated runs of `roundtable run --times`.
-//!
-//! `roundtable test`, and `roundtable run --times`: runs scenarios, and checks what they expect of
+//! `roundtable test`, and `roundtable run --times`: runs scenarios and checks what they expect of
 //! their runs (`[[expect]]`).
 
 mod json;

@@ -1,6 +1,4 @@
-//! A scenario to test: its runs, ready to start.
-//!
-//! Makes the runs of tested scenarios: those in simulated time on threads, each with a clock of its
+//! Plays the runs of tested scenarios: those in simulated time on threads, each with a clock of its
 //! own; the others concurrently in one runtime.
 
 use std::collections::VecDeque;
@@ -27,7 +25,6 @@ use crate::words::{closing, format};
 
 /// A scenario to test.
 pub struct TestCase {
-    /// The scenario.
     pub scenario: Arc<Scenario>,
     /// The arguments of `roundtable run` that run it again, without its seed.
     pub words: String,

@@ -22,9 +22,7 @@ pub struct TestResults {
 
 /// A scenario that could not be started: its file is invalid, or something that it needs is missing.
 pub struct NotStarted {
-    /// Its name.
     pub name: String,
-    /// Its file.
     pub file: String,
     /// Why, in lines.
     pub why: String,
@@ -68,7 +66,6 @@ pub struct CaseResult {
 pub struct TrialResult {
     /// Seed of its random numbers.
     pub seed: u64,
-    /// The runs.
     pub runs: Vec<RunId>,
     /// Why it ended.
     pub stop_reason: StopReason,
@@ -95,7 +92,6 @@ pub struct FailedExpectation<'r> {
     pub index: usize,
     /// The result in the first trial in which it did not hold.
     pub first: &'r ExpectationResult,
-    /// That trial.
     pub trial: &'r TrialResult,
     /// The number of trials in which it did not hold.
     pub times: usize,

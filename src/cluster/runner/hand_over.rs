@@ -1,8 +1,5 @@
-//! What a runner has to know of a run to give it up: whether it is paused, and which attempts are in
-//! flight.
-//!
-//! The answers that a former owner of a run may still get: they are
-//! awaited as long as one may arrive.
+//! Gives a run up: whether it is paused, which attempts are in flight, and the answers that its
+//! former owner may still get. They are awaited as long as one may arrive.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};

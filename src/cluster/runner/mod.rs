@@ -1,10 +1,6 @@
-//! Plays the runs of a cluster: takes one for each free slot, claims it, continues it where its former
-//! owner stopped, and stores it until its end. What a runner may do is decided here; how logs, commands
-//! and late answers are stored is in `cluster/`.
-//!
-//! A runner: what it is started with, and what its tasks share.
-//!
-//! The loop of a runner, and its row in the list of runners.
+//! Plays the runs of a cluster: a loop takes a run for each free slot, claims it, continues it
+//! where its former owner stopped, and stores it until its end. What a runner may do is decided
+//! here; `cluster/` says how logs, commands and late answers are stored.
 
 mod commands;
 mod course;

@@ -1,9 +1,6 @@
-//! Plays one run: reads its log, claims it, starts or continues it, and stores it until it ends, is lost
-//! to another owner, or is returned to the queue.
-//!
-//! Passes the log of each run that the engine starts to the task that plays it.
-//!
-//! Sends the text of replies while it is received, at most twenty times a second.
+//! Plays one run: reads its log, claims it, starts or continues it, and stores it until it ends, is
+//! lost to another owner, or returns to the queue. Live text is sent to dashboards at most twenty
+//! times a second.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;

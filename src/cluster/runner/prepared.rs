@@ -1,6 +1,5 @@
-//! The log of a run, read before a runner plays it.
-//!
-//! What a run is started or continued with, from its log alone.
+//! Reads the log of a run before a runner plays it, and makes from it alone what the run is started
+//! or continued with.
 
 use std::sync::Arc;
 

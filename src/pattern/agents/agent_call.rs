@@ -92,9 +92,7 @@ const FAILURE_CHARS: usize = 300;
 /// One attempt of a call: one run of the agent.
 #[derive(Clone, Copy)]
 pub(crate) struct AttemptId {
-    /// The span of the attempt.
     pub span: SpanId,
-    /// Number of the attempt, from 1.
     pub number: u32,
 }
 

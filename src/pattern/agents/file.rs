@@ -1,10 +1,5 @@
-//! Cross-checks between the agents of a file: their kinds, and who is a member of which team.
-//!
-//! Reports teams that contain themselves, or that are nested too deeply.
-//!
-//! Warns of settings of teams and swarms that have no effect or only do harm together with others.
-//!
-//! Checks the template of a handoff's input.
+//! Cross-checks between the agents of a file: kinds and members, teams that contain themselves or
+//! are nested too deeply, settings without effect, the template of a handoff's input.
 
 use std::collections::{BTreeMap, BTreeSet};
 

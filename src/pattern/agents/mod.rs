@@ -1,17 +1,14 @@
 //! Agents that work together (teams source document): model agents, coordinators and swarms. The
-//! pattern team starts them; a pattern that needs agents of its own uses the same ones.
+//! patterns team and router use them; a caller does not see which kind an agent is.
 //!
-//! As in the folder of a pattern, the name of a file says its layer: `spec` and `file` what a
-//! scenario says, `facts`, `plan`, `projection`, `outcome` and `policy` what happened and the rules, `words`
-//! events in words, all other files the loop.
+//! `agent_run.rs` is the one loop of a model agent: ask, carry out the tool calls
+//! (`tool_calls.rs`), until it answers or hands over. `swarm.rs` goes from hop to hop. `policy.rs`
+//! has the pure rules: the loop guard, repeated calls, arguments. `shared_history.rs` is what each
+//! agent of a team sees: its own words as its own, those of others by their names.
 //!
-//! What the agents of a run share, and what they answer. The methods in the other files of this folder
-//! call one another: an agent that consults a member runs that member in the same way.
-//!
-//! One turn of an agent: its position in the run, its role in its team, its input, and how it
-//! ended.
-//!
-//! Runs an agent of any kind to its answer: a model agent, a coordinator team or a swarm.
+//! A consultation or a hop is a call through the gateway, and its attempt contains the agent's
+//! model calls and its members, so the tree of spans is the tree of calls. A session is a chain of
+//! runs, one for each message; the head of each log has the session, so each log is complete.
 
 pub mod agent_call;
 mod agent_run;
@@ -92,7 +89,6 @@ pub(crate) struct AgentPosition<'p> {
 pub(crate) struct TeamPosition<'p> {
     /// The span of the team's own events.
     pub span: SpanId,
-    /// Path of the team.
     pub path: &'p str,
 }
 
@@ -102,12 +98,10 @@ pub(crate) struct AgentRun<'t> {
     pub model: &'t ModelAgent,
     pub role: AgentRole<'t>,
     pub place: AgentPosition<'t>,
-    /// Position of its team.
     pub team: TeamPosition<'t>,
     pub team_history: &'t SharedHistory,
     /// Turn number of the agent in its team, from 1.
     pub turn: u32,
-    /// The input of this run.
     pub input: &'t Arc<str>,
     /// The agent that gave the input; `None` for the user or the team.
     pub from: Option<&'t AgentName>,
@@ -137,7 +131,6 @@ pub(crate) enum AgentReply {
 /// A reply of an agent's model.
 #[derive(Clone, Copy)]
 pub(crate) struct ModelReply {
-    /// Span of the model call.
     pub call: SpanId,
     /// Number of the model call in this run of the agent, from 1.
     pub round: u32,

@@ -1,9 +1,6 @@
-//! Agents as a scenario declares them (teams source document): model agents, coordinator teams and
-//! swarms. A coordinator consults all three in the same way, so teams nest.
-//!
-//! Which agents work under the timeout of the agent that they are members of.
-//!
-//! The setup of agents, for the head of a log.
+//! Agents as a scenario declares them (teams source document), and their setup for the head of a
+//! log. A coordinator consults model agents, teams and swarms in the same way, so teams nest; an
+//! agent works under the timeout of the agent that it is a member of.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

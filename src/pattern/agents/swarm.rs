@@ -1,8 +1,6 @@
-//! A swarm: its members are in control one after another, until one answers without a handoff.
-//!
-//! The handoffs of a reply: which one counts, and whether the swarm's limits accept it.
-//!
-//! The members of the swarms of a run, which can change while it runs.
+//! A swarm: its members are in control one after another, until one answers without a handoff. Also
+//! which handoff of a reply counts, whether the swarm's limits accept it, and its members, which
+//! can change while it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,5 @@
 //! Carries out the tool calls of one reply: consults members, calls tools, judges handoffs. The
-//! model receives all results in the order of the calls.
-//!
-//! The result of one tool call of a model, whatever the call was: a consultation, a call of a tool,
-//! a handoff.
+//! model receives all results in the order of the calls, each in the same form.
 
 use std::sync::Arc;
 
@@ -280,7 +277,6 @@ pub(crate) struct ToolCallResult {
     pub ok: bool,
     /// The text is the reply of a member.
     pub member: bool,
-    /// How that reply ended.
     pub end: ReplyEnd,
 }
 

@@ -1,8 +1,5 @@
-//! Cross-checks between the tables of a collaboration scenario.
-//!
-//! The rows of roles in scripts.
-//!
-//! Checks the scripted replies of roles.
+//! The tables of a collaboration in a file: from tables to the spec, cross-checks, the rows of
+//! roles in scripts and their replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

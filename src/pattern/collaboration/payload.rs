@@ -119,7 +119,6 @@ pub struct ClosedRound {
     pub contributions: Vec<Arc<Contribution>>,
     /// The result of `detect_conflicts`.
     pub conflicts: Vec<Conflict>,
-    /// The decision, if there was one.
     pub decision: Option<Decision>,
 }
 

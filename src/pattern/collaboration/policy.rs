@@ -1,8 +1,6 @@
 //! The pure rules of the collaboration source document: what a valid contribution is, what a
-//! conflict is, when a decision is reached. The checks have the order of the source document, so
-//! the first one that fails gives the reason.
-//!
-//! The details of a refused contribution: what exactly is wrong with it. Pure.
+//! conflict is, when a decision is reached, and what exactly is wrong with a refused contribution.
+//! The checks have the order of the source document, so the first one that fails gives the reason.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,10 +1,5 @@
-//! The settings of the pattern `collaboration` (collaboration source document).
-//!
-//! The setup of a collaboration, for the head of its log.
-//!
-//! The file format of the pattern `collaboration`.
-//!
-//! The fields that the pattern adds to an outcome; `collaboration/outcome.rs` makes their values.
+//! The settings of a collaboration (collaboration source document), their file format, the setup
+//! for the head of a log, and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,7 +80,6 @@ impl CollaborationSpec {
 /// A row that may decide a round: the first one whose condition holds does.
 #[derive(Debug)]
 pub struct DecideRow {
-    /// The condition.
     pub when: Condition,
     /// The decision if it holds.
     pub decision: Decision,
@@ -107,7 +101,6 @@ pub struct RoleSpec {
 /// The flag of a role, and what happens while it is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleFlag {
-    /// Name of the flag.
     pub flag: FlagName,
     /// What happens while the flag is off.
     pub when_off: WhenOff,

@@ -1,7 +1,6 @@
-//! Runs the tasks in parallel, at most the concurrency limit at once. Each slot starts the next
-//! task of the plan when it is free (`dispatch_parallel` in the orchestrator source document).
-//!
-//! The limit of concurrent tasks of a run, which can change while tasks run.
+//! Runs the tasks in parallel, at most the concurrency limit at once, which can change meanwhile.
+//! Each slot starts the next task of the plan when it is free (`dispatch_parallel` in the
+//! orchestrator source document).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +26,6 @@ pub(crate) type TaskResult = Result<Arc<Value>, FailedTask>;
 
 /// A task without a result.
 pub(crate) struct FailedTask {
-    /// The reason.
     pub reason: StopReason,
     /// The run must stop: the tool was unavailable, and its `allow_partial` is false.
     pub stops_run: bool,

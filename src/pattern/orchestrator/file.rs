@@ -1,10 +1,5 @@
-//! Cross-checks between the tables of an orchestrator scenario.
-//!
-//! Builds the tools that implement the workers.
-//!
-//! The steps of an orchestrator in scripts.
-//!
-//! Checks the scripted plans of an orchestrator.
+//! The tables of an orchestrator in a file: from tables to the spec, cross-checks, the tools of its
+//! workers, its steps in scripts and their plans.
 
 use super::spec;
 use super::spec::{

@@ -1,8 +1,6 @@
-//! The rules of the orchestrator that a user must be able to trust: which plans are accepted, which
-//! arguments a worker accepts, how arguments are hashed. Pure (`gateway.py` in the orchestrator
-//! source document).
-//!
-//! The details of a refused plan: what exactly is wrong, and where. Pure.
+//! The pure rules of an orchestrator: which plans are accepted, which arguments a worker accepts,
+//! how arguments are hashed, and what exactly is wrong with a refused plan (`gateway.py` in the
+//! orchestrator source document).
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

@@ -1,10 +1,5 @@
-//! The settings of the pattern `orchestrator` (orchestrator source document).
-//!
-//! The setup of an orchestrator, for the head of its log.
-//!
-//! The file format of the pattern `orchestrator`.
-//!
-//! The fields that the pattern adds to an outcome; `orchestrator/outcome.rs` makes their values.
+//! The settings of an orchestrator (orchestrator source document), their file format, the setup for
+//! the head of a log, and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,12 +1,7 @@
-//! Turns a model's reply into data that policy has judged: repairs, the details of a refusal, and
-//! the retry of a refused reply. The contracts and their stop reasons belong to the patterns.
-//!
-//! Requests JSON from the model until policy accepts the reply, or the retries of the scenario's
-//! `ask_again` are used up.
-//!
-//! Says in one sentence what is wrong with a refused reply. Pure. The stop reasons are those of the
-//! source documents; the detail is added to them. Texts of a model are shortened here, and control
-//! characters are made visible.
+//! Turns a model's reply into data that policy has judged: requests JSON, repairs it, says in one
+//! sentence what is wrong with a refused reply, and asks again while the scenario's `ask_again`
+//! allows it. Contracts and stop reasons belong to the patterns. Texts of a model are shortened and
+//! made visible here.
 
 pub mod repair;
 
@@ -40,13 +35,10 @@ pub struct Refusal {
 /// The last reply, and the verdict of policy.
 #[derive(Debug)]
 pub(crate) struct JudgedReply<T> {
-    /// Span of the call.
     pub call: SpanId,
-    /// Text of the reply.
     pub text: Arc<str>,
     /// The reply as data.
     pub raw: RawReply,
-    /// How the reply ended.
     pub end: ReplyEnd,
     /// The accepted value, or the stop reason.
     pub judged: Result<T, StopReason>,

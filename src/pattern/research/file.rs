@@ -1,8 +1,5 @@
-//! Cross-checks between the tables of a research scenario.
-//!
-//! The allowlists of a research scenario and its `[sources]` tables.
-//!
-//! Checks of the two tools of research.
+//! The tables of research in a file: from tables to the spec, cross-checks, allowlists and
+//! `[sources]`, and the two tools.
 
 use std::collections::BTreeMap;
 

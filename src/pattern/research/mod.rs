@@ -1,10 +1,12 @@
 //! The research pattern (research source document): plan, search, dedupe, gate, read and take
-//! notes, verify, synthesize.
+//! notes, verify, synthesize. `play.rs`, `reading.rs` and `note_taking.rs` are the loop; a step is
+//! done by the model or by rule.
 //!
-//! [`policy`] and the modules in it are pure. They hold the rules that a user must be able to trust:
-//! which sources are read, which notes and answers are accepted. They treat what pages and models
-//! say as data. [`by_rule`] replaces the model where a
-//! scenario allows that; `play.rs` and `reading.rs` are the loop.
+//! [`policy`] is pure and has the rules that a user must be able to trust: which sources are read,
+//! which notes and answers are accepted. The gate is asked before a source is read, at each
+//! redirect, and for the final address. A problem of one page ends only that page. The program sets
+//! ids, addresses, titles and dates of notes; a model gives a claim and a quote. A page is a field
+//! of the payload, never a part of the instructions.
 
 pub mod file;
 pub mod note_taking;

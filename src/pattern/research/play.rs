@@ -1,11 +1,6 @@
 //! The loop of the research source document: plan, search, dedupe, read and take notes, verify,
-//! synthesize.
-//!
-//! One run of research, as its steps share it.
-//!
-//! The payloads for the planner, the note taker and the writer of the answer (`agent.py` in the
-//! research source document), with instructions of our own. The text of a page is in a field of a
-//! JSON object: it is data, and the instructions say so.
+//! synthesize; and the payloads for the model (`agent.py` in the source document), with
+//! instructions of our own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -482,9 +477,7 @@ fn research_plan_messages(
 pub(crate) struct PagePayload<'p> {
     /// Its address.
     pub url: &'p str,
-    /// Its title.
     pub title: &'p str,
-    /// When it was published.
     pub published_at: &'p str,
     /// Its full text.
     pub body: &'p str,

@@ -1,9 +1,6 @@
-//! Reads the sources one after another: each is checked, fetched, and yields notes. A
-//! problem with one source is reported and ends only that source.
-//!
-//! A page as its tool returned it, and the outcome of a source that gave none.
-//!
-//! What the search and read tools return, as the run keeps it: on one line, and shortened.
+//! Reads the sources one after another: each is checked, fetched, and yields notes. A problem with
+//! one source is reported and ends only that source. What tools return is kept on one line, and
+//! shortened.
 
 use std::collections::HashSet;
 use std::sync::Arc;

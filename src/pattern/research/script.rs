@@ -1,8 +1,5 @@
-//! The steps of research in scripts.
-//!
-//! Checks the scripted replies of research: its plan, the notes on a page, and the answer.
-//!
-//! Checks the results that fixtures of the two research tools give.
+//! The steps of research in scripts, and the checks of their replies (plan, notes, answer) and of
+//! the results of fixtures.
 
 use super::spec::StepMode;
 use crate::log::facts::research::ACTIONS;

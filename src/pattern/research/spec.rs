@@ -1,12 +1,5 @@
-//! The settings of the pattern `research` (research source document).
-//!
-//! The setup of a research run, for the head of its log.
-//!
-//! The file format of the pattern `research`.
-//!
-//! The limits of a research scenario.
-//!
-//! The fields that the pattern adds to an outcome; `research/outcome.rs` makes their values.
+//! The settings of research (research source document), their file format and limits, the setup for
+//! the head of a log, and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -134,7 +127,6 @@ pub struct StepSpec {
 /// Who does a step, as in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepMode {
-    /// The model.
     Model,
     /// A rule of the program.
     Rule,

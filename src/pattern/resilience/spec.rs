@@ -1,13 +1,6 @@
-//! The settings of the pattern `resilience` (cascading failures source document): many agents that
-//! call the same tools concurrently, through a guarded gateway or a naive one.
-//!
-//! The setup of a resilience run, for the head of its log.
-//!
-//! Cross-checks between the tables of a resilience scenario.
-//!
-//! The file format of the pattern `resilience`.
-//!
-//! The fields that the pattern adds to an outcome; `resilience/outcome.rs` makes their values.
+//! The pattern `resilience` in a file: its settings (cascading failures source document), their
+//! format and cross-checks, the setup for the head of a log, and the fields of the outcome that
+//! expectations may use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,16 +1,6 @@
-//! A router as a scenario declares it.
-//!
-//! Which boundaries a run of a router can reach.
-//!
-//! The setup of a router, for the head of its log.
-//!
-//! Cross-checks between the tables of a router: its routes are agents, its fallback is a route.
-//!
-//! The file format of the pattern `router`.
-//!
-//! Checks the scripted classifications of a router.
-//!
-//! The fields that the pattern adds to an outcome; `router/outcome.rs` makes their values.
+//! The pattern `router` in a file: its settings, their format and cross-checks (routes are agents,
+//! the fallback is a route), its boundaries, its scripted classifications, the setup for the head
+//! of a log, and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

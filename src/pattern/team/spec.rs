@@ -1,10 +1,6 @@
-//! A team or swarm as a scenario declares it (teams source document).
-//!
-//! The setup of a team or swarm, for the head of its log.
-//!
-//! Cross-checks between the tables of a team or swarm: its root, its follow-ups and its agents.
-//!
-//! The fields that the pattern adds to an outcome; `team/outcome.rs` makes their values.
+//! A team or swarm in a file (teams source document): its settings and cross-checks (root,
+//! follow-ups, agents), the setup for the head of a log, and the fields of the outcome that
+//! expectations may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

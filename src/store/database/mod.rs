@@ -1,13 +1,9 @@
-//! All runs in one SQLite file. Writes go through one thread of the process, which stores the groups
-//! of all runs that wait in one transaction; reads have connections of their own.
+//! All runs in one SQLite file. Writes go through one thread of the process; reads have connections
+//! of their own. Failed statements and commits are [`StoreError`]s, never values.
 //!
-//! What can be wrong with the database.
-//!
-//! Which process plays a run. Each process has a file in a folder next to the database and holds a
-//! lock on it until it ends. The system releases the lock however the process ends, so an owner whose
-//! file is not locked is gone. (Process numbers repeat, and differ between containers.)
-//!
-//! Values as SQLite stores them.
+//! Each process holds a lock on a file of its own next to the database until it ends, however it
+//! ends, so a run whose owner's file is not locked is interrupted. (Process numbers repeat, and
+//! differ between containers.)
 
 mod reader;
 pub mod removal;

@@ -33,7 +33,6 @@ pub struct RunCourse {
 /// The rows of runs that can be read, and the damage of those that cannot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeptRows {
-    /// The rows.
     pub rows: Vec<RunRow>,
     /// What is wrong with the others, one sentence each.
     pub damage: Vec<String>,
@@ -377,9 +376,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// What a shell shows of a kept run.
 #[derive(Clone, Debug)]
 pub struct RunName {
-    /// Its id.
     pub id: String,
-    /// Its scenario.
     pub scenario: String,
     /// Its status, or why it stopped.
     pub status: String,

@@ -1,14 +1,10 @@
-//! The index of what was said: how it is written, and which runs have the words that somebody looks
-//! for. A text is one event: all words of a question are in the same reply, result or message.
+//! The index of what was said (FTS5): the runs that have the words of a search, and the places in
+//! their logs. All words of a question must be in the same reply, result or message. The texts
+//! themselves are in the logs.
 //!
-//! Places in logs where something was said: the text, who said it and when.
-//!
-//! The rows of the index of what was said.
-//!
-//! Words that are not in the index yet. FTS5 writes a part of the index for each transaction that adds
-//! words, and merges these parts later, so the words of many groups are added together: when there are
-//! many, when they have waited, when nothing else is to be written, or when somebody searches. Words
-//! that are lost meanwhile are read from the log again by the next search.
+//! FTS5 writes a part of the index for each transaction, so the words of many groups are added
+//! together, later: when there are many, when they have waited, when the writer is idle, or before
+//! a search. The index is never ahead of the logs; what is missing, the next search adds from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +30,6 @@ const ROWS: u32 = 512;
 /// its process was killed, or another process is about to add them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnindexedRun {
-    /// Its id.
     pub run: RunId,
     /// The first event that is not in the index.
     from: Seq,
@@ -43,7 +38,6 @@ pub struct UnindexedRun {
 /// Where a run has the words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunHits {
-    /// The run.
     pub run: RunId,
     /// The first events that have them.
     pub first: Vec<Seq>,

@@ -1,10 +1,8 @@
 //! The one thread of this process that writes. It takes everything that waits into one transaction,
 //! so runs that write at the same time share the flush to the disk.
 //!
-//! How long this process waits for another one that holds the lock of the database. The operator
-//! reads of it after two seconds, the wait ends after ten, and at once when the program is to end.
-//!
-//! Whole logs that are put into the database.
+//! While another process holds the lock of the database, it waits: the operator reads of it after
+//! two seconds, and the wait ends after ten, or at once when the program is to end.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;

@@ -1,6 +1,5 @@
-//! The store that the dashboard reads.
-//!
-//! Effects about kept runs: their list, their logs, and what is done with whole runs.
+//! Effects about kept runs: the store that the dashboard reads, the list of runs, their logs, and
+//! what is done with whole runs.
 
 use std::sync::Arc;
 #[cfg(feature = "store")]

@@ -1,11 +1,6 @@
-//! The effects of the dashboard, which the shell executes in the background: starting runs, writing
-//! files, reading scenarios. The loop awaits none of them; results arrive through a channel.
-//!
-//! Which service carries out which effect.
-//!
-//! The effect that compares two runs.
-//!
-//! The cluster that the dashboard shows, its rows, and the copies of the logs that are watched.
+//! Carries out the effects of the dashboard in the background: starting runs, writing files,
+//! reading scenarios, comparing runs, following a cluster. The loop awaits none of them; results
+//! arrive through a channel.
 
 pub mod kept_runs;
 pub mod models;

@@ -156,7 +156,6 @@ pub struct CallerModel {
 /// Why a caller has no model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingModel {
-    /// What is missing.
     pub what: String,
     /// What to do about it.
     pub advice: String,

@@ -1,7 +1,5 @@
-//! What was written to the terminal besides frames: the title of the window, and notifications.
-//!
 //! What the loop tells the terminal besides its frames: the theme in use, the title of the window,
-//! and that a run has ended or waits for somebody.
+//! and notifications that a run has ended or waits for the operator.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,5 @@
-//! Who has the terminal: this program, the shell, the pager or the editor; and how it is restored at the end.
-//!
-//! The programs that get the terminal for a while, and why.
+//! Which program has the terminal: this one, the shell, the pager or the editor; why it was handed
+//! over, and how it is restored.
 
 use std::io;
 use std::path::PathBuf;

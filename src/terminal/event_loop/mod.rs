@@ -2,12 +2,8 @@
 //!
 //! By priority: a due frame is drawn, then a key is handled, then events are folded. The next
 //! frame's deadline is set *after* a draw, so a slow terminal starves neither keys nor events;
-//! while a frame is being written, none is drawn. Without news nothing is drawn, no byte is written
-//! and no timer runs.
-//!
-//! Exports what is on the screen.
-//!
-//! Waits of the loop for what may not be there.
+//! while a frame is being written, none is drawn. If nothing is new, nothing is drawn, no byte is
+//! written and no timer runs.
 
 mod announcer;
 mod handover;
@@ -67,7 +63,6 @@ pub struct DashboardConfig {
 
 /// Final state of the dashboard.
 pub struct DashboardExit {
-    /// The exit code.
     pub code: u8,
     /// State of the app, with every run folded to its end.
     pub state: AppState,
@@ -119,9 +114,7 @@ struct DashboardLoop<C: Console> {
     changed: Instant,
     tick: Option<Instant>,
     handoff: Option<TerminalHandoff>,
-    /// The program that has the terminal.
     program: Option<TerminalProgram>,
-    /// When it ended.
     program_ended: Option<Instant>,
     /// The program suspended itself, so it ignores the signal that it was resumed.
     resume_expected: bool,

@@ -1,10 +1,9 @@
 //! Reads keys on a dedicated thread, so that a busy loop or runtime does not delay them, and a
 //! Ctrl-C that the loop does not answer is noticed.
 //!
-//! Asks the terminal for its background colour, before keys are read. Everything that comes
-//! meanwhile goes through the parser of keys, so that no key is lost and a late answer is not read as keys.
-//! (A library that reads the answer itself drops the keys before it, and leaves the rest of an
-//! answer that comes after its timeout to the reader of keys.)
+//! Before keys are read, it asks the terminal for its background colour. Everything that arrives
+//! meanwhile goes through the parser of keys, so no key is lost, and a late answer is not read as
+//! keys.
 
 pub mod parser;
 mod sequence;

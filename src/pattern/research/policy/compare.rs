@@ -145,7 +145,6 @@ pub struct QuotedFigure {
     pub text: String,
     /// The value; a length of time in seconds.
     pub value: f64,
-    /// The unit.
     pub unit: Unit,
     /// The stems of the words around the figure.
     pub about: BTreeSet<String>,

@@ -36,7 +36,6 @@ pub struct ValidStep {
 /// A refused plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BadPlan {
-    /// The stop reason.
     pub reason: StopReason,
     /// The expected and the received steps, if they differ.
     pub details: Option<Value>,
@@ -99,7 +98,6 @@ pub fn denied_by<S: AsRef<str>>(domain: &str, policy: &[S], execution: &[S]) -> 
 /// A proposed note: a claim, and the words of the page. Both are trimmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// The claim.
     pub claim: String,
     /// The words of the page.
     pub quote: String,

@@ -1,12 +1,10 @@
-//! Parses a terminal's bytes into events. The state machine takes one byte at a time, so the result
-//! does not depend on the size of reads. Its memory is bounded, and unfinished sequences time out.
+//! Parses a terminal's bytes into events, also the late or divided reply to the question for its
+//! background colour (`OSC 11`). The state machine takes one byte at a time, so the result does not
+//! depend on the size of reads. Its memory is bounded, and unfinished sequences time out.
 //!
 //! Ctrl-C works in every state: immediately within a sequence, and after a short silence within a
 //! paste. The states follow ECMA-48; the keys are those of crossterm's own parser, which is not
 //! public and waits for the end of a sequence without a timeout.
-//!
-//! The reply to the question for the terminal's background colour (`OSC 11`): which bytes belong to it.
-//! It may arrive late and in pieces, and a key may be pressed in the middle of it.
 
 #[cfg(test)]
 mod tests;
@@ -448,7 +446,6 @@ const MAX_DIGITS: usize = 4;
 /// What a byte within a report `ESC ]` is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReportByte {
-    /// A part of the report.
     Part,
     /// A key that was pressed while the reply arrived: it cannot be a part of it.
     Key,
