@@ -5,7 +5,6 @@
 //!
 //! Plays a run to its end, or continues a recorded one.
 
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +16,6 @@ use super::{Engine, Toolbox};
 use crate::base::catch_panic::CatchPanic;
 use crate::base::name::FlagName;
 use crate::base::time::Day;
-use crate::base::wakeup::WhenWoken;
 use crate::log::bus::{Bus, LogLimits, Recording};
 use crate::log::event::head::{ForkOrigin, LaunchRecord};
 use crate::log::event::id::millis;
@@ -375,11 +373,9 @@ pub(crate) async fn play(
 ) -> StopReason {
     let ended = {
         let played = CatchPanic::new(pattern::play(context, scenario, live));
-        let over = pin!(context.control().wait_until_over());
         tokio::select! {
             biased;
-            // Each step of the pattern polls both, and a run is rarely over.
-            over = WhenWoken::new(over) => Err(over),
+            over = context.control().wait_until_over() => Err(over),
             ended = played => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");
                 let text = format!("a bug in roundtable ended the run: {panic}");

@@ -19,7 +19,7 @@ use crate::log::event::Command;
 use crate::log::event::command::Initiator;
 use crate::log::event::id::SpanId;
 use crate::pattern::agents::spec::MemberTools;
-use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
+use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;
 
