@@ -67,31 +67,6 @@ pub use crate::tool::folder::source::{Catalogue, DocumentSource};
 #[cfg(feature = "documents")]
 pub use crate::tool::folder::text_index::TextIndex;
 
-/// How a headless run writes its events as lines.
-#[cfg(feature = "store")]
-pub mod lines {
-    use crate::log::bus::LogReader;
-    use crate::log::event::{Event, RunId};
-
-    /// Shares the lines with the store of the run, if it has one.
-    pub fn share_with_store(reader: &LogReader) {
-        reader.share_lines_with_store();
-    }
-
-    /// Appends the line of an event that this reader has read.
-    ///
-    /// # Errors
-    /// As [`Event::append_line`].
-    pub fn append(
-        reader: &LogReader,
-        event: &Event,
-        run: &RunId,
-        out: &mut Vec<u8>,
-    ) -> Result<(), serde_json::Error> {
-        reader.append_line(event, run, out)
-    }
-}
-
 /// The program and its dashboard.
 #[cfg(feature = "tui")]
 mod program {

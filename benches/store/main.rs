@@ -18,7 +18,7 @@ use opening::{OPEN_ONCE, list_runs, open_long_run, open_once};
 use paired::{cpu, held, median, pairs, report, timed};
 use roundtable::bench::{
     Database, Deletion, EventGroup, Retention, RunCourse, RunLog as _, RunTextIndex, StoreFailure,
-    StoreKeeper, StoredRuns, WordQuery, lines,
+    StoreKeeper, StoredRuns, WordQuery,
 };
 use roundtable::{
     Engine, EngineSettings, Event, Launch, LogLimits, RunId, Scenario, ScenarioOrigin, Seq, World,
@@ -60,13 +60,12 @@ fn play(runtime: &Runtime, scenario: &Arc<Scenario>, stored: Option<Arc<StoredRu
         let engine = Engine::with_keeper(settings, keeper);
         let run = engine.start(Launch::scripted(Arc::clone(scenario), true));
         let mut reader = run.first_reader();
-        lines::share_with_store(&reader);
         let (mut events, mut world) = (Vec::new(), World::new());
         while reader.next_batch(&mut events, BATCH).await > 0 {
             for event in events.drain(..) {
                 world.apply(&event);
                 line.clear();
-                lines::append(&reader, &event, run.id(), &mut line).expect("a line");
+                event.append_line(Some(run.id()), &mut line).expect("a line");
                 written += line.len();
             }
         }

@@ -1,7 +1,6 @@
 //! What every other module may use and what uses none of them: seeded random numbers, digests,
 //! canonical JSON, days, names, whole numbers of any size, words and their stems, private and
-//! regular files, text made visible, calls that contain a panic, and futures that are polled
-//! only when they were woken. Nothing here knows of runs or scenarios.
+//! regular files, text made visible, and calls that contain a panic. Nothing here knows of runs or scenarios.
 //!
 //! SHA-256 digests of files and of arguments.
 
@@ -15,7 +14,6 @@ pub mod seeded_random;
 pub mod stems;
 pub mod time;
 pub mod visible;
-pub mod wakeup;
 pub mod word_query;
 
 use std::io;

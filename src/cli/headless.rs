@@ -183,9 +183,6 @@ async fn follow<W: Write>(
     warn: &mut impl FnMut(&str),
 ) -> (World, Option<io::Error>) {
     let mut reader = run.first_reader();
-    if output.writes_lines() {
-        reader.share_lines_with_store();
-    }
     // Without the dashboard nothing else ends a pause in which the run was interrupted.
     tokio::spawn(resume_when_live(run.clone()));
     let rests = drive.pauses.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
@@ -214,7 +211,7 @@ async fn follow<W: Write>(
                 tokio::spawn(resume_on_line(run.clone(), at, lines.clone()));
             }
             if broken.is_none() && written.is_ok() {
-                written = output.event_from(&reader, &event, &world);
+                written = output.event(&event, &world);
             }
         }
         if broken.is_none() {

@@ -10,7 +10,6 @@ use self::error as annotation;
 use super::args::RunFormat;
 use super::streams::{StreamStyle, TextStream};
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::bus::LogReader;
 use crate::log::event::kind::SCHEMA_VERSION;
 use crate::log::event::{Event, EventKind, RunId, World, safe_json};
 use crate::log::world::{Outcome, SessionOutcome};
@@ -61,7 +60,10 @@ impl<W: Write> RunWriter<W> {
             RunFormat::Json | RunFormat::Markdown => Ok(()),
             RunFormat::Jsonl => {
                 let run = world.head.as_ref().map(|head| &head.run);
-                self.event_line(|line| event.append_line(run, line))
+                self.line.clear();
+                event.append_line(run, &mut self.line).map_err(io::Error::other)?;
+                self.line.push(b'\n');
+                self.to.data(&self.line)
             }
             RunFormat::Text | RunFormat::Github => {
                 if self.format == RunFormat::Github
@@ -77,39 +79,6 @@ impl<W: Write> RunWriter<W> {
                 Ok(())
             }
         }
-    }
-
-    /// Like [`event`](Self::event), for an event that this reader of a live run has read.
-    ///
-    /// # Errors
-    /// As [`event`](Self::event).
-    pub fn event_from(
-        &mut self,
-        reader: &LogReader,
-        event: &Event,
-        world: &World,
-    ) -> io::Result<()> {
-        match (&world.head, self.format) {
-            (Some(head), RunFormat::Jsonl) => {
-                self.event_line(|line| reader.append_line(event, &head.run, line))
-            }
-            _ => self.event(event, world),
-        }
-    }
-
-    /// Whether it writes the events as lines of JSON.
-    pub fn writes_lines(&self) -> bool {
-        self.format == RunFormat::Jsonl
-    }
-
-    fn event_line(
-        &mut self,
-        append: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
-    ) -> io::Result<()> {
-        self.line.clear();
-        append(&mut self.line).map_err(io::Error::other)?;
-        self.line.push(b'\n');
-        self.to.data(&self.line)
     }
 
     /// Flushes what was written so far.

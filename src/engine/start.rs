@@ -1,7 +1,6 @@
 //! Starts a run or continues a recorded one: makes its log, its tools and its context, publishes
 //! the head (the whole setup of the run), and plays it to its end in a task of its own.
 
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,7 +12,6 @@ use super::{Engine, Toolbox};
 use crate::base::catch_panic::CatchPanic;
 use crate::base::name::FlagName;
 use crate::base::time::Day;
-use crate::base::wakeup::WhenWoken;
 use crate::log::bus::{Bus, LogLimits, Recording};
 use crate::log::event::head::{ForkOrigin, LaunchRecord};
 use crate::log::event::id::millis;
@@ -371,11 +369,9 @@ pub(crate) async fn play(
 ) -> StopReason {
     let ended = {
         let played = CatchPanic::new(pattern::play(context, scenario, live));
-        let over = pin!(context.control().wait_until_over());
         tokio::select! {
             biased;
-            // Each step of the pattern polls both, and a run is rarely over.
-            over = WhenWoken::new(over) => Err(over),
+            over = context.control().wait_until_over() => Err(over),
             ended = played => ended.unwrap_or_else(|panic| {
                 tracing::error!(%panic, "a pattern panicked; its run is closed");
                 let text = format!("a bug in roundtable ended the run: {panic}");

@@ -519,6 +519,17 @@ mod tests {
     }
 
     #[test]
+    fn older_stores_are_to_be_moved() {
+        let error = OpenError::Older { found: 1, known: 5 };
+        let advice = open_advice(&error, Path::new("runs.db"));
+        assert_eq!(
+            format!("{error}{advice}"),
+            "an older version of roundtable wrote it (its tables have version 1, this program reads 5); \
+             move runs.db (and runs.db-wal, runs.db-shm) aside, or use --no-store"
+        );
+    }
+
+    #[test]
     fn a_store_has_one_key_and_a_damaged_one_is_not_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("runs.db");

@@ -10,11 +10,13 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures::task::AtomicWaker;
 
 use super::control::RunControl;
 use crate::base::name::FlagName;
-use crate::base::wakeup::WakeFlag;
 use crate::log::bus::{Bus, Recording, ReplayError};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
@@ -100,6 +102,36 @@ pub(crate) async fn execute_again<T>(
         }
     }
     Ok(run.await)
+}
+
+/// A waker for one future of a task: remembers that it was woken, and wakes the task.
+#[derive(Default)]
+struct WakeFlag {
+    woken: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl WakeFlag {
+    /// Wakes this task from now on.
+    fn register(&self, task: &Context<'_>) {
+        self.task.register(task.waker());
+    }
+
+    /// Whether it was woken since the last call.
+    fn take(&self) -> bool {
+        self.woken.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl Wake for WakeFlag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.task.wake();
+    }
 }
 
 /// Decides what happens next in a run that is executed again.

@@ -184,21 +184,22 @@ impl EventGroup {
     /// # Errors
     /// No event of roundtable causes one.
     pub fn push(&mut self, event: &Event, run: &RunId) -> Result<(), serde_json::Error> {
-        self.push_line(|lines| event.append_line(Some(run), lines))?;
+        self.push_line(event, run)?;
         self.push_words(event);
         Ok(())
     }
 
-    /// Adds the line of an event, which `append` writes, and not its words.
+    /// Adds the line of an event, and not its words.
     ///
     /// # Errors
-    /// Those of `append`; then nothing is added.
+    /// As [`push`](Self::push); then nothing is added.
     pub(crate) fn push_line(
         &mut self,
-        append: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+        event: &Event,
+        run: &RunId,
     ) -> Result<(), serde_json::Error> {
         let lines = Arc::make_mut(&mut self.lines);
-        append(lines)?;
+        event.append_line(Some(run), lines)?;
         lines.push(b'\n');
         self.events += 1;
         Ok(())

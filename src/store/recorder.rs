@@ -25,10 +25,6 @@ const IN_FLIGHT: usize = 4;
 /// store. The next search reads the words from the log.
 const MOST_INDEXED: u32 = 256;
 
-/// Lines of a group that the recorder makes itself, before it leaves them to an output that makes the same
-/// ones. So a few events, and a call that waits until they are stored, do not wait for the output.
-const OWN_LINES: u32 = 16;
-
 /// The wait before the first repetition of a write that failed, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -72,13 +68,8 @@ pub async fn record(
     listener: &mut impl RecordListener,
 ) -> Result<(), RecordError> {
     mark.raise(next);
-    let mut source = GroupSource {
-        reader: &mut reader,
-        run,
-        events: Vec::new(),
-        has_words: log.has_index(),
-        lacking: None,
-    };
+    let mut source =
+        GroupSource { reader: &mut reader, run, events: Vec::new(), has_words: log.has_index() };
     let mut writer = GroupWriter { log, run, mark, appending: VecDeque::new(), stored: None };
     let mut group = EventGroup::starting_at(next);
     loop {
@@ -86,7 +77,7 @@ pub async fn record(
             return Ok(());
         }
         // Groups are made while those before them are written.
-        source.fill(&mut group, !writer.is_idle(), listener)?;
+        source.fill(&mut group, listener)?;
         if writer.takes(&group) {
             let following = writer.empty_group(group.next());
             writer.append(std::mem::replace(&mut group, following));
@@ -214,8 +205,6 @@ struct GroupSource<'a> {
     events: Vec<Arc<Event>>,
     /// Whether groups get the words of their events.
     has_words: bool,
-    /// The event at which the last group ended because the output had not made its line yet.
-    lacking: Option<Seq>,
 }
 
 impl GroupSource<'_> {
@@ -224,16 +213,13 @@ impl GroupSource<'_> {
         !self.events.is_empty() || self.reader.next_batch(&mut self.events, BATCH).await > 0
     }
 
-    /// Adds what is there to a group, until it is full: the more there is, the larger the group. While a
-    /// group is `written`, this one has to wait anyway, so it leaves its lines to the output.
+    /// Adds what is there to a group, until it is full: the more there is, the larger the group.
     fn fill(
         &mut self,
         group: &mut EventGroup,
-        written: bool,
         listener: &mut impl RecordListener,
     ) -> Result<(), RecordError> {
-        let (mut has_next, mut makes_all) = (true, false);
-        while has_next && !group.is_full() {
+        while !group.is_full() {
             if self.events.is_empty() && self.reader.take(&mut self.events, BATCH) == 0 {
                 break;
             }
@@ -242,21 +228,11 @@ impl GroupSource<'_> {
                 if group.is_full() {
                     break;
                 }
-                if !makes_all && self.reader.lacks_line(event.seq) {
-                    // An output that has made no line during a whole write is stuck.
-                    makes_all = !written && self.lacking == Some(event.seq);
-                    if !makes_all && (written || group.len() >= OWN_LINES) {
-                        self.lacking = Some(event.seq);
-                        has_next = false;
-                        break;
-                    }
-                }
                 used += 1;
                 if event.seq < group.next() {
                     continue;
                 }
-                let append = |lines: &mut Vec<u8>| self.reader.append_line(event, self.run, lines);
-                if let Err(error) = group.push_line(append) {
+                if let Err(error) = group.push_line(event, self.run) {
                     return Err(RecordError::GaveUp(error.to_string()));
                 }
                 self.has_words &= group.len() <= MOST_INDEXED;

@@ -1,7 +1,5 @@
 //! Live text: the part of a reply that has been received so far. It is kept next to the log, not in
 //! it, and is dropped with its span.
-//!
-//! The live texts of a log by span.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -18,14 +16,14 @@ impl Bus {
 
     /// Calls `look` with the text received so far in a span; `None` if the span has no live slot.
     pub fn with_live<T>(&self, span: SpanId, look: impl FnOnce(&LiveText) -> T) -> Option<T> {
-        let text = Arc::clone(lock(&self.0.live).get(span)?);
+        let text = Arc::clone(lock(&self.0.live).get(&span)?);
         let text = lock(&text);
         Some(look(&text))
     }
 
     /// Ids of the spans that have a live slot now, in ascending order.
     pub fn live_spans(&self) -> Vec<SpanId> {
-        lock(&self.0.live).slots.iter().map(|(span, _)| *span).collect()
+        lock(&self.0.live).keys().copied().collect()
     }
 
     /// A number that grows with every change of any live slot. If it is unchanged, there is nothing
@@ -89,43 +87,9 @@ impl LiveSlot {
 impl Drop for LiveSlot {
     fn drop(&mut self) {
         if self.text.get().is_some() {
-            lock(&self.bus.0.live).remove(self.span);
+            lock(&self.bus.0.live).remove(&self.span);
             self.bus.touch_live();
         }
-    }
-}
-
-/// The live slots of a log.
-#[derive(Default)]
-pub(crate) struct LiveSlots {
-    /// Sorted by span. There are few at a time, and a new one usually goes last.
-    pub(crate) slots: Vec<(SpanId, Arc<Mutex<LiveText>>)>,
-}
-
-impl LiveSlots {
-    /// The index of a span's slot, or the index at which to insert it.
-    fn position(&self, span: SpanId) -> Result<usize, usize> {
-        self.slots.binary_search_by_key(&span, |(span, _)| *span)
-    }
-
-    pub(crate) fn get(&self, span: SpanId) -> Option<&Arc<Mutex<LiveText>>> {
-        self.slots.get(self.position(span).ok()?).map(|(_, text)| text)
-    }
-
-    pub(crate) fn insert(&mut self, span: SpanId, text: Arc<Mutex<LiveText>>) {
-        match self.position(span) {
-            Ok(index) => self.slots[index].1 = text,
-            Err(index) => self.slots.insert(index, (span, text)),
-        }
-    }
-
-    /// Frees what is only of use for more slots: finished logs are kept for long.
-    pub(crate) fn release(&mut self) {
-        self.slots.shrink_to_fit();
-    }
-
-    pub(crate) fn remove(&mut self, span: SpanId) -> Option<Arc<Mutex<LiveText>>> {
-        self.position(span).ok().map(|index| self.slots.remove(index).1)
     }
 }
 
@@ -140,38 +104,4 @@ pub struct LiveText {
     pub first_at: Option<Elapsed>,
     /// When the last piece arrived.
     pub last_at: Option<Elapsed>,
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        /// The slots behave like a map by span, in whatever order spans open and close.
-        #[test]
-        fn slots_behave_like_a_map_by_span(
-            steps in prop::collection::vec((0_u32..12, any::<bool>()), 0..60),
-        ) {
-            let (mut slots, mut map) = (LiveSlots::default(), BTreeMap::new());
-            for (span, opens) in steps {
-                let span = SpanId(span);
-                if opens {
-                    let text = Arc::default();
-                    slots.insert(span, Arc::clone(&text));
-                    map.insert(span, text);
-                } else {
-                    let removed = slots.remove(span).map(|it| Arc::as_ptr(&it));
-                    prop_assert_eq!(removed, map.remove(&span).map(|it| Arc::as_ptr(&it)));
-                }
-                prop_assert!(slots.slots.iter().map(|(span, _)| span).eq(map.keys()));
-                for (span, text) in &map {
-                    prop_assert!(slots.get(*span).is_some_and(|it| Arc::ptr_eq(it, text)));
-                }
-            }
-        }
-    }
 }

@@ -21,12 +21,11 @@
 //!
 //! Answers to attempts that were in flight when a former owner of the run lost it.
 
-mod lines;
 mod live;
 mod reader;
 mod segment;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
@@ -35,8 +34,6 @@ use futures::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use self::lines::SharedLines;
-use self::live::LiveSlots;
 use self::segment::{HeldBytes, MAX_SEGMENT_BYTES, Segment};
 use super::clock::Clock;
 use super::event::kind::Reply;
@@ -79,13 +76,12 @@ struct Log {
     tail: Mutex<Tail>,
     held: Arc<HeldBytes>,
     spans: AtomicU32,
-    live: Mutex<LiveSlots>,
+    live: Mutex<BTreeMap<SpanId, Arc<Mutex<LiveText>>>>,
     live_version: AtomicU64,
     live_changed: Notify,
     /// The log continues a recording.
     replay: Option<Replay>,
     stored: OnceLock<Arc<StoredMark>>,
-    lines: SharedLines,
     late: OnceLock<Arc<dyn LateAnswers>>,
 }
 
@@ -243,7 +239,6 @@ impl Bus {
             live_changed: Notify::new(),
             replay,
             stored: OnceLock::new(),
-            lines: SharedLines::default(),
             late: OnceLock::new(),
         }));
         bus.set_limits(bounds);
@@ -312,7 +307,6 @@ impl Bus {
             tail.closed = true;
             std::mem::take(&mut tail.waiting)
         };
-        lock(&self.0.live).release();
         for (_, waker) in waiting {
             waker.wake();
         }

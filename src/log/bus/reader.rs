@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use super::segment::Segment;
 use super::{Bus, lock};
-use crate::log::event::{Event, RunId, Seq};
+use crate::log::event::{Event, Seq};
 
 /// A reader's cursor over a log. It keeps alive what it has not read yet, so it may be late but
 /// loses nothing.
@@ -117,32 +117,6 @@ impl LogReader {
         self.missed += first.saturating_sub(self.next);
         self.next = self.next.max(first);
         self.segment = tail.segment_of(self.next).cloned();
-    }
-
-    /// Shares the lines of this run from now on with its store, which makes the same ones; does nothing
-    /// if the run is not stored.
-    pub(crate) fn share_lines_with_store(&self) {
-        if self.bus.0.stored.get().is_some() {
-            self.bus.0.lines.share();
-        }
-    }
-
-    /// Like [`Event::append_line`], of an event that this reader has read. `run` is the run of its log.
-    ///
-    /// # Errors
-    /// As [`Event::append_line`].
-    pub(crate) fn append_line(
-        &self,
-        event: &Event,
-        run: &RunId,
-        out: &mut Vec<u8>,
-    ) -> Result<(), serde_json::Error> {
-        self.bus.0.lines.append(event, run, out)
-    }
-
-    /// Whether lines are shared and none of the two readers has made the line of this event yet.
-    pub(crate) fn lacks_line(&self, event: Seq) -> bool {
-        self.bus.0.lines.lacks(event)
     }
 
     /// Sequence number of the next event.

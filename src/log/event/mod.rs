@@ -69,7 +69,7 @@ pub enum LineError {
     NotAnEvent(#[from] serde_json::Error),
     /// An event of a version that was never released.
     #[error(
-        "its events have version {0}, and this program reads version {SCHEMA_VERSION}; move the file aside"
+        "it has version {0} of the events, and this program reads version {SCHEMA_VERSION}; move the file aside"
     )]
     OldVersion(u32),
     /// A name that no scenario can give: of a role, an agent, a tool, a flag or a run.

@@ -25,7 +25,6 @@ use tokio::time::Instant;
 use self::reply::{MessageContent, PartialMessage};
 use super::adaptation::{OptionalParts, Parameter, ParameterSet};
 use super::client::fields::{BadAnswer, read_whole};
-use super::client::json::RequestBody;
 use super::client::kept_fields::{FieldOrigin, content_to_return};
 use super::client::{ApiRequest, ApiWords, Client, ModelApi};
 use super::history::{HistoryRules, has_plain_characters, normalized, plain_name};
@@ -99,9 +98,18 @@ impl ModelApi for Messages {
     }
 }
 
-/// Marks the end of a prefix that the next request repeats: the provider caches everything up to
-/// here.
-const CACHED: &str = r#","cache_control":{"type":"ephemeral"}"#;
+/// The body of a request.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Value>,
+    messages: Vec<MessageTurn<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(flatten)]
+    parameters: &'a MessageParameters<'a>,
+}
 
 /// The body of a request.
 ///
@@ -112,45 +120,24 @@ pub(crate) fn body(
     request: &ChatRequest,
     parameters: &MessageParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let texts: usize = request.messages.iter().map(|message| message.content.len() + 60).sum();
-    let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 80);
-    let room = texts + texts / 4 + schema + to.model.len() + 200;
-    let mut body = RequestBody::with_room_for(room);
-    body.raw(r#"{"model":"#);
-    body.text(to.model);
+    let text = |text: &str| json!({ "type": "text", "text": text });
     let history = normalized(&request.messages, &history_rules(to));
-    let mut system = instructions(&history).peekable();
-    let mut begin = r#","system":["#;
-    while let Some(text) = system.next() {
-        body.raw(std::mem::replace(&mut begin, ","));
-        body.raw(r#"{"type":"text","text":"#);
-        body.text(text);
-        // The last one marks the cached prefix.
-        body.raw(if system.peek().is_none() { CACHED } else { "" });
-        body.raw(if system.peek().is_none() { "}]" } else { "}" });
-    }
-    body.raw(r#","messages":["#);
-    for (nth, turn) in turns(&history, to).iter().enumerate() {
-        body.raw(if nth == 0 { "" } else { "," });
-        turn.write(&mut body)?;
-    }
-    body.raw("]");
-    let tools = &*request.tools;
-    for (nth, tool) in tools.iter().enumerate() {
-        let last = nth + 1 == tools.len();
-        body.raw(if nth == 0 { r#","tools":[{"name":"# } else { r#",{"name":"# });
-        body.text(&tool.name);
+    let mut system: Vec<Value> = instructions(&history).map(text).collect();
+    let tools = request.tools.iter().map(|tool| {
+        let mut offered = json!({ "name": *tool.name });
         if !tool.description.is_empty() {
-            body.raw(r#","description":"#);
-            body.text(&tool.description);
+            offered["description"] = json!(*tool.description);
         }
-        body.raw(r#","input_schema":"#);
-        body.value(&*tool.parameters)?;
-        body.raw(if last { CACHED } else { "" });
-        body.raw(if last { "}]" } else { "}" });
+        offered["input_schema"] = (*tool.parameters).clone();
+        offered
+    });
+    let mut tools: Vec<Value> = tools.collect();
+    // The next request repeats both: the provider caches everything up to the marks.
+    for last in [system.last_mut(), tools.last_mut()].into_iter().flatten() {
+        last["cache_control"] = json!({ "type": "ephemeral" });
     }
-    body.close_object_with(parameters)?;
-    Ok(body.bytes())
+    let messages = turns(&history, to);
+    serde_json::to_vec(&Body { model: to.model, system, messages, tools, parameters })
 }
 
 /// The default token limit of a reply: the API requires one.
@@ -330,24 +317,23 @@ fn instructions(conversation: &Conversation) -> impl Iterator<Item = &str> {
 }
 
 /// The role of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(Serialize), serde(rename_all = "snake_case"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum TurnRole {
     User,
     Assistant,
 }
 
 /// One turn.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Serialize))]
+#[derive(Debug, Serialize)]
 pub(crate) struct MessageTurn<'a> {
     role: TurnRole,
     content: Vec<TurnBlock<'a>>,
 }
 
 /// One block of a turn.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Serialize), serde(tag = "type", rename_all = "snake_case"))]
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 enum TurnBlock<'a> {
     Text {
         text: &'a str,
@@ -359,61 +345,12 @@ enum TurnBlock<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        #[cfg_attr(test, serde(skip_serializing_if = "str::is_empty"))]
+        #[serde(skip_serializing_if = "str::is_empty")]
         content: &'a str,
     },
     /// A block as the model sent it, but for a tool's name that the API refuses.
-    #[cfg_attr(test, serde(untagged))]
+    #[serde(untagged)]
     Kept(Cow<'a, Value>),
-}
-
-impl MessageTurn<'_> {
-    /// Writes the turn to a request.
-    ///
-    /// # Errors
-    /// Our own turns cause none; the signature is serde_json's.
-    pub(crate) fn write(&self, body: &mut RequestBody) -> Result<(), serde_json::Error> {
-        body.raw(match self.role {
-            TurnRole::User => r#"{"role":"user","content":["#,
-            TurnRole::Assistant => r#"{"role":"assistant","content":["#,
-        });
-        for (nth, block) in self.content.iter().enumerate() {
-            body.raw(if nth == 0 { "" } else { "," });
-            block.write(body)?;
-        }
-        body.raw("]}");
-        Ok(())
-    }
-}
-
-impl TurnBlock<'_> {
-    fn write(&self, body: &mut RequestBody) -> Result<(), serde_json::Error> {
-        match self {
-            Self::Text { text } => {
-                body.raw(r#"{"type":"text","text":"#);
-                body.text(text);
-            }
-            Self::ToolUse { id, name, input } => {
-                body.raw(r#"{"type":"tool_use","id":"#);
-                body.text(id);
-                body.raw(r#","name":"#);
-                body.text(name);
-                body.raw(r#","input":"#);
-                body.value(input)?;
-            }
-            Self::ToolResult { tool_use_id, content } => {
-                body.raw(r#"{"type":"tool_result","tool_use_id":"#);
-                body.text(tool_use_id);
-                if !content.is_empty() {
-                    body.raw(r#","content":"#);
-                    body.text(content);
-                }
-            }
-            Self::Kept(block) => return body.value(&**block),
-        }
-        body.raw("}");
-        Ok(())
-    }
 }
 
 /// The arguments of a call: always an object, even if the model sent something else.
@@ -520,66 +457,7 @@ fn result(message: &ChatMessage) -> TurnBlock<'_> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use serde::Serialize;
-    use serde_json::{Value, json};
-
     use super::*;
-    use crate::model::client::arbitrary::request;
-
-    /// The same body as a tree, which serde serializes.
-    #[derive(Serialize)]
-    struct MessageTree<'a> {
-        model: &'a str,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        system: Vec<Value>,
-        messages: Vec<MessageTurn<'a>>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tools: Vec<Value>,
-        #[serde(flatten)]
-        parameters: &'a MessageParameters<'a>,
-    }
-
-    fn tree(
-        to: FieldOrigin<'_>,
-        request: &ChatRequest,
-        parameters: &MessageParameters<'_>,
-    ) -> String {
-        let text = |text: &str| json!({ "type": "text", "text": text });
-        let history = normalized(&request.messages, &history_rules(to));
-        let mut system: Vec<Value> = instructions(&history).map(text).collect();
-        let tools = request.tools.iter().map(|tool| {
-            let mut offered = json!({ "name": *tool.name });
-            if !tool.description.is_empty() {
-                offered["description"] = json!(*tool.description);
-            }
-            offered["input_schema"] = (*tool.parameters).clone();
-            offered
-        });
-        let mut tools: Vec<Value> = tools.collect();
-        for last in [system.last_mut(), tools.last_mut()].into_iter().flatten() {
-            last["cache_control"] = json!({ "type": "ephemeral" });
-        }
-        let messages = turns(&history, to);
-        let tree = MessageTree { model: to.model, system, messages, tools, parameters };
-        serde_json::to_string(&tree).expect("JSON")
-    }
-
-    proptest! {
-        #[test]
-        fn a_body_is_what_serde_json_writes_of_its_tree(
-            (request, tuning) in request(),
-            model in "[a-z\"\\\\]{0,9}",
-            stream in any::<bool>(),
-        ) {
-            let to = FieldOrigin { host: "h", model: &model };
-            let parameters =
-                MessageParameters::of(&tuning, &request.form, stream, Default::default());
-            let body = body(to, &request, &parameters).expect("JSON");
-            let expected = tree(to, &request, &parameters);
-            prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
-        }
-    }
 
     #[test]
     fn bounds_are_left_out_and_fields_of_their_names_are_not() {

@@ -19,7 +19,7 @@ use crate::model::client::fields::{
     make_ids_unique, parse_needed, read_event, whole_arguments,
 };
 use crate::model::client::stream::{
-    BadEvent, ForeignEvent, ReplyAssembler, StreamStep, Surrogates, end_of_message, event_place,
+    BadEvent, ForeignEvent, ReplyAssembler, StreamStep, end_of_message, event_place, without_halves,
 };
 use crate::model::client::{Client, TEXT_CAP};
 use crate::model::{ChatRequest, Conversation, Failure, Listener};
@@ -40,7 +40,6 @@ pub(crate) struct PartialMessage<'a> {
     /// How much of the text the listener has received.
     said: StreamRedactor,
     /// The half of a character at the end of the last event.
-    halves: Surrogates,
     first_token_ms: Option<u64>,
 }
 
@@ -54,7 +53,6 @@ impl<'a> PartialMessage<'a> {
             content: MessageContent::default(),
             foreign: None,
             said: StreamRedactor::default(),
-            halves: Surrogates::default(),
             first_token_ms: None,
         }
     }
@@ -117,11 +115,9 @@ impl ReplyAssembler for PartialMessage<'_> {
         listener: &dyn Listener,
     ) -> Result<StreamStep, BadEvent> {
         self.events += 1;
-        let continued = self.halves.continued(event.data);
-        let data = continued.as_deref().unwrap_or(event.data);
-        let mut read = self.read(SseEvent { data, ..event }, listener);
-        if let (Err(BadAnswer::Unreadable(_)), None) = (&read, &continued)
-            && let Some(data) = self.halves.repaired(event.data)
+        let mut read = self.read(event, listener);
+        if let Err(BadAnswer::Unreadable(_)) = &read
+            && let Some(data) = without_halves(event.data)
         {
             read = self.read(SseEvent { data: &data, ..event }, listener);
         }
@@ -155,12 +151,9 @@ impl ReplyAssembler for PartialMessage<'_> {
         ))
     }
 
-    fn done(mut self) -> Result<Reply, Box<Failure>> {
+    fn done(self) -> Result<Reply, Box<Failure>> {
         if !self.content.has_message {
             return Err(self.foreign().unwrap_or_else(|| self.client.ended_without("a message")));
-        }
-        if self.halves.is_pending_in("text") {
-            self.content.blocks.text.push(char::REPLACEMENT_CHARACTER);
         }
         if !self.content.has_ended() && !self.content.has_begun() {
             return Err(self.client.ended_empty());

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::refusal::error_text;
-use super::stream::repaired_body;
+use super::stream::without_halves;
 use crate::log::event::kind::Usage;
 use crate::model::Conversation;
 use crate::net::sse::SseEvent;
@@ -293,7 +293,7 @@ pub(crate) fn read_whole<T>(
         std::str::from_utf8(body).map_err(|error| BadAnswer::Unreadable(error.to_string()))?;
     let whole = read_answer(text).and_then(|fields| read(&fields));
     match whole {
-        Err(BadAnswer::Unreadable(why)) => match repaired_body(text) {
+        Err(BadAnswer::Unreadable(why)) => match without_halves(text) {
             Some(text) => read_answer(&text).and_then(|fields| read(&fields)),
             None => Err(BadAnswer::Unreadable(why)),
         },

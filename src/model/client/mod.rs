@@ -7,11 +7,8 @@
 //! Checks whether an endpoint is reachable and which models it lists, for `roundtable doctor` and
 //! the launch form.
 
-#[cfg(test)]
-pub mod arbitrary;
 mod failures;
 pub mod fields;
-pub mod json;
 pub mod kept_fields;
 mod refusal;
 pub mod stream;
@@ -19,7 +16,7 @@ pub mod stream;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -61,25 +58,6 @@ pub(crate) struct ApiWords {
     pub(crate) marks: &'static [&'static str],
 }
 
-/// Interns the last word: answers often repeat the same one, and then share it.
-#[derive(Debug, Default)]
-struct InternedWord(Mutex<Arc<str>>);
-
-impl InternedWord {
-    /// Returns `word` after `kept` has cleaned it; the last word is reused if it is the same.
-    fn get(&self, word: &str, kept: impl FnOnce(&str) -> String) -> Arc<str> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if **last == *word {
-            return Arc::clone(&last);
-        }
-        let kept: Arc<str> = kept(word).into();
-        if *kept == *word {
-            *last = Arc::clone(&kept);
-        }
-        kept
-    }
-}
-
 /// An endpoint as an adapter calls it.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -90,18 +68,12 @@ pub(crate) struct Client {
     /// The parameters that requests omit.
     pub(crate) refused: RefusedParameters,
     api: ApiWords,
-    /// The model's name in the last answer, if it needed no cleaning: the next answer mostly has
-    /// the same name, which then needs no check.
-    named: InternedWord,
-    /// The finish reason of the last reply, likewise.
-    ended: InternedWord,
 }
 
 impl Client {
     pub(crate) fn new(http: Http, endpoint: Endpoint, tuning: Tuning, api: ApiWords) -> Self {
         let (redactor, refused) = (endpoint.redactor(), RefusedParameters::default());
-        let (named, ended) = (InternedWord::default(), InternedWord::default());
-        Self { http, endpoint, redactor, tuning, refused, api, named, ended }
+        Self { http, endpoint, redactor, tuning, refused, api }
     }
 
     /// Shares the refused parameters with other adapters of the same endpoint and model.
@@ -135,23 +107,21 @@ impl Client {
 
     /// A word from the endpoint, without the key, shortened and with control characters made
     /// visible.
-    fn word(&self, text: &str) -> String {
-        visible_within(&self.redactor.redact(text), WORD_CHARS)
+    fn word(&self, text: &str) -> Arc<str> {
+        visible_within(&self.redactor.redact(text), WORD_CHARS).into()
     }
 
     /// The name of the model that answered, according to the endpoint.
     pub(super) fn model_name(&self, name: &str) -> Arc<str> {
-        self.named.get(name, |name| self.word(name))
+        self.word(name)
     }
 
     /// The finish reason: the endpoint's word, or the text of the model's refusal. A refusal is not
     /// a reply text, because the model did not do what was requested.
     pub(crate) fn finish(&self, reason: Option<&str>, refusal: Option<&str>) -> Option<Arc<str>> {
         match refusal {
-            Some(refusal) if !refusal.is_empty() => {
-                Some(self.word(&format!("refusal: {refusal}")).into())
-            }
-            _ => reason.map(|reason| self.ended.get(reason, |reason| self.word(reason))),
+            Some(refusal) if !refusal.is_empty() => Some(self.word(&format!("refusal: {refusal}"))),
+            _ => reason.map(|reason| self.word(reason)),
         }
     }
 

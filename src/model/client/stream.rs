@@ -2,12 +2,6 @@
 //!
 //! How a reply ended: what the reasons of the APIs mean. Servers and proxies use each other's
 //! words, in any case, so both APIs share one table.
-//!
-//! Repairs split surrogate pairs. JSON may escape a character as a pair (`\ud83d\udc4d`), and
-//! servers that cut text between the two send one half in each event, which serde_json rejects.
-//!
-//! Halves are joined if they fit, and become U+FFFD if they do not. An event that can be parsed is
-//! not changed, unless the event before it ended with a half.
 
 use std::sync::Arc;
 
@@ -233,183 +227,35 @@ fn end_named(reason: &str) -> ReplyEnd {
     row.map_or(ReplyEnd::Stop, |(end, _)| *end)
 }
 
-/// The fields whose text continues in the next event.
-const GROWING: [&str; 6] = ["content", "refusal", "arguments", "text", "partial_json", "thinking"];
-
-/// Replaces a half without its counterpart.
-const ESCAPED_REPLACEMENT: &str = "\\ufffd";
-
-/// Keeps the half at the end of an event until the other half arrives.
-#[derive(Debug, Default)]
-pub(crate) struct Surrogates {
-    held: Option<HeldHalf>,
-}
-
-/// The first half of a pair, and the field that ended with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct HeldHalf {
-    field: String,
-    high: u16,
-}
-
-impl Surrogates {
-    /// The data of the next event, joined with the pending half; `None` without a pending half.
-    pub(crate) fn continued(&mut self, data: &str) -> Option<String> {
-        self.held.is_some().then(|| self.rewritten(data).text)
-    }
-
-    /// The data of an event that cannot be parsed, without halves; `None` if it has none.
-    pub(crate) fn repaired(&mut self, data: &str) -> Option<String> {
-        let rewritten = self.rewritten(data);
-        rewritten.changed.then_some(rewritten.text)
-    }
-
-    /// Whether a half in this field is still without its counterpart.
-    pub(crate) fn is_pending_in(&self, field: &str) -> bool {
-        self.held.as_ref().is_some_and(|held| held.field == field)
-    }
-
-    fn rewritten(&mut self, data: &str) -> Rewriter {
-        let mut rewriter =
-            Rewriter { before: self.held.take(), streamed: true, ..Rewriter::default() };
-        rewriter.read(data);
-        self.held =
-            rewriter.held.take().or_else(|| rewriter.before.take_if(|_| !rewriter.continued));
-        rewriter
-    }
-}
-
-/// A body without halves of characters; `None` if it has none.
-pub(super) fn repaired_body(body: &str) -> Option<String> {
-    let mut rewriter = Rewriter::default();
-    rewriter.read(body);
-    rewriter.changed.then_some(rewriter.text)
-}
-
-/// Copies JSON, valid or not, and changes only halves of characters.
-#[derive(Debug, Default)]
-struct Rewriter {
-    /// The half at the end of the previous event.
-    before: Option<HeldHalf>,
-    /// Another event may follow, with the other half.
-    streamed: bool,
-    text: String,
-    changed: bool,
-    /// The pending half was inserted.
-    continued: bool,
-    held: Option<HeldHalf>,
-}
-
-impl Rewriter {
-    fn read(&mut self, json: &str) {
-        let (mut rest, mut field) = (json, "");
-        while let Some((before, string, after)) = next_string(rest) {
-            self.text.push_str(before);
-            self.text.push('"');
-            if after.trim_start().starts_with(':') {
-                field = string;
-                self.string(string, "");
-            } else {
-                self.string(string, field);
+/// The JSON with U+FFFD for each half of a surrogate pair (`\ud83d` without `\udc4d`), which serde_json
+/// refuses; `None` if it has no half. Servers that cut text send halves.
+pub(crate) fn without_halves(json: &str) -> Option<String> {
+    let unit =
+        |at: usize| u16::from_str_radix(json.get(at..)?.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut out = String::with_capacity(json.len());
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => at += 12,
+            (Some(0xd800..=0xdfff), _) => {
+                out.push_str(json.get(copied..at).unwrap_or_default());
+                out.push_str("\\ufffd");
+                at += 6;
+                copied = at;
             }
-            self.text.push('"');
-            rest = after;
-        }
-        self.text.push_str(rest);
-    }
-
-    /// Copies the content of a string.
-    fn string(&mut self, string: &str, field: &str) {
-        let mut rest = string;
-        if let Some(held) =
-            self.before.as_ref().filter(|held| held.field == field && !rest.is_empty())
-        {
-            (self.changed, self.continued) = (true, true);
-            match parse_half(rest) {
-                Some(Half::Low(low)) => {
-                    self.text.push_str(&format!("\\u{:04x}\\u{low:04x}", held.high));
-                    rest = skip(rest, ESCAPE);
-                }
-                _ => self.text.push_str(ESCAPED_REPLACEMENT),
+            // Two backslashes are one escape; other escapes have no backslash in them.
+            _ => {
+                at += 1 + usize::from(json.get(at + 1..).is_some_and(|rest| rest.starts_with('\\')))
             }
         }
-        while let Some(at) = rest.find('\\') {
-            self.text.push_str(rest.get(..at).unwrap_or_default());
-            rest = skip(rest, at);
-            let next = skip(rest, ESCAPE);
-            match (parse_half(rest), parse_half(next)) {
-                (Some(Half::High(_)), Some(Half::Low(_))) => rest = self.copy(rest, 2 * ESCAPE),
-                (Some(Half::High(high)), _)
-                    if self.streamed && next.is_empty() && GROWING.contains(&field) =>
-                {
-                    self.changed = true;
-                    self.held = Some(HeldHalf { field: field.to_owned(), high });
-                    rest = next;
-                }
-                (Some(_), _) => {
-                    self.changed = true;
-                    self.text.push_str(ESCAPED_REPLACEMENT);
-                    rest = next;
-                }
-                (None, _) => {
-                    let after = rest.char_indices().nth(2).map_or(rest.len(), |(at, _)| at);
-                    rest = self.copy(rest, after);
-                }
-            }
-        }
-        self.text.push_str(rest);
     }
-
-    /// Copies `bytes` bytes, and returns the rest.
-    fn copy<'t>(&mut self, text: &'t str, bytes: usize) -> &'t str {
-        self.text.push_str(text.get(..bytes).unwrap_or_default());
-        skip(text, bytes)
-    }
-}
-
-/// The length of `\ud83d` in bytes.
-const ESCAPE: usize = 6;
-
-/// One half of a pair.
-enum Half {
-    High(u16),
-    Low(u16),
-}
-
-/// The half that the escape at the beginning of a text encodes.
-fn parse_half(text: &str) -> Option<Half> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    match u16::from_str_radix(digits, 16).ok()? {
-        high @ 0xd800..=0xdbff => Some(Half::High(high)),
-        low @ 0xdc00..=0xdfff => Some(Half::Low(low)),
-        _ => None,
-    }
-}
-
-fn skip(text: &str, bytes: usize) -> &str {
-    text.get(bytes..).unwrap_or_default()
-}
-
-/// The text before the next string, the string without its quotes, and the text after it.
-fn next_string(json: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = json.split_once('"')?;
-    let mut escaped = false;
-    let end = rest.bytes().position(|byte| {
-        let ends = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        ends
-    })?;
-    Some((before, rest.get(..end)?, rest.get(end + 1..)?))
+    out.push_str(json.get(copied..).unwrap_or_default());
+    (copied > 0).then_some(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use serde_json::Value;
-
     use super::*;
 
     #[test]
@@ -508,100 +354,16 @@ mod tests {
         }
     }
 
-    fn content(data: &str) -> String {
-        let value: Value = serde_json::from_str(data).expect(data);
-        value["content"].as_str().expect(data).to_owned()
-    }
-
-    /// The text of a sequence of stream events.
-    fn joined(events: &[&str]) -> String {
-        let (mut halves, mut text) = (Surrogates::default(), String::new());
-        for event in events {
-            let data = format!(r#"{{"id":"a","content":"{event}"}}"#);
-            let continued = halves.continued(&data);
-            let data = continued.unwrap_or(data);
-            match serde_json::from_str::<Value>(&data) {
-                Ok(_) => text += &content(&data),
-                Err(_) => text += &content(&halves.repaired(&data).expect("it has halves")),
-            }
-        }
-        if halves.is_pending_in("content") {
-            text.push(char::REPLACEMENT_CHARACTER);
-        }
-        text
-    }
-
     #[test]
-    fn halves_are_joined_where_they_fit() {
-        for (events, text) in [
-            (&[r"a \ud83d", r"\udc4d b"][..], "a 👍 b"),
-            (&[r"a \uD83D", r"\uDC4D"], "a 👍"),
-            // An event without text does not end a half.
-            (&[r"\ud83d", "", r"\udc4d"], "👍"),
-            (&[r"\ud83d", r"\udc4d\ud83d", r"\udc4e"], "👍👎"),
-            (&[r"\ud83d", "b"], "\u{fffd}b"),
-            (&[r"\ud83d", r"\ud83d", r"\udc4d"], "\u{fffd}👍"),
-            (&[r"a \ud83d"], "a \u{fffd}"),
-            (&[r"\udc4d a"], "\u{fffd} a"),
-            (&[r"a \ud83d b"], "a \u{fffd} b"),
-            (&[r"a \ud83d\n"], "a \u{fffd}\n"),
-            // Complete characters stay as they are, next to a half too.
-            (&[r"\ud83d\udc4d \\ud83d \u00fc \ud83d", r"\udc4d"], "👍 \\ud83d ü 👍"),
-            (&["a", "b"], "ab"),
+    fn lone_surrogates_become_replacement_characters() {
+        for (json, expected) in [
+            (r#"{"a":"b"}"#, None),
+            (r"\ud83d\udc4d \\ud83d \u00fc", None),
+            (r"a \ud83d", Some(r"a \ufffd")),
+            (r"\udc4d a\\\uD83d\n", Some(r"\ufffd a\\\ufffd\n")),
+            (r"\ud83d\ud83d\udc4dü\", Some(r"\ufffd\ud83d\udc4dü\")),
         ] {
-            assert_eq!(joined(events), text, "{events:?}");
-        }
-    }
-
-    #[test]
-    fn a_half_belongs_to_its_field() {
-        let mut halves = Surrogates::default();
-        let data =
-            r#"{"delta":{"content":"a \ud83d"},"message":{"content":"a \ud83d"},"id":"\ud83d"}"#;
-        let repaired = halves.repaired(data).expect("it has halves");
-        assert_eq!(
-            repaired,
-            r#"{"delta":{"content":"a "},"message":{"content":"a "},"id":"\ufffd"}"#
-        );
-        // An event without the field keeps the half pending.
-        let other = r#"{"delta":{"role":"assistant"},"usage":null}"#;
-        assert_eq!(halves.continued(other).as_deref(), Some(other));
-        let data = r#"{"message":{"content":"\udc4d"},"delta":{ "content" : "\udc4d" }}"#;
-        let whole =
-            r#"{"message":{"content":"\ud83d\udc4d"},"delta":{ "content" : "\ud83d\udc4d" }}"#;
-        assert_eq!(halves.continued(data).as_deref(), Some(whole));
-        assert!(!halves.is_pending_in("content") && halves.continued(data).is_none());
-    }
-
-    #[test]
-    fn a_whole_body_is_read_without_its_halves() {
-        for (body, text) in [
-            (r#"{"content":"a \ud83d"}"#, Some("a \u{fffd}")),
-            (r#"{"content":"\udc4d\ud83d\udc4d"}"#, Some("\u{fffd}👍")),
-            (r#"{"content":"a"}"#, None),
-            (r#"{"content":"a"#, None),
-        ] {
-            assert_eq!(repaired_body(body).map(|body| content(&body)).as_deref(), text, "{body}");
-        }
-    }
-
-    proptest! {
-        /// No input panics, and a text without halves is copied.
-        #[test]
-        fn what_has_no_halves_is_copied(json in r#"([a-zü":{}, ]|\\n|\\u00fc|\\ud83d\\udc4d){0,40}"#) {
-            let mut halves = Surrogates::default();
-            prop_assert_eq!(halves.repaired(&json), None);
-        }
-
-        /// A text that is cut between any two of its units is joined again.
-        #[test]
-        fn a_text_cut_anywhere_is_whole(text in "[a👍ü\"]{1,8}", at in 0_usize..12) {
-            let units: Vec<u16> = text.encode_utf16().collect();
-            let (first, second) = units.split_at(at.min(units.len()));
-            let [first, second] = [first, second].map(|units| {
-                units.iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
-            });
-            prop_assert_eq!(joined(&[&first, &second]), text);
+            assert_eq!(without_halves(json).as_deref(), expected, "{json}");
         }
     }
 }

@@ -17,14 +17,13 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::reply::{CompletionContent, PartialCompletion};
 use super::adaptation::{OptionalParts, Parameter, ParameterSet};
 use super::client::fields::{BadAnswer, read_whole};
-use super::client::json::RequestBody;
 use super::client::kept_fields::{FieldOrigin, FieldsToReturn, returned_names};
 use super::client::{ApiRequest, ApiWords, Client, ModelApi};
 use super::history::{HistoryRules, normalized};
@@ -122,7 +121,18 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
     if begins.starts_with('{') && serde_json::from_str::<IgnoredAny>(begins).is_ok() {
         return Cow::Borrowed(arguments);
     }
-    Cow::Owned(serde_json::json!({ "unreadable": arguments }).to_string())
+    Cow::Owned(json!({ "unreadable": arguments }).to_string())
+}
+
+/// The body of a request.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Value>,
+    #[serde(flatten)]
+    parameters: &'a ChatParameters<'a>,
 }
 
 /// The body of a request.
@@ -135,87 +145,44 @@ pub(crate) fn body(
     request: &ChatRequest,
     parameters: &ChatParameters<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
-    let schema = request.form.contract().map_or(0, |contract| contract.schema().get().len() + 100);
-    // Texts that are JSON grow by one backslash for each quote.
-    let room = texts + texts / 4 + schema + to.model.len() + 160;
-    let mut body = RequestBody::with_room_for(room);
-    body.raw(r#"{"model":"#);
-    body.text(to.model);
-    body.raw(r#","messages":["#);
     let history = normalized(&request.messages, &history_rules(to));
-    for (nth, message) in history.iter().enumerate() {
-        if nth > 0 {
-            body.raw(",");
-        }
-        write_message(&mut body, message, FieldsToReturn::of(message, to, refused_fields))?;
-    }
-    body.raw("]");
-    for (nth, tool) in request.tools.iter().enumerate() {
-        body.raw(if nth == 0 { r#","tools":["# } else { "," });
-        body.raw(r#"{"type":"function","function":"#);
-        body.value(tool)?;
-        body.raw("}");
-    }
-    if !request.tools.is_empty() {
-        body.raw("]");
-    }
-    body.close_object_with(parameters)?;
-    Ok(body.bytes())
+    let messages = history
+        .iter()
+        .map(|message| self::message(message, FieldsToReturn::of(message, to, refused_fields)));
+    let tools = request.tools.iter().map(|tool| json!({ "type": "function", "function": tool }));
+    let (messages, tools) = (messages.collect(), tools.collect());
+    serde_json::to_vec(&Body { model: to.model, messages, tools, parameters })
 }
 
-/// Writes a message in the API's format, which differs from the log's, with the fields that go back
-/// to the model.
-fn write_message(
-    body: &mut RequestBody,
-    message: &ChatMessage,
-    kept: FieldsToReturn<'_>,
-) -> Result<(), serde_json::Error> {
-    body.raw(r#"{"role":""#);
-    body.raw(message.role.word());
+/// A message in the API's format, which differs from the log's, with the fields that go back to the
+/// model.
+fn message(message: &ChatMessage, kept: FieldsToReturn<'_>) -> Value {
     // A message with calls but without text has the content `null`.
-    if message.content.is_empty() && !message.tool_calls.is_empty() {
-        body.raw(r#"","content":null"#);
-    } else {
-        body.raw(r#"","content":"#);
-        body.text(&message.content);
-    }
-    for (nth, call) in message.tool_calls.iter().enumerate() {
-        body.raw(if nth == 0 { r#","tool_calls":["# } else { "," });
-        body.raw(r#"{"id":"#);
-        body.text(&call.id);
-        body.raw(r#","type":"function","function":{"name":"#);
-        body.text(&call.name);
-        body.raw(r#","arguments":"#);
-        body.text(&sendable(&call.arguments));
-        write_fields(body, kept.of_function(nth))?;
-        body.raw("}");
-        write_fields(body, kept.of_call(nth))?;
-        body.raw("}");
-    }
+    let has_text = !message.content.is_empty() || message.tool_calls.is_empty();
+    let content = has_text.then_some(&*message.content);
+    let mut sent = json!({ "role": message.role.word(), "content": content });
+    let calls = message.tool_calls.iter().enumerate().map(|(nth, call)| {
+        let arguments = sendable(&call.arguments);
+        let mut function = json!({ "name": *call.name, "arguments": arguments });
+        add_fields(&mut function, kept.of_function(nth));
+        let mut call = json!({ "id": *call.id, "type": "function", "function": function });
+        add_fields(&mut call, kept.of_call(nth));
+        call
+    });
     if !message.tool_calls.is_empty() {
-        body.raw("]");
+        sent["tool_calls"] = calls.collect();
     }
     if let Some(id) = &message.tool_call_id {
-        body.raw(r#","tool_call_id":"#);
-        body.text(id);
+        sent["tool_call_id"] = Value::from(&**id);
     }
-    write_fields(body, kept.of_message())?;
-    body.raw("}");
-    Ok(())
+    add_fields(&mut sent, kept.of_message());
+    sent
 }
 
-fn write_fields<'a>(
-    body: &mut RequestBody,
-    fields: impl Iterator<Item = (&'a str, &'a Value)>,
-) -> Result<(), serde_json::Error> {
+fn add_fields<'a>(object: &mut Value, fields: impl Iterator<Item = (&'a str, &'a Value)>) {
     for (name, value) in fields {
-        body.raw(",");
-        body.text(name);
-        body.raw(":");
-        body.value(value)?;
+        object[name] = value.clone();
     }
-    Ok(())
 }
 
 /// The names of the token limit: servers accept either, some both.
@@ -339,7 +306,7 @@ impl<'a> ResponseFormat<'a> {
 
 /// The format of a request for any object, written once.
 static OBJECT: LazyLock<Box<RawValue>> =
-    LazyLock::new(|| written(&serde_json::json!({ "type": "json_object" })));
+    LazyLock::new(|| written(&json!({ "type": "json_object" })));
 
 /// The format of a request for an object of this contract.
 fn format_of(contract: &ReplyContract) -> Box<RawValue> {
@@ -374,46 +341,8 @@ impl Serialize for ResponseFormat<'_> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-
     use super::*;
     use crate::log::event::kind::MessageRole;
-    use crate::model::client::arbitrary::request;
-    use crate::scenario::spec::tool::ToolCall;
-
-    /// The same body, built as a tree and written by serde_json.
-    fn tree(to: FieldOrigin<'_>, request: &ChatRequest, parameters: &ChatParameters<'_>) -> String {
-        let call = |call: &ToolCall| {
-            let arguments = sendable(&call.arguments);
-            let function = json!({ "name": *call.name, "arguments": arguments });
-            json!({ "id": *call.id, "type": "function", "function": function })
-        };
-        let message = |message: &ChatMessage| {
-            let silent = message.content.is_empty() && !message.tool_calls.is_empty();
-            let content = if silent { Value::Null } else { Value::from(&*message.content) };
-            let mut said = json!({ "role": message.role, "content": content });
-            if !message.tool_calls.is_empty() {
-                said["tool_calls"] = message.tool_calls.iter().map(call).collect();
-            }
-            if let Some(id) = &message.tool_call_id {
-                said["tool_call_id"] = Value::from(&**id);
-            }
-            said
-        };
-        let history = normalized(&request.messages, &history_rules(to));
-        let messages: Vec<Value> = history.iter().map(message).collect();
-        let mut body = json!({ "model": to.model, "messages": messages });
-        if !request.tools.is_empty() {
-            let tool = |tool| json!({ "type": "function", "function": tool });
-            body["tools"] = request.tools.iter().map(tool).collect();
-        }
-        let parameters = serde_json::to_value(parameters).expect("JSON");
-        for (name, value) in parameters.as_object().expect("an object") {
-            body[name] = value.clone();
-        }
-        body.to_string()
-    }
 
     #[test]
     fn roles_are_called_what_the_log_calls_them() {
@@ -421,22 +350,6 @@ mod tests {
             [MessageRole::System, MessageRole::User, MessageRole::Assistant, MessageRole::Tool]
         {
             assert_eq!(json!(role), json!(role.word()));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_body_is_what_serde_json_writes_of_its_tree(
-            (request, tuning) in request(),
-            model in "[a-z\"\\\\]{0,9}",
-            stream in any::<bool>(),
-        ) {
-            let parameters =
-                ChatParameters::of(&tuning, &request.form, stream, Default::default());
-            let to = FieldOrigin { host: "models.example", model: &model };
-            let body = body(to, &BTreeSet::new(), &request, &parameters).expect("JSON");
-            let expected = tree(to, &request, &parameters);
-            prop_assert_eq!(String::from_utf8(body).expect("UTF-8"), expected);
         }
     }
 }

@@ -25,7 +25,8 @@ use crate::model::client::fields::{
 };
 use crate::model::client::kept_fields::{FieldPlace, KeptCall, KeptFields};
 use crate::model::client::stream::{
-    BadEvent, ForeignEvent, ReplyAssembler, StreamStep, Surrogates, end_of_completion, event_place,
+    BadEvent, ForeignEvent, ReplyAssembler, StreamStep, end_of_completion, event_place,
+    without_halves,
 };
 use crate::model::{ChatRequest, Conversation, Failure, Listener};
 use crate::net::redact::StreamRedactor;
@@ -46,7 +47,6 @@ pub(crate) struct PartialCompletion<'a> {
     /// How much of the text the listener has received.
     said: StreamRedactor,
     /// The half of a character at the end of the last event.
-    halves: Surrogates,
     first_token_ms: Option<u64>,
 }
 
@@ -66,7 +66,6 @@ impl<'a> PartialCompletion<'a> {
             content: CompletionContent::default(),
             foreign: None,
             said: StreamRedactor::default(),
-            halves: Surrogates::default(),
             first_token_ms: None,
         }
     }
@@ -129,11 +128,9 @@ impl ReplyAssembler for PartialCompletion<'_> {
         listener: &dyn Listener,
     ) -> Result<StreamStep, BadEvent> {
         self.events += 1;
-        let continued = self.halves.continued(event.data);
-        let data = continued.as_deref().unwrap_or(event.data);
-        let mut read = self.read(SseEvent { data, ..event }, listener);
-        if let (Err(BadAnswer::Unreadable(_)), None) = (&read, &continued)
-            && let Some(data) = self.halves.repaired(event.data)
+        let mut read = self.read(event, listener);
+        if let Err(BadAnswer::Unreadable(_)) = &read
+            && let Some(data) = without_halves(event.data)
         {
             read = self.read(SseEvent { data: &data, ..event }, listener);
         }
@@ -156,14 +153,9 @@ impl ReplyAssembler for PartialCompletion<'_> {
         Some(self.by.unreadable_event(foreign.nth, &foreign.data, "it has no `choices`", None))
     }
 
-    fn done(mut self) -> Result<Reply, Box<Failure>> {
+    fn done(self) -> Result<Reply, Box<Failure>> {
         if !self.content.has_choice {
             return Err(self.foreign().unwrap_or_else(|| self.by.ended_without("a choice")));
-        }
-        for field in ["content", "refusal"] {
-            if self.halves.is_pending_in(field) {
-                self.content.push_half(field);
-            }
         }
         if !self.content.has_ended() && !self.content.has_begun() {
             return Err(self.by.ended_empty());
@@ -379,12 +371,6 @@ impl CompletionContent {
     /// Whether a part of a reply has arrived.
     pub(crate) fn has_begun(&self) -> bool {
         !self.text.is_empty() || self.calls.has_some() || !self.refusal.is_empty()
-    }
-
-    /// Ends the text, or the refusal, with half a character.
-    fn push_half(&mut self, field: &str) {
-        let text = if field == "refusal" { &mut self.refusal } else { &mut self.text };
-        text.push(char::REPLACEMENT_CHARACTER);
     }
 
     /// The cap in bytes that the reply exceeds, if it does.

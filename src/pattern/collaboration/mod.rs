@@ -3,7 +3,6 @@
 
 pub mod file;
 pub mod payload;
-mod plain;
 pub mod play;
 pub mod policy;
 pub mod spec;

@@ -16,7 +16,7 @@ use super::payload::{
 };
 use super::policy::{AcceptedContribution, ContributionGateway, RoleSet};
 use super::spec::{CollaborationSpec, Concurrency, DecideRow, RoleSpec, WhenOff};
-use super::{payload, plain, policy};
+use super::{payload, policy};
 use crate::base::name::RoleName;
 use crate::gateway::CallFailed;
 use crate::log::event::kind::{ChatMessage, Purpose};
@@ -29,7 +29,7 @@ use crate::log::facts::collaboration::{
 use crate::log::world::collaboration::RoundFigures;
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
-use crate::pattern::reply::{JudgedReply, Refusal, request_json_fast};
+use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::cel::decision::{ConditionDecision, decide};
@@ -352,7 +352,7 @@ impl<'a> CollaborationRun<'a> {
             );
             Err(reason)
         };
-        let JudgedReply { call, text, raw, end, judged } = match (seat.asked, said) {
+        let JudgedReply { call, raw, end, judged, .. } = match (seat.asked, said) {
             (SeatStatus::Skipped, _) => return Ok(None),
             (_, Some(Ok(said))) => said,
             (_, Some(Err(failed))) => return Err(failed.reason),
@@ -379,7 +379,7 @@ impl<'a> CollaborationRun<'a> {
                 );
                 Ok(Some(contribution))
             }
-            Err(reason) => refuse(self.cx, call, reason, Some(raw.into_value(&text))),
+            Err(reason) => refuse(self.cx, call, reason, Some(raw)),
         }
     }
 
@@ -425,10 +425,9 @@ fn request_contribution<'a>(
     ask: ModelRequest,
 ) -> impl Future<Output = SeatReply> + Send + use<'a> {
     let wrap = |text: &str| json!({ "invalid": true, "raw": text });
-    let plain = move |text: &str| plain::judge(text, role, allow);
     let fill = table.plan.live_rules.then(|| (FILLED_AGENT, role.as_str()));
     let settings = &table.scenario.model;
-    request_json_fast(table.cx, settings, ask, wrap, fill, plain, move |raw, _| {
+    request_json(table.cx, settings, ask, wrap, fill, move |raw, _| {
         policy::judge(raw, role, allow).map_err(|fault| Refusal {
             detail: policy::describe_contribution_fault(&fault, raw, role),
             reason: StopReason::InvalidContribution(fault),

@@ -40,17 +40,12 @@ pub struct AcceptedContribution {
 }
 
 /// The trimmed text; `None` if it is empty or not text.
-fn trimmed_json_text(value: &Value) -> Option<&str> {
-    value.as_str().and_then(trimmed_text)
-}
-
-/// The trimmed text; `None` if it is empty.
-pub(super) fn trimmed_text(text: &str) -> Option<&str> {
-    Some(text.trim()).filter(|text| !text.is_empty())
+fn trimmed_text(value: &Value) -> Option<&str> {
+    value.as_str().map(str::trim).filter(|text| !text.is_empty())
 }
 
 /// The stance with this name; white space around it is ignored.
-pub(super) fn parse_stance(text: &str) -> Option<Stance> {
+fn parse_stance(text: &str) -> Option<Stance> {
     Stance::ALL.into_iter().find(|stance| stance.word() == text.trim())
 }
 
@@ -74,12 +69,12 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<AcceptedContribution, Cont
         return Err(ContributionFault::MissingKeys);
     };
 
-    let agent = trimmed_json_text(agent).ok_or(ContributionFault::Agent)?;
+    let agent = trimmed_text(agent).ok_or(ContributionFault::Agent)?;
     let Some(agent) = allowed.get(agent) else {
         return Err(ContributionFault::agent_not_allowed(agent));
     };
     let stance = stance.as_str().and_then(parse_stance).ok_or(ContributionFault::Stance)?;
-    let summary = trimmed_json_text(summary).ok_or(ContributionFault::Summary)?;
+    let summary = trimmed_text(summary).ok_or(ContributionFault::Summary)?;
     let confidence = confidence.as_f64().ok_or(ContributionFault::ConfidenceType)?;
     if !(0.0..=1.0).contains(&confidence) {
         return Err(ContributionFault::ConfidenceRange);
@@ -89,37 +84,23 @@ fn validate(raw: &Value, allowed: &RoleSet) -> Result<AcceptedContribution, Cont
         .filter(|actions| !actions.is_empty())
         .ok_or(ContributionFault::Actions)?
         .iter()
-        .map(|action| trimmed_json_text(action).ok_or(ContributionFault::ActionItem))
+        .map(|action| trimmed_text(action).ok_or(ContributionFault::ActionItem))
         .collect::<Result<Vec<&str>, _>>()?;
 
     let extra_keys = count(object.len() - KEYS.len());
-    Ok(AcceptedContribution {
-        extra_keys,
-        ..accept_parts(agent, stance, summary, confidence, actions.into_iter())
-    })
-}
-
-/// A contribution of valid parts, without keys beyond the contract.
-pub(super) fn accept_parts<'a>(
-    agent: &RoleName,
-    stance: Stance,
-    summary: &str,
-    confidence: f64,
-    actions: impl ExactSizeIterator<Item = &'a str>,
-) -> AcceptedContribution {
     let extra_actions = count(actions.len().saturating_sub(MAX_ACTIONS));
-    AcceptedContribution {
+    Ok(AcceptedContribution {
         contribution: Contribution {
             agent: agent.clone(),
             stance,
             summary: summary.into(),
             confidence: round_to_thousandths(confidence),
-            actions: actions.take(MAX_ACTIONS).map(Arc::from).collect(),
+            actions: actions.into_iter().take(MAX_ACTIONS).map(Arc::from).collect(),
             end: ReplyEnd::Stop,
         },
-        extra_keys: 0,
+        extra_keys,
         extra_actions,
-    }
+    })
 }
 
 /// The part of the gateway's `accept` that checks the reply: a valid contribution by the role that

@@ -83,7 +83,7 @@ async fn plan(
     let allowed: BTreeSet<ToolName> = spec.workers.iter().map(|it| it.name.clone()).collect();
     let max_tasks = spec.budget.max_tasks;
     let wrap = |text: &str| json!({ "kind": "invalid", "raw": text });
-    let asking = request_json(cx, &scenario.model, ask, wrap, |raw, text| {
+    let asking = request_json(cx, &scenario.model, ask, wrap, None, |raw, text| {
         accept_plan(raw, text, &allowed, max_tasks).map_err(|fault| Refusal {
             detail: policy::describe_plan_fault(&fault, raw, &allowed, max_tasks),
             reason: StopReason::InvalidPlan(fault),
@@ -97,7 +97,6 @@ async fn plan(
             Ok(tasks)
         }
         Err(reason) => {
-            let raw = raw.into_value(&text);
             let details = changed_number(&raw, &text, &allowed, max_tasks).map(Arc::new);
             let (published, raw) = (reason.clone(), Arc::new(raw));
             cx.publish(call, EventKind::PlanRefused { reason: published, raw, details });

@@ -37,30 +37,11 @@ pub struct Refusal {
 pub(crate) struct JudgedReply<T> {
     pub call: SpanId,
     pub text: Arc<str>,
-    /// The reply as data.
-    pub raw: RawReply,
+    /// The reply as data, after repairs.
+    pub raw: Value,
     pub end: ReplyEnd,
     /// The accepted value, or the stop reason.
     pub judged: Result<T, StopReason>,
-}
-
-/// A reply as data.
-#[derive(Debug)]
-pub(crate) enum RawReply {
-    /// The data, after repairs.
-    Read(Value),
-    /// The text was accepted unchanged, and is JSON.
-    Text,
-}
-
-impl RawReply {
-    /// The data; `text` is the text of the reply.
-    pub fn into_value(self, text: &str) -> Value {
-        match self {
-            Self::Read(value) => value,
-            Self::Text => serde_json::from_str(text).unwrap_or_default(),
-        }
-    }
 }
 
 /// Requests JSON and has it judged. A refused reply is reported to the model, and the call is
@@ -70,33 +51,17 @@ impl RawReply {
 ///
 /// `wrap` turns a text that is not JSON into the value to judge, as the source documents do; an
 /// empty text becomes an empty object. `judge` receives the data and the text that it was read
-/// from.
+/// from. `fill`: a key that is filled in with this value where an object lacks it, and the word of this
+/// repair in events.
 ///
 /// # Errors
 /// A call that failed.
 pub(super) fn request_json<'a, T: 'a>(
     cx: &'a RunContext,
     settings: &'a ModelSettings,
-    ask: ModelRequest,
-    wrap: fn(&str) -> Value,
-    judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
-) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
-    request_json_fast(cx, settings, ask, wrap, None, |_| None, judge)
-}
-
-/// Like [`request_json`], with a fast path for valid replies: `plain` returns what `judge` would
-/// return for an unrepaired text, or `None` to leave the reply to `judge`. `fill`: a key that is
-/// filled in with this value where an object lacks it, and the word of this repair in events.
-///
-/// # Errors
-/// A call that failed.
-pub(super) fn request_json_fast<'a, T: 'a>(
-    cx: &'a RunContext,
-    settings: &'a ModelSettings,
     mut ask: ModelRequest,
     wrap: fn(&str) -> Value,
     fill: Option<(&'static str, &'a str)>,
-    plain: impl Fn(&str) -> Option<T> + Send + 'a,
     mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
 ) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
     // A pause waits for all of these calls: there is no boundary between them.
@@ -106,13 +71,6 @@ pub(super) fn request_json_fast<'a, T: 'a>(
         loop {
             let asked_again = ask.again;
             let (call, reply) = cx.call_model_on_branch(&ask).await?;
-            // A repair could change what a plain reply says.
-            if settings.repair.is_empty()
-                && let Some(taken) = plain(&reply.text)
-            {
-                let (text, end) = (Arc::clone(&reply.text), reply.end);
-                return Ok(JudgedReply { call, text, raw: RawReply::Text, end, judged: Ok(taken) });
-            }
             let mut raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
             if let Some((key, value)) = fill
                 && fill_in(&mut raw, &ask.form, key, value)
@@ -122,8 +80,7 @@ pub(super) fn request_json_fast<'a, T: 'a>(
             }
             let refusal = match judge(&raw, &reply.text) {
                 Ok(taken) => {
-                    let (raw, text) = (RawReply::Read(raw), Arc::clone(&reply.text));
-                    let (end, judged) = (reply.end, Ok(taken));
+                    let (text, end, judged) = (Arc::clone(&reply.text), reply.end, Ok(taken));
                     return Ok(JudgedReply { call, text, raw, end, judged });
                 }
                 Err(refusal) => refusal,
@@ -153,8 +110,8 @@ pub(super) fn request_json_fast<'a, T: 'a>(
                 RefusedReply { reason, detail: &said, asked_again, again },
             );
             if again.is_none() {
-                let (raw, judged) = (RawReply::Read(raw), Err(refusal.reason));
                 let (text, end) = (Arc::clone(&reply.text), reply.end);
+                let judged = Err(refusal.reason);
                 return Ok(JudgedReply { call, text, raw, end, judged });
             }
             ask = ask.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));

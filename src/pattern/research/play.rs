@@ -88,8 +88,8 @@ impl ResearchRun<'_> {
                         reason: bad.reason,
                     })
                 });
-                let JudgedReply { call, text, raw, .. } = asked.await?;
-                (call, raw.into_value(&text))
+                let JudgedReply { call, raw, .. } = asked.await?;
+                (call, raw)
             }
         };
         match policy::validate_plan(plan_steps(&raw), self.spec.budget.max_steps) {
@@ -253,8 +253,8 @@ impl ResearchRun<'_> {
                         detail: detail::describe_answer_fault(fault, raw, &ids, max).into(),
                     })
                 });
-                let JudgedReply { call, text, raw, end, judged } = asked.await?;
-                (call, end, judged.map_err(|reason| (reason, raw.into_value(&text))))
+                let JudgedReply { call, raw, end, judged, .. } = asked.await?;
+                (call, end, judged.map_err(|reason| (reason, raw)))
             }
         };
         match judged {
@@ -394,7 +394,8 @@ impl ResearchRun<'_> {
         mut judge: impl FnMut(&Value) -> Result<T, Refusal> + Send,
     ) -> Result<JudgedReply<T>, StopReason> {
         let wrap = |text: &str| Value::from(text);
-        let asked = request_json(self.cx, &self.scenario.model, ask, wrap, |raw, _| judge(raw));
+        let asked =
+            request_json(self.cx, &self.scenario.model, ask, wrap, None, |raw, _| judge(raw));
         asked.await.map_err(|failed| failed.reason)
     }
 }

@@ -67,7 +67,7 @@ async fn classify(
     let path = Boundary::Step(CLASSIFY).text();
     let ask = ModelRequest::single(SpanId::RUN, Purpose::Classify, path, messages, form, shown);
     let wrap = |text: &str| Value::from(text);
-    let asking = request_json(cx, &scenario.model, ask, wrap, |raw, _| {
+    let asking = request_json(cx, &scenario.model, ask, wrap, None, |raw, _| {
         policy::validate_classification(raw, &policy_list).map_err(|refusal| Refusal {
             detail: policy::describe_route_refusal(&refusal, raw, &policy_list),
             reason: match refusal {

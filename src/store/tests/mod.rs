@@ -230,6 +230,18 @@ fn a_byte_order_mark_is_no_part_of_a_log() {
 }
 
 #[test]
+fn logs_of_older_versions_are_refused() {
+    let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
+    let old = head.replacen("\"v\":2", "\"v\":1", 1);
+    let error = LogFile::read(format!("{old}\n").as_bytes()).expect_err("refused");
+    assert_eq!(
+        error.to_string(),
+        "event 0 cannot be read: it has version 1 of the events, and this program reads version 2; move \
+         the file aside"
+    );
+}
+
+#[test]
 fn a_compressed_file_is_known_by_its_bytes() {
     use std::io::Write as _;
     let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 use super::*;
-use crate::log::bus::{Bus, LogReader};
+use crate::log::bus::Bus;
 use crate::log::event::Elapsed;
 use crate::store::memory::MemoryLog;
 use crate::store::recorder::{RecordError, RecordListener, record};
@@ -226,22 +226,6 @@ fn slow() -> (FlakyLog, RunId) {
     (FlakyLog { write: Duration::from_millis(10), ..log }, run)
 }
 
-/// The output of a run, which shares its lines with the store.
-fn sharing_output(bus: &Bus) -> LogReader {
-    let output = bus.reader(Seq(0));
-    output.share_lines_with_store();
-    output
-}
-
-/// Writes all lines of the events so far.
-fn write_lines(output: &mut LogReader, run: &RunId) {
-    let mut events = Vec::new();
-    output.take(&mut events, usize::MAX);
-    for event in events {
-        output.append_line(&event, run, &mut Vec::new()).expect("a line");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search() {
     let (log, run) = slow();
@@ -261,76 +245,6 @@ async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search
     assert_eq!(recorded, Ok(()));
     let groups = log.groups.lock().expect("groups").clone();
     assert_eq!(groups, [(3, Some(3)), (2, Some(2)), (256, Some(256)), (257, None), (1, None)]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn while_a_group_is_written_the_output_makes_the_lines_of_the_next_one() {
-    for makes_lines in [true, false] {
-        let (log, run) = slow();
-        let (bus, mut told) = (Bus::new(), Told::default());
-        let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
-        let mut output = sharing_output(&bus);
-        // A group is full with three of them.
-        for nth in 0..9 {
-            bus.publish(SpanId::RUN, warning(&format!("{nth} {}", "x".repeat(100_000))));
-        }
-        let sent = || log.groups.lock().expect("groups").len();
-        let play = async {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            assert_eq!(sent(), 1);
-            assert_eq!([2, 3].map(|at| output.lacks_line(Seq(at))), [false, true]);
-            if makes_lines {
-                write_lines(&mut output, &run);
-            }
-            // The lines of the third group are there, so it is sent beside the second one. An output that
-            // is stuck makes none: the store waits for it no longer than a write takes.
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            assert_eq!(sent(), if makes_lines { 3 } else { 2 });
-            bus.close();
-        };
-        let recording = record(&log, &run, reader, Seq(0), &mark, &mut told);
-        let (recorded, ()) = futures::join!(recording, play);
-        assert_eq!(recorded, Ok(()));
-        assert_eq!(told.events, (0..9).map(Seq).collect::<Vec<_>>());
-        let groups: Vec<EventGroup> =
-            log.read(&run, Seq(0)).map(|it| it.expect("read")).collect().await;
-        assert_eq!(groups.iter().map(EventGroup::len).collect::<Vec<_>>(), [3; 3]);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_few_events_are_stored_without_the_output_and_many_with_it() {
-    let cases = [
-        (false, 16, &[16][..]),
-        (false, 40, &[16, 24]),
-        (false, 400, &[16, 384]),
-        (true, 40, &[40]),
-    ];
-    for (makes_lines, count, expected) in cases {
-        let (log, run) = slow();
-        let (bus, mut told) = (Bus::new(), Told::default());
-        let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
-        let mut output = sharing_output(&bus);
-        for nth in 0..count {
-            bus.publish(SpanId::RUN, answer(nth));
-        }
-        bus.close();
-        if makes_lines {
-            write_lines(&mut output, &run);
-        }
-        let watch = async {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            // The first group is being written, and the next lines are still left to the output.
-            assert_eq!(output.lacks_line(Seq(16)), !makes_lines);
-        };
-        let recording = record(&log, &run, reader, Seq(0), &mark, &mut told);
-        let (recorded, ()) = futures::join!(recording, watch);
-        assert_eq!(recorded, Ok(()));
-        assert_eq!(told.events, (0..u64::from(count)).map(Seq).collect::<Vec<_>>());
-        let groups = log.groups.lock().expect("groups").clone();
-        let sizes: Vec<u32> = groups.iter().map(|(events, _)| *events).collect();
-        assert_eq!(sizes, expected, "{makes_lines}");
-    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::log::bus::{Bus, LogReader};
-use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
+use crate::log::bus::Bus;
+use crate::log::event::{Event, EventKind, Seq, SpanId, World};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::CollaborationFact;
 use crate::support::random_cases;
@@ -321,30 +321,4 @@ proptest! {
         world.over_time.activity.columns(Elapsed(at), 80);
         prop_assert!(world.outcome().is_none());
     }
-}
-
-#[test]
-fn a_line_is_made_once_for_a_run_that_is_stored_and_written() {
-    let run = RunId::new("r-1");
-    let line = |reader: &LogReader, text: &str| {
-        let kind = EventKind::Warning { text: text.to_owned() };
-        let event = Event { seq: Seq(0), at: Elapsed(0), span: SpanId::RUN, kind };
-        let mut line = Vec::new();
-        reader.append_line(&event, &run, &mut line).expect("a line");
-        String::from_utf8(line).expect("UTF-8")
-    };
-    let bus = Bus::new();
-    let (output, store) = (bus.reader(Seq(0)), bus.reader(Seq(0)));
-    output.share_lines_with_store();
-    assert!(line(&output, "one").contains("one"));
-    assert!(
-        line(&store, "other").contains("other"),
-        "nothing is shared, because nothing is stored"
-    );
-    let _ = bus.stored_mark();
-    assert!(line(&store, "before").contains("before"));
-    output.share_lines_with_store();
-    assert!(line(&store, "one").contains("one"));
-    // An event is never changed, so this is not what a reader does: it shows that the line is the first one.
-    assert!(line(&output, "other").contains("one"));
 }

@@ -50,7 +50,7 @@ fn older_versions_are_refused() {
             let old = line.replacen("\"v\":2", &format!("\"v\":{version}"), 1);
             let error = Event::from_line(&old).expect_err("refused").to_string();
             let why = format!(
-                "its events have version {version}, and this program reads version 2; move the file aside"
+                "it has version {version} of the events, and this program reads version 2; move the file aside"
             );
             assert_eq!(error, why);
         }
