@@ -100,7 +100,7 @@ impl ModelApi for Messages {
 
 /// The body of a request.
 #[derive(Serialize)]
-struct Body<'a> {
+struct MessagesBody<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Value>,
@@ -137,7 +137,7 @@ pub(crate) fn body(
         last["cache_control"] = json!({ "type": "ephemeral" });
     }
     let messages = turns(&history, to);
-    serde_json::to_vec(&Body { model: to.model, system, messages, tools, parameters })
+    serde_json::to_vec(&MessagesBody { model: to.model, system, messages, tools, parameters })
 }
 
 /// The default token limit of a reply: the API requires one.

@@ -126,7 +126,7 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
 
 /// The body of a request.
 #[derive(Serialize)]
-struct Body<'a> {
+struct CompletionBody<'a> {
     model: &'a str,
     messages: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -151,7 +151,7 @@ pub(crate) fn body(
         .map(|message| self::message(message, FieldsToReturn::of(message, to, refused_fields)));
     let tools = request.tools.iter().map(|tool| json!({ "type": "function", "function": tool }));
     let (messages, tools) = (messages.collect(), tools.collect());
-    serde_json::to_vec(&Body { model: to.model, messages, tools, parameters })
+    serde_json::to_vec(&CompletionBody { model: to.model, messages, tools, parameters })
 }
 
 /// A message in the API's format, which differs from the log's, with the fields that go back to the
