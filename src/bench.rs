@@ -4,7 +4,6 @@
 #[cfg(feature = "tui")]
 pub use self::program::*;
 pub use crate::base::seeded_random::random_u64;
-pub use crate::base::stems::{query_words, words};
 pub use crate::base::visible::is_hostile;
 #[cfg(feature = "store")]
 pub use crate::base::word_query::WordQuery;

@@ -114,8 +114,9 @@ impl WordTerm {
 /// Longest word in bytes; what follows is left out. Longer words are keys or encoded pictures.
 const MAX_WORD_BYTES: usize = 64;
 
-/// Calls `each` with every word of a text and its place in bytes, until it returns `false`.
-fn each_word(text: &str, mut each: impl FnMut(&str, Range<usize>) -> bool) {
+/// Calls `each` with every word of a text and its place in bytes, until it returns `false`. A number
+/// such as 99.95 or 1,000 is one word.
+pub fn each_word(text: &str, mut each: impl FnMut(&str, Range<usize>) -> bool) {
     let mut word = String::new();
     let mut start = 0;
     let mut end = 0;
@@ -128,6 +129,15 @@ fn each_word(text: &str, mut each: impl FnMut(&str, Range<usize>) -> bool) {
             if c.is_ascii_alphanumeric() {
                 push(&mut word, c.to_ascii_lowercase());
                 end = after;
+                continue;
+            }
+            let is_digit = |c: char| c.is_ascii_digit();
+            if matches!(c, '.' | ',')
+                && word.starts_with(is_digit)
+                && word.chars().all(|c| is_digit(c) || matches!(c, '.' | ','))
+                && text.get(after..).is_some_and(|rest| rest.starts_with(is_digit))
+            {
+                push(&mut word, c);
                 continue;
             }
         } else if is_alone(c) {
@@ -256,7 +266,7 @@ mod tests {
     #[test]
     fn words_are_compared_without_case_diacritics_and_punctuation() {
         for (text, words) in [
-            ("No-go: 99.95% by Finance_Analyst!", "no go 99 95 by finance analyst"),
+            ("No-go: 99.95% by Finance_Analyst!", "no go 99.95 by finance analyst"),
             ("Café, CAFE\u{301} and Ｃａｆé", "cafe cafe and cafe"),
             ("Αθήνα Ёлка Straße", "αθηνα елка straße"),
             ("東京都に住む", "東 京 都 に 住 む"),

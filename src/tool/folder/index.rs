@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
-use std::{fs, io, thread};
+use std::{fs, io};
 
 use super::address::Layout;
 use super::ranking::Hits;
@@ -21,10 +20,6 @@ use crate::base::visible::visible_within;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::spec::tool::FolderSpec;
 use crate::tool::NotReady;
-
-/// How often and at which interval to retry while another process writes the index.
-const BUSY_RETRIES: u32 = 10;
-const BUSY_WAIT: Duration = Duration::from_millis(30);
 
 /// Most characters of a path that a message quotes.
 const PATH_CHARS: usize = 80;
@@ -251,20 +246,14 @@ fn query_disk(
     place: &Path,
     asked: &IndexQuery<'_>,
 ) -> Result<(Hits, Refreshed), IndexFailed> {
-    let (mut made_anew, mut waits) = (false, 0);
+    let mut made_anew = false;
     loop {
         let index = match &mut indices.disk {
             Some(index) => index,
             none => none.insert(text_index::open_index(place)?),
         };
         let done = asked.run(index);
-        text_index::restrict_access(place)?;
         match done {
-            Err(IndexFailed::Busy) if indices.memory.is_none() && waits < BUSY_RETRIES => {
-                asked.stop.check()?;
-                waits += 1;
-                thread::sleep(BUSY_WAIT);
-            }
             Err(IndexFailed::Broken(why)) if !made_anew => {
                 tracing::warn!(why, "rebuilding an index");
                 made_anew = true;
@@ -384,6 +373,7 @@ impl Drop for CancelGuard {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::thread;
     use std::time::Duration;
 
     use super::*;

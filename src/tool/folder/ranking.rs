@@ -6,22 +6,21 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use tantivy::collector::{Collector, SegmentCollector};
-use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption, Value};
-use tantivy::tokenizer::TextAnalyzer;
-use tantivy::{
-    DocAddress, DocId, DocSet, Score, Searcher, SegmentOrdinal, SegmentReader, TERMINATED,
-    TantivyDocument, Term,
-};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::text_index;
-use super::text_index::{DATED_BY_FILE, IndexFailed, LEFT_OUT, TextIndex};
-use crate::base::stems::query_words;
+use super::text_index::{IndexFailed, TextIndex};
+use crate::base::stems::{StemCache, query_words};
+use crate::base::word_query::each_word;
 
 /// Most different words of a query that are searched.
 const MAX_WORDS: usize = 512;
+
+/// The searched parts of a document and their weights.
+pub(super) const PARTS: [(&str, f64); 4] =
+    [("title", 2.0), ("body", 1.0), ("place", 0.5), ("date", 0.5)];
+
+/// Scores of documents by their ids, and weights of words.
+type WordScores = (HashMap<i64, f64>, HashMap<String, f64>);
 
 /// A document that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,210 +58,95 @@ impl TextIndex {
         let mut asked = query_words(query);
         let words_left_out = asked.len().saturating_sub(MAX_WORDS);
         asked.truncate(MAX_WORDS);
-        let searcher = self.searcher();
-        let alive = LiveStatistics::new(&searcher)?;
         let nothing = Hits { words_left_out, ..Hits::default() };
-        if alive.documents == 0 || asked.is_empty() || k == 0 {
+        if asked.is_empty() || k == 0 {
             return Ok(nothing);
         }
-        let query = self.query(&asked);
-        let found = searcher.search_with_statistics_provider(&query, &AllMatches, &alive)?;
-        let best = found.iter().map(|(score, _)| *score).fold(0.0, Score::max);
+        let (scores, weights) = self.scores(&asked)?;
+        let best = scores.values().copied().fold(0.0, f64::max);
         if best <= 0.0 {
             return Ok(nothing);
         }
-        let mut ranked: Vec<(u32, DocAddress)> =
-            found.into_iter().map(|(score, at)| (thousandths(score, best), at)).collect();
+        let mut ranked: Vec<(u32, i64)> =
+            scores.into_iter().map(|(id, score)| (thousandths(score, best), id)).collect();
         ranked.sort_unstable_by_key(|(score, _)| std::cmp::Reverse(*score));
         // All documents with the score of the last one are sorted by address before the cut.
         let last = ranked.get(k - 1).map_or(0, |(score, _)| *score);
         ranked.retain(|(score, _)| *score >= last);
-        let mut named = Vec::with_capacity(ranked.len());
-        for (score, at) in ranked {
-            named.push((score, address(&searcher, at)?, at));
+        let mut address =
+            self.connection.prepare_cached("SELECT address FROM file WHERE id = ?1")?;
+        let mut named: Vec<(u32, String, i64)> = Vec::with_capacity(ranked.len());
+        for (score, id) in ranked {
+            named.push((score, address.query_row([id], |row| row.get(0))?, id));
         }
         named.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         named.truncate(k);
-        let weights = self.weights(&asked, &alive)?;
         let hits = named
             .into_iter()
-            .map(|(score, address, at)| self.hit(&searcher, score, address, at, &weights))
+            .map(|(score, address, id)| self.hit(score, address, id, &weights))
             .collect::<Result<_, _>>()?;
         Ok(Hits { hits, words_left_out })
     }
 
-    /// Searched fields and their weights.
-    fn fields(&self) -> [(Field, Score); 4] {
-        let fields = &self.fields;
-        [(fields.title, 2.0), (fields.body, 1.0), (fields.place, 0.5), (fields.date, 0.5)]
-    }
-
-    fn query(&self, asked: &[String]) -> BooleanQuery {
-        let each = asked.iter().flat_map(|word| {
-            self.fields().into_iter().map(move |(field, weight)| {
-                let term = Term::from_field_text(field, word);
-                let term = TermQuery::new(term, IndexRecordOption::WithFreqs);
-                let boosted: Box<dyn Query> = Box::new(BoostQuery::new(Box::new(term), weight));
-                (Occur::Should, boosted)
-            })
-        });
-        BooleanQuery::new(each.collect())
-    }
-
-    /// Weight of each query word: the rarer, the higher.
-    fn weights(
-        &self,
-        asked: &[String],
-        alive: &LiveStatistics<'_>,
-    ) -> Result<HashMap<String, f32>, IndexFailed> {
-        let mut weights = HashMap::new();
-        for word in asked {
-            let holding = alive.doc_freq(&Term::from_field_text(self.fields.body, word))?;
-            let others = alive.documents.saturating_sub(holding);
-            #[allow(clippy::cast_precision_loss)]
-            let weight = (1.0 + (others as f32 + 0.5) / (holding as f32 + 0.5)).ln();
-            weights.insert(word.clone(), weight);
+    /// BM25 of each document by its id, and the weight of each word in texts: the rarer, the higher.
+    fn scores(&self, asked: &[String]) -> Result<WordScores, IndexFailed> {
+        let sql = "SELECT count(*) FROM file WHERE skipped = 0";
+        let documents: u32 = self.connection.query_row(sql, [], |row| row.get(0))?;
+        let (mut scores, mut weights) = (HashMap::new(), HashMap::new());
+        for (part, boost) in PARTS {
+            // A word in quotes is no operator. A number such as 99.95 becomes a phrase.
+            let mut matches = self.connection.prepare_cached(&format!(
+                "SELECT rowid, -bm25({part}) FROM {part} WHERE {part} MATCH '\"' || ?1 || '\"'"
+            ))?;
+            for word in asked {
+                let found = matches
+                    .query_map([word], |row| Ok((row.get(0)?, row.get(1)?)))?
+                    .collect::<rusqlite::Result<Vec<(i64, f64)>>>()?;
+                let holding = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                let others = f64::from(documents.saturating_sub(holding));
+                let ratio = (others + 0.5) / (f64::from(holding) + 0.5);
+                let weight = (1.0 + ratio).ln();
+                // The weight in bm25() is almost 0 for words of more than half of the documents: in a
+                // small folder these are many.
+                let factor = boost * weight / ratio.ln().max(1e-6);
+                for (id, score) in found {
+                    *scores.entry(id).or_default() += factor * score;
+                }
+                if part == "body" {
+                    weights.insert(word.clone(), weight);
+                }
+            }
         }
-        Ok(weights)
+        Ok((scores, weights))
     }
 
     fn hit(
         &self,
-        searcher: &Searcher,
         score: u32,
         address: String,
-        at: DocAddress,
-        weights: &HashMap<String, f32>,
+        id: i64,
+        weights: &HashMap<String, f64>,
     ) -> Result<Hit, IndexFailed> {
-        let document: TantivyDocument = searcher.doc(at)?;
-        let text = |field: Field| {
-            let value = document.get_first(field);
-            value.and_then(|value| value.as_str()).unwrap_or_default().to_owned()
-        };
-        let columns = searcher.segment_reader(at.segment_ord).fast_fields();
-        let dated_by_file = columns.u64(DATED_BY_FILE)?.first(at.doc_id) == Some(1);
-        Ok(Hit {
-            address,
-            title: text(self.fields.title),
-            snippet: snippet(&text(self.fields.body), weights),
-            score,
-            published_at: text(self.fields.date),
-            dated_by_file,
-        })
+        let mut page = self
+            .connection
+            .prepare_cached("SELECT title, date, dated_by_file, body FROM page WHERE id = ?1")?;
+        Ok(page.query_row([id], |row| {
+            Ok(Hit {
+                address,
+                title: row.get(0)?,
+                snippet: snippet(&row.get::<_, String>(3)?, weights),
+                score,
+                published_at: row.get(1)?,
+                dated_by_file: row.get(2)?,
+            })
+        })?)
     }
-}
-
-fn address(searcher: &Searcher, at: DocAddress) -> Result<String, IndexFailed> {
-    let columns = searcher.segment_reader(at.segment_ord).fast_fields();
-    let mut address = String::new();
-    if let Some(column) = columns.str("address")?
-        && let Some(ordinal) = column.term_ords(at.doc_id).next()
-    {
-        column.ord_to_str(ordinal, &mut address)?;
-    }
-    Ok(address)
 }
 
 /// A score in thousandths of the best one, at least 1.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn thousandths(score: Score, best: Score) -> u32 {
-    ((f64::from(score) / f64::from(best) * 1_000.0).round() as u32).clamp(1, 1_000)
-}
-
-/// BM25 statistics of the current documents. The index itself also counts deleted and replaced
-/// documents until it merges their segment, so the order would depend on the past.
-struct LiveStatistics<'s> {
-    searcher: &'s Searcher,
-    documents: u64,
-}
-
-impl<'s> LiveStatistics<'s> {
-    fn new(searcher: &'s Searcher) -> Result<Self, IndexFailed> {
-        let mut documents = 0;
-        for segment in searcher.segment_readers() {
-            let left_out = segment.fast_fields().u64(LEFT_OUT)?;
-            let is_one = |doc: &DocId| left_out.first(*doc) == Some(0);
-            documents += segment.doc_ids_alive().filter(is_one).count() as u64;
-        }
-        Ok(Self { searcher, documents })
-    }
-}
-
-impl Bm25StatisticsProvider for LiveStatistics<'_> {
-    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        let mut tokens = 0;
-        for segment in self.searcher.segment_readers() {
-            let lengths = segment.get_fieldnorms_reader(field)?;
-            tokens +=
-                segment.doc_ids_alive().map(|doc| u64::from(lengths.fieldnorm(doc))).sum::<u64>();
-        }
-        // At least 1, because it is a divisor, and perhaps no document has a date.
-        Ok(tokens.max(1))
-    }
-
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.documents)
-    }
-
-    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        let mut holding = 0;
-        for segment in self.searcher.segment_readers() {
-            let inverted = segment.inverted_index(term.field())?;
-            if !segment.has_deletes() {
-                holding += u64::from(inverted.doc_freq(term)?);
-                continue;
-            }
-            let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::Basic)? else {
-                continue;
-            };
-            while postings.doc() != TERMINATED {
-                holding += u64::from(!segment.is_deleted(postings.doc()));
-                postings.advance();
-            }
-        }
-        Ok(holding)
-    }
-}
-
-/// Collects every document with one of the words, with its score.
-struct AllMatches;
-
-struct SegmentMatches {
-    segment: SegmentOrdinal,
-    found: Vec<(Score, DocAddress)>,
-}
-
-impl Collector for AllMatches {
-    type Fruit = Vec<(Score, DocAddress)>;
-    type Child = SegmentMatches;
-
-    fn for_segment(
-        &self,
-        segment: SegmentOrdinal,
-        _reader: &SegmentReader,
-    ) -> tantivy::Result<Self::Child> {
-        Ok(SegmentMatches { segment, found: Vec::new() })
-    }
-
-    fn requires_scoring(&self) -> bool {
-        true
-    }
-
-    fn merge_fruits(&self, fruits: Vec<Self::Fruit>) -> tantivy::Result<Self::Fruit> {
-        Ok(fruits.into_iter().flatten().collect())
-    }
-}
-
-impl SegmentCollector for SegmentMatches {
-    type Fruit = Vec<(Score, DocAddress)>;
-
-    fn collect(&mut self, doc: DocId, score: Score) {
-        self.found.push((score, DocAddress::new(self.segment, doc)));
-    }
-
-    fn harvest(self) -> Self::Fruit {
-        self.found
-    }
+fn thousandths(score: f64, best: f64) -> u32 {
+    ((score / best * 1_000.0).round() as u32).clamp(1, 1_000)
 }
 
 /// Most characters of a snippet.
@@ -278,14 +162,14 @@ const SEARCHED_BYTES: usize = 512 << 10;
 /// and [`MAX_SENTENCES`] sentences: the one with the highest weight, then the fewest sentences, then the
 /// first. `weights` has the weight of each stemmed query word. Without a match, the beginning of
 /// the text.
-pub(crate) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
+pub(crate) fn snippet(text: &str, weights: &HashMap<String, f64>) -> String {
     let text = text.get(..char_floor(text, SEARCHED_BYTES)).unwrap_or(text);
-    let mut analyzer = text_index::analyzer();
-    let mut best: Option<(f32, usize, String)> = None;
+    let mut stems = StemCache::default();
+    let mut best: Option<(f64, usize, String)> = None;
     for paragraph in text.split("\n\n") {
         // White space has no meaning here, but a line end would end a sentence.
         let paragraph = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-        let found = matched_words(&mut analyzer, &paragraph, weights);
+        let found = matched_words(&mut stems, &paragraph, weights);
         if found.is_empty() && best.is_some() {
             continue;
         }
@@ -304,23 +188,23 @@ pub(crate) fn snippet(text: &str, weights: &HashMap<String, f32>) -> String {
 
 /// Query words in a paragraph, with their offsets.
 fn matched_words(
-    analyzer: &mut TextAnalyzer,
+    stems: &mut StemCache,
     paragraph: &str,
-    weights: &HashMap<String, f32>,
+    weights: &HashMap<String, f64>,
 ) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    let mut stream = analyzer.token_stream(paragraph);
-    while stream.advance() {
-        let token = stream.token();
-        if weights.contains_key(&token.text) {
-            found.push((token.offset_from, token.text.clone()));
+    each_word(paragraph, |word, place| {
+        let stem = stems.stem(word);
+        if weights.contains_key(stem) {
+            found.push((place.start, stem.to_owned()));
         }
-    }
+        true
+    });
     found
 }
 
 /// A heading counts less than a sentence with the same words.
-fn ending_weight(paragraph: &str, place: &Range<usize>) -> f32 {
+fn ending_weight(paragraph: &str, place: &Range<usize>) -> f64 {
     let text = paragraph.get(place.clone()).unwrap_or_default().trim_end();
     if text.ends_with(['.', '!', '?', '…', '。', '！', '？', '"', '”', ')']) {
         1.0
@@ -340,7 +224,7 @@ fn char_floor(text: &str, at: usize) -> usize {
 }
 
 /// Sum of the weights of the query words in a part, each word counted once.
-fn weight(found: &[(usize, String)], part: &Range<usize>, weights: &HashMap<String, f32>) -> f32 {
+fn weight(found: &[(usize, String)], part: &Range<usize>, weights: &HashMap<String, f64>) -> f64 {
     let from = found.partition_point(|(at, _)| *at < part.start);
     let mut seen = HashSet::new();
     let within = found.iter().skip(from).take_while(|(at, _)| *at < part.end);
@@ -395,7 +279,7 @@ fn snippet_text(paragraph: &str, part: Range<usize>, found: &[(usize, String)]) 
 mod tests {
     use super::*;
 
-    fn best(text: &str, asked: &[(&str, f32)]) -> String {
+    fn best(text: &str, asked: &[(&str, f64)]) -> String {
         let weights = asked.iter().map(|(word, weight)| ((*word).to_owned(), *weight)).collect();
         snippet(text, &weights)
     }

@@ -17,9 +17,9 @@ use serde_json::{Map, Value};
 use super::address::Layout;
 use super::index::{CancelFlag, WorkCancelled};
 use super::{MAX_BYTES, MAX_FILES};
+use crate::base::read_file;
 use crate::base::read_file::Links;
 use crate::base::time::from_time;
-use crate::base::{catch_panic, read_file};
 use crate::tool::text;
 use crate::tool::text::{DocumentFormat, ExtractedDocument, Unreadable};
 
@@ -119,15 +119,12 @@ impl DocumentSource {
         if *format != DocumentFormat::Pdf && !utf16 && bytes.contains(&0) {
             return Err(SkipReason::Binary);
         }
-        let read = catch_panic::catch_panic(|| {
-            text::read_while(*format, &bytes, None, &|| stop.check().is_ok())
-        });
-        let mut document = match read {
-            Ok(Ok(document)) => document,
-            Ok(Err(Unreadable::Empty)) => return Err(SkipReason::Empty),
-            Ok(Err(Unreadable::Charset)) => return Err(SkipReason::Charset),
-            Ok(Err(Unreadable::Broken(_))) | Err(_) => return Err(SkipReason::Broken),
-        };
+        let read = text::read(*format, bytes, None, &|| stop.check().is_ok());
+        let mut document = read.map_err(|why| match why {
+            Unreadable::Empty => SkipReason::Empty,
+            Unreadable::Charset => SkipReason::Charset,
+            Unreadable::Broken(_) => SkipReason::Broken,
+        })?;
         if document.title.trim().is_empty() {
             let stem = path.file_stem().unwrap_or_default();
             document.title = stem.to_string_lossy().into_owned();

@@ -27,39 +27,81 @@ mod markdown;
 mod pdf;
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
+use crate::base::catch_panic;
+
+/// Most bytes of a part of a document when it is unpacked. The callers limit the document itself.
+const MAX_BYTES: usize = 8 << 20;
+
+/// Longest time for a document.
+const MAX_TIME: Duration = Duration::from_secs(20);
+
+/// How often to check whether the text is still wanted.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
 /// Extracts a document. `charset` is the sender's claim (`charset=` of the media type), which may
-/// be wrong.
-///
-/// Never panics, and does not recurse, whatever the bytes are. Its processor time grows with the
-/// input, so async callers use a blocking thread.
+/// be wrong. Blocks; stops when `wanted` returns false. A stopped extraction returns
+/// [`Unreadable::Broken`], which then says nothing about the document.
 ///
 /// # Errors
 /// Why there is no text.
 pub fn read(
     format: DocumentFormat,
-    bytes: &[u8],
+    bytes: Vec<u8>,
     charset: Option<&str>,
+    wanted: &dyn Fn() -> bool,
 ) -> Result<ExtractedDocument, Unreadable> {
-    read_while(format, bytes, charset, &|| true)
+    let charset = charset.map(str::to_owned);
+    within(MAX_TIME, wanted, move |goes_on| extract(format, &bytes, charset.as_deref(), goes_on))
 }
 
-/// Like [`read`], but stops when `wanted` returns false, which long extractions check. A stopped
-/// extraction returns [`Unreadable::Broken`], which then says nothing about the document.
-///
-/// # Errors
-/// Same as [`read`].
-pub fn read_while(
+/// Does the work on a thread of its own, for at most this time. Parsers may not stop at once, and may
+/// panic: the thread then ends later.
+fn within<T: Send + 'static>(
+    time: Duration,
+    wanted: &dyn Fn() -> bool,
+    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, Unreadable> + Send + 'static,
+) -> Result<T, Unreadable> {
+    let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
+    let begun = Instant::now();
+    let stopped = Arc::new(AtomicBool::new(false));
+    let (result, results) = sync_channel(1);
+    let is_stopped = Arc::clone(&stopped);
+    thread::spawn(move || {
+        let done = catch_panic::catch_panic(|| work(&|| !is_stopped.load(Ordering::Relaxed)));
+        let _ = result.send(done.unwrap_or_else(|panic| Err(Unreadable::Broken(panic))));
+    });
+    loop {
+        match results.recv_timeout(CHECK_INTERVAL) {
+            Ok(done) => return done,
+            Err(RecvTimeoutError::Disconnected) => return broken("its reader has ended"),
+            Err(RecvTimeoutError::Timeout) if wanted() && begun.elapsed() < time => {}
+            Err(RecvTimeoutError::Timeout) => {
+                stopped.store(true, Ordering::Relaxed);
+                return broken("reading it takes too long");
+            }
+        }
+    }
+}
+
+fn extract(
     format: DocumentFormat,
     bytes: &[u8],
     charset: Option<&str>,
     wanted: &dyn Fn() -> bool,
 ) -> Result<ExtractedDocument, Unreadable> {
     let document = match format {
-        DocumentFormat::Html => html::read(&decode_text(bytes, charset, declared_in_html(bytes))?)?,
-        DocumentFormat::Markdown => markdown::read(&decode_text(bytes, charset, None)?)?,
+        DocumentFormat::Html => {
+            html::read(&decode_text(bytes, charset, declared_in_html(bytes))?, wanted)?
+        }
+        DocumentFormat::Markdown => markdown::read(&decode_text(bytes, charset, None)?),
         DocumentFormat::Plain => flow::read_plain(&decode_text(bytes, charset, None)?),
         DocumentFormat::Pdf => pdf::read(bytes, wanted)?,
     };
@@ -231,6 +273,31 @@ fn attribute_value<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_limited_in_time() {
+        let endless = |_: &dyn Fn() -> bool| {
+            thread::sleep(Duration::from_millis(200));
+            Ok(())
+        };
+        let why = "reading it takes too long".to_owned();
+        assert_eq!(within(Duration::ZERO, &|| true, endless), Err(Unreadable::Broken(why)));
+    }
+
+    #[test]
+    fn unwanted_work_is_stopped() {
+        let (ended, has_ended) = sync_channel(1);
+        let work = move |wanted: &dyn Fn() -> bool| {
+            while wanted() {
+                thread::yield_now();
+            }
+            ended.send(()).map_err(|_| Unreadable::Empty)
+        };
+        assert!(within(MAX_TIME, &|| false, work).is_err());
+        assert!(has_ended.recv_timeout(MAX_TIME).is_ok());
+        let panics = |_: &dyn Fn() -> bool| -> Result<(), _> { panic!("a bug in a parser") };
+        assert!(matches!(within(MAX_TIME, &|| true, panics), Err(Unreadable::Broken(_))));
+    }
 
     #[test]
     fn a_media_type_is_read_without_its_parameters() {

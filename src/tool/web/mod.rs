@@ -32,8 +32,8 @@ use self::hosts::Hosts;
 use self::robots::RobotsCache;
 use super::text;
 use super::text::{ExtractedDocument, Unreadable};
+use crate::base::time;
 use crate::base::time::WallClock;
-use crate::base::{catch_panic, time};
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
@@ -178,10 +178,7 @@ fn denied(what: &str, advice: &str) -> Box<AttemptFailed> {
 /// Extracts the text of a page, on a blocking thread, since a large one takes a while.
 async fn extract_text(entry: CachedPage, page: RawPage) -> Result<CachedPage, FetchError> {
     let RawPage { format, bytes, charset, last_modified, .. } = page;
-    let read = move || {
-        catch_panic::catch_panic(|| text::read(format, &bytes, charset.as_deref()))
-            .unwrap_or_else(|panic| Err(Unreadable::Broken(panic)))
-    };
+    let read = move || text::read(format, bytes, charset.as_deref(), &|| true);
     let read = tokio::task::spawn_blocking(read).await;
     let read =
         read.unwrap_or_else(|_| Err(Unreadable::Broken("the extraction was cancelled".to_owned())));

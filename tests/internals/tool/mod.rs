@@ -1,7 +1,6 @@
 //! The tools.
 
 mod command_tool;
-mod document_allocations;
 mod endpoint_search;
 mod folder_read;
 mod folder_search;

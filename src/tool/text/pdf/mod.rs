@@ -3,7 +3,6 @@
 //! position. Left out: pictures of text, text in form objects, and fonts without a mapping to
 //! characters. Columns drawn line by line are merged.
 
-mod budget;
 #[cfg(test)]
 mod tests;
 
@@ -12,22 +11,9 @@ use std::collections::HashMap;
 use lopdf::content::{Content, Operation};
 use lopdf::{Dictionary, Encoding, LoadOptions, Object, decode_text_string};
 
-use self::budget::{MAX_PAGE_TOKENS, MAX_STREAM_BYTES, PdfBudget, count_tokens};
 use super::flow::{Flow, one_line};
-use super::{ExtractedDocument, Unreadable};
-use crate::base::{catch_panic, time};
-
-/// Most pages of a file.
-const MAX_PAGES: usize = 5_000;
-
-/// Most fonts of a file.
-const MAX_FONTS: usize = 2_000;
-
-/// Most bytes of a font's character table after decompression.
-const MAX_FONT_BYTES: usize = 2 << 20;
-
-/// Most bytes of all character tables after decompression.
-const MAX_FONTS_BYTES: usize = 16 << 20;
+use super::{ExtractedDocument, MAX_BYTES, Unreadable};
+use crate::base::time;
 
 /// Text that every encrypted file contains.
 const ENCRYPT_MARK: &[u8] = b"/Encrypt";
@@ -46,73 +32,32 @@ pub(crate) fn read(
     bytes: &[u8],
     wanted: &dyn Fn() -> bool,
 ) -> Result<ExtractedDocument, Unreadable> {
-    // A parser of such an old and loose format may panic on unexpected input.
-    catch_panic::catch_panic(|| read_document(bytes, &mut PdfBudget::new(wanted)))
-        .unwrap_or_else(|_| Err(broken("its structure is invalid")))
-}
-
-fn broken(why: impl Into<String>) -> Unreadable {
-    Unreadable::Broken(why.into())
-}
-
-fn load(bytes: &[u8]) -> Result<lopdf::Document, Unreadable> {
-    let options = LoadOptions {
-        max_decompressed_size: Some(MAX_STREAM_BYTES),
-        filter: Some(budget::object_filter),
-        ..LoadOptions::default()
-    };
-    budget::load_with_limits(|| lopdf::Document::load_mem_with_options(bytes, options))
-        .ok_or_else(|| broken("its structure is too large, or its objects overlap"))?
-        .map_err(|error| broken(format!("it is not a readable PDF: {error}")))
-}
-
-fn read_document(
-    bytes: &[u8],
-    effort: &mut PdfBudget<'_>,
-) -> Result<ExtractedDocument, Unreadable> {
     // Checked before loading, because encrypted files are decompressed in another way that has no
     // limits.
     let is_locked = bytes.windows(ENCRYPT_MARK.len()).any(|part| part == ENCRYPT_MARK);
     let pdf = if is_locked { None } else { Some(load(bytes)?) };
     let pdf = pdf.filter(|pdf| !pdf.is_encrypted()).ok_or_else(|| broken("it is encrypted"))?;
-    let pages: Vec<_> = pdf.page_iter().take(MAX_PAGES + 1).collect();
-    if pages.len() > MAX_PAGES {
-        return Err(broken("it has more than 5,000 pages"));
-    }
     let mut pen = PdfText { flow: Flow::default(), line: 0.0 };
-    let mut fonts = Fonts { seen: HashMap::new(), bytes: MAX_FONTS_BYTES };
+    let mut fonts = Fonts::default();
     let (mut read, mut last_error) = (0_usize, None);
-    for page in pages {
+    for page in pdf.page_iter() {
         pen.flow.end_paragraph();
-        // Pages may share content; resolving it costs steps each time.
-        effort.spend_steps(1 + pdf.get_page_contents(page).len())?;
-        let most = effort.page_bytes();
-        let content = match pdf.get_page_content_with_limit(page, most) {
+        let content = match pdf.get_page_content_with_limit(page, MAX_BYTES) {
             Ok(content) => content,
             Err(error) => {
-                effort.spend_bytes(most)?;
                 last_error = Some(error.to_string());
                 continue;
             }
         };
-        effort.spend_bytes(content.len())?;
-        let signs = count_tokens(&content);
-        effort.spend_steps(signs.min(MAX_PAGE_TOKENS))?;
-        if signs > MAX_PAGE_TOKENS {
-            last_error = Some("a page has more than 200,000 tokens".to_owned());
-            continue;
-        }
         let names = pdf.get_page_fonts(page).unwrap_or_default();
-        effort.spend_steps(names.len())?;
-        for font in names.values() {
-            effort.spend_steps(1)?;
-            fonts.load(&pdf, font);
-        }
+        names.values().for_each(|font| fonts.load(&pdf, font));
         read += 1;
         let mut letters = None;
         // One at a time: all operations of a page would take a hundred times its size.
         for operation in Content::decode_iter(&content) {
-            effort.spend_steps(0)?;
+            if !wanted() {
+                return Err(broken("the call was cancelled"));
+            }
             let Ok(operation) = operation else { break };
             pen.apply(&operation, &mut letters, |name| fonts.encoding(names.get(name)?));
         }
@@ -126,6 +71,16 @@ fn read_document(
             Ok(ExtractedDocument { title, published_at, text: pen.flow.finish() })
         }
     }
+}
+
+fn broken(why: impl Into<String>) -> Unreadable {
+    Unreadable::Broken(why.into())
+}
+
+fn load(bytes: &[u8]) -> Result<lopdf::Document, Unreadable> {
+    let options = LoadOptions { max_decompressed_size: Some(MAX_BYTES), ..LoadOptions::default() };
+    lopdf::Document::load_mem_with_options(bytes, options)
+        .map_err(|error| broken(format!("it is not a readable PDF: {error}")))
 }
 
 /// The document information dictionary.
@@ -147,29 +102,17 @@ fn pdf_date(date: &str) -> Option<String> {
 }
 
 /// Character encodings of the fonts; each font is read once.
-struct Fonts<'p> {
-    seen: HashMap<*const Dictionary, Option<Encoding<'p>>>,
-    /// Bytes left for character tables.
-    bytes: usize,
-}
+#[derive(Default)]
+struct Fonts<'p>(HashMap<*const Dictionary, Option<Encoding<'p>>>);
 
 impl<'p> Fonts<'p> {
     fn load(&mut self, pdf: &'p lopdf::Document, font: &'p Dictionary) {
-        let place = std::ptr::from_ref(font);
-        if self.seen.len() >= MAX_FONTS || self.seen.contains_key(&place) {
-            return;
-        }
-        let most = MAX_FONT_BYTES.min(self.bytes);
-        let table = font.get_deref(b"ToUnicode", pdf).and_then(Object::as_stream);
-        let bytes = table.map(|table| table.get_plain_content_with_limit(most).map(|it| it.len()));
-        let fits = !matches!(bytes, Ok(Err(_)));
-        self.bytes -= bytes.ok().and_then(Result::ok).unwrap_or(0).min(self.bytes);
-        let read = fits.then(|| font.get_font_encoding_with_limit(pdf, most).ok()).flatten();
-        self.seen.insert(place, read);
+        let encoding = || font.get_font_encoding_with_limit(pdf, MAX_BYTES).ok();
+        self.0.entry(std::ptr::from_ref(font)).or_insert_with(encoding);
     }
 
     fn encoding(&self, font: &'p Dictionary) -> Option<&Encoding<'p>> {
-        self.seen.get(&std::ptr::from_ref(font))?.as_ref()
+        self.0.get(&std::ptr::from_ref(font))?.as_ref()
     }
 }
 
