@@ -8,8 +8,8 @@ use super::seat::{names, put_name, seat_sign, state_sign};
 use super::{CollaborationView, STANCE, Selection};
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
 use crate::screen::layout::line;
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
@@ -70,7 +70,7 @@ pub(crate) fn render(
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth + 1);
         let selected = view.selection() == Selection::Seat(index);
-        let mut pen = list::row_or_blank(cx, at, selected, buf);
+        let mut pen = list::row(cx, at, selected, buf);
         let seat = table.current().and_then(|round| round.seats.get(index));
         let sign = seat_sign(cx, world, seat);
         pen.glyph(sign.glyph, sign.style).space(1);

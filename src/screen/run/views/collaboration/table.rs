@@ -1,5 +1,3 @@
-//! The positions of the seats around the table. Pure geometry, so that a click finds its seat.
-//!
 //! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
 
 use std::borrow::Cow;
@@ -17,8 +15,8 @@ use crate::log::world::World;
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
 use crate::screen::frame::Borders;
 use crate::screen::layout::{hits, line};
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::{Pen, elide, elide_middle, on_border};
 use crate::screen::theme::StateSign;
 use crate::screen::widgets::put_sign;
@@ -307,7 +305,7 @@ fn render_table(
         self::card(data, cx, (*card, with_bar), place, table, buf);
     }
     for (row, place) in all().filter(|(_, place)| place.is_off()) {
-        let mut pen = list::row_or_blank(cx, *row, place.selected, buf);
+        let mut pen = list::row(cx, *row, place.selected, buf);
         let name = (columns(place.name) as u16 + if place.flagged { 2 } else { 0 })
             .min(pen.left().saturating_sub(6));
         put_name(cx, &mut pen, place.name, place.flagged, name, cx.theme.style(StyleRole::Dim));
@@ -554,7 +552,7 @@ fn render_list(
         let place = place(view, world, table, plan, index);
         let at = line(area, top);
         top += each;
-        let mut pen = list::row_or_blank(cx, at, place.selected, buf);
+        let mut pen = list::row(cx, at, place.selected, buf);
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
         put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));

@@ -1,6 +1,3 @@
-//! The rows of an orchestrator's waterfall and its time axis: pure geometry, so that a click finds
-//! its row.
-//!
 //! Pane 1 of an orchestrator: a row for the plan, each task, the join and the report, on one time
 //! axis. Rows stay in plan order; only those in view are read.
 
@@ -19,8 +16,8 @@ use crate::log::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
 use crate::log::world::{SpanKind, SpanState, World};
 use crate::scenario::spec::script::ScriptStep;
 use crate::screen::layout::line;
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
@@ -94,7 +91,6 @@ pub struct Bar {
     pub opened: Elapsed,
     /// When it ended; `None` while it runs.
     pub closed: Option<Elapsed>,
-    /// How it ended.
     pub end: AttemptEnd,
 }
 
@@ -333,7 +329,7 @@ fn one_row(
             .map_or(("", ""), |row| (row.task.id.as_str(), row.task.worker.as_str())),
     };
     let selected = view.waterfall_row() == Some(row);
-    let mut pen = list::row_or_blank(cx, area, selected, buf);
+    let mut pen = list::row(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(id, places.id, plain).space(1);
     if places.worker > 0 {

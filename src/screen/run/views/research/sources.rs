@@ -1,9 +1,5 @@
-//! The areas inside the panes of research. Pure geometry, so that a click finds its row.
-//!
 //! Pane 1 of research: the funnel, the budgets, and a row for each source in search order with its
 //! status, trust, age and score.
-//!
-//! The state of a source, and the glyph at the start of an item.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -39,7 +35,6 @@ pub struct SourceParts {
     pub budgets: Rect,
     /// The row of column names.
     pub head: Rect,
-    /// The rows of sources.
     pub rows: Rect,
 }
 
@@ -276,7 +271,7 @@ fn source_row(
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let sign = source_sign(theme, &row.state);
     let out = row.drop_phrase().is_some();
-    let mut pen = list::row_or_blank(cx, area, selected, buf);
+    let mut pen = list::row(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.cell(&row.no.to_string(), NUMBER, if out { dim } else { plain });
     let start = pen.x();

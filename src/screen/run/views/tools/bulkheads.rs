@@ -13,9 +13,9 @@ use crate::base::time;
 use crate::log::world::Projection;
 use crate::log::world::tool_row::ToolRow;
 use crate::screen::layout::line;
+use crate::screen::list::window_start;
 use crate::screen::list::{Column, row_style};
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
@@ -104,7 +104,7 @@ fn one_tool(
         (true, false) => (Glyph::Off, StyleRole::Off),
         (false, _) => (Glyph::Waiting, StyleRole::Waiting),
     };
-    list::mark_or_blank(cx, pen, selected);
+    list::mark(cx, pen, selected);
     pen.glyph(glyph, cx.theme.style(role)).space(1);
     pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
