@@ -360,9 +360,29 @@ pub(crate) fn row<'a>(
     selected: bool,
     buf: &'a mut Buffer,
 ) -> Pen<'a> {
+    row_with(mark, cx, area, selected, buf)
+}
+
+/// Like [`row`]; without a selection, the column of the mark has a blank of the mark's style.
+pub(super) fn row_or_blank<'a>(
+    cx: &DrawContext,
+    area: Rect,
+    selected: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
+    row_with(mark_or_blank, cx, area, selected, buf)
+}
+
+fn row_with<'a>(
+    draw_mark: impl FnOnce(&DrawContext, &mut Pen, bool),
+    cx: &DrawContext,
+    area: Rect,
+    selected: bool,
+    buf: &'a mut Buffer,
+) -> Pen<'a> {
     row_style(cx, area, selected, buf);
     let mut pen = Pen::new(buf, area, cx.glyphs);
-    mark(cx, &mut pen, selected);
+    draw_mark(cx, &mut pen, selected);
     pen
 }
 
@@ -396,6 +416,12 @@ pub(crate) fn mark(cx: &DrawContext, pen: &mut Pen, selected: bool) {
         true => pen.glyph(Glyph::Selected, cx.theme.style(StyleRole::Key)),
         false => pen.space(1),
     };
+}
+
+/// Draws the mark of a selected row, or a blank of the mark's style.
+pub(super) fn mark_or_blank(cx: &DrawContext, pen: &mut Pen, selected: bool) {
+    let mark = if selected { cx.glyphs.symbol(Glyph::Selected) } else { " " };
+    pen.put(mark, cx.theme.style(StyleRole::Key));
 }
 
 /// The rows in view, such as `1-11 of 12`.

@@ -45,14 +45,14 @@ pub(crate) fn render(
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth);
         let selected = view.selection() == Selection::Seat(index);
-        let mut pen = list::row(cx, at, selected, buf);
+        let mut pen = list::row_or_blank(cx, at, selected, buf);
         seat(data, cx, &mut pen, world, table, plan, index, role.as_str(), name);
         nth += 1;
     }
     if let Some(call) = table.finalize.filter(|_| nth < rows) {
         let at = line(area, nth);
         let selected = view.selection() == Selection::Finalize;
-        let mut pen = list::row(cx, at, selected, buf);
+        let mut pen = list::row_or_blank(cx, at, selected, buf);
         let (glyph, word, role) = match (&world.progress.answer, is_open(world, call)) {
             (Some(_), _) => (Glyph::Done, "composed", StyleRole::Done),
             (None, true) => (Glyph::Running, "writing", StyleRole::Running),

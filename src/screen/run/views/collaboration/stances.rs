@@ -70,7 +70,7 @@ pub(crate) fn render(
         let Some(role) = plan.sequence.get(index) else { break };
         let at = line(area, nth + 1);
         let selected = view.selection() == Selection::Seat(index);
-        let mut pen = list::row(cx, at, selected, buf);
+        let mut pen = list::row_or_blank(cx, at, selected, buf);
         let seat = table.current().and_then(|round| round.seats.get(index));
         let sign = seat_sign(cx, world, seat);
         pen.glyph(sign.glyph, sign.style).space(1);

@@ -305,7 +305,7 @@ fn render_table(
         self::card(data, cx, (*card, with_bar), place, table, buf);
     }
     for (row, place) in all().filter(|(_, place)| place.is_off()) {
-        let mut pen = list::row(cx, *row, place.selected, buf);
+        let mut pen = list::row_or_blank(cx, *row, place.selected, buf);
         let name = (columns(place.name) as u16 + if place.flagged { 2 } else { 0 })
             .min(pen.left().saturating_sub(6));
         put_name(cx, &mut pen, place.name, place.flagged, name, cx.theme.style(StyleRole::Dim));
@@ -552,7 +552,7 @@ fn render_list(
         let place = place(view, world, table, plan, index);
         let at = line(area, top);
         top += each;
-        let mut pen = list::row(cx, at, place.selected, buf);
+        let mut pen = list::row_or_blank(cx, at, place.selected, buf);
         let sign = seat_sign(cx, world, place.seat);
         pen.glyph(sign.glyph, sign.style).space(1);
         put_name(cx, &mut pen, place.name, place.flagged, name, theme.style(StyleRole::Text));

@@ -244,7 +244,7 @@ fn draw_level<'a>(
     let mut pen = match entry {
         ResultEntry::Task(task, ..) => {
             let selected = view.waterfall_row() == Some(WaterfallRow::Task(*task));
-            list::row(cx, row, selected && is_first, buf)
+            list::row_or_blank(cx, row, selected && is_first, buf)
         }
         _ => Pen::new(buf, row, cx.glyphs),
     };

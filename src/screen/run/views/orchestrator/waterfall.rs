@@ -329,7 +329,7 @@ fn one_row(
             .map_or(("", ""), |row| (row.task.id.as_str(), row.task.worker.as_str())),
     };
     let selected = view.waterfall_row() == Some(row);
-    let mut pen = list::row(cx, area, selected, buf);
+    let mut pen = list::row_or_blank(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(id, places.id, plain).space(1);
     if places.worker > 0 {

@@ -271,7 +271,7 @@ fn source_row(
     let (dim, plain) = (theme.style(StyleRole::Dim), theme.style(StyleRole::Text));
     let sign = source_sign(theme, &row.state);
     let out = row.drop_phrase().is_some();
-    let mut pen = list::row(cx, area, selected, buf);
+    let mut pen = list::row_or_blank(cx, area, selected, buf);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.cell(&row.no.to_string(), NUMBER, if out { dim } else { plain });
     let start = pen.x();

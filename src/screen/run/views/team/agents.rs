@@ -121,7 +121,7 @@ pub(crate) fn render(
     for (nth, row) in all.iter().skip(list.rows.start).take(list.rows.len()).enumerate() {
         let here = line(area, AGENTS_HEAD + nth as u16);
         let chosen = view.selected_agent() == Some(&row.name);
-        let mut pen = list::row(cx, here, chosen, buf);
+        let mut pen = list::row_or_blank(cx, here, chosen, buf);
         let sign = agent_sign(cx, world, row);
         let active = row.turns > 0 && is_active_agent(world, team, row);
         let style = match (row.turns, active) {

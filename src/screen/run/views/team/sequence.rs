@@ -293,7 +293,7 @@ impl Drawn<'_> {
         let dim = theme.style(StyleRole::Dim);
         let sign = self.sign(row);
         let lanes = self.diagram.lanes.as_ref();
-        let mut pen = list::row(cx, at, selected, buf);
+        let mut pen = list::row_or_blank(cx, at, selected, buf);
         pen.glyph(sign.glyph, sign.style);
         let progress = &self.world.progress;
         let (number, when) = match row {

@@ -213,7 +213,7 @@ fn one_tool(
     let now = data.time(cx.now);
     let plain = cx.theme.style(StyleRole::Text);
     let sign = sign(cx, tool);
-    list::mark(cx, pen, selected);
+    list::mark_or_blank(cx, pen, selected);
     pen.glyph(sign.glyph, sign.style).space(1);
     pen.name(tool.name().as_str(), places.name, plain).space(1);
     let start = pen.x();

@@ -104,7 +104,7 @@ fn one_tool(
         (true, false) => (Glyph::Off, StyleRole::Off),
         (false, _) => (Glyph::Waiting, StyleRole::Waiting),
     };
-    list::mark(cx, pen, selected);
+    list::mark_or_blank(cx, pen, selected);
     pen.glyph(glyph, cx.theme.style(role)).space(1);
     pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
