@@ -1,8 +1,5 @@
-//! The frame of every screen: the status row and the key row. `header` draws the header rows.
-//!
-//! The two header rows: what is shown, then the run's progress.
-//!
-//! The title of the terminal's window: what the runs do.
+//! The frame of every screen: the header rows, the status row, the key row and the title of the
+//! terminal's window.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,8 +1,4 @@
 //! What the dashboard asks of the shell. Data only: this module carries nothing out.
-//!
-//! What was done to a kept run.
-//!
-//! Numbers of requests to the shell.
 
 use std::sync::Arc;
 
@@ -24,18 +20,12 @@ pub enum Effect {
     Rerun(RecordedSource),
     /// Compare two recorded runs. Answered with `Compared`.
     Compare {
-        /// Repeated in the answer.
         request: RequestId,
         /// The left and the right run.
         runs: Box<[RecordedSource; 2]>,
     },
     /// Continue a kept run that was interrupted. Answered like `Start`.
-    Resume {
-        /// Repeated in the answer.
-        request: RequestId,
-        /// The run.
-        run: RunId,
-    },
+    Resume { request: RequestId, run: RunId },
     /// The operator allows what `Untrusted` listed for this scenario.
     Trust {
         /// [`Consent::digest`](crate::scenario::Consent::digest).
@@ -44,19 +34,9 @@ pub enum Effect {
         title: String,
     },
     /// Watch a run that a runner of the cluster plays. Answered with `Started`, then its events.
-    Attach {
-        /// Repeated in the answer.
-        request: RequestId,
-        /// The run.
-        run: RunId,
-    },
+    Attach { request: RequestId, run: RunId },
     /// A command to a run; its effects arrive as events.
-    Command {
-        /// The run that receives it.
-        run: RunId,
-        /// The command.
-        command: Command,
-    },
+    Command { run: RunId, command: Command },
     /// Copy this to the clipboard.
     Copy(String),
     /// Write these files into the working directory. Answered with one `Notice` that names all
@@ -81,7 +61,6 @@ pub enum Effect {
     OpenKept {
         /// Repeated in the answers.
         request: RequestId,
-        /// The run.
         run: RunId,
         /// Whether events that are appended later are read too, until the run has ended.
         follows: bool,
@@ -91,12 +70,10 @@ pub enum Effect {
     SearchSaid {
         /// Repeated in the answers.
         request: RequestId,
-        /// The words.
         query: WordQuery,
     },
     /// Pin a kept run, or take its pin away. Answered with `Kept`.
     PinKept {
-        /// The run.
         run: RunId,
         /// Whether it is pinned then.
         pinned: bool,
@@ -115,10 +92,7 @@ pub enum Effect {
         place: ProviderHost,
     },
     /// Look for Ollama on this machine. Answered with `ModelsListed` where it runs.
-    FindOllama {
-        /// The form that asks.
-        form: RequestId,
-    },
+    FindOllama { form: RequestId },
     /// Export a picture of the screen, as an SVG and as text. Answered like `Export`.
     Picture,
     /// Suspend to the background; the commands before it have told live runs to pause.
@@ -128,10 +102,7 @@ pub enum Effect {
     /// Redraw the whole screen.
     Redraw,
     /// Quit the program.
-    Quit {
-        /// The exit code.
-        code: u8,
-    },
+    Quit { code: u8 },
 }
 
 /// A file to write.
@@ -139,14 +110,12 @@ pub enum Effect {
 pub struct Export {
     /// Its name, without a folder.
     pub file: String,
-    /// Its contents.
     pub contents: Contents,
 }
 
 /// Contents of an exported file.
 #[derive(Debug)]
 pub enum Contents {
-    /// A text.
     Text(String),
     /// Events, one line of JSON each. The shell makes the lines, since there may be many.
     Events(Vec<Arc<Event>>),
@@ -188,7 +157,6 @@ impl Contents {
 /// The request for a run.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest {
-    /// Repeated in the answer.
     pub id: RequestId,
     /// The scenario, with every change of the form applied.
     pub scenario: Arc<Scenario>,
@@ -198,7 +166,6 @@ pub struct LaunchRequest {
     pub flags: Vec<(FlagName, bool)>,
     /// Seed of all random numbers; `None` for the scenario's.
     pub seed: Option<u64>,
-    /// What it begins with.
     pub begins: RunBeginning,
 }
 
@@ -220,7 +187,6 @@ pub enum RunBeginning {
 pub struct ForkRequest {
     /// The other run.
     pub run: RunId,
-    /// The boundary.
     pub at: BoundaryId,
     /// Overrides of the scenario, as on the command line.
     pub set: Vec<String>,
@@ -231,9 +197,7 @@ pub struct ForkRequest {
 /// A recorded run to be read.
 #[derive(Clone, Debug)]
 pub struct RecordedSource {
-    /// Repeated in the answer.
     pub request: RequestId,
-    /// The run.
     pub run: RunId,
     /// Its events, if it is not kept here.
     pub events: Option<Vec<Arc<Event>>>,
@@ -281,7 +245,6 @@ impl Update {
 /// A change of a kept run that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeptChange {
-    /// It was removed.
     Removed(RunId),
     /// It was brought back.
     Restored(RunId),

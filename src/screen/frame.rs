@@ -1,9 +1,6 @@
-//! The frames of windows and of the home screen: titles and feet on their borders, which
-//! `border` draws.
-//!
-//! The borders of panes and windows. Frames that share sides are collected before drawing, so that
-//! crossings get the right glyph and the focused frame is complete. A window that covers others has
-//! a double border.
+//! The frames of windows and panes, with titles and feet on their borders. Frames that share sides
+//! are collected before drawing, so that crossings get the right glyph and the focused frame is
+//! complete. A window that covers others has a double border.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,12 +18,10 @@ use crate::words::styled::StyleRole;
 pub struct Frame<'a> {
     /// Its number, if a digit key focuses it.
     pub number: Option<u8>,
-    /// Its title.
     pub title: &'a str,
     /// The text at the right end of its lower border; of a numbered pane, whose lower border may be the
     /// upper one of another, at the right end of its upper border.
     pub foot: &'a str,
-    /// Whether it is focused.
     pub focused: bool,
 }
 

@@ -6,9 +6,11 @@ use super::form::KeyOutcome;
 use super::home::history::RunList;
 use super::home::{HomePane, arrange_home, home_filter, kept, preview, scenarios, when_filtered};
 use super::key::KeyPress;
+use super::key_hints::Why;
 use super::keymap::Context;
 use super::launch::{new_run, refuse_broken_scenario, start};
 use super::layout::too_small;
+use super::list::ListState;
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
 use super::run::copy::copied;
 use super::run::{InputOutcome, RunPage, earlier};
@@ -18,7 +20,7 @@ use super::windows::commands::CommandList;
 use super::windows::faults::FaultsDrawer;
 use super::windows::flags::FlagsDrawer;
 use super::windows::help::Help;
-use super::windows::{Overlay, on_commands, on_confirm, on_faults, on_flags, on_form, on_help};
+use super::windows::{Overlay, on_commands, on_confirm, on_drawer, on_form, on_help};
 use super::{comparison, key_hints, keymap, launch, session};
 use crate::log::event::Command;
 use crate::log::event::kind::Initiator;
@@ -63,7 +65,6 @@ pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     }
 }
 
-/// Lists the runs again if the filter has changed.
 /// Whether an action is allowed while the screen is too small to show its effect.
 fn is_allowed_when_too_small(action: Action) -> bool {
     matches!(action, Action::Quit | Action::Interrupt | Action::Suspend | Action::Redraw)
@@ -132,9 +133,9 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
     }
     match state.overlays.last() {
         Some(Overlay::Form(_)) => on_form(state, action),
-        Some(Overlay::Flags(_)) => on_flags(state, action),
-        Some(Overlay::Faults(_)) => on_faults(state, action),
-        Some(Overlay::Members(_)) => super::windows::members::on_action(state, action),
+        Some(Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_)) => {
+            on_drawer(state, action)
+        }
         Some(Overlay::Message(_)) => super::windows::message::on_action(state, action),
         Some(Overlay::Help(_)) => match on_help(state, action) {
             Ok(update) => update,
@@ -178,7 +179,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         }
         match outcome {
             InputOutcome::Ignored => {
-                if let Some(why) = manual_refusal(page, action) {
+                if let Err(Why::Because(why)) = page.views.available(page, action) {
                     state.notify(NoticeKind::Info, why);
                     return Update::redraw();
                 }
@@ -290,14 +291,6 @@ fn is_manual_control(action: Action) -> bool {
     )
 }
 
-/// Why a key for the tools does nothing here; `None` for `!` where its drawer can be opened.
-fn manual_refusal(page: &RunPage, action: Action) -> Option<String> {
-    match action {
-        Action::Faults if page.views.can_inject(page) => None,
-        action => page.views.unavailable_reason(page, action),
-    }
-}
-
 fn open(state: &mut AppState) -> Update {
     match state.home.preview_source {
         HomePane::Runs => match state.selected_run().map(|run| run.id().clone()) {
@@ -335,7 +328,7 @@ fn flags(state: &mut AppState) -> Update {
         state.notify(NoticeKind::Info, "No run is selected: flags belong to a run. Select one.");
         return Update::redraw();
     };
-    let drawer = FlagsDrawer::new(page.id().clone(), page.world());
+    let drawer = FlagsDrawer { run: page.id().clone(), list: ListState::default() };
     state.overlays.push(Overlay::Flags(drawer));
     Update::redraw()
 }
@@ -347,7 +340,8 @@ fn faults(state: &mut AppState) -> Update {
     else {
         return Update::idle();
     };
-    state.overlays.push(Overlay::Faults(FaultsDrawer::new(run, tool)));
+    let drawer = FaultsDrawer { run, tool, list: ListState::default() };
+    state.overlays.push(Overlay::Faults(drawer));
     Update::redraw()
 }
 

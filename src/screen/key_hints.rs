@@ -1,7 +1,5 @@
-//! The entries of the key row: bindings of this context that would do something now, with words
-//! that fit the moment.
-//!
-//! Why an action cannot be carried out now, as the list of commands and notices say it.
+//! Which actions do something now: the entries of the key row, and why an action cannot be carried
+//! out, as the list of commands and notices say it.
 
 use super::action::Action;
 use super::comparison::parent_of;
@@ -13,7 +11,6 @@ use super::key::KeyPress;
 use super::keymap::{BINDINGS, Binding, Context, binding_of, bindings, in_use, key_of};
 use super::launch::chosen_run;
 use super::notice::NoticeKind;
-use super::run::views::tools::has_tools;
 use super::run::{NextMessage, Pane, RunPage};
 use super::state::AppState;
 use super::windows::Overlay;
@@ -92,7 +89,7 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
         // In a text a letter is typed, so only the other keys count.
         let keys = row.keys_in_use();
         let key = keys.iter().find(|key| !context.takes_text() || key.typed_char().is_none());
-        let Some(key) = key.filter(|_| row.rank > 0 && has_effect(state, row.action)) else {
+        let Some(key) = key.filter(|_| row.rank > 0 && available(state, row.action).is_ok()) else {
             continue;
         };
         let (key, word) = ((key.label(ascii).into_owned(), row.action), hint_word(state, row));
@@ -122,97 +119,176 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
     offers
 }
 
-/// Whether an action would do anything now.
-fn has_effect(state: &AppState, action: Action) -> bool {
-    let on_home = state.context() == Context::Home;
-    let subject =
-        state.target_run().filter(|_| !on_home || state.home.preview_source == HomePane::Runs);
-    if let Some(run) = kept::refused_run(state, action) {
-        return action == Action::PauseResume && is_interrupted(state, run);
+/// Why an action does nothing now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The reason, in a sentence.
+    Because(String),
+    /// The screen shows the reason, or says it when the key is pressed.
+    Unsaid,
+}
+
+impl<T: Into<String>> From<T> for Why {
+    fn from(text: T) -> Self {
+        Self::Because(text.into())
     }
-    let lists_runs = on_home && state.home.preview_source == HomePane::Runs;
-    match action {
-        Action::Compare if on_home => lists_runs && state.listed().len() > 1,
-        Action::Compare => {
-            let fork = |page: &RunPage| parent_of(state, page.id()).is_some();
-            state.to_compare.marked.is_some() || state.visible_run().is_some_and(fork)
+}
+
+impl Why {
+    /// # Errors
+    /// Without a reason, unless it is so.
+    pub(crate) fn unless(is_so: bool) -> Result<(), Self> {
+        if is_so { Ok(()) } else { Err(Self::Unsaid) }
+    }
+}
+
+fn need(is_so: bool, why: &str) -> Result<(), Why> {
+    if is_so { Ok(()) } else { Err(why.into()) }
+}
+
+fn need_live(page: Option<&RunPage>) -> Result<(), Why> {
+    match page.map(|page| &page.world().progress.stage) {
+        None => Err("no run is selected".into()),
+        Some(RunState::Closed) => Err("the run has ended".into()),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether an action does something in the focused context now.
+///
+/// # Errors
+/// Why it does nothing.
+pub(crate) fn available(state: &AppState, action: Action) -> Result<(), Why> {
+    let context = state.context();
+    if let Some(binding) = binding_of(action).filter(|it| !it.contexts.contains(&context)) {
+        return Err(format!("only in {}", binding.places()).into());
+    }
+    if let Some(run) = kept::refused_run(state, action) {
+        return match action {
+            Action::PauseResume => Why::unless(is_interrupted(state, run)),
+            _ => Err(format!("{run} is a kept run, which does not change").into()),
+        };
+    }
+    match (state.overlays.last(), state.visible_run()) {
+        (Some(overlay), _) => Why::unless(in_window(state, overlay, action)),
+        (None, Some(page)) => in_run(state, page, action),
+        (None, None) => on_home(state, action),
+    }
+}
+
+/// Why an action does nothing in the focused context, as the part of a sentence after a colon;
+/// `None`: it does something, or says itself why not.
+pub(crate) fn refusal(state: &AppState, action: Action) -> Option<String> {
+    match available(state, action) {
+        Err(Why::Because(why)) => Some(why.strip_suffix('.').unwrap_or(&why).to_owned()),
+        _ => None,
+    }
+}
+
+fn in_window(state: &AppState, overlay: &Overlay, action: Action) -> bool {
+    let page = overlay.run().and_then(|run| state.run(run));
+    let is_live = || page.is_some_and(|page| page.world().progress.is_live());
+    match (overlay, action) {
+        (Overlay::Flags(_), Action::Undo) => {
+            page.is_some_and(|page| state.pending_flags.can_undo(page.id(), page.world()))
         }
-        Action::Fork | Action::Rerun => chosen_run(state).is_some(),
-        Action::Filter if on_home => !lists_runs || !state.history.rows().is_empty(),
-        Action::Sort if on_home => lists_runs && !state.history.rows().is_empty(),
-        Action::Pin if on_home => {
-            let row = state.selected_run().and_then(|run| state.history.row(run.id()));
-            lists_runs && row.is_some()
-        }
-        Action::Remove => lists_runs && matches!(state.selected_run(), Some(ListedRun::Kept(_))),
-        Action::Undo if on_home => lists_runs && state.history.last_removed().is_some(),
-        Action::PauseResume if state.visible_run().is_some_and(|page| page.is_scrubbed()) => true,
-        Action::PauseResume | Action::Step | Action::StepRound => {
-            subject.is_some_and(|page| page.world().progress.is_live())
-        }
-        Action::Flags => subject.is_some_and(|page| !page.world().settings.flags.is_empty()),
-        Action::PrevRun | Action::NextRun => state.listed().len() > 1,
-        Action::PauseAll => state.live_runs().count() > 1,
-        Action::MarkBack | Action::MarkForward => {
-            state.visible_run().is_some_and(|page| page.is_scrubbed())
-        }
-        Action::Kill if on_home => state.live_runs().next().is_some(),
-        Action::Kill => subject.is_some_and(|page| page.world().progress.is_live()),
-        Action::Open if state.home.preview_source == HomePane::Runs => {
-            state.selected_run().is_some()
-        }
-        Action::Open => can_start(state),
-        Action::NewRun if on_home => can_start(state),
-        Action::NewScenario | Action::Edit => state.home.focus == HomePane::Scenarios,
-        Action::Tools => state.visible_run().is_some_and(|page| {
-            !page.views.is_about_tools() && (has_tools(page) || page.views.shows_tools())
-        }),
-        Action::Toggle
-        | Action::BreakerTrip
-        | Action::BreakerHold
-        | Action::BreakerReset
-        | Action::BreakerDisable
-        | Action::More
-        | Action::Less
-            if in_faults(state) =>
-        {
-            let Some(Overlay::Faults(drawer)) = state.overlays.last() else { return false };
-            let page = state.run(&drawer.run);
-            page.is_some_and(|page| drawer.command(action, page).is_some())
-        }
-        Action::Faults => state.visible_run().is_some_and(|page| page.views.can_inject(page)),
-        Action::Message | Action::Members => {
-            state.visible_run().is_some_and(|page| page.views.own_offers(page, action))
-        }
-        Action::Toggle if matches!(state.overlays.last(), Some(Overlay::Members(_))) => {
-            state.visible_run().is_some_and(|page| page.world().progress.is_live())
-        }
-        Action::BreakerTrip
-        | Action::BreakerHold
-        | Action::BreakerReset
-        | Action::BreakerDisable => {
-            state.visible_run().is_some_and(|page| page.views.offers(page, action))
-        }
-        // Any run can be exported; the key row shows it where there is a report to hand on.
-        Action::Export => state.visible_run().is_some_and(|page| page.has_report()),
-        Action::Cause => {
-            let page = state.visible_run().filter(|page| page.inspector().is_none());
-            page.is_some_and(|page| page.views.offers(page, action))
-        }
-        Action::More | Action::Less => state
-            .visible_run()
-            .is_some_and(|page| page.world().progress.is_live() && page.views.offers(page, action)),
-        Action::Toggle => {
-            run_with_flags_open(state).is_some_and(|page| page.world().progress.is_live())
-        }
-        Action::Up | Action::Down | Action::Confirm => match state.overlays.last() {
-            Some(Overlay::Confirm(confirm)) if action == Action::Confirm => confirm.accepts_yes(),
-            Some(Overlay::Confirm(confirm)) => confirm.is_long(state.size),
-            _ => true,
-        },
-        Action::Undo => run_with_flags_open(state)
-            .is_some_and(|page| state.pending_flags.can_undo(page.id(), page.world())),
+        (Overlay::Flags(_) | Overlay::Members(_), Action::Toggle) => is_live(),
+        (
+            Overlay::Faults(drawer),
+            Action::Toggle
+            | Action::BreakerTrip
+            | Action::BreakerHold
+            | Action::BreakerReset
+            | Action::BreakerDisable
+            | Action::More
+            | Action::Less,
+        ) => page.is_some_and(|page| drawer.command(action, page).is_some()),
+        (Overlay::Confirm(confirm), Action::Confirm) => confirm.accepts_yes(),
+        (Overlay::Confirm(confirm), Action::Up | Action::Down) => confirm.is_long(state.size),
         _ => true,
+    }
+}
+
+fn on_home(state: &AppState, action: Action) -> Result<(), Why> {
+    let (selected, target) = (state.selected_run(), state.target_run());
+    let lists_runs = state.home.preview_source == HomePane::Runs;
+    let has_kept = !state.history.rows().is_empty();
+    let need_runs = || need(has_kept || !state.runs.is_empty(), "there are no runs yet");
+    let live = state.live_runs().count();
+    match action {
+        Action::Pane(0) => Err("press the number of the pane".into()),
+        Action::Pane(number) if usize::from(number) > HomePane::ALL.len() => {
+            Err(format!("there is no pane {number}").into())
+        }
+        Action::Filter if lists_runs => need_runs().and(Why::unless(has_kept)),
+        Action::Sort => need_runs().and(Why::unless(lists_runs && has_kept)),
+        Action::Compare => {
+            need_runs()?;
+            need(chosen_run(state).is_some(), "no run is selected")?;
+            Why::unless(lists_runs && state.listed().len() > 1)
+        }
+        Action::Fork | Action::Rerun => need(chosen_run(state).is_some(), "no run is selected"),
+        Action::PauseResume | Action::Step | Action::StepRound => {
+            need_live(target).and(Why::unless(lists_runs))
+        }
+        Action::Flags => {
+            need(target.is_some(), "no run is selected")?;
+            let has_flags = |page: &RunPage| !page.world().settings.flags.is_empty();
+            Why::unless(lists_runs && target.is_some_and(has_flags))
+        }
+        Action::Kill => need(live > 0, "no run is live"),
+        Action::PauseAll => need(live > 0, "no run is live").and(Why::unless(live > 1)),
+        Action::Pin => {
+            let row = selected.and_then(|run| state.history.row(run.id()));
+            need(row.is_some(), "no kept run is selected").and(Why::unless(lists_runs))
+        }
+        Action::Remove => {
+            let is_kept = matches!(selected, Some(ListedRun::Kept(_)));
+            need(is_kept, "no kept run is selected").and(Why::unless(lists_runs))
+        }
+        Action::Undo => need(state.history.last_removed().is_some(), "no run was removed")
+            .and(Why::unless(lists_runs)),
+        Action::Open if lists_runs => need(selected.is_some(), "no run is selected"),
+        Action::Open | Action::NewRun | Action::Edit => {
+            let scenario = state.home.selected_scenario(&state.scenarios);
+            need(scenario.is_some(), "no scenario is selected")?;
+            Why::unless(match action {
+                Action::Edit => state.home.focus == HomePane::Scenarios,
+                _ => scenario.is_some_and(|entry| entry.loaded.is_ok()),
+            })
+        }
+        Action::NewScenario => Why::unless(state.home.focus == HomePane::Scenarios),
+        _ => Ok(()),
+    }
+}
+
+fn in_run(state: &AppState, page: &RunPage, action: Action) -> Result<(), Why> {
+    let has_parent = || parent_of(state, page.id()).is_some();
+    let views = page.views.available(page, action);
+    let unless = |why: &str| views.clone().map_err(|_| why.into());
+    match action {
+        Action::Pane(0) => Err("press the number of the pane".into()),
+        Action::Pane(number) if Pane::from_number(number).is_none() => {
+            Err(format!("there is no pane {number}").into())
+        }
+        Action::PauseResume if page.is_scrubbed() => Ok(()),
+        Action::PauseResume | Action::Step | Action::StepRound | Action::Kill => {
+            need_live(Some(page))
+        }
+        Action::Compare => {
+            let is_next = state.to_compare.marked.is_some() || has_parent();
+            need(is_next || state.listed().len() > 1, "there is no second run")?;
+            Why::unless(is_next)
+        }
+        Action::Flags => Why::unless(!page.world().settings.flags.is_empty()),
+        Action::PrevRun | Action::NextRun => Why::unless(state.listed().len() > 1),
+        Action::MarkBack | Action::MarkForward => Why::unless(page.is_scrubbed()),
+        Action::Message => unless("only teams and swarms take follow-ups"),
+        Action::Members => unless("no swarm in this run changes its members"),
+        // Any run can be exported; the key row shows it where there is a report to hand on.
+        Action::Export => Why::unless(page.has_report()),
+        Action::Cause => Why::unless(page.inspector().is_none()).and(views),
+        _ => views,
     }
 }
 
@@ -221,14 +297,6 @@ fn is_interrupted(state: &AppState, run: &RunId) -> bool {
     let kept = state.run(run).and_then(|page| page.kept.as_deref());
     let row = state.history.row(run).or(kept.map(|kept| &kept.row));
     row.is_some_and(|row| row.status == RunStatus::Interrupted)
-}
-
-/// The run whose flags are open.
-fn run_with_flags_open(state: &AppState) -> Option<&RunPage> {
-    match state.overlays.last() {
-        Some(Overlay::Flags(drawer)) => state.run(&drawer.run),
-        _ => None,
-    }
 }
 
 /// Whether closing the message box would keep a draft.
@@ -244,15 +312,6 @@ fn keeps_draft(state: &AppState) -> bool {
 /// Whether the comparison shows one difference in full.
 fn shows_in_full(state: &AppState) -> bool {
     matches!(state.overlays.last(), Some(Overlay::Comparison(view)) if view.full)
-}
-
-fn in_faults(state: &AppState) -> bool {
-    matches!(state.overlays.last(), Some(Overlay::Faults(_)))
-}
-
-fn can_start(state: &AppState) -> bool {
-    let entry = state.home.selected_scenario(&state.scenarios);
-    entry.is_some_and(|entry| entry.loaded.is_ok())
 }
 
 /// Priority in the key row now. The view of a run may know better which keys matter.
@@ -299,112 +358,6 @@ fn hint_word(state: &AppState, row: &Binding) -> &'static str {
 
 /// The contexts of whole pages.
 const PAGES: [Context; 3] = [Context::Home, Context::Run, Context::Inspector];
-
-/// Why an action does nothing in the focused context, as the part of a sentence after a colon;
-/// `None`: it does something, or says itself why not.
-pub(crate) fn refusal(state: &AppState, action: Action) -> Option<String> {
-    let context = state.context();
-    let binding = binding_of(action)?;
-    if !binding.contexts.contains(&context) {
-        return Some(format!("only in {}", binding.places()));
-    }
-    match action {
-        Action::Pane(0) => return Some("press the number of the pane".to_owned()),
-        Action::Pane(number) => {
-            let is_there = match state.visible_run() {
-                Some(_) => Pane::from_number(number).is_some(),
-                None => usize::from(number) <= HomePane::ALL.len(),
-            };
-            return (!is_there).then(|| format!("there is no pane {number}"));
-        }
-        _ => {}
-    }
-    if let Some(run) = kept::refused_run(state, action)
-        && action != Action::PauseResume
-    {
-        return Some(format!("{run} is a kept run, which does not change"));
-    }
-    let why = match context {
-        Context::Home => on_home(state, action),
-        Context::Run | Context::Inspector => return in_run(state, action),
-        _ => None,
-    };
-    why.map(str::to_owned)
-}
-
-fn on_home(state: &AppState, action: Action) -> Option<&'static str> {
-    let selected = state.selected_run();
-    let lists_runs = state.home.preview_source == HomePane::Runs;
-    let is_empty = state.runs.is_empty() && state.history.rows().is_empty();
-    let unless = |is_so: bool, why| (!is_so).then_some(why);
-    match action {
-        Action::Filter if lists_runs => unless(!is_empty, "there are no runs yet"),
-        Action::Sort => unless(!is_empty, "there are no runs yet"),
-        Action::Compare if is_empty => Some("there are no runs yet"),
-        Action::Fork | Action::Rerun | Action::Compare => {
-            unless(chosen_run(state).is_some(), "no run is selected")
-        }
-        Action::PauseResume if lists_runs && matches!(selected, Some(ListedRun::Kept(_))) => None,
-        Action::PauseResume | Action::Step | Action::StepRound => live(state.target_run()),
-        Action::Flags => unless(state.target_run().is_some(), "no run is selected"),
-        Action::Kill | Action::PauseAll => {
-            unless(state.live_runs().next().is_some(), "no run is live")
-        }
-        Action::Pin => unless(
-            selected.is_some_and(|run| state.history.row(run.id()).is_some()),
-            "no kept run is selected",
-        ),
-        Action::Remove => {
-            unless(matches!(selected, Some(ListedRun::Kept(_))), "no kept run is selected")
-        }
-        Action::Undo => unless(state.history.last_removed().is_some(), "no run was removed"),
-        Action::Open if lists_runs => unless(selected.is_some(), "no run is selected"),
-        Action::Edit | Action::NewRun | Action::Open => {
-            let scenario = state.home.selected_scenario(&state.scenarios);
-            unless(scenario.is_some(), "no scenario is selected")
-        }
-        _ => None,
-    }
-}
-
-fn in_run(state: &AppState, action: Action) -> Option<String> {
-    let page = state.visible_run()?;
-    let is_kept = page.kept.is_some();
-    let why = match action {
-        Action::PauseResume if page.is_scrubbed() || is_kept => None,
-        Action::PauseResume | Action::Step | Action::StepRound | Action::Kill => live(Some(page)),
-        Action::Compare => {
-            let is_marked = state.to_compare.marked.is_some();
-            let second = state.listed().len() > 1 || parent_of(state, page.id()).is_some();
-            (!is_marked && !second).then_some("there is no second run")
-        }
-        Action::Message if !page.views.own_offers(page, action) => {
-            Some("only teams and swarms take follow-ups")
-        }
-        Action::Members if !page.views.own_offers(page, action) => {
-            Some("no swarm in this run changes its members")
-        }
-        Action::Faults if page.views.can_inject(page) => None,
-        action => return page.views.unavailable_reason(page, action).map(part_of_sentence),
-    };
-    why.map(str::to_owned)
-}
-
-/// A sentence as the end of another one: without its period.
-fn part_of_sentence(mut text: String) -> String {
-    if text.ends_with('.') {
-        text.pop();
-    }
-    text
-}
-
-fn live(page: Option<&RunPage>) -> Option<&'static str> {
-    match page.map(|page| &page.world().progress.stage) {
-        None => Some("no run is selected"),
-        Some(RunState::Closed) => Some("the run has ended"),
-        Some(_) => None,
-    }
-}
 
 /// Says why an action did nothing, if there is a reason.
 pub(crate) fn explain(state: &mut AppState, action: Action, update: Update) -> Update {

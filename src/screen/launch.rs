@@ -1,7 +1,5 @@
-//! The start of a run, and of the launch form.
-//!
-//! New runs from recorded ones: fork at a boundary, start again with the same settings, continue what
-//! was interrupted.
+//! The start of a run, and of the launch form: also from a recorded run, which is forked, started
+//! again with the same settings, or continued.
 
 use std::sync::Arc;
 

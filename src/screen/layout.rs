@@ -3,6 +3,8 @@
 
 use ratatui::layout::Rect;
 
+use super::list::{ListState, keep_in_view};
+
 /// The smallest terminal that is supported: columns and rows.
 pub const MIN_SIZE: (u16, u16) = (60, 16);
 
@@ -45,8 +47,8 @@ pub fn centred(area: Rect, cols: u16, rows: u16) -> Rect {
     Rect::new(area.x + (area.width - cols) / 2, area.y + (area.height - rows) / 2, cols, rows)
 }
 
-/// A drawer along the lower edge of an area: what is above it stays in sight, so that a change is
-/// seen while it is made.
+/// The parts of a window with a list. A drawer is at the lower edge of an area: what is above it stays
+/// in sight, so that a change is seen while it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawerParts {
     /// All of it, border included.
@@ -55,6 +57,8 @@ pub struct DrawerParts {
     pub list: Rect,
     /// What is said about the selected one: at the right of the list, or below it in a narrow area.
     pub note: Rect,
+    /// The first line in view.
+    pub top: usize,
 }
 
 /// Widest list of a drawer with its note at the right, in columns.
@@ -62,41 +66,63 @@ const DRAWER_LIST: u16 = 60;
 /// From this width on, the note of a drawer is at the right of its list.
 const DRAWER_WIDE: u16 = 70;
 
-/// A drawer for so many rows of a list and of its note; it takes at most half of the area.
-pub fn drawer(area: Rect, list: u16, note: u16) -> DrawerParts {
-    let is_wide = area.width >= DRAWER_WIDE;
-    let rows = if is_wide { list.max(note) } else { list.saturating_add(note) };
-    let height = rows.saturating_add(2).min(area.height / 2);
-    let window = Rect { y: area.bottom() - height, height, ..area };
-    let inner = inside(window);
-    if is_wide {
-        let width = (inner.width / 2).min(DRAWER_LIST);
-        let x = inner.x + width + 1;
-        let note = Rect { x, width: inner.right().saturating_sub(x), ..inner };
-        return DrawerParts { window, list: Rect { width, ..inner }, note };
+/// The parts of a window with a line to type into, and a list of what matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchParts {
+    /// All of it, border included.
+    pub window: Rect,
+    /// The line with the typed text.
+    pub query: Rect,
+    pub list: Rect,
+    /// Two rows at the bottom.
+    pub note: Rect,
+}
+
+impl SearchParts {
+    pub fn split(window: Rect) -> Self {
+        let inner = inside(window);
+        let inner =
+            Rect { x: inner.x + inner.width.min(1), width: inner.width.saturating_sub(2), ..inner };
+        let row = |y: u16, height: u16| Rect { y, height, ..inner }.intersection(inner);
+        let note_rows = 2.min(inner.height.saturating_sub(4));
+        let list = inner.height.saturating_sub(2 + note_rows);
+        Self {
+            window,
+            query: row(inner.y, 1),
+            list: row(inner.y + inner.height.min(2), list),
+            note: row(inner.bottom() - note_rows, note_rows),
+        }
     }
-    let note = note.min(inner.height / 2);
-    let list = Rect { height: inner.height - note, ..inner };
-    DrawerParts { window, list, note: Rect { y: list.bottom(), height: note, ..inner } }
+}
+
+impl DrawerParts {
+    /// A drawer for `lines` lines of `line_rows` rows each, and a note; it takes at most half of the
+    /// area.
+    pub fn split(area: Rect, state: ListState, lines: usize, line_rows: u16, note: u16) -> Self {
+        let wanted = u16::try_from(lines).unwrap_or(u16::MAX).max(1).saturating_mul(line_rows);
+        let is_wide = area.width >= DRAWER_WIDE;
+        let rows = if is_wide { wanted.max(note) } else { wanted.saturating_add(note) };
+        let height = rows.saturating_add(2).min(area.height / 2);
+        let window = Rect { y: area.bottom() - height, height, ..area };
+        let inner = inside(window);
+        let (list, note) = if is_wide {
+            let width = (inner.width / 2).min(DRAWER_LIST);
+            let x = inner.x + width + 1;
+            let note = Rect { x, width: inner.right().saturating_sub(x), ..inner };
+            (Rect { width, ..inner }, note)
+        } else {
+            let note = note.min(inner.height / 2);
+            let list = Rect { height: inner.height - note, ..inner };
+            (list, Rect { y: list.bottom(), height: note, ..inner })
+        };
+        let shown = usize::from(list.height / line_rows);
+        Self { window, list, note, top: keep_in_view(0, state.selected, shown, lines) }
+    }
 }
 
 /// Whether a cell lies in an area.
 pub fn hits(area: Rect, col: u16, row: u16) -> bool {
     (area.left()..area.right()).contains(&col) && (area.top()..area.bottom()).contains(&row)
-}
-
-/// The first row of a window with `rows` rows over a list of `len` rows. It moves no more than
-/// needed to show `selected`.
-pub fn keep_in_view(top: usize, selected: usize, rows: usize, len: usize) -> usize {
-    let rows = rows.max(1);
-    let top = top.min(len.saturating_sub(rows));
-    if selected < top {
-        selected
-    } else if selected >= top + rows {
-        selected + 1 - rows
-    } else {
-        top
-    }
 }
 
 /// The terminal's size in cells.
@@ -165,7 +191,8 @@ mod tests {
             for rows in 0..=40 {
                 let area = Rect::new(0, 0, cols, rows);
                 let ScreenParts { header, body, status, keys } = ScreenParts::split(area);
-                let DrawerParts { window, list, note } = drawer(area, 7, 9);
+                let drawer = DrawerParts::split(area, ListState::default(), 7, 1, 9);
+                let DrawerParts { window, list, note, .. } = drawer;
                 let drawer = [window, list, note];
                 let parts = [header, body, status, keys, centred(area, 40, 10)];
                 for part in parts.into_iter().chain(drawer) {
@@ -177,15 +204,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_window_moves_no_more_than_it_must() {
-        assert_eq!(keep_in_view(0, 4, 5, 100), 0);
-        assert_eq!(keep_in_view(0, 5, 5, 100), 1);
-        assert_eq!(keep_in_view(10, 9, 5, 100), 9);
-        assert_eq!(keep_in_view(10, 12, 5, 100), 10);
-        assert_eq!(keep_in_view(98, 99, 5, 100), 95);
-        assert_eq!(keep_in_view(7, 0, 0, 0), 0);
     }
 }

@@ -1,12 +1,5 @@
-//! The selection in a list.
-//!
-//! The selected line and the scroll position in a text whose lines wrap. A line higher than the
-//! window is scrolled to its end before the next one is selected.
-//!
-//! Selection and scroll position in a list that grows at its end.
-//!
-//! Lists of rows in columns: the heads above them, the selected row and its mark, and which rows are
-//! in view.
+//! Lists: the selection and the rows in view, in a list of a window, in one that grows at its end, and
+//! in a text whose lines wrap. How the heads of columns and a selected row are drawn.
 
 use std::ops::Range;
 
@@ -40,7 +33,87 @@ pub(super) fn moved_index(
     })
 }
 
-/// The selected line, and the first row in view once the operator has scrolled.
+/// Like [`moved_index`] in a short list: a page key goes to an end, the keys to the left and right are
+/// steps too. Without a selection the first step selects the row that is `shown` as the current one.
+pub(super) fn stepped_index(
+    action: Action,
+    selected: Option<usize>,
+    shown: usize,
+    len: usize,
+) -> Option<usize> {
+    let action = match action {
+        Action::Left => Action::Up,
+        Action::Right => Action::Down,
+        Action::PageUp => Action::Top,
+        Action::PageDown => Action::Bottom,
+        other => other,
+    };
+    match (action, selected) {
+        (Action::Up | Action::Down, None) => Some(shown.min(len.checked_sub(1)?)),
+        _ => moved_index(action, selected, len, 1),
+    }
+}
+
+/// The first row of a window with `rows` rows over a list of `len` rows. It moves no more than
+/// needed to show `selected`.
+pub fn keep_in_view(top: usize, selected: usize, rows: usize, len: usize) -> usize {
+    let rows = rows.max(1);
+    let top = top.min(len.saturating_sub(rows));
+    if selected < top {
+        selected
+    } else if selected >= top + rows {
+        selected + 1 - rows
+    } else {
+        top
+    }
+}
+
+/// The first row in view of a list in a window of this height, so that `row` of `rows` is in view. It
+/// moves by whole windows, so that rows keep their place as long as possible.
+pub fn window_start(row: usize, rows: usize, height: usize) -> usize {
+    if rows <= height || height == 0 {
+        return 0;
+    }
+    (row / height * height).min(rows - height)
+}
+
+/// The selected line of a list in a window, and the first line in view. The list may have lines that
+/// cannot be selected, such as headings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListState {
+    pub selected: usize,
+    pub top: usize,
+}
+
+impl ListState {
+    /// Moves the selection among these lines; returns whether the action was a movement.
+    pub(super) fn on_move(&mut self, action: Action, choices: &[usize], page: usize) -> bool {
+        let at = choices.iter().position(|line| *line == self.selected);
+        let to = moved_index(action, at, choices.len(), page).and_then(|to| choices.get(to));
+        self.selected = to.copied().unwrap_or(self.selected);
+        to.is_some()
+    }
+
+    /// Selects a line; returns whether it was selected before, `None` if it cannot be selected.
+    pub(super) fn select(&mut self, line: usize, choices: &[usize]) -> Option<bool> {
+        let line = Some(line).filter(|line| choices.contains(line))?;
+        Some(std::mem::replace(&mut self.selected, line) == line)
+    }
+
+    /// Keeps the selected one of `len` lines in view.
+    pub(super) fn arrange(&mut self, len: usize, page: usize) {
+        self.top = keep_in_view(self.top, self.selected, page, len);
+    }
+
+    /// Scrolls by one line.
+    pub(super) fn scroll(&mut self, up: bool, len: usize, page: usize) {
+        let last = len.saturating_sub(page);
+        self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
+    }
+}
+
+/// The selected line, and the first row in view once the operator has scrolled. A line higher than
+/// the window is scrolled to its end before the next one is selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListCursor {
     /// The selected line; `None` follows the newest.
@@ -157,7 +230,7 @@ fn in_view(lines: &impl WrappingLines, line: usize, top: Scroll, height: usize) 
     (line, top.step(isize::try_from(over).unwrap_or(0), lines, height))
 }
 
-/// The selected row and the first row in view.
+/// The selected row and the first row in view, in a list that grows at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCursor {
     /// The selected row; `None` follows the newest.
@@ -169,6 +242,9 @@ pub struct RowCursor {
 impl RowCursor {
     /// The rows in a window of this height.
     pub fn window(self, len: usize, height: usize) -> Range<usize> {
+        if height == 0 {
+            return 0..0;
+        }
         let last = len.saturating_sub(height);
         let start = match self.cursor {
             None => last,
@@ -356,6 +432,40 @@ pub(crate) fn range(first: usize, rows: usize, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_moves_no_more_than_it_must() {
+        assert_eq!(keep_in_view(0, 4, 5, 100), 0);
+        assert_eq!(keep_in_view(0, 5, 5, 100), 1);
+        assert_eq!(keep_in_view(10, 9, 5, 100), 9);
+        assert_eq!(keep_in_view(10, 12, 5, 100), 10);
+        assert_eq!(keep_in_view(98, 99, 5, 100), 95);
+        assert_eq!(keep_in_view(7, 0, 0, 0), 0);
+    }
+
+    #[test]
+    fn a_list_moves_on_by_windows() {
+        assert_eq!(window_start(3, 9, 4), 0);
+        assert_eq!(window_start(4, 9, 4), 4);
+        assert_eq!(window_start(8, 9, 4), 5);
+        assert_eq!(window_start(2, 3, 4), 0);
+        assert_eq!(window_start(2, 3, 0), 0);
+    }
+
+    #[test]
+    fn headings_cannot_be_selected() {
+        let choices = [1, 2, 4];
+        let mut list = ListState { selected: 2, top: 0 };
+        assert!(list.on_move(Action::Down, &choices, 9));
+        assert_eq!((list.selected, list.select(3, &choices)), (4, None));
+        assert_eq!((list.select(1, &choices), list.select(1, &choices)), (Some(false), Some(true)));
+        assert!(!list.on_move(Action::Down, &[], 9) && !list.on_move(Action::Open, &choices, 9));
+        list.selected = 4;
+        list.arrange(5, 2);
+        assert_eq!(list.top, 3);
+        list.scroll(true, 5, 2);
+        assert_eq!(list, ListState { selected: 4, top: 2 });
+    }
 
     #[test]
     fn new_rows_do_not_scroll_a_moved_window() {

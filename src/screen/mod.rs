@@ -1,12 +1,6 @@
-//! The dashboard's behaviour: state, messages, update, key table. This layer has no terminal, no
-//! async runtime and no clock of its own: time comes in with the messages, and work for the shell
-//! goes out as effects.
-//!
-//! The dashboard's look: pure functions from the state to cells. Nothing here changes the state.
-//!
-//! What all drawing needs besides its data.
-//!
-//! The screen of a terminal that is too small for the dashboard.
+//! The dashboard: state, messages, update, key table, and its look as pure functions from the state
+//! to cells. This layer has no terminal, no async runtime and no clock of its own: time comes in
+//! with the messages, and work for the shell goes out as effects.
 
 pub mod action;
 pub mod chrome;

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use ratatui::layout::Rect;
-
 use super::action::Action;
 use super::effect::Update;
 use super::form::{FieldId, FieldValue};
@@ -16,9 +14,6 @@ use super::layout::{ScreenParts, hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
 use super::windows::Overlay;
-use super::windows::help::{help_rows, help_window};
-use super::windows::picker::PickerParts;
-use crate::log::event::RunId;
 
 /// Two clicks within this time are one double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
@@ -35,12 +30,7 @@ pub(crate) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
         };
     }
     match state.overlays.last() {
-        Some(Overlay::Form(_)) => on_form(state, mouse),
-        Some(Overlay::Help(_)) => on_help(state, mouse),
-        Some(Overlay::Commands(_)) => on_commands(state, mouse),
-        Some(
-            Overlay::Flags(_) | Overlay::Faults(_) | Overlay::Members(_) | Overlay::Templates(_),
-        ) => on_drawer(state, mouse),
+        Some(Overlay::Form(form)) if form.picker.is_none() => on_form(state, mouse),
         Some(Overlay::Comparison(_)) => on_comparison(state, mouse),
         Some(Overlay::Message(message)) => match mouse.kind {
             MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
@@ -63,6 +53,7 @@ pub(crate) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
             }
             _ => Update::idle(),
         },
+        Some(_) => on_list(state, mouse),
         None => match state.screen {
             ActiveScreen::Home => on_home(state, mouse),
             ActiveScreen::Run(_) => {
@@ -164,33 +155,9 @@ fn on_home(state: &mut AppState, mouse: Mouse) -> Update {
     }
 }
 
-/// The list of models: a click selects, a click on the selection chooses it.
-fn on_picker(state: &mut AppState, mouse: Mouse) -> Update {
-    let parts = PickerParts::split(state.size);
-    let double = mouse.kind == MouseKind::Down && is_double(state, mouse);
-    let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
-    match mouse.kind {
-        MouseKind::WheelUp => on_action(state, Action::Up),
-        MouseKind::WheelDown => on_action(state, Action::Down),
-        MouseKind::Down if hits(parts.list, mouse.col, mouse.row) => {
-            match form.click_picker(usize::from(mouse.row - parts.list.y)) {
-                Some(was) if was || double => on_action(state, Action::Take),
-                clicked => Update::when(clicked.is_some()),
-            }
-        }
-        MouseKind::Down if !hits(parts.window, mouse.col, mouse.row) => {
-            on_action(state, Action::Cancel)
-        }
-        _ => Update::idle(),
-    }
-}
-
 fn on_form(state: &mut AppState, mouse: Mouse) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
-    if form.picker.is_some() {
-        return on_picker(state, mouse);
-    }
     match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
             form.scroll(mouse.kind == MouseKind::WheelUp, size);
@@ -221,109 +188,31 @@ fn on_form(state: &mut AppState, mouse: Mouse) -> Update {
     }
 }
 
-fn on_help(state: &mut AppState, mouse: Mouse) -> Update {
-    let rows = help_rows(state.size);
-    let inner = inside(help_window(state.size));
-    let double = mouse.kind == MouseKind::Down && is_double(state, mouse);
-    let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Update::idle() };
+/// The list of a window: a click selects a line, a click on the selected one takes it, a click outside
+/// the window closes it, the wheel scrolls the list or moves the selection.
+fn on_list(state: &mut AppState, mouse: Mouse) -> Update {
+    let AppState { overlays, runs, size, .. } = state;
+    let Some(mut list) = overlays.last_mut().and_then(|top| top.open_list(*size, runs)) else {
+        return Update::idle();
+    };
     match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
-            help.scroll(mouse.kind == MouseKind::WheelUp, rows);
-            Update::redraw()
-        }
-        MouseKind::Down if hits(inner, mouse.col, mouse.row) => {
-            let Some(line) = (mouse.row - inner.y).checked_sub(2) else { return Update::idle() };
-            if usize::from(line) >= rows {
-                return Update::idle();
-            }
-            let was = help.selected;
-            let now = help.select_line(usize::from(line));
-            if now.is_some() && (double || now == was) {
-                return on_action(state, Action::Choose);
-            }
-            Update::redraw()
-        }
-        MouseKind::Down => {
-            state.overlays.pop();
-            Update::redraw()
-        }
-        MouseKind::Drag | MouseKind::Up => Update::idle(),
-    }
-}
-
-/// The list of commands: a click selects, a click on the selection runs it.
-fn on_commands(state: &mut AppState, mouse: Mouse) -> Update {
-    let rows = help_rows(state.size);
-    let inner = inside(help_window(state.size));
-    let double = mouse.kind == MouseKind::Down && is_double(state, mouse);
-    let Some(Overlay::Commands(list)) = state.overlays.last_mut() else { return Update::idle() };
-    match mouse.kind {
-        MouseKind::WheelUp | MouseKind::WheelDown => {
-            list.scroll(mouse.kind == MouseKind::WheelUp, rows);
-            Update::redraw()
-        }
-        MouseKind::Down if hits(inner, mouse.col, mouse.row) => {
-            let line = usize::from(mouse.row - inner.y).checked_sub(2).filter(|it| *it < rows);
-            match line.and_then(|line| list.select_line(line)) {
-                Some(was) if was || double => on_action(state, Action::Choose),
-                clicked => Update::when(clicked.is_some()),
+            let up = mouse.kind == MouseKind::WheelUp;
+            match list.scroll(up) {
+                true => Update::redraw(),
+                false => on_action(state, if up { Action::Up } else { Action::Down }),
             }
         }
-        MouseKind::Down => {
-            state.overlays.pop();
-            Update::redraw()
+        MouseKind::Down if hits(list.area, mouse.col, mouse.row) => {
+            let take = list.take;
+            match (list.click(mouse.row - list.area.y), take) {
+                (Some(true), Some(take)) => on_action(state, take),
+                (clicked, _) => Update::when(clicked.is_some()),
+            }
         }
-        MouseKind::Drag | MouseKind::Up => Update::idle(),
-    }
-}
-
-/// A drawer over a run or a list: a click selects a row, a click on the selected one switches or takes it, a click
-/// outside the window closes it, the wheel moves.
-fn on_drawer(state: &mut AppState, mouse: Mouse) -> Update {
-    let size = state.size;
-    let AppState { overlays, runs, .. } = state;
-    let world_of = |run: &RunId| runs.iter().find(|page| page.id() == run).map(|page| page.world());
-    let line = |list: Rect| {
-        let clicked = mouse.kind == MouseKind::Down && hits(list, mouse.col, mouse.row);
-        clicked.then(|| usize::from(mouse.row - list.y))
-    };
-    let mut pressed = Action::Toggle;
-    let (window, clicked) = match overlays.last_mut() {
-        Some(Overlay::Flags(drawer)) => {
-            let Some(world) = world_of(&drawer.run) else { return Update::idle() };
-            let parts = drawer.parts(size, world);
-            let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
-            (parts.window, clicked)
+        MouseKind::Down if !hits(list.window, mouse.col, mouse.row) => {
+            on_action(state, Action::Cancel)
         }
-        Some(Overlay::Faults(drawer)) => {
-            let Some(world) = world_of(&drawer.run) else { return Update::idle() };
-            let parts = drawer.parts(size, world);
-            let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
-            (parts.window, clicked)
-        }
-        Some(Overlay::Members(drawer)) => {
-            let Some(world) = world_of(&drawer.run) else { return Update::idle() };
-            let parts = drawer.parts(size, world);
-            let clicked = line(parts.list).map(|line| drawer.select_line(line, parts.top, world));
-            (parts.window, clicked)
-        }
-        Some(Overlay::Templates(list)) => {
-            let parts = list.parts(size);
-            pressed = Action::WriteTemplate;
-            (parts.window, line(parts.list).map(|line| list.select_line(line, parts.top)))
-        }
-        _ => return Update::idle(),
-    };
-    match (clicked, mouse.kind) {
-        (Some(None), _) => Update::idle(),
-        (Some(Some(true)), _) => on_action(state, pressed),
-        (Some(Some(false)), _) => Update::redraw(),
-        (None, MouseKind::Down) if !hits(window, mouse.col, mouse.row) => {
-            state.overlays.pop();
-            Update::redraw()
-        }
-        (None, MouseKind::WheelUp) => on_action(state, Action::Up),
-        (None, MouseKind::WheelDown) => on_action(state, Action::Down),
         _ => Update::idle(),
     }
 }

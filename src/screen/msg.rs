@@ -14,10 +14,9 @@ use crate::scenario::Consent;
 use crate::scenario::catalogue::{ProviderHost, ScenarioEntry};
 use crate::words::comparison::runs::ComparedRuns;
 
-/// A message to the dashboard.
+/// A message to the dashboard. `request` is the number of the effect that it answers.
 #[derive(Debug)]
 pub enum Msg {
-    /// A key was pressed.
     Key(KeyPress),
     /// Text was pasted; this is all of it.
     Paste(String),
@@ -25,23 +24,18 @@ pub enum Msg {
     Mouse(Mouse),
     /// The terminal was resized.
     Resize {
-        /// Columns.
         cols: u16,
-        /// Rows.
         rows: u16,
     },
     /// The time that [`AppState::next_tick`](crate::screen::AppState::next_tick) returned is over.
     Tick,
     /// New events of a run, in the log's order, with no gap.
     Events {
-        /// The run that they belong to.
         run: RunId,
-        /// The events.
         events: Vec<Arc<Event>>,
     },
     /// A run's log has dropped the events before `before`, to bound memory.
     EventsDropped {
-        /// The run that the log belongs to.
         run: RunId,
         /// The first event that the log still holds.
         before: Seq,
@@ -50,18 +44,14 @@ pub enum Msg {
     Session(Vec<Arc<Event>>),
     /// The text that a span has produced so far.
     Live {
-        /// The run that the span belongs to.
         run: RunId,
-        /// The span.
         span: SpanId,
         /// The text; `None` once the span has no live text any more.
         text: Option<PartialText>,
     },
     /// A requested run has started.
     Started {
-        /// The request that this answers.
         request: RequestId,
-        /// The run.
         run: RunId,
         /// The run's own time zero, as time since the start of the program.
         zero: Duration,
@@ -70,7 +60,6 @@ pub enum Msg {
     },
     /// What is known of the runner that plays a run.
     Remote {
-        /// The run.
         run: RunId,
         /// The runner, and how far its log is behind.
         remote: Box<RemoteRun>,
@@ -80,21 +69,18 @@ pub enum Msg {
     Clock(RunId, Duration),
     /// A requested run could not be started.
     StartFailed {
-        /// The request that this answers.
         request: RequestId,
         /// Why, and what to do.
         text: String,
     },
     /// A run that is to be forked was read.
     ForkReady {
-        /// The request that this answers.
         request: RequestId,
         /// What the form starts from.
         fork: Box<ForkOffer>,
     },
     /// Two runs were compared.
     Compared {
-        /// The request that this answers.
         request: RequestId,
         /// What differs, or why they cannot be compared.
         result: Result<Box<ComparedRuns>, String>,
@@ -103,7 +89,6 @@ pub enum Msg {
     /// shipped and reaches an endpoint. Ask with a question that lists each line of the consent;
     /// after a yes, send [`Effect::Trust`](crate::screen::Effect::Trust) and the same start again.
     Untrusted {
-        /// The request.
         request: Box<LaunchRequest>,
         /// What the operator has to allow.
         consent: Consent,
@@ -114,34 +99,27 @@ pub enum Msg {
     ScenarioWritten(String),
     /// The answer to a live query of the launch form: which hosts and models the run would call.
     LiveFound {
-        /// The form that asked.
         form: RequestId,
         /// The model that the query named.
         model: Option<Arc<str>>,
-        /// The result.
         found: Box<LiveQueryResult>,
     },
     /// The list of models of one provider.
     ModelsListed {
-        /// The form that asked.
         form: RequestId,
-        /// The provider and host.
         place: ProviderHost,
-        /// Its models.
         list: OfferedModels,
     },
     /// The kept runs, freshly read.
     Kept {
         /// Their rows, the newest first.
         rows: Vec<RunRow>,
-        /// The time, as Unix time in milliseconds.
         wall_ms: u64,
         /// What was changed just before.
         change: Option<KeptChange>,
     },
     /// The runs in which something was said.
     Said {
-        /// The request that this answers.
         request: RequestId,
         /// The runs, or why what was said cannot be searched.
         found: Result<Vec<RunId>, String>,
@@ -150,29 +128,21 @@ pub enum Msg {
     },
     /// Show a run that the command line names; its events follow.
     OpenKept {
-        /// Its row.
         row: Box<RunRow>,
         /// Whether it is in an exported log, and not in the store.
         is_file: bool,
-        /// The time, as Unix time in milliseconds.
         wall_ms: u64,
-        /// The request that the events name.
         request: RequestId,
     },
     /// Events of the log of a kept run, in their order.
     Opened {
-        /// The run.
         run: RunId,
-        /// The request that this answers.
         request: RequestId,
-        /// The events.
         events: Vec<Arc<Event>>,
     },
     /// The log of a kept run has been read to its end, or cannot be read further.
     OpenedToEnd {
-        /// The run.
         run: RunId,
-        /// The request that this answers.
         request: RequestId,
         /// Why it cannot be read.
         problem: Option<String>,
@@ -190,7 +160,6 @@ pub enum Msg {
     Continued,
     /// The process received SIGTERM or SIGHUP: quit without a question.
     Terminate {
-        /// The exit code.
         code: u8,
     },
 }

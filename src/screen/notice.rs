@@ -20,7 +20,6 @@ pub struct Notice {
     pub at: Duration,
     /// Its kind, which decides how long it stays.
     pub kind: NoticeKind,
-    /// Its text.
     pub text: String,
 }
 

@@ -1,7 +1,5 @@
-//! The scroll position in a text whose lines wrap: the first line and row in view. Only visible
-//! lines are wrapped, and a change of width hardly moves the position.
-//!
-//! Drawing of the lines of a document: the inspector's, and the details of a task.
+//! The scroll position in a text whose lines wrap, and the drawing of a document from there on.
+//! Only visible lines are wrapped, and a change of width hardly moves the position.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

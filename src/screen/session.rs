@@ -1,7 +1,5 @@
-//! Actions about the runs of the list: showing one of them, the next one, and pausing them all.
-//!
-//! Actions that end something: the kill switch, quitting, Ctrl-C, Ctrl-Z. Each asks first or can
-//! be undone.
+//! Actions about the runs of the list: showing one of them or the next one, pausing them all, the
+//! kill switch, quitting, Ctrl-C, Ctrl-Z. What ends something asks first or can be undone.
 
 use super::effect::{Effect, Update};
 use super::home::history::ListedRun;

@@ -77,7 +77,6 @@ pub struct AppState {
 pub enum ActiveScreen {
     /// Scenarios and runs.
     Home,
-    /// One run.
     Run(RunId),
 }
 
@@ -102,7 +101,6 @@ pub struct PendingStart {
     pub doing: &'static str,
     /// The request that its answer will name.
     pub request: RequestId,
-    /// The scenario's title.
     pub title: String,
     /// Whether its screen opens when it starts; false once the operator has done something else.
     pub open: bool,
@@ -111,7 +109,6 @@ pub struct PendingStart {
 /// Totals of runs of this session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionTotals {
-    /// Number of runs.
     pub runs: usize,
     /// Calls started.
     pub calls: u64,
@@ -324,14 +321,17 @@ impl AppState {
 
     /// The rows that an open drawer takes at the lower edge; the page of a run gets the others.
     pub fn docked_rows(&self) -> u16 {
-        let world = |run: &RunId| self.run(run).map(|page| page.world());
-        let window = |overlay: &Overlay| match overlay {
-            Overlay::Flags(it) => Some(it.parts(self.size, world(&it.run)?).window),
-            Overlay::Faults(it) => Some(it.parts(self.size, world(&it.run)?).window),
-            Overlay::Members(it) => Some(it.parts(self.size, world(&it.run)?).window),
-            _ => None,
+        let rows = |overlay: &Overlay| {
+            let world = self.run(overlay.run()?)?.world();
+            let parts = match overlay {
+                Overlay::Flags(drawer) => drawer.parts(self.size, world),
+                Overlay::Faults(drawer) => drawer.parts(self.size, world),
+                Overlay::Members(drawer) => drawer.parts(self.size, world),
+                _ => return None,
+            };
+            Some(parts.window.height)
         };
-        self.overlays.iter().filter_map(window).map(|it| it.height).max().unwrap_or(0)
+        self.overlays.iter().filter_map(rows).max().unwrap_or(0)
     }
 
     /// What the operator looks at.

@@ -1,8 +1,7 @@
 //! Drawing of any text, trusted or not. Control characters, escape sequences and bidi controls
 //! become visible symbols, wide and combining characters take the columns that the terminal gives
-//! them, and nothing is drawn outside its bounds.
-//!
-//! The last pass of `--ascii`: text of models, tools and files is written in seven bits, too.
+//! them, and nothing is drawn outside its bounds. With `--ascii` all of it is written in seven
+//! bits.
 
 use std::borrow::Cow;
 

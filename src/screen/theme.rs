@@ -1,11 +1,6 @@
 //! The style of each role and the sign of each state: glyph, word and style. No pane names a colour
-//! itself.
-//!
-//! Themes are data (`assets/themes/*.toml`, and the operator's own file): see [`Theme::parse`].
-//!
-//! The glyph, word and role of each state.
-//!
-//! The parts of colours.
+//! itself. Themes are data (`assets/themes/*.toml`, and the operator's own file): see
+//! [`Theme::parse`].
 
 use std::sync::LazyLock;
 
@@ -253,16 +248,12 @@ fn nearest_indexed(colour: Color) -> Color {
 /// The sign of a state: a glyph and a word, then a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateSign {
-    /// Its glyph.
     pub glyph: Glyph,
-    /// Its word.
     pub word: &'static str,
-    /// Its style.
     pub style: Style,
 }
 
 impl Theme {
-    /// The sign with this glyph and word in the style of this role.
     pub(crate) fn sign(&self, glyph: Glyph, word: &'static str, role: StyleRole) -> StateSign {
         StateSign { glyph, word, style: self.style(role) }
     }

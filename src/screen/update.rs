@@ -201,18 +201,7 @@ fn resize(state: &mut AppState, size: Size) -> Update {
     state.size = size;
     arrange_home(state);
     for overlay in &mut state.overlays {
-        match overlay {
-            Overlay::Form(form) => form.arrange(size),
-            Overlay::Help(help) => help.arrange(super::windows::help::help_rows(size)),
-            Overlay::Commands(list) => list.arrange(super::windows::help::help_rows(size)),
-            Overlay::Confirm(confirm) => confirm.arrange(size),
-            Overlay::Comparison(view) => view.arrange(size),
-            Overlay::Flags(_)
-            | Overlay::Faults(_)
-            | Overlay::Members(_)
-            | Overlay::Templates(_)
-            | Overlay::Message(_) => {}
-        }
+        overlay.arrange(size);
     }
     Update::when(changed)
 }

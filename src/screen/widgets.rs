@@ -1,7 +1,5 @@
-//! What panes and windows draw alike: rows, bars, states, texts, headings, scroll arrows, the text of
-//! an empty pane.
-//!
-//! Drawing of a text field, in the launch form and in the message box.
+//! What panes and windows draw alike: rows, bars, states, texts, headings, scroll arrows, text
+//! fields, the text of an empty pane.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,8 +1,5 @@
-//! The comparison of two runs on the whole screen: the places where they differ, and the selected one
-//! in full.
-//!
-//! Two runs compared: the run that is marked, the request to the shell, and the keys of the
-//! comparison.
+//! The comparison of two runs on the whole screen: the places where they differ, and the selected
+//! one in full.
 
 pub mod drawing;
 
@@ -12,8 +9,8 @@ use super::action::Action;
 use super::effect::{Effect, RequestId, Update};
 use super::keymap::key_of;
 use super::launch::{chosen_run, source};
-use super::layout::{Size, hits, inside, keep_in_view, padded};
-use super::list::moved_index;
+use super::layout::{Size, hits, inside, padded};
+use super::list::{keep_in_view, moved_index};
 use super::notice::NoticeKind;
 use super::state::{ActiveScreen, AppState};
 use super::windows::Overlay;
@@ -66,7 +63,6 @@ pub enum DifferenceLine {
     /// A row of the texts of the left and the right run, side by side; `first`: the texts part
     /// here. `None`: that run has no such value.
     Beside {
-        /// The texts.
         texts: [Option<String>; 2],
         /// Whether it is their first row.
         first: bool,
@@ -129,11 +125,9 @@ impl ComparisonParts {
 /// The comparison of two runs.
 #[derive(Debug)]
 pub struct ComparisonView {
-    /// What is compared.
     pub compared: Box<ComparedRuns>,
     /// Whether each run was still running when it was read.
     pub live: [bool; 2],
-    /// The selected row.
     pub selected: usize,
     /// The first row in view.
     pub top: usize,

@@ -1,6 +1,4 @@
-//! Layout of the form. Drawing and mouse hits use the same slots.
-//!
-//! The launch form over a screen.
+//! The launch form over a screen. Drawing and mouse hits use the same slots.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,10 +10,10 @@ use super::{Field, FieldId, FieldValue, FormProblem, FormSection, LaunchForm};
 use crate::scenario::catalogue::{LiveOffer, RequestedModel};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
-use crate::screen::layout::{Size, centred, hits, inside};
+use crate::screen::layout::{SearchParts, Size, centred, hits, inside};
 use crate::screen::text::{Pen, elide, elide_middle};
 use crate::screen::widgets::{heading, paragraph};
-use crate::screen::windows::picker::PickerParts;
+use crate::screen::windows::picker;
 use crate::screen::{DrawContext, frame, list, widgets};
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, row_count, wrap_within};
@@ -43,7 +41,6 @@ pub struct FormSlot {
     pub section: FormSection,
     /// Its first row.
     pub y: u16,
-    /// Its rows.
     pub rows: u16,
 }
 
@@ -58,7 +55,6 @@ pub struct FormParts {
     pub fault: Rect,
     /// The command line.
     pub command: Rect,
-    /// The buttons.
     pub buttons: Rect,
 }
 
@@ -95,7 +91,6 @@ impl FormParts {
 /// Where the parts of the form and its fields are at one size of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormLayout {
-    /// The parts of the window.
     pub parts: FormParts,
     /// The slots of all fields, in order.
     pub slots: Vec<FormSlot>,
@@ -241,7 +236,8 @@ impl LaunchForm {
     /// Keeps the focused field in view, and the selected row in the list of models.
     pub fn arrange(&mut self, size: Size) {
         if let Some(picker) = &mut self.picker {
-            picker.arrange(usize::from(PickerParts::split(size).list.height));
+            let parts = SearchParts::split(picker::window(size));
+            picker.arrange(usize::from(parts.list.height));
         }
         self.top = self.layout(size).top_for(&self.fields.focus);
     }
@@ -318,7 +314,6 @@ fn height(slots: &[FormSlot]) -> u16 {
     slots.last().map_or(0, |slot| slot.y + slot.rows)
 }
 
-/// Draws the form.
 pub fn render(form: &LaunchForm, cx: &DrawContext, size: Size, buf: &mut Buffer) {
     let layout = form.layout(size);
     let parts = &layout.parts;

@@ -1,11 +1,4 @@
-//! The fields of the launch form: their values, and which of them has the focus.
-//!
-//! One field of the launch form.
-//!
-//! From a scenario to the fields of the form, and from a changed field back to an override of the
-//! scenario.
-//!
-//! Values of scenarios as text.
+//! The fields of the launch form: made from a scenario, and turned back into overrides of it.
 
 use std::sync::Arc;
 
@@ -24,7 +17,6 @@ use crate::screen::key::{KeyCode, KeyPress};
 pub struct FormFields {
     /// The fields in order.
     pub list: Vec<Field>,
-    /// The focused field.
     pub focus: FieldId,
     /// Whether the focused text is being edited: Tab, Enter and a click start that, other moves do
     /// not.
@@ -37,7 +29,6 @@ impl FormFields {
         Self { list, focus: FieldId::Start, typing: false }
     }
 
-    /// The field with this id.
     pub fn get(&self, id: &FieldId) -> Option<&Field> {
         self.list.iter().find(|field| field.id == *id)
     }
@@ -167,7 +158,6 @@ pub const MODEL_CHOICES: [&str; 3] = ["scripted", "scripted, no delays", "live"]
 pub enum FieldId {
     /// The boundary that a fork continues from.
     Boundary,
-    /// The goal of the run.
     Goal,
     /// An input of the scenario.
     Input(InputName),
@@ -192,7 +182,6 @@ pub enum FieldId {
 /// A field and its value.
 #[derive(Debug)]
 pub struct Field {
-    /// Which field it is.
     pub id: FieldId,
     /// The label to its left.
     pub label: String,
@@ -200,18 +189,15 @@ pub struct Field {
     pub hint: String,
     /// The value is a string even if it looks like a number or another TOML value.
     pub literal: bool,
-    /// Its value.
     pub value: FieldValue,
 }
 
 /// The value of a field.
 #[derive(Debug)]
 pub enum FieldValue {
-    /// A text.
     Text(Box<TextField>),
     /// One of several choices.
     Choice {
-        /// The choices.
         choices: Vec<String>,
         /// The chosen one.
         at: usize,
@@ -233,7 +219,6 @@ pub enum FieldValue {
         /// The name at first.
         first: String,
     },
-    /// A button.
     Button,
 }
 

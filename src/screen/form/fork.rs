@@ -1,6 +1,5 @@
-//! A recorded run that can be forked, as the launch form gets it.
-//!
-//! The launch form of a fork: the boundary to continue from, and what is different from there on.
+//! The launch form of a fork: the run, the boundary to continue from, and what is different from
+//! there on.
 
 use super::LaunchForm;
 use super::fields::{Field, FieldId, FieldValue, prompt_fields};
@@ -16,7 +15,6 @@ use crate::words::format::time_in_run;
 /// A recorded run that can be forked.
 #[derive(Debug)]
 pub struct ForkOffer {
-    /// The run.
     pub run: RunId,
     /// Its scenario, as it was then.
     pub entry: ScenarioEntry,
@@ -31,7 +29,6 @@ pub struct ForkOffer {
 /// What the form knows of the run that is forked.
 #[derive(Debug)]
 pub struct FormFork {
-    /// The run.
     pub run: RunId,
     pub(crate) set: Vec<Override>,
     pub(crate) model: RequestedModel,

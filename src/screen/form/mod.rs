@@ -1,12 +1,6 @@
-//! What the launch form consists of.
-//!
 //! The launch form: a scenario and the operator's changes. After every change the scenario is
-//! loaded again with all of them, so a form without errors is a run that starts.
-//!
-//! Typing and pasting into the texts of the form.
-//!
-//! The command line that starts the same run as the form, quoted so that a POSIX shell passes every
-//! word on unchanged.
+//! loaded again with all of them, so a form without errors is a run that starts. Its command line
+//! starts the same run.
 
 pub mod drawing;
 pub mod fields;
@@ -41,11 +35,8 @@ pub enum FormSection {
     Model,
     /// Positions of flags at the start.
     Flags,
-    /// Limits.
     Limits,
-    /// Prompts.
     Prompts,
-    /// Buttons.
     Buttons,
 }
 
@@ -83,7 +74,6 @@ impl FormSection {
 pub struct FormProblem {
     /// The field it belongs to; `None` for the file as a whole.
     pub field: Option<FieldId>,
-    /// Whether it is an error.
     pub error: bool,
     /// What is wrong and how to fix it.
     pub text: String,

@@ -1,11 +1,6 @@
-//! What the launch form knows of the available live models.
-//!
 //! What the launch form knows of live models: whether a run can be live, which hosts and models it
-//! would call, and the models that a provider lists. The shell finds all of it; no key is ever
-//! here.
-//!
-//! The model field of the launch form: the live model to call. Nothing is requested before the form
-//! is set to live.
+//! would call, and the models that a provider lists. The shell finds all of it, but nothing before
+//! the form is set to live; no key is ever here.
 
 use std::sync::Arc;
 
@@ -14,8 +9,7 @@ use crate::scenario::Scenario;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer};
 use crate::screen::action::Action;
 use crate::screen::effect::{Effect, RequestId};
-use crate::screen::layout::Size;
-use crate::screen::windows::picker::{ModelPicker, PickerParts};
+use crate::screen::windows::picker::ModelPicker;
 
 /// What is known of live models while the form is open.
 #[derive(Clone, Debug)]
@@ -78,7 +72,6 @@ impl FormModels {
 /// The launch form's question to the shell about live models.
 #[derive(Clone, Debug)]
 pub struct LiveQuery {
-    /// The form that asks.
     pub form: RequestId,
     /// The scenario with the changes of the form.
     pub scenario: Arc<Scenario>,
@@ -217,9 +210,8 @@ impl LaunchForm {
         self.picker = Some(ModelPicker::open(&self.models, model.as_deref()));
     }
 
-    /// Handles an action in the list of models; returns whether it had an effect.
-    pub(crate) fn on_picker(&mut self, action: Action, size: Size) -> bool {
-        let page = usize::from(PickerParts::split(size).list.height);
+    /// Handles an action in the list of models, except movements; returns whether it had an effect.
+    pub(crate) fn on_picker(&mut self, action: Action) -> bool {
         let Some(picker) = &mut self.picker else { return false };
         match action {
             Action::Cancel => self.picker = None,
@@ -229,11 +221,7 @@ impl LaunchForm {
                 self.picker = None;
                 self.set_model(value);
             }
-            action => {
-                let taken = picker.on_move(action, page);
-                picker.arrange(page);
-                return taken;
-            }
+            _ => return false,
         }
         true
     }
@@ -244,11 +232,5 @@ impl LaunchForm {
             *text = to;
         }
         self.revalidate();
-    }
-
-    /// Handles a click in the list; returns whether the row was selected before, `None` if the
-    /// line is not a choice.
-    pub(crate) fn click_picker(&mut self, line: usize) -> Option<bool> {
-        self.picker.as_mut()?.select_line(line)
     }
 }

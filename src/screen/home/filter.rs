@@ -1,9 +1,5 @@
-//! The filter of a list on the first screen: a line that is typed, kept, cleared and recalled.
-//!
-//! The filter of the list of runs, and the search over what was said that it may ask for. The store
-//! answers the search, so the list waits for it; answers to an earlier question are dropped.
-//!
-//! The words of the filter of the list of runs, and whether a run has them.
+//! The filters of the lists on the first screen. That of the runs may search what was said: the
+//! store answers, so the list waits for it; answers to an earlier question are dropped.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
-//! The list of runs on the first screen: the runs of this session, then the kept ones. Its order is
-//! made when its contents, the filter or the sort change, so a frame formats only the rows in view.
-//!
-//! The kept runs as a tree: forks below the run that they were forked from.
+//! The list of runs on the first screen: the runs of this session, then the kept ones, forks below
+//! the run that they were forked from. Its order is made when its contents, the filter or the sort
+//! change, so a frame formats only the rows in view.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
@@ -138,14 +137,11 @@ fn newest_first(runs: &[RunPage]) -> Vec<usize> {
 /// A row of the list of runs.
 #[derive(Clone, Copy, Debug)]
 pub enum ListedRun<'a> {
-    /// A run of this session.
     Session(&'a RunPage),
-    /// A kept run.
     Kept(&'a RunRow),
 }
 
 impl<'a> ListedRun<'a> {
-    /// Its id.
     pub fn id(self) -> &'a RunId {
         match self {
             Self::Session(page) => page.id(),
@@ -226,7 +222,6 @@ impl<'a> RunList<'a> {
         }
     }
 
-    /// The run on this line.
     pub fn on_line(self, line: usize) -> Option<ListedRun<'a>> {
         self.get(self.place_on_line(line)?)
     }
@@ -379,7 +374,6 @@ impl History {
         self.removed.retain(|id| id != run);
     }
 
-    /// The run that was removed last.
     pub fn last_removed(&self) -> Option<&RunId> {
         self.removed.last()
     }

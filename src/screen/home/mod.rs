@@ -1,7 +1,3 @@
-//! The first screen: selection, focus, scroll positions and the layout of its panes.
-//!
-//! The lists of the first screen after a change of their contents.
-//!
 //! The first screen: scenarios, runs, and a preview of the selected row.
 
 mod filter;
@@ -21,8 +17,8 @@ use self::scenarios::ScenarioLines;
 use super::action::Action;
 use super::effect::Update;
 use super::frame::{Borders, Frame};
-use super::layout::{Size, inside, keep_in_view};
-use super::list::moved_index;
+use super::layout::{Size, inside};
+use super::list::{keep_in_view, moved_index};
 use super::text::Pen;
 use super::{AppState, DrawContext, frame, list};
 use crate::log::event::RunId;
@@ -37,9 +33,7 @@ const FIRST_SCENARIO: &str = "checkout-launch";
 /// A pane of the first screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomePane {
-    /// The scenarios.
     Scenarios,
-    /// The runs.
     Runs,
     /// Details of the selected row.
     Preview,
@@ -54,7 +48,6 @@ impl HomePane {
         self as u8 + 1
     }
 
-    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenarios => "Scenarios",
@@ -67,7 +60,6 @@ impl HomePane {
 /// State of the first screen. Rows are remembered by name, never by position.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// The focused pane.
     pub focus: HomePane,
     /// The list whose selected row the preview shows.
     pub preview_source: HomePane,
@@ -205,7 +197,6 @@ impl Home {
         }
     }
 
-    /// The selected scenario.
     pub fn selected_scenario<'a>(
         &self,
         scenarios: &'a [ScenarioEntry],
@@ -223,12 +214,10 @@ impl Home {
         ScenarioLines::new(scenarios, self.filter.text())
     }
 
-    /// The selected run.
     pub fn selected_run<'a>(&self, runs: RunList<'a>) -> Option<ListedRun<'a>> {
         runs.get(runs.position(self.run.as_ref()?)?)
     }
 
-    /// Focuses a pane.
     pub fn focus(&mut self, pane: HomePane) {
         self.focus = pane;
         if pane != HomePane::Preview {
@@ -239,7 +228,6 @@ impl Home {
         }
     }
 
-    /// Selects a scenario.
     pub fn select_scenario(&mut self, entry: &ScenarioEntry) {
         if self.scenario.as_ref() != Some(&entry.path) {
             self.scenario = Some(entry.path.clone());
@@ -247,7 +235,6 @@ impl Home {
         }
     }
 
-    /// Selects a run.
     pub fn select_run(&mut self, id: &RunId) {
         if self.run.as_ref() != Some(id) {
             self.run = Some(id.clone());

@@ -1,5 +1,3 @@
-//! The preview of the selected row: items with a label each, not yet wrapped.
-//!
 //! Pane 3 of the first screen: a preview of the selected scenario or run.
 
 use std::time::Duration;

@@ -1,6 +1,4 @@
 //! Pane 2 of the first screen: the runs of this session, then the kept ones.
-//!
-//! The kept runs in pane 2 of the first screen, and the filter and sort in the pane's title.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -186,7 +184,6 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
     result(page, cx, &mut pen);
 }
 
-/// The result of a run, or how far it is.
 fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
     let mut line = match (words_of(world), &world.progress.closed) {

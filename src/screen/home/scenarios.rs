@@ -1,10 +1,5 @@
-//! The scenarios of the first screen on their lines: the user's own ones first, then those that are
-//! shipped, in groups by pattern.
-//!
-//! Scenario files on the first screen: a new one from a template, the selected one in the editor, and
-//! what changed in them.
-//!
-//! Pane 1 of the first screen: the scenarios, and the description of the selected one.
+//! Pane 1 of the first screen: the scenarios, the user's own ones first, then those that are
+//! shipped, in groups by pattern; a new one from a template, the selected one in the editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,12 +9,13 @@ use crate::scenario::catalogue::{ScenarioEntry, ScenarioGroup, sort_in_groups};
 use crate::screen::action::Action;
 use crate::screen::effect::{Effect, Update};
 use crate::screen::keymap::key_of;
-use crate::screen::list::{Column, moved_index};
+use crate::screen::list::Column;
 use crate::screen::notice::NoticeKind;
 use crate::screen::run::events::filter_text;
 use crate::screen::text::{Pen, on_border};
 use crate::screen::widgets::{empty, paragraph};
 use crate::screen::windows::Overlay;
+use crate::screen::windows::move_in_list;
 use crate::screen::windows::templates::TemplateList;
 use crate::screen::{AppState, DrawContext, list};
 use crate::words::format;
@@ -71,7 +67,6 @@ impl ScenarioLines {
         self.0.len()
     }
 
-    /// The lines from this one on.
     pub fn from(&self, line: usize) -> impl Iterator<Item = ScenarioLine> + '_ {
         self.0.iter().skip(line).copied()
     }
@@ -126,7 +121,6 @@ pub(crate) fn new_scenario(state: &mut AppState) -> Update {
 
 /// An action in the list of templates.
 pub(crate) fn on_templates(state: &mut AppState, action: Action) -> Update {
-    let size = state.size;
     let Some(Overlay::Templates(list)) = state.overlays.last_mut() else { return Update::idle() };
     match action {
         Action::Cancel | Action::Back => {
@@ -134,19 +128,12 @@ pub(crate) fn on_templates(state: &mut AppState, action: Action) -> Update {
             Update::redraw()
         }
         Action::WriteTemplate => {
-            let pattern = list.templates.get(list.selected).map(|it| it.pattern.clone());
+            let pattern = list.templates.get(list.list.selected).map(|it| it.pattern.clone());
             state.overlays.pop();
             let effects = pattern.map(|pattern| Effect::NewScenario { pattern });
             Update { redraw: true, effects: effects.into_iter().collect() }
         }
-        _ => {
-            let page = usize::from(list.parts(size).list.height).max(1);
-            let to = moved_index(action, Some(list.selected), list.templates.len(), page);
-            if let Some(to) = to {
-                list.selected = to;
-            }
-            Update::when(to.is_some())
-        }
+        action => move_in_list(state, action),
     }
 }
 

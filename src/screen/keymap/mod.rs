@@ -1,7 +1,5 @@
 //! The one binding table. The key row, the help and the documents read it, and nothing else says
-//! which key does what.
-//!
-//! The keys of each action: those of the binding table, unless the configuration names others.
+//! which key does what, unless the configuration names other keys.
 
 #[cfg(test)]
 mod tests;
@@ -21,37 +19,23 @@ use crate::scenario::read::suggest_name;
 /// Where a key is pressed: the focus decides what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
-    /// The first screen.
     Home,
-    /// A run.
     Run,
-    /// The inspector of a run.
     Inspector,
-    /// The line in which a filter is typed.
     Filter,
-    /// The flags drawer.
     Flags,
-    /// The faults drawer of a tool.
     Faults,
-    /// The members drawer of a team's swarms.
     Members,
-    /// The session's next message, while it is typed.
     Message,
     /// The launch form, with the focus outside a text.
     Form,
     /// The launch form, while a text is edited.
     FormText,
-    /// The window over the launch form that lists models.
     Models,
-    /// The templates of new scenarios.
     Templates,
-    /// The comparison of two runs.
     Comparison,
-    /// The help.
     Help,
-    /// The list of commands.
     Commands,
-    /// A yes-or-no question.
     Confirm,
 }
 
@@ -134,7 +118,6 @@ pub struct Binding {
     pub contexts: &'static [Context],
     /// Its keys, unless the configuration names others; the key row shows the first.
     pub keys: &'static [KeyPress],
-    /// What it does.
     pub action: Action,
     /// One word for the key row. Neighbours with the same word share one entry.
     pub word: &'static str,
@@ -486,7 +469,6 @@ impl Keymap {
         })
     }
 
-    /// The keys of an action.
     pub(crate) fn keys(&self, action: Action) -> &[KeyPress] {
         self.row(action).map(|row| row.keys.as_slice()).unwrap_or_default()
     }

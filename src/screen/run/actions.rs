@@ -1,13 +1,5 @@
-//! The keys of a run's page: what each action does.
-//!
-//! Manual control of a run: pause, step and breakpoints. Each change is sent as a command, and shown
-//! once its event arrives. While the past is shown, commands still act on the present, as the flags
-//! do.
-//!
-//! From mark to mark of the scrubber.
-//!
-//! The mouse on a run's page: a click focuses and selects, the wheel scrolls what is under it, a
-//! drag on the scrubber scrubs. Keys do all of it as well.
+//! Keys and mouse on a run's page. A change of the run is sent as a command and shown once its
+//! event arrives. While the past is shown, commands still act on the present.
 
 use std::time::Duration;
 
@@ -140,7 +132,7 @@ impl RunPage {
                 self.views.panes.focus_on(pane);
                 InputOutcome::redraw()
             }
-            Jumped::Nowhere => InputOutcome::Ignored,
+            Jumped::Nowhere(why) => InputOutcome::Say(why.to_owned()),
             Jumped::Elsewhere => self.show_cause(size),
         }
     }
@@ -352,7 +344,6 @@ fn step_round(run: &RunData) -> InputOutcome {
     }
 }
 
-/// Pauses the run, or resumes it.
 fn pause_or_resume(run: &RunData) -> InputOutcome {
     let command = match run.world().progress.stage {
         RunState::Paused { .. } | RunState::Pausing { .. } => {

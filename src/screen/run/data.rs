@@ -1,12 +1,6 @@
-//! The data of a run on the dashboard: its events, the world that they fold to, the playhead, and
-//! the texts that are being streamed. Panes and the inspector read it; nothing in it is a selection
-//! or a scroll position.
-//!
-//! The part of a run's log that the page keeps in memory: its last events. When the run's own log
-//! drops events, they are dropped here too, or a little later, and only counted.
-//!
-//! Pending changes: manual changes of limits, faults and members that no event has confirmed yet.
-//! The screen shows confirmed values; another press of a key counts from the pending value.
+//! The data of a run on the dashboard: its last events, the world that they fold to, the playhead,
+//! the texts that are being streamed, and manual changes that no event has confirmed yet. Nothing
+//! in it is a selection or a scroll position.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -62,7 +56,6 @@ impl RunData {
         }
     }
 
-    /// The id of the run.
     pub fn id(&self) -> &RunId {
         &self.id
     }
@@ -140,12 +133,10 @@ impl RunData {
         self.log.place(seq)
     }
 
-    /// The event that opened a span.
     pub fn opening_event(&self, span: SpanId) -> Option<&Event> {
         self.event(self.world.spans.get(span)?.opened_by)
     }
 
-    /// The event that closed a span.
     pub fn closing_event(&self, span: SpanId) -> Option<&Event> {
         self.event(self.world.spans.get(span)?.closed_by?)
     }
@@ -291,7 +282,6 @@ impl EventWindow {
         self.events.front()
     }
 
-    /// The last event.
     pub fn last(&self) -> Option<&Arc<Event>> {
         self.events.back()
     }

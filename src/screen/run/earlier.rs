@@ -1,13 +1,6 @@
-//! Events of a run of this session that left memory, while they are read back from the store. The whole
-//! log is folded again on its own; the page takes it over (`read_back.rs`).
-//!
-//! What a page does with events that left memory and are read back: it takes over the log that was
-//! folded from the store, shows what the operator wanted to see, and lets the events go again.
-//!
-//! Events that were dropped from the page's memory: what is still known, and what is shown.
-//!
-//! Reads the events of a run of this session back from the store, when somebody wants to see what left
-//! memory, and lets them go again.
+//! Events of a run of this session that left memory. They are read back from the store when the
+//! operator wants to see them: the whole log is folded again on its own, the page takes it over,
+//! and lets the events go again.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
-//! The list of events: a window over the log, or over the events that pass a filter. The filter is
-//! applied in bounded slices, newest events first, so that a long log never blocks the screen.
-//!
-//! Pane 5: the events, a row each. Only the rows in view are read.
+//! Pane 5, the list of events: a window over the log, or over the events that pass a filter. Only
+//! the rows in view are read.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,7 +16,7 @@ use crate::screen::filter_input::FilterInput;
 use crate::screen::key::{KeyCode, KeyPress};
 use crate::screen::keymap::key_of;
 use crate::screen::layout::line;
-use crate::screen::list::row_style;
+use crate::screen::list::{RowCursor, row_style};
 use crate::screen::text::{Pen, elide, on_border};
 use crate::screen::{DrawContext, list};
 use crate::words::format;
@@ -97,16 +95,31 @@ impl EventList {
 
     /// Moves the selection in a window of this height.
     pub(crate) fn on_move(&mut self, action: Action, log: &EventWindow, height: usize) {
-        let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
-        match action {
-            Action::Up => self.step(-1, log, height),
-            Action::Down => self.step(1, log, height),
-            Action::PageUp => self.step(-page, log, height),
-            Action::PageDown => self.step(page, log, height),
-            Action::Top => self.select_first(log),
-            Action::Bottom => self.follow(),
-            _ => {}
+        let len = self.len(log);
+        let Some(last) = len.checked_sub(1) else { return };
+        let mut rows = self.rows();
+        // A step up from the followed row leaves it.
+        if rows.cursor.is_none() && action == Action::Up {
+            rows = rows.select(last, len, height);
         }
+        self.set_rows(rows.after_action(action, len, height));
+    }
+
+    /// Scrolls the window, as a wheel does; the selection stays within it.
+    pub(crate) fn scroll(&mut self, by: isize, log: &EventWindow, height: usize) {
+        if self.len(log) > 0 {
+            self.set_rows(self.rows().after_wheel(by, self.len(log), height));
+        }
+    }
+
+    /// The selection and the window, in rows of the list.
+    fn rows(&self) -> RowCursor {
+        RowCursor { cursor: self.cursor.map(|cursor| self.row(cursor)), top: self.row(self.top) }
+    }
+
+    fn set_rows(&mut self, rows: RowCursor) {
+        self.cursor = rows.cursor.and_then(|row| self.place(row));
+        self.top = self.place(rows.top).unwrap_or(self.dropped);
     }
 
     /// Whether the list follows the newest event.
@@ -222,20 +235,7 @@ impl EventList {
 
     /// The rows in a window of this height.
     pub fn window(&self, log: &EventWindow, height: usize) -> Range<usize> {
-        let len = self.len(log);
-        if height == 0 || len == 0 {
-            return 0..0;
-        }
-        let last = len.saturating_sub(height);
-        let start = match self.cursor {
-            None => last,
-            Some(cursor) => {
-                let row = self.row(cursor).min(len.saturating_sub(1));
-                let top = self.row(self.top);
-                top.clamp((row + 1).saturating_sub(height), row).min(last)
-            }
-        };
-        start..(start + height).min(len)
+        self.rows().window(self.len(log), height)
     }
 
     /// The place of the selected event; the newest if it is followed.
@@ -246,49 +246,9 @@ impl EventList {
         }
     }
 
-    /// Moves the selection by this many rows.
-    pub(crate) fn step(&mut self, by: isize, log: &EventWindow, height: usize) {
-        let Some(last) = self.len(log).checked_sub(1) else { return };
-        let window = self.window(log, height);
-        let row = self.cursor.map_or(last, |cursor| self.row(cursor).min(last));
-        if self.cursor.is_none() && by > 0 {
-            return;
-        }
-        let row = row.saturating_add_signed(by).min(last);
-        self.top = self.place(window.start).unwrap_or(self.dropped);
-        self.cursor = self.place(row);
-        let window = self.window(log, height);
-        self.top = self.place(window.start).unwrap_or(self.dropped);
-    }
-
-    /// Selects the first row.
-    pub(crate) fn select_first(&mut self, log: &EventWindow) {
-        self.cursor = self.place(0).filter(|_| self.len(log) > 0);
-        self.top = self.dropped;
-    }
-
     /// Follows the newest event again.
     pub(crate) fn follow(&mut self) {
         self.cursor = None;
-    }
-
-    /// Scrolls the window, as a wheel does; the selection stays within it.
-    pub(crate) fn scroll(&mut self, by: isize, log: &EventWindow, height: usize) {
-        let len = self.len(log);
-        let Some(last) = len.checked_sub(1) else { return };
-        let window = self.window(log, height);
-        if self.cursor.is_none() && by > 0 {
-            return;
-        }
-        let start = window.start.saturating_add_signed(by).min(len.saturating_sub(height));
-        let row = self.cursor.map_or(last, |cursor| self.row(cursor));
-        let row = row.clamp(start, (start + height).saturating_sub(1).max(start)).min(last);
-        self.top = self.place(start).unwrap_or(self.dropped);
-        self.cursor = self.place(row);
-        // Scrolling past the end follows the newest event again.
-        if by > 0 && start == window.start && start + height >= len {
-            self.follow();
-        }
     }
 
     /// Selects an event and brings it into view. Clears a filter that hides it, and lists all

@@ -1,8 +1,6 @@
-//! A filter over events: plain words, each of which must occur in the event's line, or a CEL
-//! condition over its fields.
-//!
-//! What decides which events the list of a run shows: its level, or a typed filter. It is applied in
-//! bounded slices, newest events first, so that a long log never blocks the screen.
+//! A filter over the events of a run: plain words, each of which must occur in the event's line, or
+//! a CEL condition over its fields. It is applied in bounded slices, newest events first, so that a
+//! long log never blocks the screen.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -242,7 +240,6 @@ pub(crate) enum EventLevel {
     /// Those that a reader of a run wants to know.
     #[default]
     Notable,
-    /// All of them.
     All,
 }
 

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::RunPage;
-use super::views::{HeaderNote, TrackRow, draw_view};
+use super::views::{HeaderNote, TrackRow};
 use crate::base::time;
 use crate::log::event::kind::{Initiator, ModelLabel, RunClosed};
 use crate::log::world::{RunState, World};
@@ -229,7 +229,7 @@ pub fn second_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer
     }
     let row = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
     let room = usize::from(row.width);
-    let view = draw_view(page);
+    let view = page.views.shown();
     if let Some(closed) = closed_now(page) {
         return verdict(page, closed, cx, row, buf);
     }
@@ -338,7 +338,7 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
                 shortest.clone()
             }
             None if room >= LEAST_CAUSE => shortest.clone(),
-            None => format!("see pane {}", draw_view(page).advice_pane().number()),
+            None => format!("see pane {}", page.views.shown().advice_pane().number()),
         };
         text = if text.is_empty() { shown } else { format!("{text}: {shown}") };
     }

@@ -1,15 +1,11 @@
-//! The positions of the panes of a run's page, so that clicks, the wheel and the page keys know
-//! which pane they are for. Pure geometry.
-//!
-//! The panes of a run's page, and which of them is focused.
-//!
-//! The frames of a page's panes with their titles, and the tabs.
+//! The panes of a run's page: their positions, frames, titles and tabs, and which of them is
+//! focused.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::inspector::{CalleeKind, Tab};
-use super::views::{DrawView, PaneTitle};
+use super::views::{PaneTitle, View};
 use super::{RunPage, events};
 use crate::screen::DrawContext;
 use crate::screen::frame::Borders;
@@ -233,7 +229,6 @@ pub fn inspector(page: Rect) -> InspectorAreas {
     InspectorAreas { summary: beside, frame, tabs, text }
 }
 
-/// The tab of the inspector at this column.
 pub fn inspector_tab_at(row: Rect, asks: CalleeKind, col: u16) -> Option<Tab> {
     let places = tabs(row, Tab::names(asks));
     Tab::ALL.into_iter().zip(places).find(|(_, tab)| hits(*tab, col, row.y)).map(|(tab, _)| tab)
@@ -327,15 +322,6 @@ fn stacked(area: Rect, wish: PaneSizes, focus: PaneFocus) -> [Option<Rect>; 5] {
     panes
 }
 
-/// The first row in view of a list in a window of this height, so that `row` of `rows` is in view. It
-/// moves by whole windows, so that rows keep their place as long as possible.
-pub fn window_start(row: usize, rows: usize, height: usize) -> usize {
-    if rows <= height || height == 0 {
-        return 0;
-    }
-    (row / height * height).min(rows - height)
-}
-
 /// The panes of a run's page, in the order of their numbers. The view of the page says what each shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pane {
@@ -360,7 +346,6 @@ impl Pane {
         self as u8 + 1
     }
 
-    /// The pane with this number.
     pub fn from_number(number: u8) -> Option<Pane> {
         Self::ALL.into_iter().find(|pane| pane.number() == number)
     }
@@ -374,7 +359,6 @@ impl Pane {
 /// The focus on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaneFocus {
-    /// The focused pane.
     pub focus: Pane,
     /// Whether the focused pane is zoomed, that is shown alone.
     pub zoom: bool,
@@ -413,7 +397,7 @@ impl PaneFocus {
 /// Draws the frames with their titles, and the tabs if one pane is shown at a time.
 pub(crate) fn render(
     page: &RunPage,
-    view: &dyn DrawView,
+    view: &dyn View,
     cx: &DrawContext,
     area: Rect,
     areas: &Areas,
@@ -448,7 +432,7 @@ pub(crate) fn render(
 /// Draws a pane's number, title and right-aligned note on the upper line of its frame.
 fn title(
     page: &RunPage,
-    view: &dyn DrawView,
+    view: &dyn View,
     cx: &DrawContext,
     pane: Pane,
     shape: PageShape,
@@ -597,14 +581,5 @@ mod tests {
             assert_eq!(areas.pane_at(area.right() - 1, area.bottom() - 1), Some(pane));
         }
         assert_eq!(areas.pane_at(0, 0), None);
-    }
-
-    #[test]
-    fn a_list_moves_on_by_windows() {
-        assert_eq!(window_start(3, 9, 4), 0);
-        assert_eq!(window_start(4, 9, 4), 4);
-        assert_eq!(window_start(8, 9, 4), 5);
-        assert_eq!(window_start(2, 3, 4), 0);
-        assert_eq!(window_start(2, 3, 0), 0);
     }
 }

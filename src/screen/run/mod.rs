@@ -1,11 +1,5 @@
 //! The page of one run: its data, and the operator's focus, selections and scroll positions.
-//! `ui/run` draws it.
-//!
-//! What the page did with an input.
-//!
-//! The progress of the run that a page shows.
-//!
-//! The view of one run: two header rows, the panes, the scrubber. Pure functions of the page.
+//! Drawing it is a pure function of the page.
 
 mod actions;
 pub mod copy;
@@ -33,7 +27,6 @@ use ratatui::layout::Rect;
 use self::data::RunData;
 use self::earlier::EarlierRequest;
 use self::inspector::calls::call_of;
-use self::views::draw_view;
 use super::DrawContext;
 use super::effect::Effect;
 use super::key::KeyPress;
@@ -237,7 +230,6 @@ impl RunPage {
 /// What the page did with an input.
 #[derive(Debug)]
 pub enum InputOutcome {
-    /// The page handled it.
     Handled {
         /// Whether the screen must be redrawn.
         redraw: bool,
@@ -258,7 +250,6 @@ impl InputOutcome {
     }
 }
 
-/// The progress in this world.
 pub fn progress_of(world: &World) -> Progress {
     let pattern = words_of(world).map(|words| words.progress(world)).unwrap_or_default();
     Progress { spending: closest_limit(world), ..pattern }
@@ -279,7 +270,7 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         return;
     }
     let areas = page.areas(area);
-    let view = draw_view(page);
+    let view = page.views.shown();
     goal(page, cx, areas.goal, buf);
     layout::render(page, view, cx, area, &areas, buf);
     for pane in Pane::ALL {

@@ -1,10 +1,5 @@
-//! What a page knows of the kept run that it shows, apart from its events.
-//!
-//! The page of a kept run: made before its log is read, and closed when the log has been read.
-//!
-//! How a run's session continues: the request that started it, and the operator's next message.
-//!
-//! What a page knows of the runner that plays its run.
+//! What a page knows of its run apart from the events: the kept run that it shows, the session's
+//! request and next message, the runner that plays it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +88,6 @@ pub enum NextMessage {
 pub struct RunSession {
     /// The request that started the run, if known.
     pub launch: Option<Box<LaunchRequest>>,
-    /// The next message of the session.
     pub next: NextMessage,
 }
 
@@ -107,7 +101,6 @@ pub struct AwayTime {
     pub from: Elapsed,
     /// When the last of them happened.
     pub until: Elapsed,
-    /// How many they are.
     pub events: u64,
 }
 

@@ -1,11 +1,6 @@
 //! The text of the page's subject: a contribution while it is streamed or once it is accepted, the
-//! answer, or why there is none.
-//!
-//! The part of a long text that is kept for a pane, so that a frame wraps little.
-//!
-//! The readable parts of a seat's reply while it is still streamed: the contract requires one JSON
-//! object, and the start of it is enough to show its text. Nothing is validated here; the gateway
-//! does that with the complete reply.
+//! answer, or why there is none. Of a long text only a part is kept, so that a frame wraps little.
+//! The start of a streamed reply is read as far as it goes; the gateway validates the complete one.
 
 use std::borrow::Cow;
 
@@ -30,7 +25,6 @@ pub(super) const NO_PARTIAL_TEXT: &str = "Partial text is not recorded; scrub to
 pub struct SubjectText<'a> {
     /// The text, or the part of it in the window.
     pub text: Cow<'a, str>,
-    /// How it is painted.
     pub state: TextState,
     /// The actions of a contribution; the last one may be incomplete while it is streamed.
     pub actions: Vec<Cow<'a, str>>,
@@ -43,7 +37,6 @@ pub struct SubjectText<'a> {
 pub enum TextState {
     /// It is still being streamed.
     Streaming,
-    /// It is complete.
     Complete,
     /// It is a message of the page about the state.
     Note,
@@ -147,7 +140,6 @@ impl RowShares {
 /// What is spoken in a pane: a text, and the call that it belongs to.
 #[derive(Clone, Debug)]
 pub struct Spoken<'a> {
-    /// The text.
     pub words: SubjectText<'a>,
     /// The call behind it, if any.
     pub call: Option<SpanId>,

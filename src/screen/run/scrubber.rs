@@ -1,8 +1,6 @@
-//! The time axis of a run's page: which column shows which moment. The scrubber, its mouse and the
-//! graphs of the tools have the same one. It is an axis of run time: a pause takes only the columns of
-//! its label, and so does an idle time that is longer than all the rest.
-//!
-//! The scrubber: the activity over time, marks of important moments, and the playhead.
+//! The scrubber: the activity over time, marks of important moments, and the playhead. Its time
+//! axis, which the graphs of the tools have too, is one of run time: a pause takes only the columns
+//! of its label, and so does an idle time that is longer than all the rest.
 
 use std::cmp::Ordering;
 use std::time::Duration;

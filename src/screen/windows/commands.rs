@@ -1,6 +1,4 @@
 //! The list of commands: every action by its name, found by typing parts of its name or description.
-//!
-//! The list of commands over a screen.
 
 use std::cmp::Reverse;
 
@@ -13,8 +11,8 @@ use super::help::{help_window, keys_of};
 use crate::screen::action::Action;
 use crate::screen::key::{KeyCode, KeyPress};
 use crate::screen::keymap::{BINDINGS, Binding, Group};
-use crate::screen::layout::{Size, keep_in_view};
-use crate::screen::list::moved_index;
+use crate::screen::layout::{SearchParts, Size, line};
+use crate::screen::list::ListState;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, frame, list};
 use crate::words::format;
@@ -36,8 +34,7 @@ pub struct CommandList {
     pub query: String,
     /// The rows that match: numbers in `commands`.
     found: Vec<usize>,
-    selected: usize,
-    top: usize,
+    pub list: ListState,
 }
 
 /// One action of the list.
@@ -55,16 +52,16 @@ impl CommandList {
         let command =
             |binding: &'static Binding| ListedCommand { binding, refusal: refusal(binding.action) };
         let commands = BINDINGS.iter().map(command).collect();
-        let mut list =
-            Self { commands, query: String::new(), found: Vec::new(), selected: 0, top: 0 };
+        let (query, found) = (String::new(), Vec::new());
+        let mut list = Self { commands, query, found, list: ListState::default() };
         list.find();
         list
     }
 
     /// The rows from the first in view, each with whether it is selected.
     pub fn rows(&self) -> impl Iterator<Item = (&ListedCommand, bool)> {
-        let shown = self.found.iter().enumerate().skip(self.top);
-        shown.filter_map(|(nth, at)| Some((self.commands.get(*at)?, nth == self.selected)))
+        let shown = self.found.iter().enumerate().skip(self.list.top);
+        shown.filter_map(|(nth, at)| Some((self.commands.get(*at)?, nth == self.list.selected)))
     }
 
     /// How many rows match.
@@ -74,7 +71,7 @@ impl CommandList {
 
     /// The selected row.
     pub fn selected(&self) -> Option<&ListedCommand> {
-        self.commands.get(*self.found.get(self.selected)?)
+        self.commands.get(*self.found.get(self.list.selected)?)
     }
 
     /// Lists what matches: first what can be carried out now, the best match first. Movements, which
@@ -100,7 +97,7 @@ impl CommandList {
         }
         found.sort_unstable();
         self.found = found.into_iter().map(|(.., at)| at).collect();
-        (self.selected, self.top) = (0, 0);
+        self.list = ListState::default();
     }
 
     /// Takes a typed key; returns whether it was text.
@@ -122,34 +119,6 @@ impl CommandList {
         self.query.extend(text.lines().next().unwrap_or_default().chars().take(room));
         self.find();
     }
-
-    /// Moves the selection; returns whether it was a movement.
-    pub(crate) fn on_move(&mut self, action: Action, page: usize) -> bool {
-        let Some(to) = moved_index(action, Some(self.selected), self.found.len(), page) else {
-            return false;
-        };
-        self.selected = to;
-        self.arrange(page);
-        true
-    }
-
-    /// Keeps the selected row in view; `page` is the number of rows in view.
-    pub(crate) fn arrange(&mut self, page: usize) {
-        self.top = keep_in_view(self.top, self.selected, page, self.found.len());
-    }
-
-    /// Scrolls by one row.
-    pub(crate) fn scroll(&mut self, up: bool, page: usize) {
-        let last = self.found.len().saturating_sub(page);
-        self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
-    }
-
-    /// Selects the row on a line of the window; returns whether it was selected already.
-    pub(crate) fn select_line(&mut self, line: usize) -> Option<bool> {
-        let at = Some(self.top + line).filter(|at| *at < self.found.len())?;
-        let was = std::mem::replace(&mut self.selected, at);
-        Some(was == at)
-    }
 }
 
 /// Columns of the names and of the keys.
@@ -159,29 +128,24 @@ const KEYS: u16 = 12;
 /// Draws the list of commands.
 pub fn render(list: &CommandList, cx: &DrawContext, size: Size, buf: &mut Buffer) {
     let foot = format::count_noun(list.count() as u64, "command");
-    let inner = frame::window("Commands", &foot, cx, help_window(size), buf);
-    let row = |y: u16| {
-        Rect { x: inner.x + 1, y, width: inner.width.saturating_sub(2), height: 1 }
-            .intersection(inner)
-    };
+    let SearchParts { window, query, list: rows, note } = SearchParts::split(help_window(size));
+    frame::window("Commands", &foot, cx, window, buf);
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
     let cursor = cx.theme.style(StyleRole::Cursor);
-    let mut pen = Pen::new(buf, row(inner.y), cx.glyphs);
+    let mut pen = Pen::new(buf, query, cx.glyphs);
     pen.put(":", dim);
     if list.query.is_empty() {
         pen.glyph(Glyph::Cursor, cursor).put(" type parts of a name or description", dim);
     } else {
         pen.put(&list.query, plain).glyph(Glyph::Cursor, cursor);
     }
-    let rows =
-        Rect { y: inner.y + inner.height.min(2), height: inner.height.saturating_sub(4), ..inner };
     if list.count() == 0 {
-        Pen::new(buf, row(rows.y), cx.glyphs).put("No match (Backspace to widen).", dim);
+        Pen::new(buf, line(rows, 0), cx.glyphs).put("No match (Backspace to widen).", dim);
     }
     for ((command, is_selected), y) in list.rows().zip(rows.y..rows.bottom()) {
         let (binding, here) = (command.binding, command.refusal.is_none());
         let keys = keys_of(binding, cx.glyphs == Glyphs::Ascii);
-        let mut pen = list::row(cx, row(y), is_selected, buf);
+        let mut pen = list::row(cx, Rect { y, height: 1, ..rows }, is_selected, buf);
         pen.space(1).cell(binding.action.name(), NAME, if here { plain } else { dim });
         pen.cell(&keys, KEYS, if here { cx.theme.style(StyleRole::Key) } else { dim });
         match &command.refusal {
@@ -191,7 +155,6 @@ pub fn render(list: &CommandList, cx: &DrawContext, size: Size, buf: &mut Buffer
     }
     // What the selected row does, in full: above it may be cut, or be the reason.
     if let Some(command) = list.selected() {
-        let area = row(inner.bottom().saturating_sub(1));
-        Pen::new(buf, area, cx.glyphs).put(command.binding.help, dim);
+        Pen::new(buf, line(note, 1), cx.glyphs).put(command.binding.help, dim);
     }
 }

@@ -1,6 +1,4 @@
 //! Questions before actions that end something, cost money or cannot be undone.
-//!
-//! The window of a question.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -25,11 +23,9 @@ const COLS: u16 = 68;
 /// A question and the action that a yes carries out.
 #[derive(Debug)]
 pub struct Confirm {
-    /// The question.
     pub question: String,
     /// What the operator should know before the answer, one line each.
     pub detail: Vec<String>,
-    /// The action that a yes carries out.
     pub on_yes: OnYes,
     /// The first row of its text in view.
     pub top: usize,
@@ -46,9 +42,7 @@ pub struct ConfirmParts {
     pub text: Rect,
     /// The row that says how many more lines there are.
     pub more: Rect,
-    /// Yes.
     pub yes: Rect,
-    /// No.
     pub no: Rect,
 }
 
@@ -58,10 +52,7 @@ pub enum OnYes {
     /// Ends these runs.
     Kill(Vec<RunId>),
     /// Quits the program.
-    Quit {
-        /// The exit code.
-        code: u8,
-    },
+    Quit { code: u8 },
     /// Closes the launch form and drops its changes.
     Discard,
     /// Continues an interrupted run, which calls live models.
@@ -179,7 +170,6 @@ impl Confirm {
         (rows, question)
     }
 
-    /// Its parts at this size.
     pub fn parts(&self, size: Size) -> ConfirmParts {
         // The text, one row for how much more there is, the buttons, the border.
         let rows = u16::try_from(self.rows(size).0.len() + 4).unwrap_or(u16::MAX);

@@ -1,9 +1,7 @@
-//! The faults drawer of a tool: faults that can be injected, and the tool's limits. The drawer
-//! always shows the current state of the run, wherever the playhead is.
-//!
-//! The steps in which limits and strengths of faults change.
-//!
-//! The faults drawer over a run: the faults and limits of a tool, with the keys that change them.
+//! The faults drawer of a tool: faults that can be injected, the tool's limits, and the steps in which
+//! they change. It always shows the current state of the run, wherever the playhead is.
+
+use std::mem::discriminant;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,8 +16,8 @@ use crate::scenario::spec::policy::{Rate, WindowLimits};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
-use crate::screen::layout::{DrawerParts, Size, drawer, keep_in_view};
-use crate::screen::list::moved_index;
+use crate::screen::layout::{DrawerParts, Size};
+use crate::screen::list::ListState;
 use crate::screen::run::RunPage;
 use crate::screen::run::views::tools::summary::window_state;
 use crate::screen::widgets::list_below_heading;
@@ -33,69 +31,57 @@ const FOOT: u16 = 5;
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultsDrawer {
-    /// The run of the tool.
     pub run: RunId,
-    /// The tool.
     pub tool: ToolName,
-    /// The selected row.
-    pub selected: ToolSetting,
+    pub list: ListState,
 }
 
 /// A row of the drawer: one thing of a tool that can be changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ToolSetting {
-    /// A fault.
     Fault(FaultKind),
-    /// Timeout of one attempt.
-    Timeout,
-    /// Max attempts of one call.
-    Attempts,
-    /// Consecutive failures that open the breaker.
-    Threshold,
-    /// Size of the breaker's window.
-    WindowSize,
-    /// Calls in the window before it decides.
-    MinCalls,
-    /// Share of failed calls that opens the breaker.
-    FailureRate,
-    /// When a call is slow.
-    SlowCall,
-    /// Share of slow calls that opens the breaker.
-    SlowRate,
-    /// How long the breaker stays open.
-    OpenFor,
-    /// Concurrent probes in half-open.
-    Probes,
-    /// Concurrent attempts.
-    InFlight,
-    /// How long an attempt may be queued.
-    Wait,
+    /// The current value of a limit.
+    Limit(LimitChange),
 }
 
 impl ToolSetting {
     /// The rows for a tool with these limits, in the order of the screen.
     pub fn rows_for(limits: &ToolLimits) -> Vec<ToolSetting> {
-        let mut knobs: Vec<ToolSetting> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
-        knobs.extend([Self::Timeout, Self::Attempts]);
+        let mut rows: Vec<_> = FaultKind::ALL.into_iter().map(Self::Fault).collect();
+        let mut add = |limit| rows.push(Self::Limit(limit));
+        add(LimitChange::TimeoutMs(limits.timeout_ms));
+        add(LimitChange::MaxAttempts(limits.max_attempts));
         if let Some(breaker) = limits.breaker {
             match breaker.window {
-                None => knobs.push(Self::Threshold),
+                None => add(LimitChange::FailThreshold(breaker.fail_threshold)),
                 Some(window) => {
-                    knobs.extend([Self::WindowSize, Self::MinCalls, Self::FailureRate]);
-                    if window.slow_call_ms.is_some() {
-                        knobs.extend([Self::SlowCall, Self::SlowRate]);
+                    add(LimitChange::WindowSize(window.size));
+                    add(LimitChange::MinCalls(window.min_calls));
+                    add(LimitChange::FailureRate(window.failure_rate));
+                    if let Some(ms) = window.slow_call_ms {
+                        add(LimitChange::SlowCallMs(ms));
+                        add(LimitChange::SlowRate(window.slow_rate));
                     }
                 }
             }
-            knobs.extend([Self::OpenFor, Self::Probes]);
+            add(LimitChange::OpenForMs(breaker.open_for_ms));
+            add(LimitChange::ProbePermits(breaker.probe_permits));
         }
         if let Some(bulkhead) = limits.bulkhead {
-            knobs.push(Self::InFlight);
-            if bulkhead.max_wait_ms.is_some() {
-                knobs.push(Self::Wait);
+            add(LimitChange::MaxInFlight(bulkhead.max_in_flight));
+            if let Some(ms) = bulkhead.max_wait_ms {
+                add(LimitChange::MaxWaitMs(ms));
             }
         }
-        knobs
+        rows
+    }
+
+    /// Whether it is the same setting, perhaps of another tool.
+    fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Limit(one), Self::Limit(two)) => discriminant(&one) == discriminant(&two),
+            _ => self == other,
+        }
     }
 
     /// The help line of the row.
@@ -110,26 +96,6 @@ impl ToolSetting {
             Self::Fault(FaultKind::Reset) => "The connection breaks in the middle of the body.",
             _ => "+ - adjust; the counts so far are kept.",
         }
-    }
-
-    /// The current value of the limit; `None` for a fault, or if the tool lacks the limit.
-    pub fn limit(self, limits: &ToolLimits) -> Option<LimitChange> {
-        let window = limits.breaker.and_then(|breaker| breaker.window);
-        Some(match self {
-            Self::Fault(_) => return None,
-            Self::Timeout => LimitChange::TimeoutMs(limits.timeout_ms),
-            Self::Attempts => LimitChange::MaxAttempts(limits.max_attempts),
-            Self::Threshold => LimitChange::FailThreshold(limits.breaker?.fail_threshold),
-            Self::WindowSize => LimitChange::WindowSize(window?.size),
-            Self::MinCalls => LimitChange::MinCalls(window?.min_calls),
-            Self::FailureRate => LimitChange::FailureRate(window?.failure_rate),
-            Self::SlowCall => LimitChange::SlowCallMs(window?.slow_call_ms?),
-            Self::SlowRate => LimitChange::SlowRate(window?.slow_rate),
-            Self::OpenFor => LimitChange::OpenForMs(limits.breaker?.open_for_ms),
-            Self::Probes => LimitChange::ProbePermits(limits.breaker?.probe_permits),
-            Self::InFlight => LimitChange::MaxInFlight(limits.bulkhead?.max_in_flight),
-            Self::Wait => LimitChange::MaxWaitMs(limits.bulkhead?.max_wait_ms?),
-        })
     }
 }
 
@@ -166,101 +132,64 @@ fn stepped_fault(fault: InjectedFault, up: bool) -> Option<InjectedFault> {
     (to != fault).then_some(to)
 }
 
-/// The parts of the drawer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FaultsParts {
-    /// All of it, border included.
-    pub window: Rect,
-    /// The rows.
-    pub list: Rect,
-    /// The help on a change.
-    pub foot: Rect,
-    /// The first row in view.
-    pub top: usize,
-}
-
 impl FaultsDrawer {
-    /// The drawer of a tool, with its first fault selected.
-    pub fn new(run: RunId, tool: ToolName) -> Self {
-        Self { run, tool, selected: ToolSetting::Fault(FaultKind::ALL[0]) }
-    }
-
     /// The current state of the tool.
     pub fn tool<'a>(&self, world: &'a World) -> Option<&'a ToolRow> {
         world.tools.get(self.tool.as_str())
     }
 
+    /// The lines of the drawer: a blank line, `None`, separates the faults from the limits.
+    pub fn lines(&self, world: &World) -> Vec<Option<ToolSetting>> {
+        let Some(tool) = self.tool(world) else { return Vec::new() };
+        let rows = ToolSetting::rows_for(&tool.head.limits).into_iter().map(Some);
+        let mut lines: Vec<_> = rows.collect();
+        lines.insert(FaultKind::ALL.len(), None);
+        lines
+    }
+
     /// The parts of its window at this size.
-    pub fn parts(&self, size: Size, world: &World) -> FaultsParts {
-        let knobs =
-            self.tool(world).map_or_else(Vec::new, |tool| ToolSetting::rows_for(&tool.head.limits));
-        // A blank row separates the faults from the limits.
-        let rows = u16::try_from(knobs.len() + 1).unwrap_or(u16::MAX);
-        let DrawerParts { window, list, note } = drawer(size.body(), rows, FOOT);
-        let at = self.selected_line(&knobs);
-        FaultsParts {
-            window,
-            list,
-            foot: note,
-            top: keep_in_view(0, at, usize::from(list.height), knobs.len() + 1),
-        }
+    pub fn parts(&self, size: Size, world: &World) -> DrawerParts {
+        DrawerParts::split(size.body(), self.list, self.lines(world).len(), 1, FOOT)
     }
 
-    /// The line of the selected row.
-    fn selected_line(&self, knobs: &[ToolSetting]) -> usize {
-        let at = knobs.iter().position(|knob| *knob == self.selected).unwrap_or(0);
-        at + usize::from(at >= FaultKind::ALL.len())
+    /// The selected row.
+    pub fn selected(&self, world: &World) -> Option<ToolSetting> {
+        self.lines(world).get(self.list.selected).copied().flatten()
     }
 
-    /// The row on a line, from 0; `None` for the blank line between faults and limits.
-    pub fn setting_at(line: usize, limits: &ToolLimits) -> Option<ToolSetting> {
-        let faults = FaultKind::ALL.len();
-        let at = match line {
-            line if line < faults => line,
-            line if line == faults => return None,
-            line => line - 1,
-        };
-        ToolSetting::rows_for(limits).get(at).copied()
-    }
-
-    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
-    /// was selected before and can be switched; `None` if the line has no row.
-    pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
-        let setting = Self::setting_at(top + line, &self.tool(world)?.head.limits)?;
-        let before = std::mem::replace(&mut self.selected, setting);
-        Some(before == setting && matches!(setting, ToolSetting::Fault(_)))
-    }
-
-    /// Moves the selection, or changes to the previous or next tool. Returns whether the action was
-    /// a movement.
-    pub fn on_move(&mut self, action: Action, world: &World) -> bool {
-        let Some(tool) = self.tool(world) else { return false };
-        let tools = world.tools.rows();
-        let beside = match action {
+    /// Shows the previous or next tool, with the same row selected; returns whether the action does so.
+    pub(super) fn switch_tool(&mut self, action: Action, world: &World) -> bool {
+        let by = match action {
             Action::Left => -1,
             Action::Right => 1,
-            _ => {
-                let knobs = ToolSetting::rows_for(&tool.head.limits);
-                let at = knobs.iter().position(|knob| *knob == self.selected);
-                let to = moved_index(action, at, knobs.len(), 5).and_then(|at| knobs.get(at));
-                return match to {
-                    Some(knob) => {
-                        self.selected = *knob;
-                        true
-                    }
-                    None => false,
-                };
-            }
+            _ => return false,
         };
-        let at = tools.iter().position(|row| row.name() == tool.name()).unwrap_or(0);
-        let to = at.saturating_add_signed(beside).min(tools.len().saturating_sub(1));
+        let tools = world.tools.rows();
+        let at = tools.iter().position(|row| *row.name() == self.tool).unwrap_or(0);
+        let to = at.saturating_add_signed(by).min(tools.len().saturating_sub(1));
+        let before = self.selected(world);
         if let Some(tool) = tools.get(to) {
             self.tool = tool.name().clone();
-            if !ToolSetting::rows_for(&tool.head.limits).contains(&self.selected) {
-                self.selected = ToolSetting::Fault(FaultKind::ALL[0]);
-            }
+            let is_same =
+                |line: &Option<ToolSetting>| line.zip(before).is_some_and(|(a, b)| a.is_same(b));
+            self.list.selected = self.lines(world).iter().position(is_same).unwrap_or(0);
         }
         true
+    }
+
+    /// The command of a key, or why it changes nothing.
+    pub(super) fn change(&self, action: Action, page: &RunPage) -> Result<Command, String> {
+        self.command(action, page).ok_or_else(|| match (page.world().progress.is_live(), action) {
+            (false, _) => "The run has ended: its tools can no longer change.".to_owned(),
+            (true, Action::Toggle) => {
+                let (more, less) = (key_of(Action::More), key_of(Action::Less));
+                format!("Use {more} and {less} to change a limit.")
+            }
+            (true, Action::More | Action::Less) => {
+                "Nothing to change here, or the value is at its limit.".to_owned()
+            }
+            _ => "This tool has no breaker.".to_owned(),
+        })
     }
 
     /// The command of an action; `None` where it changes nothing. A step starts from the pending
@@ -273,7 +202,7 @@ impl FaultsDrawer {
             let has = row.head.limits.breaker.is_some();
             has.then(|| Command::Breaker { tool: tool.clone(), hand, by: Initiator::You })
         };
-        match (action, self.selected) {
+        match (action, self.selected(world)?) {
             (Action::BreakerTrip, _) => breaker(BreakerOverride::Trip),
             (Action::BreakerHold, _) => breaker(BreakerOverride::Hold),
             (Action::BreakerReset, _) => breaker(BreakerOverride::Reset),
@@ -291,8 +220,8 @@ impl FaultsDrawer {
                 let fault = stepped_fault(now, action == Action::More)?;
                 Some(Command::Inject { tool, fault, by: Initiator::You })
             }
-            (Action::More | Action::Less, knob) => {
-                let now = asked.limit(&tool, knob.limit(&row.head.limits)?);
+            (Action::More | Action::Less, ToolSetting::Limit(limit)) => {
+                let now = asked.limit(&tool, limit);
                 let change = stepped_limit(now, action == Action::More)?;
                 Some(Command::SetLimit { tool, change, by: Initiator::You })
             }
@@ -366,27 +295,27 @@ pub fn render(
     let foot = foot.trim_end_matches(" tools").trim_end_matches(" tool");
     frame::window(&title, foot, cx, parts.window, buf);
     let Some(tool) = drawer.tool(world) else { return };
-    for nth in 0..usize::from(parts.list.height) {
-        let Some(knob) = FaultsDrawer::setting_at(parts.top + nth, &tool.head.limits) else {
-            continue;
-        };
-        let row = Rect { y: parts.list.y + nth as u16, height: 1, ..parts.list };
-        setting_row(cx, tool, knob, drawer.selected == knob, row, buf);
+    let lines = drawer.lines(world);
+    let shown = lines.iter().enumerate().skip(parts.top);
+    for ((at, setting), y) in shown.zip(parts.list.y..parts.list.bottom()) {
+        let Some(setting) = *setting else { continue };
+        let row = Rect { y, height: 1, ..parts.list };
+        setting_row(cx, tool, setting, drawer.list.selected == at, row, buf);
     }
-    draw_change_help(page, cx, tool, drawer, parts.foot, buf);
+    draw_change_help(page, cx, tool, drawer, parts.note, buf);
 }
 
 fn setting_row(
     cx: &DrawContext,
     tool: &ToolRow,
-    knob: ToolSetting,
+    setting: ToolSetting,
     selected: bool,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
     let mut pen = list::row(cx, area, selected, buf);
-    match knob {
+    match setting {
         ToolSetting::Fault(kind) => {
             let now = injected_fault(tool, kind);
             let (mark, role) = match now {
@@ -397,8 +326,7 @@ fn setting_row(
             let what = tool_sentence::fault_text(&now.unwrap_or(default_fault(kind))).into_owned();
             pen.put(&what, if now.is_some() { cx.theme.style(StyleRole::Flag) } else { dim });
         }
-        knob => {
-            let Some(limit) = knob.limit(&tool.head.limits) else { return };
+        ToolSetting::Limit(limit) => {
             pen.put("  = ", dim).put(&tool_sentence::limit_text(limit, &tool.head.limits), plain);
         }
     }
@@ -431,7 +359,7 @@ fn draw_change_help(
         if let Some(state) = &state {
             lines.push(state);
         }
-        lines.push(drawer.selected.help_text());
+        lines.extend(drawer.selected(page.world()).map(ToolSetting::help_text));
         lines.push(&effect);
         if tool.head.shared {
             lines.push("Its breaker and bulkhead are shared by all runs of this dashboard.");

@@ -1,9 +1,5 @@
 //! The flags drawer of a run, and the flag changes that are pending. The position that a drawer
-//! shows is always the current one; a pending change is shown next to it.
-//!
-//! The effect of a flag change, shown before it is made. Its pattern says what would change.
-//!
-//! The flags drawer over a run: current positions, pending changes, and the effect of a switch.
+//! shows is always the current one, with a pending change and its effect next to it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,8 +9,8 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId};
 use crate::log::world::{FlagNow, World};
 use crate::screen::action::Action;
-use crate::screen::layout::{DrawerParts, Size, drawer, keep_in_view};
-use crate::screen::list::moved_index;
+use crate::screen::layout::{DrawerParts, Size};
+use crate::screen::list::ListState;
 use crate::screen::run::RunPage;
 use crate::screen::text::Pen;
 use crate::screen::widgets::list_below_heading;
@@ -29,70 +25,52 @@ pub const FLAG_ROWS: u16 = 2;
 /// Rows for the effect of a switch.
 const FOOT: u16 = 9;
 
-/// The parts of the drawer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlagsParts {
-    /// All of it, border included.
-    pub window: Rect,
-    /// The flags.
-    pub list: Rect,
-    /// The effect of a switch.
-    pub what_if: Rect,
-    /// The first flag in view.
-    pub top: usize,
-}
-
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlagsDrawer {
-    /// The run of the flags.
     pub run: RunId,
-    /// The selected flag.
-    pub selected: Option<FlagName>,
+    pub list: ListState,
 }
 
 impl FlagsDrawer {
-    /// The drawer of a run, with its first flag selected.
-    pub fn new(run: RunId, world: &World) -> Self {
-        Self { run, selected: world.settings.flags.first().map(|flag| flag.name.clone()) }
+    pub fn selected<'a>(&self, world: &'a World) -> Option<&'a FlagNow> {
+        world.settings.flags.get(self.list.selected)
     }
 
     /// The parts of its window at this size.
-    pub fn parts(&self, size: Size, world: &World) -> FlagsParts {
-        let flags = u16::try_from(world.settings.flags.len().max(1)).unwrap_or(u16::MAX);
-        let list = flags.saturating_mul(FLAG_ROWS);
-        let DrawerParts { window, list, note } = drawer(size.body(), list, FOOT);
-        let at =
-            world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
-        let rows = usize::from(list.height / FLAG_ROWS);
-        FlagsParts {
-            window,
-            list,
-            what_if: note,
-            top: keep_in_view(0, at.unwrap_or(0), rows, world.settings.flags.len()),
-        }
+    pub fn parts(&self, size: Size, world: &World) -> DrawerParts {
+        DrawerParts::split(size.body(), self.list, world.settings.flags.len(), FLAG_ROWS, FOOT)
     }
 
-    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
-    /// was selected before and can be switched; `None` if the line has no row.
-    pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
-        let flag = world.settings.flags.get(top + line / usize::from(FLAG_ROWS))?;
-        let before = self.selected.replace(flag.name.clone());
-        Some(before.as_ref() == Some(&flag.name))
-    }
-
-    /// Moves the selection; returns whether the action was a movement.
-    pub fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
-        let at =
-            world.settings.flags.iter().position(|flag| Some(&flag.name) == self.selected.as_ref());
-        match moved_index(action, at, world.settings.flags.len(), page)
-            .and_then(|at| world.settings.flags.get(at))
-        {
-            Some(flag) => {
-                self.selected = Some(flag.name.clone());
-                true
+    /// The command of a key that changes a flag, or why there is none; `None` for other keys.
+    pub(super) fn change(
+        &mut self,
+        action: Action,
+        world: &World,
+        pending: &mut PendingFlags,
+    ) -> Option<Result<Command, String>> {
+        match action {
+            Action::Toggle => {
+                let flag = self.selected(world).map(|flag| &flag.name);
+                let command = flag.and_then(|flag| pending.switch(&self.run, flag, world));
+                Some(command.ok_or_else(|| match world.progress.is_live() {
+                    true => "This run has no flags.".to_owned(),
+                    false => "The run has ended: its flags can no longer change.".to_owned(),
+                }))
             }
-            None => false,
+            Action::Undo => {
+                let undone = pending.undo(&self.run, world);
+                Some(undone.ok_or("You have no flag change to undo.".to_owned()).map(
+                    |(flag, command)| {
+                        let mut flags = world.settings.flags.iter();
+                        if let Some(at) = flags.position(|row| row.name == flag) {
+                            self.list.selected = at;
+                        }
+                        command
+                    },
+                ))
+            }
+            _ => None,
         }
     }
 }
@@ -100,11 +78,8 @@ impl FlagsDrawer {
 /// A manual flag change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingFlag {
-    /// The run of the flag.
     pub run: RunId,
-    /// The flag.
     pub flag: FlagName,
-    /// The new position.
     pub on: bool,
 }
 
@@ -211,7 +186,6 @@ pub fn what_would_change(world: &World, flag: &FlagName, on: bool) -> Vec<String
     }
 }
 
-/// Draws the drawer of a run.
 pub fn render(
     drawer: &FlagsDrawer,
     page: &RunPage,
@@ -231,17 +205,17 @@ pub fn render(
         return;
     }
     let rows = usize::from(parts.list.height / FLAG_ROWS);
-    for (at, flag) in world.settings.flags.iter().skip(parts.top).take(rows).enumerate() {
-        let y = parts.list.y + at as u16 * FLAG_ROWS;
+    for (at, flag) in world.settings.flags.iter().enumerate().skip(parts.top).take(rows) {
+        let y = parts.list.y + (at - parts.top) as u16 * FLAG_ROWS;
         let area = Rect { y, height: FLAG_ROWS, ..parts.list };
-        flag_rows(flag, drawer, page, state, cx, area, buf);
+        flag_rows(flag, at == drawer.list.selected, page, state, cx, area, buf);
     }
-    consequences(drawer, page, state, cx, parts.what_if, buf);
+    consequences(drawer, page, state, cx, parts.note, buf);
 }
 
 fn flag_rows(
     flag: &FlagNow,
-    drawer: &FlagsDrawer,
+    selected: bool,
     page: &RunPage,
     state: &AppState,
     cx: &DrawContext,
@@ -249,7 +223,6 @@ fn flag_rows(
     buf: &mut Buffer,
 ) {
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
-    let selected = drawer.selected.as_ref() == Some(&flag.name);
     let first = Rect { height: 1, ..area };
     let second = Rect { y: area.y + 1, height: 1, ..area };
     let mut pen = list::row(cx, first, selected, buf);
@@ -324,7 +297,7 @@ fn consequences(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let Some(flag) = &drawer.selected else { return };
+    let Some(flag) = drawer.selected(page.world()).map(|flag| &flag.name) else { return };
     let on = state.pending_flags.next_position(page.id(), flag, page.world());
     let position = if on { "on" } else { "off" };
     let heading = match page.world().progress.is_live() {

@@ -1,6 +1,4 @@
-//! The help: every row of the binding table once, with a search.
-//!
-//! The help over a screen: the binding table with a search line.
+//! The help over a screen: every row of the binding table once, with a search.
 
 use std::fmt::Write as _;
 
@@ -10,8 +8,8 @@ use ratatui::layout::Rect;
 use crate::screen::action::Action;
 use crate::screen::key::KeyPress;
 use crate::screen::keymap::{BINDINGS, Binding, Context, Group};
-use crate::screen::layout::{ScreenParts, Size, centred, inside};
-use crate::screen::list::moved_index;
+use crate::screen::layout::{SearchParts, Size, centred, line};
+use crate::screen::list::ListState;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, frame, list};
 use crate::words::format;
@@ -25,16 +23,12 @@ pub struct Help {
     pub context: Context,
     /// The search text.
     pub query: String,
-    /// Action of the selected row.
-    pub selected: Option<Action>,
-    /// The first line in view.
-    pub top: usize,
+    pub list: ListState,
 }
 
 /// One line of the help.
 #[derive(Clone, Copy, Debug)]
 pub enum HelpLine {
-    /// A heading.
     Heading(Group),
     /// A row of the table.
     Row(&'static Binding),
@@ -61,7 +55,7 @@ impl Group {
 impl Help {
     /// The help, opened over a context.
     pub fn open(over: Context) -> Self {
-        let mut help = Self { context: over, query: String::new(), selected: None, top: 0 };
+        let mut help = Self { context: over, query: String::new(), list: ListState::default() };
         help.select_first();
         help
     }
@@ -93,19 +87,12 @@ impl Help {
         row.contexts.contains(&self.context)
     }
 
-    fn rows(&self) -> Vec<&'static Binding> {
-        let row = |line| match line {
-            HelpLine::Row(row) => Some(row),
-            HelpLine::Heading(_) | HelpLine::Blank => None,
-        };
-        self.lines().into_iter().filter_map(row).collect()
-    }
-
     fn select_first(&mut self) {
-        let rows = self.rows();
-        let first = rows.iter().find(|row| self.is_available(row)).or_else(|| rows.first());
-        self.selected = first.map(|row| row.action);
-        self.top = 0;
+        let lines = self.lines();
+        let mut rows = choices(&lines).into_iter().filter_map(|at| Some((at, lines[at].row()?)));
+        let first = rows.find(|(_, row)| self.is_available(row)).map(|(at, _)| at);
+        let selected = first.or_else(|| choices(&lines).first().copied()).unwrap_or(0);
+        self.list = ListState { selected, top: 0 };
     }
 
     /// Takes a typed key; returns whether the key was text.
@@ -127,56 +114,34 @@ impl Help {
         self.select_first();
     }
 
-    /// Moves the selection; `page` is the number of lines in view. Returns whether it was a
-    /// movement.
-    pub fn on_move(&mut self, action: Action, page: usize) -> bool {
-        let rows = self.rows();
-        let at = rows.iter().position(|row| Some(row.action) == self.selected);
-        let Some(row) = moved_index(action, at, rows.len(), page).and_then(|at| rows.get(at))
-        else {
-            return false;
-        };
-        self.selected = Some(row.action);
-        self.arrange(page);
-        true
-    }
-
-    /// Selects the row on a line of the window; returns its action.
-    pub fn select_line(&mut self, line: usize) -> Option<Action> {
-        match self.lines().get(self.top + line) {
-            Some(HelpLine::Row(row)) => {
-                self.selected = Some(row.action);
-                Some(row.action)
-            }
-            _ => None,
-        }
-    }
-
-    /// Scrolls by one line.
-    pub fn scroll(&mut self, up: bool, page: usize) {
-        let last = self.lines().len().saturating_sub(page);
-        self.top = if up { self.top.saturating_sub(1) } else { (self.top + 1).min(last) };
-    }
-
     /// Keeps the selected row in view, and its heading if the row is the first under it.
     pub fn arrange(&mut self, page: usize) {
-        let lines = self.lines();
-        let at = lines
-            .iter()
-            .position(
-                |line| matches!(line, HelpLine::Row(row) if Some(row.action) == self.selected),
-            )
-            .unwrap_or(0);
-        self.top = crate::screen::layout::keep_in_view(self.top, at, page, lines.len());
-        if at > 0 && at == self.top && matches!(lines.get(at - 1), Some(HelpLine::Heading(_))) {
-            self.top = at - 1;
+        let (lines, at) = (self.lines(), self.list.selected);
+        self.list.arrange(lines.len(), page);
+        if at > 0 && at == self.list.top && matches!(lines.get(at - 1), Some(HelpLine::Heading(_)))
+        {
+            self.list.top = at - 1;
         }
     }
 
     /// The selected row. The caller checks [`is_available`](Self::is_available) before it runs it.
     pub fn selected_binding(&self) -> Option<&'static Binding> {
-        self.rows().into_iter().find(|row| Some(row.action) == self.selected)
+        self.lines().get(self.list.selected)?.row()
     }
+}
+
+impl HelpLine {
+    fn row(self) -> Option<&'static Binding> {
+        match self {
+            HelpLine::Row(row) => Some(row),
+            HelpLine::Heading(_) | HelpLine::Blank => None,
+        }
+    }
+}
+
+/// The lines that can be selected.
+pub(super) fn choices(lines: &[HelpLine]) -> Vec<usize> {
+    (0..lines.len()).filter(|at| lines[*at].row().is_some()).collect()
 }
 
 /// Whether every typed word occurs in the row's keys, word, help line or contexts.
@@ -235,54 +200,47 @@ fn code(label: &str) -> String {
     }
 }
 
-/// The window of the help at this size.
 pub fn help_window(size: Size) -> Rect {
-    centred(ScreenParts::split(size.area()).body, 100, 40)
+    centred(size.body(), 100, 40)
 }
 
 /// Rows of the help's list: its window without border, search line and legend.
 pub fn help_rows(size: Size) -> usize {
-    usize::from(inside(help_window(size)).height.saturating_sub(4)).max(1)
+    usize::from(SearchParts::split(help_window(size)).list.height).max(1)
 }
 
 /// Columns of the keys.
 const KEYS: u16 = 14;
 
-/// Draws the help.
 pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut Buffer) {
     let title = format!("Help for {}", help.context.word());
     let lines = help.lines();
     let count = lines.iter().filter(|line| matches!(line, HelpLine::Row(_))).count();
     let foot = format::count_noun(count as u64, "row");
-    let inner = frame::window(&title, &foot, cx, help_window(size), buf);
-    let row = |y: u16| {
-        Rect { x: inner.x + 1, y, width: inner.width.saturating_sub(2), height: 1 }
-            .intersection(inner)
-    };
+    let SearchParts { window, query, list, note } = SearchParts::split(help_window(size));
+    frame::window(&title, &foot, cx, window, buf);
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));
-    let mut pen = Pen::new(buf, row(inner.y), cx.glyphs);
+    let mut pen = Pen::new(buf, query, cx.glyphs);
     if help.query.is_empty() {
         pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
         pen.put(" type to search keys and words", dim);
     } else {
         pen.put(&help.query, plain).glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
     }
-    let list =
-        Rect { y: inner.y + inner.height.min(2), height: inner.height.saturating_sub(4), ..inner };
     if lines.is_empty() {
-        Pen::new(buf, row(list.y), cx.glyphs).put("No match (Backspace to widen).", dim);
+        Pen::new(buf, line(list, 0), cx.glyphs).put("No match (Backspace to widen).", dim);
     }
-    for (line, y) in lines.iter().skip(help.top).zip(list.y..list.bottom()) {
-        match line {
+    let shown = lines.iter().enumerate().skip(help.list.top);
+    for ((at, help_line), y) in shown.zip(list.y..list.bottom()) {
+        let row = Rect { y, height: 1, ..list };
+        match help_line {
             HelpLine::Blank => {}
             HelpLine::Heading(group) => {
-                Pen::new(buf, row(y), cx.glyphs)
-                    .put(group.title(), cx.theme.style(StyleRole::Title));
+                Pen::new(buf, row, cx.glyphs).put(group.title(), cx.theme.style(StyleRole::Title));
             }
             HelpLine::Row(binding) => {
-                let selected = help.selected == Some(binding.action);
                 let here = help.is_available(binding);
-                let mut pen = list::row(cx, row(y), selected, buf);
+                let mut pen = list::row(cx, row, at == help.list.selected, buf);
                 let key = if here { cx.theme.style(StyleRole::Key) } else { dim };
                 pen.space(1).cell(&keys_of(binding, ascii), KEYS, key);
                 if here {
@@ -293,8 +251,7 @@ pub fn render(help: &Help, cx: &DrawContext, size: Size, ascii: bool, buf: &mut 
             }
         }
     }
-    let bottom = inner.bottom();
-    legend(cx, [row(bottom.saturating_sub(2)), row(bottom.saturating_sub(1))], buf);
+    legend(cx, [line(note, 0), line(note, 1)], buf);
 }
 
 /// Meanings of the glyphs.

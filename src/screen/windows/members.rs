@@ -1,10 +1,5 @@
-//! The members drawer of a team: the members of each swarm, and the agents that could join. The
-//! drawer shows the current members; a pending change is shown next to them.
-//!
-//! Actions in the members drawer.
-//!
-//! The members drawer over a run: the members of each swarm, the agents that could join, and
-//! pending changes.
+//! The members drawer of a team: the members of each swarm, the agents that could join, and pending
+//! changes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,11 +10,10 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId};
 use crate::log::facts::agents::{RosterChange, RosterCommand};
 use crate::log::world::World;
-use crate::screen::action::Action;
-use crate::screen::effect::{Effect, Update};
-use crate::screen::layout::{DrawerParts, Size, drawer, keep_in_view};
-use crate::screen::list::moved_index;
-use crate::screen::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
+use crate::screen::effect::Update;
+use crate::screen::layout::{DrawerParts, Size};
+use crate::screen::list::ListState;
+use crate::screen::notice::NoticeKind;
 use crate::screen::run::RunPage;
 use crate::screen::run::views::agents::state_sign;
 use crate::screen::text::Pen;
@@ -37,7 +31,6 @@ const FOOT: u16 = 6;
 /// A line of the drawer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MembersRow {
-    /// A swarm.
     Swarm(AgentName),
     /// An agent that is a member, or could become one.
     Agent(RosterEntry),
@@ -46,9 +39,7 @@ pub enum MembersRow {
 /// An agent, seen as a possible member of a swarm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RosterEntry {
-    /// The swarm.
     pub swarm: AgentName,
-    /// The agent.
     pub agent: AgentName,
 }
 
@@ -61,26 +52,11 @@ impl RosterEntry {
     }
 }
 
-/// The parts of the drawer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MembersParts {
-    /// All of it, border included.
-    pub window: Rect,
-    /// The swarms and their agents.
-    pub list: Rect,
-    /// The text about the selected agent.
-    pub foot: Rect,
-    /// The first line in view.
-    pub top: usize,
-}
-
 /// The drawer over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembersDrawer {
-    /// The run of the swarms.
     pub run: RunId,
-    /// The selected agent.
-    pub selected: Option<RosterEntry>,
+    pub list: ListState,
 }
 
 /// The lines of the drawer: each swarm with its first members, then the agents that could join it.
@@ -117,71 +93,29 @@ pub fn is_entry(world: &World, place: &RosterEntry) -> bool {
 impl MembersDrawer {
     /// The drawer of a run, with the first member selected.
     pub fn new(run: RunId, world: &World) -> Self {
-        let first = member_rows(world).into_iter().find_map(|row| match row {
-            MembersRow::Agent(place) => Some(place),
-            MembersRow::Swarm(_) => None,
-        });
-        Self { run, selected: first }
+        let first = member_rows(world).iter().position(|row| matches!(row, MembersRow::Agent(_)));
+        Self { run, list: ListState { selected: first.unwrap_or(0), top: 0 } }
     }
 
     /// The parts of its window at this size.
-    pub fn parts(&self, size: Size, world: &World) -> MembersParts {
-        let rows = member_rows(world);
-        let wanted = u16::try_from(rows.len().max(1)).unwrap_or(u16::MAX);
-        let DrawerParts { window, list, note } = drawer(size.body(), wanted, FOOT);
-        let at = self.selected_index(&rows).unwrap_or(0);
-        MembersParts {
-            window,
-            list,
-            foot: note,
-            // The row with the swarm's name is kept in view with the selection.
-            top: keep_in_view(0, at, usize::from(list.height), rows.len()),
-        }
+    pub fn parts(&self, size: Size, world: &World) -> DrawerParts {
+        DrawerParts::split(size.body(), self.list, member_rows(world).len(), 1, FOOT)
     }
 
-    fn selected_index(&self, rows: &[MembersRow]) -> Option<usize> {
-        let selected = self.selected.as_ref()?;
-        rows.iter().position(|row| matches!(row, MembersRow::Agent(place) if place == selected))
-    }
-
-    /// The agent on this line.
-    pub fn entry_at(&self, world: &World, line: usize) -> Option<RosterEntry> {
-        match member_rows(world).into_iter().nth(line)? {
+    /// The selected agent.
+    pub fn selected(&self, world: &World) -> Option<RosterEntry> {
+        match member_rows(world).into_iter().nth(self.list.selected)? {
             MembersRow::Agent(place) => Some(place),
             MembersRow::Swarm(_) => None,
-        }
-    }
-
-    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether it
-    /// was selected before and can be switched; `None` if the line has no row.
-    pub(crate) fn select_line(&mut self, line: usize, top: usize, world: &World) -> Option<bool> {
-        let entry = self.entry_at(world, top + line)?;
-        let before = self.selected.replace(entry.clone());
-        Some(before == Some(entry))
-    }
-
-    pub(crate) fn on_move(&mut self, action: Action, world: &World, page: usize) -> bool {
-        let places: Vec<RosterEntry> = member_rows(world)
-            .into_iter()
-            .filter_map(|row| match row {
-                MembersRow::Agent(place) => Some(place),
-                MembersRow::Swarm(_) => None,
-            })
-            .collect();
-        let at = places.iter().position(|place| Some(place) == self.selected.as_ref());
-        match moved_index(action, at, places.len(), page).and_then(|at| places.get(at)) {
-            Some(place) => {
-                self.selected = Some(place.clone());
-                true
-            }
-            None => false,
         }
     }
 
     /// The command for a switch of the selected agent, or why there is none.
     pub(crate) fn command(&self, page: &RunPage) -> Result<Command, String> {
         let world = page.world();
-        let Some(place) = &self.selected else { return Err("This run has no swarm.".to_owned()) };
+        let Some(place) = &self.selected(world) else {
+            return Err("This run has no swarm.".to_owned());
+        };
         let RosterEntry { swarm, agent } = place.clone();
         if !world.progress.is_live() {
             return Err("The run has ended: its swarms can no longer change.".to_owned());
@@ -212,39 +146,6 @@ pub(crate) fn open(state: &mut AppState) -> Update {
     Update::redraw()
 }
 
-/// Handles an action in the drawer.
-pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
-    let AppState { overlays, runs, notices, now, size, .. } = state;
-    let Some(Overlay::Members(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        overlays.pop();
-        return Update::redraw();
-    };
-    match action {
-        Action::Cancel | Action::Back | Action::Members => {
-            overlays.pop();
-            Update::redraw()
-        }
-        Action::Toggle => match drawer.command(page) {
-            Ok(command) => {
-                if page.is_scrubbed() {
-                    notices.add(*now, NoticeKind::Info, ACTS_ON_LIVE_RUN.to_owned());
-                }
-                Update::effect(Effect::Command { run: drawer.run.clone(), command })
-            }
-            Err(why) => {
-                notices.add(*now, NoticeKind::Info, why);
-                Update::redraw()
-            }
-        },
-        action => {
-            let rows = usize::from(drawer.parts(*size, page.world()).list.height).max(1);
-            Update::when(drawer.on_move(action, page.world(), rows))
-        }
-    }
-}
-
-/// Draws the drawer of a run.
 pub fn render(
     drawer: &MembersDrawer,
     page: &RunPage,
@@ -259,8 +160,8 @@ pub fn render(
     let swarms = all.iter().filter(|row| matches!(row, MembersRow::Swarm(_))).count();
     let foot = format::count_noun(swarms as u64, "swarm");
     frame::window(&title, &foot, cx, parts.window, buf);
-    let shown = all.iter().skip(parts.top).take(usize::from(parts.list.height));
-    for (row, y) in shown.zip(parts.list.y..) {
+    let shown = all.iter().enumerate().skip(parts.top);
+    for ((nth, row), y) in shown.zip(parts.list.y..parts.list.bottom()) {
         let at = Rect { y, height: 1, ..parts.list };
         match row {
             MembersRow::Swarm(name) => {
@@ -273,15 +174,14 @@ pub fn render(
                 pen.glyphs(Glyph::Horizontal, rest, cx.theme.style(StyleRole::Border));
             }
             MembersRow::Agent(place) => {
-                let selected = drawer.selected.as_ref() == Some(place);
-                agent(page, cx, world, at, place, selected, buf);
+                agent(page, cx, world, at, place, nth == drawer.list.selected, buf);
             }
         }
     }
     let hidden = [parts.top > 0, parts.top + usize::from(parts.list.height) < all.len()];
     scroll_arrows(cx, parts.window.right().saturating_sub(1), parts.list, hidden, buf);
-    if let Some(place) = &drawer.selected {
-        draw_member_note(page, cx, world, parts.foot, place, buf);
+    if let Some(place) = &drawer.selected(world) {
+        draw_member_note(page, cx, world, parts.note, place, buf);
     }
 }
 

@@ -1,9 +1,5 @@
-//! The next message of a session: typed over a run of a team or swarm, sent at once or when the run
-//! ends, and answered by a new run.
-//!
-//! Actions in the message box: a message is sent at once or when the run ends, and kept as a draft.
-//!
-//! The message box, over the lower part of a run.
+//! The message box over a run of a team or swarm: the session's next message is sent at once or
+//! when the run ends, kept as a draft, and answered by a new run.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -47,7 +43,6 @@ pub struct MessageBox {
     pub number: u32,
     /// The agent that receives it.
     pub to: String,
-    /// The text.
     pub text: TextField,
     /// Where the first text came from.
     pub from: DraftOrigin,
@@ -385,7 +380,6 @@ fn follow_up_request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     Some(LaunchRequest { flags, begins, ..before.clone() })
 }
 
-/// Draws the box.
 pub fn render(
     message: &MessageBox,
     page: &RunPage,

@@ -1,6 +1,4 @@
-//! Windows over a screen.
-//!
-//! Actions in an overlay: the launch form, the flags and faults drawers, the help, a question.
+//! Windows over a screen, and the actions in them.
 
 pub mod commands;
 pub mod confirm;
@@ -12,12 +10,14 @@ pub mod message;
 pub mod picker;
 pub mod templates;
 
+use ratatui::layout::Rect;
+
 use self::commands::CommandList;
 use self::confirm::{Confirm, OnYes};
-use self::faults::FaultsDrawer;
-use self::flags::FlagsDrawer;
-use self::help::{Help, help_rows};
-use self::members::MembersDrawer;
+use self::faults::{FaultsDrawer, ToolSetting};
+use self::flags::{FLAG_ROWS, FlagsDrawer};
+use self::help::{Help, help_rows, help_window};
+use self::members::{MembersDrawer, MembersRow, member_rows};
 use self::message::MessageBox;
 use self::templates::TemplateList;
 use super::action::Action;
@@ -28,32 +28,25 @@ use super::key_hints::refusal;
 use super::keymap::{Context, key_of};
 use super::launch;
 use super::launch::start;
+use super::layout::{DrawerParts, SearchParts, Size, inside};
+use super::list::ListState;
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
+use super::run::RunPage;
 use super::state::AppState;
-use crate::log::event::Command;
+use crate::log::event::{Command, RunId};
 
 /// A window over a screen; it receives the keys.
 #[derive(Debug)]
 pub enum Overlay {
-    /// The launch form.
     Form(Box<LaunchForm>),
-    /// The flags of a run.
     Flags(FlagsDrawer),
-    /// Faults and limits of a tool.
     Faults(FaultsDrawer),
-    /// The members of the swarms of a team.
     Members(MembersDrawer),
-    /// The session's next message.
     Message(Box<MessageBox>),
-    /// The templates of new scenarios.
     Templates(TemplateList),
-    /// The comparison of two runs.
     Comparison(Box<ComparisonView>),
-    /// The help.
     Help(Help),
-    /// The list of commands.
     Commands(CommandList),
-    /// A question.
     Confirm(Confirm),
 }
 
@@ -77,13 +70,156 @@ impl Overlay {
     }
 }
 
+/// The list of an open window.
+pub(super) struct OpenList<'a> {
+    state: &'a mut ListState,
+    /// The lines that can be selected.
+    choices: Vec<usize>,
+    /// A click outside this area closes the window.
+    pub window: Rect,
+    pub area: Rect,
+    top: usize,
+    line_rows: u16,
+    /// Lines that a page key moves.
+    page: usize,
+    /// The lines of a list that the wheel scrolls; `None`: the wheel moves the selection.
+    scrolled: Option<usize>,
+    /// The action of a click on the selected line.
+    pub take: Option<Action>,
+}
+
+impl<'a> OpenList<'a> {
+    fn of_drawer(parts: DrawerParts, choices: Vec<usize>, state: &'a mut ListState) -> Self {
+        let DrawerParts { window, list: area, top, .. } = parts;
+        let (page, take) = (usize::from(area.height).max(1), Some(Action::Toggle));
+        Self { state, choices, window, area, top, line_rows: 1, page, scrolled: None, take }
+    }
+
+    fn of_search(parts: SearchParts, choices: Vec<usize>, state: &'a mut ListState) -> Self {
+        let SearchParts { window, list, note, .. } = parts;
+        let parts = DrawerParts { window, list, note, top: state.top };
+        Self { take: Some(Action::Choose), ..Self::of_drawer(parts, choices, state) }
+    }
+
+    /// Selects the line at a row of the list; returns whether it was selected before.
+    pub(super) fn click(&mut self, row: u16) -> Option<bool> {
+        let line = self.top + usize::from(row / self.line_rows);
+        self.state.select(line, &self.choices)
+    }
+
+    /// Scrolls by one line; returns whether the wheel scrolls this list.
+    pub(super) fn scroll(&mut self, up: bool) -> bool {
+        if let Some(len) = self.scrolled {
+            self.state.scroll(up, len, self.page);
+        }
+        self.scrolled.is_some()
+    }
+}
+
+impl Overlay {
+    /// The run that a drawer is over.
+    pub fn run(&self) -> Option<&RunId> {
+        match self {
+            Self::Flags(drawer) => Some(&drawer.run),
+            Self::Faults(drawer) => Some(&drawer.run),
+            Self::Members(drawer) => Some(&drawer.run),
+            _ => None,
+        }
+    }
+
+    /// The list of the window, if it has one.
+    pub(super) fn open_list(&mut self, size: Size, runs: &[RunPage]) -> Option<OpenList<'_>> {
+        let run = self.run();
+        let page = runs.iter().find(|page| Some(page.id()) == run);
+        let world = page.map(|page| page.world());
+        let search = SearchParts::split(help_window(size));
+        Some(match self {
+            Self::Flags(drawer) => {
+                let (parts, flags) = (drawer.parts(size, world?), world?.settings.flags.len());
+                let list = OpenList::of_drawer(parts, (0..flags).collect(), &mut drawer.list);
+                OpenList { line_rows: FLAG_ROWS, page: 5, ..list }
+            }
+            Self::Faults(drawer) => {
+                let lines = drawer.lines(world?);
+                let choices = (0..lines.len()).filter(|at| lines[*at].is_some()).collect();
+                let switches = matches!(drawer.selected(world?), Some(ToolSetting::Fault(_)));
+                let parts = drawer.parts(size, world?);
+                let list = OpenList::of_drawer(parts, choices, &mut drawer.list);
+                OpenList { page: 5, take: list.take.filter(|_| switches), ..list }
+            }
+            Self::Members(drawer) => {
+                let rows = member_rows(world?);
+                let is_agent = |at: &usize| matches!(rows[*at], MembersRow::Agent(_));
+                let choices = (0..rows.len()).filter(is_agent).collect();
+                OpenList::of_drawer(drawer.parts(size, world?), choices, &mut drawer.list)
+            }
+            Self::Templates(templates) => {
+                let choices = (0..templates.templates.len()).collect();
+                let list = OpenList::of_drawer(templates.parts(size), choices, &mut templates.list);
+                OpenList { take: Some(Action::WriteTemplate), ..list }
+            }
+            Self::Help(help) => {
+                let lines = help.lines();
+                let list = OpenList::of_search(search, help::choices(&lines), &mut help.list);
+                OpenList { window: inside(list.window), scrolled: Some(lines.len()), ..list }
+            }
+            Self::Commands(commands) => {
+                let len = commands.count();
+                let list = OpenList::of_search(search, (0..len).collect(), &mut commands.list);
+                OpenList { window: inside(list.window), scrolled: Some(len), ..list }
+            }
+            Self::Form(form) => {
+                let picker = form.picker.as_mut()?;
+                let parts = SearchParts::split(picker::window(size));
+                let list = OpenList::of_search(parts, picker.choices(), &mut picker.list);
+                OpenList { take: Some(Action::Take), ..list }
+            }
+            Self::Message(_) | Self::Comparison(_) | Self::Confirm(_) => return None,
+        })
+    }
+
+    /// Moves the selection of its list; returns whether the action was a movement.
+    fn on_move(&mut self, action: Action, size: Size, runs: &[RunPage]) -> bool {
+        let Some(list) = self.open_list(size, runs) else { return false };
+        let moved = list.state.on_move(action, &list.choices, list.page);
+        if moved {
+            self.arrange(size);
+        }
+        moved
+    }
+
+    /// Keeps the scroll position valid at this size, and the selection in view.
+    pub(super) fn arrange(&mut self, size: Size) {
+        match self {
+            Self::Form(form) => form.arrange(size),
+            Self::Help(help) => help.arrange(help_rows(size)),
+            Self::Commands(list) => list.list.arrange(list.count(), help_rows(size)),
+            Self::Confirm(confirm) => confirm.arrange(size),
+            Self::Comparison(view) => view.arrange(size),
+            Self::Flags(_)
+            | Self::Faults(_)
+            | Self::Members(_)
+            | Self::Templates(_)
+            | Self::Message(_) => {}
+        }
+    }
+}
+
+/// Moves the selection in the list of the top window.
+pub(super) fn move_in_list(state: &mut AppState, action: Action) -> Update {
+    let AppState { overlays, runs, size, .. } = state;
+    Update::when(overlays.last_mut().is_some_and(|top| top.on_move(action, *size, runs)))
+}
+
 pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
     let size = state.size;
     let Some(Overlay::Form(form)) = state.overlays.last_mut() else { return Update::idle() };
     if form.picker.is_some() {
-        let taken = form.on_picker(action, size);
+        if !form.on_picker(action) {
+            return move_in_list(state, action);
+        }
         form.arrange(size);
-        return Update::when(taken);
+        return Update::redraw();
     }
     match action {
         Action::Start => return start_form(state),
@@ -139,90 +275,56 @@ fn start_form(state: &mut AppState) -> Update {
     start(state, request)
 }
 
-pub(super) fn on_flags(state: &mut AppState, action: Action) -> Update {
-    let AppState { overlays, pending_flags: asked, runs, notices, now, .. } = state;
-    let Some(Overlay::Flags(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
+/// Carries out an action in a drawer over a run.
+pub(super) fn on_drawer(state: &mut AppState, action: Action) -> Update {
+    let size = state.size;
+    let AppState { overlays, pending_flags, runs, notices, now, .. } = state;
+    let Some(overlay) = overlays.last_mut() else { return Update::idle() };
+    let page = overlay.run().and_then(|run| runs.iter().find(|page| page.id() == run));
+    let closes = match (&overlay, action) {
+        (_, Action::Cancel | Action::Back)
+        | (Overlay::Flags(_), Action::Flags)
+        | (Overlay::Faults(_), Action::Faults)
+        | (Overlay::Members(_), Action::Members) => true,
+        _ => false,
+    };
+    let Some(page) = page.filter(|_| !closes) else {
         overlays.pop();
         return Update::redraw();
     };
     let world = page.world();
-    match action {
-        Action::Cancel | Action::Back | Action::Flags => {
-            overlays.pop();
+    if overlay.on_move(action, size, runs) {
+        return Update::redraw();
+    }
+    let change = match overlay {
+        Overlay::Flags(drawer) => drawer.change(action, world, pending_flags),
+        Overlay::Faults(drawer) => {
+            if drawer.switch_tool(action, world) {
+                return Update::redraw();
+            }
+            Some(drawer.change(action, page))
+        }
+        Overlay::Members(drawer) => (action == Action::Toggle).then(|| drawer.command(page)),
+        _ => None,
+    };
+    match change {
+        None => Update::idle(),
+        Some(Ok(command)) => {
+            if page.is_scrubbed() && !matches!(overlay, Overlay::Flags(_)) {
+                notices.add(*now, NoticeKind::Info, ACTS_ON_LIVE_RUN.to_owned());
+            }
+            Update::effect(Effect::Command { run: page.id().clone(), command })
+        }
+        Some(Err(why)) => {
+            notices.add(*now, NoticeKind::Info, why);
             Update::redraw()
         }
-        Action::Toggle => {
-            let run = drawer.run.clone();
-            let command = drawer.selected.as_ref().and_then(|flag| asked.switch(&run, flag, world));
-            match command {
-                Some(command) => Update::effect(Effect::Command { run, command }),
-                None => {
-                    let why = if world.progress.is_live() {
-                        "This run has no flags."
-                    } else {
-                        "The run has ended: its flags can no longer change."
-                    };
-                    notices.add(*now, NoticeKind::Info, why.to_owned());
-                    Update::redraw()
-                }
-            }
-        }
-        Action::Undo => match asked.undo(&drawer.run, world) {
-            Some((flag, command)) => {
-                drawer.selected = Some(flag);
-                Update::effect(Effect::Command { run: drawer.run.clone(), command })
-            }
-            None => {
-                notices.add(*now, NoticeKind::Info, "You have no flag change to undo.".to_owned());
-                Update::redraw()
-            }
-        },
-        _ => Update::when(drawer.on_move(action, world, 5)),
     }
-}
-
-pub(super) fn on_faults(state: &mut AppState, action: Action) -> Update {
-    let AppState { overlays, runs, notices, now, .. } = state;
-    let Some(Overlay::Faults(drawer)) = overlays.last_mut() else { return Update::idle() };
-    let Some(page) = runs.iter().find(|page| *page.id() == drawer.run) else {
-        overlays.pop();
-        return Update::redraw();
-    };
-    let world = page.world();
-    match action {
-        Action::Cancel | Action::Back | Action::Faults => {
-            overlays.pop();
-            return Update::redraw();
-        }
-        _ if drawer.on_move(action, world) => return Update::redraw(),
-        _ => {}
-    }
-    if let Some(command) = drawer.command(action, page) {
-        let run = drawer.run.clone();
-        if page.is_scrubbed() {
-            notices.add(*now, NoticeKind::Info, ACTS_ON_LIVE_RUN.to_owned());
-        }
-        return Update::effect(Effect::Command { run, command });
-    }
-    let why = match (world.progress.is_live(), action) {
-        (false, _) => "The run has ended: its tools can no longer change.".to_owned(),
-        (true, Action::Toggle) => {
-            format!("Use {} and {} to change a limit.", key_of(Action::More), key_of(Action::Less))
-        }
-        (true, Action::More | Action::Less) => {
-            "Nothing to change here, or the value is at its limit.".to_owned()
-        }
-        _ => "This tool has no breaker.".to_owned(),
-    };
-    notices.add(*now, NoticeKind::Info, why);
-    Update::redraw()
 }
 
 /// Carries out an action in the help. Returns the action of a chosen key: the help has closed,
 /// and the caller carries it out.
 pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Action> {
-    let rows = help_rows(state.size);
     let Some(Overlay::Help(help)) = state.overlays.last_mut() else { return Ok(Update::idle()) };
     match action {
         Action::Cancel => {
@@ -240,14 +342,13 @@ pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Ac
             state.overlays.pop();
             Err(action)
         }
-        action => Ok(Update::when(help.on_move(action, rows))),
+        action => Ok(move_in_list(state, action)),
     }
 }
 
 /// Carries out an action in the list of commands. Returns the action of the chosen command: the list has
 /// closed, and the caller carries it out.
 pub(super) fn on_commands(state: &mut AppState, action: Action) -> Result<Update, Action> {
-    let page = help_rows(state.size);
     let Some(Overlay::Commands(list)) = state.overlays.last_mut() else {
         return Ok(Update::idle());
     };
@@ -267,7 +368,7 @@ pub(super) fn on_commands(state: &mut AppState, action: Action) -> Result<Update
             state.notify(NoticeKind::Info, format!("{}: {why}.", chosen.name()));
             Ok(Update::redraw())
         }
-        action => Ok(Update::when(list.on_move(action, page))),
+        action => Ok(move_in_list(state, action)),
     }
 }
 

@@ -1,19 +1,16 @@
 //! The window over the launch form in which a model is chosen: its name is typed, or picked from
 //! the providers that have a key and from their lists.
-//!
-//! The window over the launch form in which a model is chosen.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::base::visible::{is_hostile, visible_within};
 use crate::scenario::catalogue::LiveOffer;
-use crate::screen::action::Action;
 use crate::screen::form::LaunchForm;
 use crate::screen::form::models::{FormModels, OfferedModels};
 use crate::screen::key::{KeyCode, KeyPress};
-use crate::screen::layout::{Size, centred, inside, keep_in_view};
-use crate::screen::list::moved_index;
+use crate::screen::layout::{SearchParts, Size, centred};
+use crate::screen::list::ListState;
 use crate::screen::text::{Pen, elide_middle, paint};
 use crate::screen::widgets::paragraph;
 use crate::screen::{DrawContext, frame, list};
@@ -36,10 +33,7 @@ pub struct ModelPicker {
     pub query: String,
     /// The rows that match it.
     pub rows: Vec<PickRow>,
-    /// Index of the selected row.
-    pub selected: usize,
-    /// The first row in view.
-    pub top: usize,
+    pub list: ListState,
 }
 
 /// A row of the window.
@@ -66,36 +60,9 @@ pub enum PickRow {
     Typed,
 }
 
-/// The parts of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PickerParts {
-    /// All of it, border included.
-    pub window: Rect,
-    /// The line with the typed text.
-    pub query: Rect,
-    /// The rows in view.
-    pub list: Rect,
-    /// The note on the selected row.
-    pub note: Rect,
-}
-
-impl PickerParts {
-    /// Cuts the window out of a screen of this size.
-    pub fn split(size: Size) -> Self {
-        let window = centred(size.body(), COLS, ROWS);
-        let inner = inside(window);
-        let inner =
-            Rect { x: inner.x + inner.width.min(1), width: inner.width.saturating_sub(2), ..inner };
-        let row = |y: u16, height: u16| Rect { y, height, ..inner }.intersection(inner);
-        let note_rows = 2.min(inner.height.saturating_sub(4));
-        let list = inner.height.saturating_sub(2 + note_rows);
-        Self {
-            window,
-            query: row(inner.y, 1),
-            list: row(inner.y + inner.height.min(2), list),
-            note: row(inner.bottom() - note_rows, note_rows),
-        }
-    }
+/// All of the window, border included.
+pub(crate) fn window(size: Size) -> Rect {
+    centred(size.body(), COLS, ROWS)
 }
 
 impl PickRow {
@@ -114,7 +81,7 @@ impl ModelPicker {
             let value = picker.value(*row, models);
             row.is_choice() && value.as_deref() == model
         });
-        picker.selected = now.or_else(|| picker.first_choice()).unwrap_or(0);
+        picker.list.selected = now.or_else(|| picker.first_choice()).unwrap_or(0);
         picker
     }
 
@@ -188,13 +155,13 @@ impl ModelPicker {
             row => self.value(row, models).as_deref() == Some(query),
         };
         let whole = self.rows.iter().position(|row| !query.is_empty() && named(row));
-        self.selected = whole.or_else(|| self.first_choice()).unwrap_or(0);
-        self.top = 0;
+        self.list.selected = whole.or_else(|| self.first_choice()).unwrap_or(0);
+        self.list.top = 0;
     }
 
     /// New information has arrived: keeps the selected row selected.
     pub(crate) fn refresh(&mut self, before: &FormModels, now: &FormModels) {
-        let was = self.rows.get(self.selected).copied();
+        let was = self.rows.get(self.list.selected).copied();
         let value = was.and_then(|row| self.value(row, before));
         self.rebuild_rows(now);
         let same = |row: &PickRow| match (was, *row) {
@@ -202,7 +169,7 @@ impl ModelPicker {
             (_, row) => row.is_choice() && value.is_some() && self.value(row, now) == value,
         };
         let at = self.rows.iter().position(same);
-        self.selected = at.or_else(|| self.first_choice()).unwrap_or(0);
+        self.list.selected = at.or_else(|| self.first_choice()).unwrap_or(0);
     }
 
     /// The value that choosing a row puts into the field; `None` clears it.
@@ -222,7 +189,7 @@ impl ModelPicker {
 
     /// The selected row, if it can be chosen.
     pub fn chosen(&self) -> Option<PickRow> {
-        self.rows.get(self.selected).copied().filter(|row| row.is_choice())
+        self.rows.get(self.list.selected).copied().filter(|row| row.is_choice())
     }
 
     /// Takes a typed key; returns whether it was one.
@@ -250,33 +217,20 @@ impl ModelPicker {
         self.on_query_changed(models);
     }
 
-    /// Moves the selection past headings; `page` is the number of rows in view.
-    pub(crate) fn on_move(&mut self, action: Action, page: usize) -> bool {
-        let choices: Vec<usize> =
-            (0..self.rows.len()).filter(|at| self.rows[*at].is_choice()).collect();
-        let at = choices.iter().position(|at| *at == self.selected);
-        let Some(to) = moved_index(action, at, choices.len(), page) else { return false };
-        self.selected = choices.get(to).copied().unwrap_or(0);
-        true
-    }
-
-    /// Selects the row on this line of the window; returns whether it was selected before, `None`
-    /// if the line is not a choice.
-    pub(crate) fn select_line(&mut self, line: usize) -> Option<bool> {
-        let at = self.top + line;
-        self.rows.get(at).filter(|row| row.is_choice())?;
-        Some(std::mem::replace(&mut self.selected, at) == at)
+    /// The rows that can be chosen.
+    pub(super) fn choices(&self) -> Vec<usize> {
+        (0..self.rows.len()).filter(|at| self.rows[*at].is_choice()).collect()
     }
 
     /// Keeps the selected row in view, and its heading if the row is the first under it.
     pub(crate) fn arrange(&mut self, page: usize) {
-        self.top = keep_in_view(self.top, self.selected, page, self.rows.len());
-        while self.top > 0
-            && self.top == self.selected.min(self.top)
-            && self.rows.get(self.top - 1).is_some_and(|row| !row.is_choice())
-            && self.selected - (self.top - 1) < page
+        self.list.arrange(self.rows.len(), page);
+        let list = &mut self.list;
+        while list.top > 0
+            && self.rows.get(list.top - 1).is_some_and(|row| !row.is_choice())
+            && list.selected - (list.top - 1) < page
         {
-            self.top -= 1;
+            list.top -= 1;
         }
     }
 }
@@ -292,7 +246,7 @@ pub fn render(
     size: Size,
     buf: &mut Buffer,
 ) {
-    let parts = PickerParts::split(size);
+    let parts = SearchParts::split(window(size));
     let names = || picker.rows.iter().filter(|row| matches!(row, PickRow::Name { .. }));
     let listed: usize = form.models.lists.iter().map(|(_, list)| length(list)).sum();
     let foot = match names().count() {
@@ -314,10 +268,10 @@ pub fn render(
         pen.put(tail(&picker.query, width), plain);
         pen.glyph(Glyph::Cursor, cx.theme.style(StyleRole::Cursor));
     }
-    let rows = picker.rows.iter().enumerate().skip(picker.top);
+    let rows = picker.rows.iter().enumerate().skip(picker.list.top);
     for ((at, row), y) in rows.zip(parts.list.top()..parts.list.bottom()) {
         let here = Rect { y, height: 1, ..parts.list };
-        let selected = at == picker.selected && row.is_choice();
+        let selected = at == picker.list.selected && row.is_choice();
         if selected {
             paint(buf, here, cx.theme.style(StyleRole::Selected));
         }

@@ -1,5 +1,3 @@
-//! The window in which the template of a new scenario is chosen: its rows and its parts.
-//!
 //! The window in which the template of a new scenario is chosen.
 
 use ratatui::buffer::Buffer;
@@ -8,7 +6,8 @@ use ratatui::layout::Rect;
 use crate::scenario::{ScenarioTemplate, templates};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
-use crate::screen::layout::{Size, centred, inside, keep_in_view};
+use crate::screen::layout::{DrawerParts, Size, centred, inside};
+use crate::screen::list::{ListState, keep_in_view};
 use crate::screen::widgets::{paragraph, scroll_arrows};
 use crate::screen::{DrawContext, frame, list};
 use crate::words::styled::StyleRole;
@@ -24,49 +23,26 @@ const FOOT: u16 = 2;
 pub struct TemplateList {
     /// The templates, one for each pattern.
     pub templates: &'static [ScenarioTemplate],
-    /// Index of the selected one.
-    pub selected: usize,
-}
-
-/// The parts of the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TemplateParts {
-    /// All of it, border included.
-    pub window: Rect,
-    /// The templates.
-    pub list: Rect,
-    /// What choosing does.
-    pub foot: Rect,
-    /// The first template in view.
-    pub top: usize,
+    pub list: ListState,
 }
 
 impl TemplateList {
     /// The templates of all patterns, the first one selected.
     pub(crate) fn new() -> Self {
-        Self { templates: templates(), selected: 0 }
+        Self { templates: templates(), list: ListState::default() }
     }
 
     /// The parts of the window at this size.
-    pub fn parts(&self, size: Size) -> TemplateParts {
-        let wanted = u16::try_from(self.templates.len()).unwrap_or(u16::MAX);
+    pub fn parts(&self, size: Size) -> DrawerParts {
+        let len = self.templates.len();
+        let wanted = u16::try_from(len).unwrap_or(u16::MAX);
         let window = centred(size.body(), COLS, wanted.saturating_add(FOOT + 2));
         let inner = inside(window);
         let foot = FOOT.min(inner.height.saturating_sub(1));
         let list = Rect { height: inner.height - foot, ..inner };
-        TemplateParts {
-            window,
-            list,
-            foot: Rect { y: list.bottom(), height: foot, ..inner },
-            top: keep_in_view(0, self.selected, usize::from(list.height), self.templates.len()),
-        }
-    }
-
-    /// Selects the row on this line of the list; the row `top` is the first in view. Returns whether
-    /// it was selected before; `None` if the line has no row.
-    pub(crate) fn select_line(&mut self, line: usize, top: usize) -> Option<bool> {
-        let at = Some(top + line).filter(|at| *at < self.templates.len())?;
-        Some(std::mem::replace(&mut self.selected, at) == at)
+        let note = Rect { y: list.bottom(), height: foot, ..inner };
+        let top = keep_in_view(0, self.list.selected, usize::from(list.height), len);
+        DrawerParts { window, list, note, top }
     }
 }
 
@@ -81,22 +57,22 @@ pub fn render(list: &TemplateList, cx: &DrawContext, size: Size, buf: &mut Buffe
     let shown = list.templates.iter().enumerate().skip(parts.top);
     for ((at, template), y) in shown.zip(parts.list.y..parts.list.bottom()) {
         let area = Rect { y, height: 1, ..parts.list };
-        let mut pen = list::row(cx, area, at == list.selected, buf);
+        let mut pen = list::row(cx, area, at == list.list.selected, buf);
         pen.cell(&template.pattern, NAME, plain).put(&template.about, dim);
     }
     let hidden = [parts.top > 0, parts.top + usize::from(parts.list.height) < list.templates.len()];
     scroll_arrows(cx, parts.window.right().saturating_sub(1), parts.list, hidden, buf);
-    if let Some(template) = list.templates.get(list.selected) {
+    if let Some(template) = list.templates.get(list.list.selected) {
         let text = format!(
             "{} writes scenarios/my-{}.toml; it runs without a model.",
             key_of(Action::WriteTemplate),
             template.pattern
         );
         let area = Rect {
-            x: parts.foot.x + 1,
-            y: parts.foot.y + parts.foot.height.min(1),
-            width: parts.foot.width.saturating_sub(2),
-            height: parts.foot.height.saturating_sub(1),
+            x: parts.note.x + 1,
+            y: parts.note.y + parts.note.height.min(1),
+            width: parts.note.width.saturating_sub(2),
+            height: parts.note.height.saturating_sub(1),
         };
         paragraph(cx, area, &text, dim, buf);
     }

@@ -15,7 +15,7 @@ use crate::screen::run::inspector::Inspector;
 use crate::screen::run::inspector::documents::prompt;
 use crate::screen::run::inspector::{InspectTarget, Tab};
 use crate::screen::run::layout::page;
-use crate::screen::run::views::View;
+use crate::screen::run::views::OwnView;
 use crate::screen::run::views::collaboration::seat::SeatSubject;
 use crate::screen::run::views::collaboration::{CollaborationView, Selection};
 use crate::screen::run::{Pane, RunPage};
@@ -36,7 +36,7 @@ fn dash(facts: &Facts) -> Dash {
 /// The view of the seats, and what it reads.
 fn seats(dash: &Dash) -> (&CollaborationView, &RunData) {
     match &shown(dash).views.own {
-        View::Collaboration(view) => (view, shown(dash)),
+        OwnView::Collaboration(view) => (view, shown(dash)),
         other => panic!("no seats: {other:?}"),
     }
 }

@@ -8,7 +8,7 @@ use crate::log::event::kind::{BreakerStage, Initiator, LimitChange};
 use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::run::inspector::Tab;
-use crate::screen::run::views::View;
+use crate::screen::run::views::OwnView;
 use crate::screen::run::views::orchestrator::TaskSubject;
 use crate::screen::run::views::orchestrator::waterfall::WaterfallRow;
 use crate::screen::{Effect, KeyCode, Msg};
@@ -280,7 +280,7 @@ fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
     let page = |dash: &Dash| -> (Option<WaterfallRow>, TaskSubject) {
         let page = dash.state.visible_run().expect("a run");
         match &page.views.own {
-            View::Orchestrator(view) => (view.waterfall_row(), view.subject(page)),
+            OwnView::Orchestrator(view) => (view.waterfall_row(), view.subject(page)),
             other => panic!("no waterfall: {other:?}"),
         }
     };

@@ -12,7 +12,7 @@ use crate::screen::DrawContext;
 use crate::screen::layout::Size;
 use crate::screen::msg::PartialText;
 use crate::screen::run::RunPage;
-use crate::screen::run::views::View;
+use crate::screen::run::views::OwnView;
 use crate::screen::theme::Theme;
 use crate::screen::{Action, KeyPress};
 use crate::support::facts;
@@ -366,7 +366,7 @@ fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
     let size = Size { cols: 120, rows: 36 };
     page.on_action(Action::Pane(1), size);
     page.on_action(Action::Top, size);
-    let View::Collaboration(view) = &page.views.own else { panic!("a collaboration") };
+    let OwnView::Collaboration(view) = &page.views.own else { panic!("a collaboration") };
     let words = view.spoken(&page).words;
     assert!(words.text.contains('\u{1b}'), "what is copied is what was said");
 }

@@ -1,6 +1,5 @@
-//! The call that is inspected: which one it is, its callee, its model and its verdict.
-//!
-//! The event that caused another event.
+//! The call that is inspected: its callee, its model and its verdict; and the event that caused
+//! another one.
 
 use super::{CalleeKind, InspectTarget, InspectedRun, Tab};
 use crate::log::event::kind::{ModelLabel, Purpose, Reply, ReplyRefused};

@@ -1,14 +1,5 @@
-//! The prompt of a call exactly as the model saw it.
-//!
-//! Tool calls and tools in the inspector: the calls that a model made, the results that it
-//! received, and the tools that it was offered.
-//!
-//! The reply to a call, attempt by attempt, and what the gateway made of it.
-//!
-//! The figures of an event or a call in the inspector: the summary at the left of the tabs, and the
-//! tab Timing.
-//!
-//! The events of a call as JSON.
+//! The texts of the inspector's tabs: the prompt exactly as the model saw it, tool calls and tools,
+//! the reply attempt by attempt and what the gateway made of it, the figures.
 
 use std::time::Duration;
 

@@ -1,10 +1,5 @@
-//! The inspector: one event or one call in full.
-//!
-//! What the inspector is open on, and its tabs.
-//!
-//! A run as the inspector shows it: up to the playhead, or as it is now for an event after it.
-//!
-//! The inspector: one event or one call in full, in tabs, with a summary on the left.
+//! The inspector: one event or one call in full, in tabs, with a summary on the left. It shows the
+//! run up to the playhead, or as it is now for an event after it.
 
 pub mod calls;
 pub mod documents;
@@ -152,9 +147,7 @@ pub fn text_columns(line: &StyledLine) -> u16 {
 
 /// A document whose lines wrap at a width.
 pub struct WrappedDocument<'a> {
-    /// The document that wraps.
     pub document: &'a StyledText,
-    /// Columns available.
     pub width: u16,
 }
 
@@ -232,7 +225,6 @@ pub enum InspectTarget {
 /// A run up to a moment. What came later is not shown.
 #[derive(Clone, Copy)]
 pub(crate) struct InspectedRun<'a> {
-    /// The run.
     pub run: &'a RunData,
     /// The world at that moment.
     pub world: &'a World,
@@ -263,7 +255,6 @@ impl<'a> InspectedRun<'a> {
         self.run.event(self.world.spans.get(span)?.closed_by?)
     }
 
-    /// The event that opened a span.
     pub(super) fn opening_event(&self, span: SpanId) -> Option<&'a Event> {
         self.run.event(self.world.spans.get(span)?.opened_by)
     }

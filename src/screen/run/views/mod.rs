@@ -1,15 +1,5 @@
-//! What a page asks of the view that fills its first four panes. A view keeps selections and scroll
-//! positions; what the run did it reads from [`RunData`].
-//!
-//! The views of a run's page: that of the run's own pattern, the tools over it, and the focus among
-//! their panes.
-//!
-//! The panes of a run's page: a folder for each pattern, for what all agents share, and for the tools.
-//!
-//! What drawing asks of the view that fills a page's panes: one implementation per folder in
-//! `panes/`, found by [`draw_view`](self::draw_view).
-//!
-//! The drawing of each view.
+//! The views of a run's page: one for each pattern, and the tools over it. A view keeps selections and
+//! scroll positions, and draws the first four panes; what the run did it reads from [`RunData`].
 
 pub mod agents;
 pub mod collaboration;
@@ -29,16 +19,17 @@ use self::orchestrator::OrchestratorView;
 use self::research::ResearchView;
 use self::router::RouterView;
 use self::team::TeamView;
-use self::tools::ToolsView;
+use self::tools::{ToolsView, has_tools};
+use super::InputOutcome;
 use super::data::RunData;
 use super::inspector::InspectTarget;
 use super::layout::{Areas, Pane, PaneFocus, PaneSizes};
-use super::{InputOutcome, RunPage};
 use crate::log::event::{Command, SpanId};
 use crate::log::world::PatternWorld;
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
 use crate::screen::effect::Effect;
+use crate::screen::key_hints::Why;
 use crate::screen::keymap::key_of;
 use crate::screen::theme::StateSign;
 use crate::words::styled::StyleRole;
@@ -46,9 +37,7 @@ use crate::words::styled::StyleRole;
 /// The pane that an input is for, and the areas of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct PaneAt<'a> {
-    /// The pane.
     pub pane: Pane,
-    /// The areas of the page.
     pub areas: &'a Areas,
 }
 
@@ -67,10 +56,9 @@ impl PaneAt<'_> {
 /// Where a jump from the selection leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumped {
-    /// To this pane.
     To(Pane),
-    /// Nowhere: the selection has no target.
-    Nowhere,
+    /// Nowhere, for this reason.
+    Nowhere(&'static str),
     /// Not within the view: the page jumps to the cause in the list of events.
     Elsewhere,
 }
@@ -86,8 +74,8 @@ pub enum LiveChange {
     Send(Command),
 }
 
-/// A view of a run: the state and the keys of the first four panes.
-pub trait RunView: Debug {
+/// A view of a run: the state, the keys and the look of the first four panes.
+pub trait View: Debug {
     /// The names on the tabs of the panes.
     fn tabs(&self) -> [&'static str; 4];
 
@@ -156,9 +144,12 @@ pub trait RunView: Debug {
         LiveChange::NotHere
     }
 
-    /// Whether this key, which not all views have, would do something now.
-    fn offers(&self, _run: &RunData, _focus: Pane, _action: Action) -> bool {
-        false
+    /// Whether this key, which not all views have, does something now.
+    ///
+    /// # Errors
+    /// Why it does nothing.
+    fn available(&self, _run: &RunData, _focus: Pane, _action: Action) -> Result<(), Why> {
+        Err(Why::Unsaid)
     }
 
     /// The priority of this key in the key row, where it is another one than usual.
@@ -166,9 +157,27 @@ pub trait RunView: Debug {
         None
     }
 
-    /// Why this key did nothing.
-    fn why_not(&self, _run: &RunData, _focus: Pane, _action: Action) -> Option<String> {
+    /// Draws one of the first four panes into the area inside its frame.
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer);
+
+    /// The title of one of the first four panes, of which `inside` is the area inside the frame.
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
+
+    /// Draws the progress into the second header row.
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer);
+
+    /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
+    /// without bars, which takes what is free.
+    fn track_columns(&self, data: &RunData) -> (u16, u16);
+
+    /// The note where the run has none of its own.
+    fn note(&self, _data: &RunData, _cx: &DrawContext) -> Option<HeaderNote> {
         None
+    }
+
+    /// The pane that explains why a run was stopped.
+    fn advice_pane(&self) -> Pane {
+        Pane::Second
     }
 }
 
@@ -181,7 +190,7 @@ pub fn pane_title(titles: [&'static str; 4], pane: Pane) -> &'static str {
 #[derive(Debug, Default)]
 pub struct PageViews {
     /// The view of the run's own pattern.
-    pub own: View,
+    pub own: OwnView,
     /// The tools of the run.
     pub tools: ToolsView,
     pub(crate) panes: PaneFocus,
@@ -190,7 +199,7 @@ pub struct PageViews {
 impl PageViews {
     /// Whether the run is about its tools, so that they are its own view.
     pub fn is_about_tools(&self) -> bool {
-        self.own.is_about_tools()
+        matches!(self.own, OwnView::Tools)
     }
 
     /// Whether the panes show the tools.
@@ -199,12 +208,12 @@ impl PageViews {
     }
 
     /// The view that fills the panes: that of the run's own pattern, or the tools over it.
-    pub fn shown(&self) -> &dyn RunView {
+    pub fn shown(&self) -> &dyn View {
         if self.tools.is_open { &self.tools } else { self.own_view() }
     }
 
     /// The same, for changes.
-    pub(super) fn shown_mut(&mut self) -> &mut dyn RunView {
+    pub(super) fn shown_mut(&mut self) -> &mut dyn View {
         match self.tools.is_open {
             true => &mut self.tools,
             false => self.own_view_mut(),
@@ -212,13 +221,27 @@ impl PageViews {
     }
 
     /// The run's own view, also while the tools cover it.
-    pub(super) fn own_view(&self) -> &dyn RunView {
-        self.own.get(&self.tools)
+    pub(super) fn own_view(&self) -> &dyn View {
+        match &self.own {
+            OwnView::Collaboration(view) => view,
+            OwnView::Orchestrator(view) => view,
+            OwnView::Team(view) => view,
+            OwnView::Research(view) => view,
+            OwnView::Router(view) => view,
+            OwnView::Tools => &self.tools,
+        }
     }
 
     /// The same, for changes.
-    pub(super) fn own_view_mut(&mut self) -> &mut dyn RunView {
-        self.own.get_mut(&mut self.tools)
+    pub(super) fn own_view_mut(&mut self) -> &mut dyn View {
+        match &mut self.own {
+            OwnView::Collaboration(view) => view,
+            OwnView::Orchestrator(view) => view,
+            OwnView::Team(view) => view,
+            OwnView::Research(view) => view,
+            OwnView::Router(view) => view,
+            OwnView::Tools => &mut self.tools,
+        }
     }
 
     /// Updates what the run's own view keeps of the run.
@@ -284,60 +307,64 @@ impl PageViews {
         }
     }
 
-    /// Whether faults can be injected into the tool that the page is about.
-    pub fn can_inject(&self, run: &RunData) -> bool {
-        self.shows_tools() && self.tools.can_inject(run)
+    /// Whether a key that not all views have does something now.
+    ///
+    /// # Errors
+    /// Why it does nothing: it is for the tools, or does not apply to this run.
+    pub fn available(&self, run: &RunData, action: Action) -> Result<(), Why> {
+        let shown = || self.shown().available(run, self.panes.focus, action);
+        let is_limit = matches!(action, Action::More | Action::Less);
+        match action {
+            Action::Tools if self.is_about_tools() => {
+                Err("The tools are already shown: this run is about them.".into())
+            }
+            Action::Tools => Why::unless(has_tools(run) || self.shows_tools()),
+            Action::Breakpoint => {
+                let world = run.world();
+                let Some(projection) = world.projection() else { return Ok(()) };
+                projection.next_breakpoint(world).map(drop).map_err(|why| {
+                    format!("{why} {} steps to the next boundary.", key_of(Action::Step)).into()
+                })
+            }
+            // The run's own view has these keys, also while the tools cover it.
+            Action::Message | Action::Members => {
+                self.own_view().available(run, self.panes.focus, action)
+            }
+            Action::More
+            | Action::Less
+            | Action::BreakerTrip
+            | Action::BreakerHold
+            | Action::BreakerReset
+            | Action::BreakerDisable
+            | Action::Faults => {
+                let key = key_of(Action::Tools);
+                if !run.world().progress.is_live() {
+                    return Err("The run has ended: its tools cannot be changed.".into());
+                }
+                match shown() {
+                    Err(_) if !self.shows_tools() && is_limit => {
+                        Err(format!("No limit to change here: {key} opens the tools.").into())
+                    }
+                    Err(_) if !self.shows_tools() => {
+                        Err(format!("This key works on a tool: press {key} first.").into())
+                    }
+                    available => available,
+                }
+            }
+            Action::Cause => shown(),
+            _ => Ok(()),
+        }
     }
+}
 
-    /// Whether this key, which not all views have, would do something now.
-    pub fn offers(&self, run: &RunData, action: Action) -> bool {
-        self.shown().offers(run, self.panes.focus, action)
-    }
-
-    /// Whether the run's own view has this key, also while the tools cover it.
-    pub fn own_offers(&self, run: &RunData, action: Action) -> bool {
-        self.own_view().offers(run, self.panes.focus, action)
-    }
-
-    /// Why a key did nothing, for the message line: it is for the tools, or does not apply to this
-    /// run.
-    pub fn unavailable_reason(&self, run: &RunData, action: Action) -> Option<String> {
-        if action == Action::Tools && self.is_about_tools() {
-            return Some("The tools are already shown: this run is about them.".into());
-        }
-        if action == Action::Breakpoint {
-            let next = run.world().projection()?.next_breakpoint(run.world());
-            let why = next.err()?;
-            return Some(format!("{why} {} steps to the next boundary.", key_of(Action::Step)));
-        }
-        let limit = matches!(action, Action::More | Action::Less);
-        let chaos = matches!(
-            action,
-            Action::BreakerHold
-                | Action::BreakerTrip
-                | Action::BreakerDisable
-                | Action::BreakerReset
-                | Action::Faults
-        );
-        if (limit || chaos) && !run.world().progress.is_live() {
-            return Some("The run has ended: its tools cannot be changed.".to_owned());
-        }
-        if (limit || chaos) && !self.shows_tools() {
-            let key = key_of(Action::Tools);
-            let why = match limit {
-                true => format!("No limit to change here: {key} opens the tools."),
-                false => format!("This key works on a tool: press {key} first."),
-            };
-            return Some(why);
-        }
-        let pattern = action == Action::Cause;
-        (limit || chaos || pattern).then(|| self.shown().why_not(run, self.panes.focus, action))?
-    }
+/// Whether a run of agents has a swarm.
+fn has_swarms(run: &RunData) -> bool {
+    run.world().agents().is_some_and(|agents| !agents.swarms.is_empty())
 }
 
 /// The view that fills the first four panes of a page.
 #[derive(Debug)]
-pub enum View {
+pub enum OwnView {
     /// The seats around their table (collaboration source document).
     Collaboration(CollaborationView),
     /// The tasks of a plan and their workers (orchestrator source document).
@@ -352,14 +379,14 @@ pub enum View {
     Tools,
 }
 
-impl Default for View {
+impl Default for OwnView {
     /// The view before the first event.
     fn default() -> Self {
         Self::Collaboration(CollaborationView::default())
     }
 }
 
-impl View {
+impl OwnView {
     /// Becomes the view of this pattern, with nothing selected, unless it is that already.
     pub fn follow(&mut self, pattern: &PatternWorld) {
         *self = match (&self, pattern) {
@@ -377,40 +404,11 @@ impl View {
             (_, PatternWorld::Resilience(_)) => Self::Tools,
         };
     }
-
-    /// Whether the run is about its tools, so that they are its own view.
-    pub fn is_about_tools(&self) -> bool {
-        matches!(self, Self::Tools)
-    }
-
-    /// The view as its page asks it; `tools` are those of the page.
-    pub fn get<'a>(&'a self, tools: &'a ToolsView) -> &'a dyn RunView {
-        match self {
-            Self::Collaboration(view) => view,
-            Self::Orchestrator(view) => view,
-            Self::Team(view) => view,
-            Self::Research(view) => view,
-            Self::Router(view) => view,
-            Self::Tools => tools,
-        }
-    }
-
-    /// The view for changes.
-    pub fn get_mut<'a>(&'a mut self, tools: &'a mut ToolsView) -> &'a mut dyn RunView {
-        match self {
-            Self::Collaboration(view) => view,
-            Self::Orchestrator(view) => view,
-            Self::Team(view) => view,
-            Self::Research(view) => view,
-            Self::Router(view) => view,
-            Self::Tools => tools,
-        }
-    }
 }
 
 /// The title of a pane.
 #[derive(Debug, Default)]
-pub(crate) struct PaneTitle {
+pub struct PaneTitle {
     /// The title itself. Its end is cut off where there is no room.
     pub text: String,
     /// The state of what the pane shows, right after the title.
@@ -435,10 +433,9 @@ impl PaneTitle {
 
 /// The text at the end of the second header row.
 #[derive(Debug)]
-pub(crate) struct HeaderNote {
+pub struct HeaderNote {
     /// The text; after a line end its advice.
     pub text: String,
-    /// Its style.
     pub role: StyleRole,
     /// Whether it is more important than the progress. If not, it is shown only where there is room.
     pub matters: bool,
@@ -446,48 +443,8 @@ pub(crate) struct HeaderNote {
 
 /// The part of the second header row that the progress may use.
 #[derive(Clone, Copy)]
-pub(crate) struct TrackRow {
-    /// Where it is drawn.
+pub struct TrackRow {
     pub area: Rect,
     /// The free columns after it; `None`: a note shares the row.
     pub free: Option<u16>,
-}
-
-/// The drawing of a view.
-pub(crate) trait DrawView {
-    /// Draws one of the first four panes into the area inside its frame.
-    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer);
-
-    /// The title of one of the first four panes, of which `inside` is the area inside the frame.
-    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle;
-
-    /// Draws the progress into the second header row.
-    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer);
-
-    /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
-    /// without bars, which takes what is free.
-    fn track_columns(&self, data: &RunData) -> (u16, u16);
-
-    /// The note where the run has none of its own.
-    fn note(&self, _data: &RunData, _cx: &DrawContext) -> Option<HeaderNote> {
-        None
-    }
-
-    /// The pane that explains why a run was stopped.
-    fn advice_pane(&self) -> Pane {
-        Pane::Second
-    }
-}
-
-/// The drawing of the view that fills a page's panes.
-pub(super) fn draw_view(page: &RunPage) -> &dyn DrawView {
-    match &page.views.own {
-        _ if page.views.shows_tools() => &page.views.tools,
-        View::Collaboration(view) => view,
-        View::Orchestrator(view) => view,
-        View::Team(view) => view,
-        View::Research(view) => view,
-        View::Router(view) => view,
-        View::Tools => &page.views.tools,
-    }
 }

@@ -1,19 +1,6 @@
-//! The panes of a router: the routes with the classifier's claims, the decision, then the calls and
-//! the transcript that all patterns of agents show.
-//!
-//! The view of a router: the selected route, the scroll position of the decision, and the two lower
-//! panes of all agents.
-//!
-//! The text of pane 2: how the route was decided, or what a selected route is.
-//!
-//! Drawing of the panes of a router.
-//!
-//! The drawing of a router: which pane shows what, the titles, and the second header row.
-//!
-//! Pane 1 of a router: a row for each route with what the classifier claims, and what became of it.
-//! The figures are the model's claim; only the comparison with `min_confidence` uses them.
-//!
-//! The second header row of a router: classify, route, and the agent that answers.
+//! The view of a router: a row for each route with what the classifier claims, how the route was
+//! decided, then the calls and the transcript that all patterns of agents show. The figures are the
+//! model's claim; only the comparison with `min_confidence` uses them.
 
 use std::ops::Range;
 
@@ -21,20 +8,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::agents::{LowerPanes, add_outcome, agent_sign, calls, transcript};
-use super::{DrawView, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use super::{PaneAt, PaneTitle, TrackRow, View, has_swarms, pane_title};
 use crate::base::name::AgentName;
 use crate::log::event::SpanId;
 use crate::log::facts::router::{CLASSIFY, FallbackCause, ROUTE, RouteHead};
 use crate::log::world::router::Router;
 use crate::log::world::{RunState, SpanState, World};
 use crate::screen::action::Action;
+use crate::screen::key_hints::Why;
 use crate::screen::layout::line;
 use crate::screen::list::{Column, heads, range};
+use crate::screen::list::{stepped_index, window_start};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
-use crate::screen::run::layout::{
-    EndedSize, Pane, PaneSizes, RowSize, inner_columns, window_start,
-};
+use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::run::pane_text::{MAX_ROWS, rows_scrolled, text_area};
 use crate::screen::scroll::{Scroll, WrappingLines, draw_scrolled};
 use crate::screen::text::Pen;
@@ -56,7 +43,6 @@ pub struct RouterView {
     /// The selected route; `None`: the decision.
     route: Option<AgentName>,
     scroll: Option<Scroll>,
-    /// The call tree and the transcript.
     lower: LowerPanes,
 }
 
@@ -97,19 +83,13 @@ impl RouterView {
     fn move_among_routes(&mut self, run: &RunData, action: Action) {
         let Some(router) = run.shown().router() else { return };
         let routes = &router.plan.routes;
-        let Some(last) = routes.len().checked_sub(1) else { return };
         let place = |name: &AgentName| routes.iter().position(|route| route.agent == *name);
         let at = self.route.as_ref().and_then(place);
         // The first step selects the route that the request takes.
-        let first = || router.route().and_then(|choice| place(&choice.route)).unwrap_or(0);
-        let to = match action {
-            Action::Up | Action::Left => at.map_or_else(first, |at| at.saturating_sub(1)),
-            Action::Down | Action::Right => at.map_or_else(first, |at| (at + 1).min(last)),
-            Action::Top | Action::PageUp => 0,
-            Action::Bottom | Action::PageDown => last,
-            _ => return,
-        };
-        self.select(routes.get(to).map(|route| route.agent.clone()));
+        let first = router.route().and_then(|choice| place(&choice.route)).unwrap_or(0);
+        if let Some(to) = stepped_index(action, at, first, routes.len()) {
+            self.select(routes.get(to).map(|route| route.agent.clone()));
+        }
     }
 
     fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
@@ -121,7 +101,7 @@ impl RouterView {
     }
 }
 
-impl RunView for RouterView {
+impl View for RouterView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Routes", "Decision", "Calls", "Transcript"]
     }
@@ -232,9 +212,59 @@ impl RunView for RouterView {
         (!document.lines.is_empty()).then(|| document.to_plain())
     }
 
-    fn offers(&self, run: &RunData, _focus: Pane, action: Action) -> bool {
-        let swarms = || run.world().agents().is_some_and(|agents| !agents.swarms.is_empty());
-        action == Action::Members && swarms()
+    fn available(&self, run: &RunData, _focus: Pane, action: Action) -> Result<(), Why> {
+        Why::unless(action == Action::Members && has_swarms(run))
+    }
+
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        match pane {
+            Pane::First => render_routes(self, data, cx, area, buf),
+            Pane::Second => {
+                let text = document(data, self.route());
+                draw_scrolled(cx, text_area(area), &text, self.scroll(), buf);
+            }
+            Pane::Third => calls::render(self.lower(), data, cx, area, buf),
+            Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
+            Pane::Events => {}
+        }
+    }
+
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let title = match pane {
+            Pane::Second if self.shows_outcome(data) => {
+                let sign = cx.theme.run(data.shown());
+                PaneTitle::with_sign(("Outcome".to_owned(), Some(sign)))
+            }
+            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
+        };
+        let in_view = match pane {
+            Pane::First => Some(self.routes_in_view(data, inside)),
+            Pane::Third => self.lower().calls_in_view(data, inside),
+            Pane::Second | Pane::Fourth | Pane::Events => None,
+        };
+        let aside = match in_view {
+            Some((rows, all)) if !rows.is_empty() && rows.len() < all => {
+                range(rows.start, rows.len(), all)
+            }
+            _ => String::new(),
+        };
+        let dot = cx.glyphs.symbol(Glyph::Dot);
+        let notes = match pane {
+            Pane::Fourth if self.lower().follows_transcript() => {
+                vec![format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down))]
+            }
+            Pane::Fourth => vec![format!(" {dot} G: follow")],
+            _ => Vec::new(),
+        };
+        PaneTitle { notes, aside, ..title }
+    }
+
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        render_steps(data, cx, row.area, buf);
+    }
+
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
+        (30, 48)
     }
 }
 
@@ -338,59 +368,6 @@ fn add_route(router: &Router, route: &AgentName, run: &RunData, text: &mut Style
     }
     if let Some(row) = router.agents.agent(route).filter(|row| row.turns > 0) {
         text.field("turns", row.turns.to_string());
-    }
-}
-
-impl DrawView for RouterView {
-    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-        match pane {
-            Pane::First => render_routes(self, data, cx, area, buf),
-            Pane::Second => {
-                let text = document(data, self.route());
-                draw_scrolled(cx, text_area(area), &text, self.scroll(), buf);
-            }
-            Pane::Third => calls::render(self.lower(), data, cx, area, buf),
-            Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
-            Pane::Events => {}
-        }
-    }
-
-    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let title = match pane {
-            Pane::Second if self.shows_outcome(data) => {
-                let sign = cx.theme.run(data.shown());
-                PaneTitle::with_sign(("Outcome".to_owned(), Some(sign)))
-            }
-            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
-        };
-        let in_view = match pane {
-            Pane::First => Some(self.routes_in_view(data, inside)),
-            Pane::Third => self.lower().calls_in_view(data, inside),
-            Pane::Second | Pane::Fourth | Pane::Events => None,
-        };
-        let aside = match in_view {
-            Some((rows, all)) if !rows.is_empty() && rows.len() < all => {
-                range(rows.start, rows.len(), all)
-            }
-            _ => String::new(),
-        };
-        let dot = cx.glyphs.symbol(Glyph::Dot);
-        let notes = match pane {
-            Pane::Fourth if self.lower().follows_transcript() => {
-                vec![format!(" {dot} following {}", cx.glyphs.symbol(Glyph::Down))]
-            }
-            Pane::Fourth => vec![format!(" {dot} G: follow")],
-            _ => Vec::new(),
-        };
-        PaneTitle { notes, aside, ..title }
-    }
-
-    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
-        render_steps(data, cx, row.area, buf);
-    }
-
-    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
-        (30, 48)
     }
 }
 

@@ -1,7 +1,5 @@
-//! The tree of calls: hops, consultations and tools, each below the call that made it. Only the
-//! operator folds rows; nothing folds by itself.
-//!
-//! Pane 3 of a run with agents: the tree of calls with their results. Only the rows in view are read.
+//! Pane 3 of a run with agents: the tree of calls, each below the call that made it. Only the
+//! operator folds rows, and only the rows in view are read.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -285,7 +283,6 @@ struct CallColumns {
     model: u16,
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &LowerPanes,
     data: &RunData,

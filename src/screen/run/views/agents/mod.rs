@@ -1,16 +1,5 @@
-//! What the panes of all agents share, and the drawer of a swarm's members.
-//!
-//! The selections in the two lower panes of a run with agents: pane 3 has the tree of calls, pane 4
-//! the transcript. The view of a pattern owns one, and passes on what is meant for these panes.
-//!
-//! The agents that a picture of them shows.
-//!
-//! The outcome of a run of agents: the answer and who gave it, or why the run was stopped and what
-//! to do; then what it took.
-//!
-//! Drawing of what the panes of all agents share.
-//!
-//! An agent's name, model, state and time.
+//! What the panes of all agents share: the selections in the two lower panes (the tree of calls,
+//! the transcript), which the view of a pattern owns; an agent's state, and the outcome of a run.
 
 pub mod calls;
 pub mod transcript;
@@ -70,7 +59,6 @@ pub struct CallWindow {
     pub root: Option<usize>,
     /// The rows below it.
     pub rows: Range<usize>,
-    /// The selected row.
     pub selected: Option<usize>,
 }
 

@@ -1,8 +1,5 @@
-//! The transcript of a team as lines that wrap: the session before this run, this run, and partial
-//! replies.
-//!
-//! Pane 4 of a run with agents: the transcript of messages and call results, indented by depth. It follows the
-//! run until the operator scrolls.
+//! Pane 4 of a run with agents: the session before this run, the messages and call results of this
+//! run, and partial replies, indented by depth. It follows the run until the operator scrolls.
 
 use std::borrow::Cow;
 
@@ -61,9 +58,7 @@ pub struct SpokenLine<'a> {
     pub author: &'a str,
     /// Number of teams that the author is nested in, without the outermost.
     pub depth: u16,
-    /// What kind of line it is.
     pub kind: TranscriptKind,
-    /// The text.
     pub text: Cow<'a, str>,
 }
 
@@ -86,7 +81,6 @@ pub enum TranscriptKind {
     Failed,
     /// A call that was cancelled with the run.
     Cancelled,
-    /// A handoff.
     Handoff,
     /// A handoff or a call that was refused.
     Refused,
@@ -393,7 +387,6 @@ fn history_line(entry: &HistoryEntry) -> SpokenLine<'_> {
     }
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &LowerPanes,
     data: &RunData,

@@ -1,13 +1,5 @@
-//! The panes of a collaboration.
-//!
 //! The view of a collaboration: the selected seat and round, and the scroll position of what is
-//! spoken.
-//!
-//! Drawing of the panes of a collaboration.
-//!
-//! The drawing of a collaboration: which pane shows what, the titles, and the second header row.
-//!
-//! The second header row of a collaboration: its rounds.
+//! spoken. Its second header row has the rounds.
 
 mod calls;
 pub mod seat;
@@ -21,7 +13,7 @@ use ratatui::layout::Rect;
 
 use self::seat::{SeatSubject, followed_subject, off_seats};
 use self::speaker::{seat_markdown, spoken};
-use super::{DrawView, HeaderNote, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use super::{HeaderNote, PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::time;
 use crate::log::event::{Boundary, SpanId};
 use crate::log::facts::collaboration::CollaborationPlan;
@@ -29,8 +21,9 @@ use crate::log::world::RunState;
 use crate::log::world::collaboration::{Collaboration, Round, SeatState};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
+use crate::screen::list::{stepped_index, window_start};
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns, window_start};
+use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::run::pane_text::{Spoken, rows_scrolled};
 use crate::screen::run::speech;
 use crate::screen::scroll::Scroll;
@@ -104,7 +97,6 @@ impl CollaborationView {
         }
     }
 
-    /// What is spoken.
     pub fn spoken<'a>(&self, run: &'a RunData) -> Spoken<'a> {
         spoken(run, self.subject(run), self.subject_call(run), self.scroll)
     }
@@ -132,14 +124,8 @@ impl CollaborationView {
             rows.push(Selection::Finalize);
         }
         let at = rows.iter().position(|row| *row == self.selection);
+        // The first step selects what is shown now.
         let first = self.selected_seat(run);
-        let last = rows.len().saturating_sub(1);
-        let step = |by: isize| match at {
-            Some(at) => at.saturating_add_signed(by).min(last),
-            // The first step selects what is shown now.
-            None => first.min(last),
-        };
-        let pick = |place: usize| rows.get(place).copied().unwrap_or_default();
         let rounds = focus == Pane::Third;
         match action {
             Action::Left | Action::Right if rounds => {
@@ -149,19 +135,20 @@ impl CollaborationView {
                 self.round = (to != last_round).then_some(to);
                 self.scroll = None;
                 if at.is_none() {
-                    self.select(pick(step(0)));
+                    let shown = rows.get(first).or(rows.last());
+                    self.select(shown.copied().unwrap_or_default());
                 }
             }
-            Action::Up | Action::Left => self.select(pick(step(-1))),
-            Action::Down | Action::Right => self.select(pick(step(1))),
-            Action::Top | Action::PageUp => self.select(pick(0)),
-            Action::Bottom | Action::PageDown => self.select(pick(last)),
-            _ => {}
+            _ => {
+                if let Some(to) = stepped_index(action, at, first, rows.len()) {
+                    self.select(rows[to]);
+                }
+            }
         }
     }
 }
 
-impl RunView for CollaborationView {
+impl View for CollaborationView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Round table", "Speaker", "Stances", "Calls"]
     }
@@ -275,18 +262,7 @@ impl RunView for CollaborationView {
             None => self.spoken(run).words.text.into_owned(),
         })
     }
-}
 
-/// Columns of the longest name of a seat, with its flag's sign.
-fn names(plan: &CollaborationPlan) -> usize {
-    let widths = plan.sequence.iter().map(|role| {
-        let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };
-        columns(role.as_str()) + flag
-    });
-    widths.max().unwrap_or(0)
-}
-
-impl DrawView for CollaborationView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
             Pane::First => table::render(self, data, cx, area, buf),
@@ -327,6 +303,15 @@ impl DrawView for CollaborationView {
         let text = format!("decided {} {word}", cx.glyphs.symbol(glyph));
         Some(HeaderNote { text, role, matters: true })
     }
+}
+
+/// Columns of the longest name of a seat, with its flag's sign.
+fn names(plan: &CollaborationPlan) -> usize {
+    let widths = plan.sequence.iter().map(|role| {
+        let flag = if plan.role_flags.contains_key(role) { 2 } else { 0 };
+        columns(role.as_str()) + flag
+    });
+    widths.max().unwrap_or(0)
 }
 
 /// Minimum width of a round with a bar.

@@ -1,6 +1,4 @@
 //! The subject of the page of a collaboration: the selected seat, else the current speaker.
-//!
-//! A seat's name and state.
 
 use ratatui::style::Style;
 
@@ -29,7 +27,6 @@ pub enum SeatSubject {
     },
     /// The model call at the end that composes the answer.
     Finalize,
-    /// The outcome of the run.
     Outcome,
     /// None: no call has been made yet.
     None,

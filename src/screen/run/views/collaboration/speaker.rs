@@ -1,8 +1,5 @@
-//! What the speaker's pane shows: a contribution while it is streamed or once it is accepted, the
-//! brief, or why there is none.
-//!
-//! Pane 2 of a collaboration: the title of what is spoken. [`speech`](crate::screen::run::speech) draws
-//! the rest.
+//! Pane 2 of a collaboration: a contribution while it is streamed or once it is accepted, the
+//! brief, or why there is none. [`speech`](crate::screen::run::speech) draws the text.
 
 use std::fmt::Write as _;
 
@@ -110,7 +107,6 @@ fn seat_text<'a>(
     }
 }
 
-/// A contribution as Markdown.
 pub(super) fn seat_markdown(round: u32, said: &Contribution) -> String {
     let confidence = format::confidence(said.confidence);
     let mut out = format!(

@@ -1,5 +1,3 @@
-//! The positions of the seats around the table. Pure geometry, so that a click finds its seat.
-//!
 //! Pane 1 of a collaboration: the seats around the table, and the round's result in its middle.
 
 use std::borrow::Cow;
@@ -17,8 +15,8 @@ use crate::log::world::World;
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
 use crate::screen::frame::Borders;
 use crate::screen::layout::{hits, line};
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::{Pen, elide, elide_middle, on_border};
 use crate::screen::theme::StateSign;
 use crate::screen::widgets::put_sign;

@@ -1,15 +1,5 @@
-//! The panes of an orchestrator.
-//!
-//! The view of an orchestrator: the selected row of the waterfall, and the scroll position of the
-//! details.
-//!
-//! The subject of the page of an orchestrator: the selected row of the waterfall, else what runs.
-//!
-//! Drawing of the panes of an orchestrator.
-//!
-//! The drawing of an orchestrator: which pane shows what, the titles, and the second header row.
-//!
-//! The second header row of an orchestrator: the phases plan, fan-out, join and report.
+//! The view of an orchestrator: the selected row of the waterfall, else what runs, is the subject
+//! of the page. Its second header row has the phases plan, fan-out, join and report.
 
 mod results;
 mod slots;
@@ -25,7 +15,7 @@ use self::results::{ResultEntry, RunResults, fields_width, result_rows};
 use self::slots::put_slots;
 use self::task::{row_sign, task_document};
 use self::waterfall::{WaterfallRow, row_took};
-use super::{DrawView, LiveChange, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use super::{LiveChange, PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::time;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, SpanId};
@@ -33,11 +23,11 @@ use crate::log::world::orchestrator::{Orchestrator, TaskRow, TaskState};
 use crate::log::world::{Projection, RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
+use crate::screen::key_hints::Why;
+use crate::screen::list::{moved_index, stepped_index, window_start};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::WrappedDocument;
-use crate::screen::run::layout::{
-    EndedSize, Pane, PaneSizes, RowSize, inner_columns, window_start,
-};
+use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::run::pane_text::{
     MAX_ROWS, RowShares, Spoken, SubjectText, call_text, outcome_text, rows_scrolled, run_text,
     text_area,
@@ -161,22 +151,13 @@ impl OrchestratorView {
         let from = self.shown_row(run).index(tasks);
         let height = at.areas.pane(Pane::First).map_or(8, |area| usize::from(area.height));
         let page = height.saturating_sub(2).max(1);
-        let last = WaterfallRow::count(tasks) - 1;
-        let step = |by: isize| match self.row {
-            Some(_) => from.saturating_add_signed(by).min(last),
-            // The first step selects what is shown now.
-            None => from,
-        };
-        let far = isize::try_from(page).unwrap_or(1);
+        let count = WaterfallRow::count(tasks);
         let to = match action {
-            Action::Up | Action::Left => step(-1),
-            Action::Down | Action::Right => step(1),
-            Action::PageUp => step(-far),
-            Action::PageDown => step(far),
-            Action::Top => 0,
-            Action::Bottom => last,
-            _ => return,
+            Action::PageUp | Action::PageDown if self.row.is_none() => Some(from),
+            Action::PageUp | Action::PageDown => moved_index(action, Some(from), count, page),
+            _ => stepped_index(action, self.row.map(|_| from), from, count),
         };
+        let Some(to) = to else { return };
         self.select_row(WaterfallRow::from_index(to, tasks));
     }
 }
@@ -184,7 +165,7 @@ impl OrchestratorView {
 /// Most rows of the slots and budgets.
 const SLOTS: u16 = 7;
 
-impl RunView for OrchestratorView {
+impl View for OrchestratorView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Waterfall", "Task", "Results", "Slots"]
     }
@@ -311,15 +292,52 @@ impl RunView for OrchestratorView {
         }
     }
 
-    fn offers(&self, run: &RunData, _focus: Pane, action: Action) -> bool {
-        matches!(action, Action::More | Action::Less) && run.world().orchestrator().is_some()
+    fn available(&self, run: &RunData, _focus: Pane, action: Action) -> Result<(), Why> {
+        let is_limit = matches!(action, Action::More | Action::Less);
+        Why::unless(is_limit && run.world().orchestrator().is_some())
+    }
+
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        match pane {
+            Pane::First => waterfall::render(self, data, cx, area, buf),
+            Pane::Second => task::render(self, data, cx, area, buf),
+            Pane::Third => results::render(self, data, cx, area, buf),
+            Pane::Fourth => slots::render(data, cx, area, buf),
+            Pane::Events => {}
+        }
+    }
+
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
+        match pane {
+            Pane::Second => PaneTitle::with_sign(task::title(self, data, cx)),
+            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
+        }
+    }
+
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        let TrackRow { area: row, free } = row;
+        let Some(orchestrator) = data.shown().orchestrator() else { return };
+        let phases = Phases::of(data, cx, orchestrator);
+        let width = aside_width(orchestrator);
+        let all = row.width + free.unwrap_or(0);
+        let beside = all.saturating_sub(width + 3);
+        if free.is_some() && phases.least_width() <= beside {
+            phases.draw(cx, Rect { width: row.width.min(beside), ..row }, buf);
+            let aside = Rect { x: row.x + all - width, width, ..row };
+            self::aside(cx, aside, orchestrator, buf);
+        } else {
+            phases.draw(cx, Rect { width: all, ..row }, buf);
+        }
+    }
+
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
+        (48, 48)
     }
 }
 
 /// The subject of the task pane, of the prompt and of the inspector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskSubject {
-    /// The plan.
     Plan,
     /// A task, by its index in the plan.
     Task(usize),
@@ -327,7 +345,6 @@ pub enum TaskSubject {
     Join,
     /// The model call for the report.
     Finalize,
-    /// The outcome of the run.
     Outcome,
     /// None: no call has been made yet.
     None,
@@ -384,45 +401,6 @@ fn followed_subject(world: &World, plan: &Orchestrator) -> TaskSubject {
         .or_else(|| first(TaskState::Retrying))
         .or_else(|| first(TaskState::Waiting))
         .map_or(TaskSubject::Join, TaskSubject::Task)
-}
-
-impl DrawView for OrchestratorView {
-    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-        match pane {
-            Pane::First => waterfall::render(self, data, cx, area, buf),
-            Pane::Second => task::render(self, data, cx, area, buf),
-            Pane::Third => results::render(self, data, cx, area, buf),
-            Pane::Fourth => slots::render(data, cx, area, buf),
-            Pane::Events => {}
-        }
-    }
-
-    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, _inside: Rect) -> PaneTitle {
-        match pane {
-            Pane::Second => PaneTitle::with_sign(task::title(self, data, cx)),
-            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
-        }
-    }
-
-    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
-        let TrackRow { area: row, free } = row;
-        let Some(orchestrator) = data.shown().orchestrator() else { return };
-        let phases = Phases::of(data, cx, orchestrator);
-        let width = aside_width(orchestrator);
-        let all = row.width + free.unwrap_or(0);
-        let beside = all.saturating_sub(width + 3);
-        if free.is_some() && phases.least_width() <= beside {
-            phases.draw(cx, Rect { width: row.width.min(beside), ..row }, buf);
-            let aside = Rect { x: row.x + all - width, width, ..row };
-            self::aside(cx, aside, orchestrator, buf);
-        } else {
-            phases.draw(cx, Rect { width: all, ..row }, buf);
-        }
-    }
-
-    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
-        (48, 48)
-    }
 }
 
 /// Width of the slots and the queue at the right end of the row.

@@ -1,7 +1,5 @@
-//! The results of an orchestrator so far: the level, the sections that no task has as its result,
-//! and the tasks; and which rows of the pane each of them takes.
-//!
-//! Pane 3 of an orchestrator: the level after the join, and the result of each task as `key: value`.
+//! Pane 3 of an orchestrator: the level after the join, the sections that no task has as its
+//! result, and the result of each task as `key: value`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,8 +15,8 @@ use super::waterfall::WaterfallRow;
 use crate::log::world::World;
 use crate::log::world::orchestrator::{Orchestrator, TaskRow, TaskState};
 use crate::screen::layout::line;
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
 use crate::words::patterns::orchestrator::{level_part, one_line, task_result};
@@ -89,7 +87,6 @@ impl<'a> RunResults<'a> {
         self.head.len() + task
     }
 
-    /// The result at a place.
     pub fn get(&self, place: usize) -> Option<ResultEntry<'a>> {
         let Some(task) = place.checked_sub(self.head.len()) else {
             return self.head.get(place).cloned();

@@ -1,10 +1,5 @@
-//! The details of a row of the waterfall as lines of text: the plan, a task with its attempts, the
-//! joined results.
-//!
 //! Pane 2 of an orchestrator: details of the selected or current row of the waterfall; at the end
 //! the outcome.
-//!
-//! The states of an orchestrator's rows and tasks.
 
 use std::fmt;
 use std::time::Duration;
@@ -338,7 +333,6 @@ pub(crate) fn title(
     }
 }
 
-/// The state of a row.
 pub(super) fn row_sign(
     cx: &DrawContext,
     world: &World,

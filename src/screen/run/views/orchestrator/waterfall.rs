@@ -1,6 +1,3 @@
-//! The rows of an orchestrator's waterfall and its time axis: pure geometry, so that a click finds
-//! its row.
-//!
 //! Pane 1 of an orchestrator: a row for the plan, each task, the join and the report, on one time
 //! axis. Rows stay in plan order; only those in view are read.
 
@@ -19,8 +16,8 @@ use crate::log::world::orchestrator::{AttemptEnd, Orchestrator, TaskState};
 use crate::log::world::{SpanKind, SpanState, World};
 use crate::scenario::spec::script::ScriptStep;
 use crate::screen::layout::line;
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::Pen;
 use crate::screen::{DrawContext, list};
 use crate::words::format;
@@ -94,7 +91,6 @@ pub struct Bar {
     pub opened: Elapsed,
     /// When it ended; `None` while it runs.
     pub closed: Option<Elapsed>,
-    /// How it ended.
     pub end: AttemptEnd,
 }
 

@@ -1,8 +1,6 @@
-//! An item of a pane of research: several texts below one another that wrap, each with its own
-//! style.
-//!
 //! Panes 3 and 4 of research: the answer's sentences with their citations; the notes with their
-//! quotes and conflicts. Only the rows in view are wrapped.
+//! quotes and conflicts. An item has several texts below one another, of which only the rows in
+//! view are wrapped.
 
 use std::borrow::Cow;
 
@@ -34,19 +32,14 @@ const MAX_BYTES: usize = 8 * 1024;
 /// The sign at the start of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemSign {
-    /// No sign.
     None,
     /// It succeeded.
     Done,
-    /// It is running.
     Running,
-    /// It is waiting.
     Waiting,
     /// It deserves attention.
     Alert,
-    /// It was refused.
     Refused,
-    /// It failed.
     Failed,
     /// It was dropped.
     Off,
@@ -59,7 +52,6 @@ pub enum ItemSubject {
     Text,
     /// A sentence of the answer, by its index.
     Sentence(usize),
-    /// A note, by its id.
     Note(NoteId),
     /// Two notes that are compared.
     Pair(NoteId, NoteId),
@@ -68,9 +60,7 @@ pub enum ItemSubject {
 /// A text of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ItemText<'a> {
-    /// The text itself.
     pub text: Cow<'a, str>,
-    /// How it is painted.
     pub role: StyleRole,
     /// Parts that follow it on the same line.
     pub tail: Vec<StyledPart>,
@@ -93,7 +83,6 @@ impl<'a> ItemText<'a> {
 /// A row of a wrapped part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ItemRow {
-    /// The text of the row.
     pub text: String,
     /// Number of non-blank characters of the part before this row.
     pub solids: usize,
@@ -111,7 +100,6 @@ impl ItemText<'_> {
         self.other.is_some() && width >= 2 * MIN_COLUMN + GAP
     }
 
-    /// Width of a column.
     pub fn column_width(width: u16) -> u16 {
         width.saturating_sub(GAP) / 2
     }
@@ -242,14 +230,12 @@ pub const SIGN: u16 = 3;
 
 /// A list of items whose lines wrap.
 pub struct WrappedItems<'a, I> {
-    /// The list of items.
     pub items: &'a I,
     /// Columns of the pane.
     pub width: u16,
 }
 
 impl<I: ItemList> WrappedItems<'_, I> {
-    /// Columns for the texts.
     pub fn text_columns(&self) -> u16 {
         self.width.saturating_sub(SIGN + self.items.names() + 1).max(1)
     }
@@ -267,7 +253,6 @@ impl<I: ItemList> WrappingLines for WrappedItems<'_, I> {
     }
 }
 
-/// Draws the answer.
 pub(crate) fn answer(
     view: &ResearchView,
     data: &RunData,
@@ -281,7 +266,6 @@ pub(crate) fn answer(
     draw(cx, area, &lines, top, selected, buf);
 }
 
-/// Draws the notes.
 pub(crate) fn notes(
     view: &ResearchView,
     data: &RunData,

@@ -1,15 +1,5 @@
-//! The panes of research.
-//!
-//! The selections in the panes of a research run, and what they show.
-//!
-//! What the page of a run asks the panes of research. Their selections are in `selection`; how keys
-//! and the mouse change them is in `moves` and `jump`.
-//!
-//! Drawing of the panes of research.
-//!
-//! The drawing of research: which pane shows what, the titles, and the second header row.
-//!
-//! What follows the titles of the research panes.
+//! The view of research: the selections in its panes, and what they show. Keys and the mouse change
+//! them in `moves`.
 
 mod answer;
 mod items;
@@ -30,7 +20,7 @@ use self::notes::{Notes, note_items};
 use self::page as page_pane;
 use self::page::PageLayout;
 use self::sources::source_parts;
-use super::{DrawView, Jumped, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use super::{Jumped, PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::log::event::SpanId;
 use crate::log::event::id::SourceNo;
 use crate::log::facts::research::NoteId;
@@ -38,10 +28,12 @@ use crate::log::world::research::{NoteRow, Research, SourceState};
 use crate::scenario::spec::script::ScriptStep;
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
+use crate::screen::key_hints::Why;
+use crate::screen::list::window_start;
 use crate::screen::list::{ListCursor, range};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::InspectTarget;
-use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns, window_start};
+use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::scroll::{Scroll, WrappingLines};
 use crate::screen::text::elide_middle;
 use crate::words::format;
@@ -237,7 +229,7 @@ pub(crate) enum JumpOrigin {
     Notes,
 }
 
-impl RunView for ResearchView {
+impl View for ResearchView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Sources", "Page", "Answer", "Notes"]
     }
@@ -315,8 +307,8 @@ impl RunView for ResearchView {
         self.pane_text(run, focus)
     }
 
-    fn offers(&self, run: &RunData, focus: Pane, action: Action) -> bool {
-        action == Action::Cause && self.can_jump(run, focus)
+    fn available(&self, run: &RunData, focus: Pane, action: Action) -> Result<(), Why> {
+        Why::unless(action == Action::Cause && self.can_jump(run, focus))
     }
 
     fn rank(&self, _run: &RunData, action: Action) -> Option<u8> {
@@ -328,12 +320,6 @@ impl RunView for ResearchView {
         }
     }
 
-    fn why_not(&self, run: &RunData, focus: Pane, action: Action) -> Option<String> {
-        self.no_jump_reason(run, focus).filter(|_| action == Action::Cause)
-    }
-}
-
-impl DrawView for ResearchView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
             Pane::First => sources::render(self, data, cx, area, buf),

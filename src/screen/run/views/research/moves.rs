@@ -1,9 +1,5 @@
-//! Keys and mouse in the panes of research.
-//!
-//! Jumps from a sentence of the answer to the quotes that it cites, from a note to its page, and
-//! back.
-//!
-//! The targets of the panes of research: what Enter inspects, and what is copied.
+//! Keys and mouse in the panes of research: jumps from a sentence of the answer to the quotes that
+//! it cites, from a note to its page, and back; what Enter inspects, and what is copied.
 
 use ratatui::layout::Rect;
 
@@ -154,7 +150,6 @@ impl ResearchView {
     }
 }
 
-/// The first note that an item is about.
 fn first_note(run: &RunData, about: &ItemSubject) -> Option<NoteId> {
     match about {
         ItemSubject::Text => None,
@@ -232,7 +227,7 @@ impl ResearchView {
     }
 
     fn jump_from_sentence(&mut self, run: &RunData) -> Jumped {
-        let Some(research) = run.shown().research() else { return Jumped::Nowhere };
+        let Some(research) = run.shown().research() else { return Jumped::Elsewhere };
         let picked = self.answer.line;
         let about = picked.and_then(|line| Some(answer_items(run)?.item(line)?.subject));
         let sentence = match about {
@@ -260,12 +255,12 @@ impl ResearchView {
                 self.answer.line = picked.or(line);
                 self.show_page(PageSubject::Note(note), JumpOrigin::Sentence(at, 0))
             }
-            None => Jumped::Nowhere,
+            None => Jumped::Nowhere("This sentence cites no note."),
         }
     }
 
     fn jump_from_note(&mut self, run: &RunData) -> Jumped {
-        let Some(research) = run.shown().research() else { return Jumped::Nowhere };
+        let Some(research) = run.shown().research() else { return Jumped::Elsewhere };
         let picked = self.picked_note(run);
         let about = picked.and_then(|line| Some(note_items(run)?.item(line)?.subject));
         let note = match about {
@@ -275,7 +270,7 @@ impl ResearchView {
         match note {
             Some(note) => self.show_page(PageSubject::Note(note), JumpOrigin::Notes),
             None if research.notes.is_empty() && research.refused.is_empty() => Jumped::Elsewhere,
-            None => Jumped::Nowhere,
+            None => Jumped::Nowhere("That note was refused: it has no quote to show."),
         }
     }
 
@@ -295,16 +290,6 @@ impl ResearchView {
             Pane::Fourth => !research.notes.is_empty(),
             Pane::First | Pane::Events => false,
         }
-    }
-
-    /// Why `c` did nothing in the panes of research, for the message line.
-    pub(super) fn no_jump_reason(&self, run: &RunData, focus: Pane) -> Option<String> {
-        run.shown().research()?;
-        Some(match focus {
-            Pane::Third => "This sentence cites no note.".to_owned(),
-            Pane::Fourth => "That note was refused: it has no quote to show.".to_owned(),
-            _ => return None,
-        })
     }
 }
 

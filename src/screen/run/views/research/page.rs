@@ -1,11 +1,7 @@
-//! The layout of a page's text: its lines, and the positions of the notes' quotes in it. It is made
-//! once for a page and its notes, so that a frame costs only the rows in view.
-//!
-//! Positions are counted in *solids*, characters other than white space, because those stay the
-//! same however a text is folded or wrapped.
-//!
 //! Pane 2 of research: the page of a source with the quotes of notes marked; for a dropped source
-//! the reason and advice. Only the rows in view are wrapped.
+//! the reason and advice. The layout is made once for a page and its notes. It counts positions in
+//! *solids*, characters other than white space, because those stay the same however a text is
+//! folded or wrapped.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -71,7 +67,6 @@ struct PageLine {
 /// The position of a note's quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// The note with this quote.
     pub note: NoteId,
     /// The range of the quote, in solids.
     pub solids: Range<usize>,
@@ -140,7 +135,6 @@ impl PageLayout {
         &self.quotes
     }
 
-    /// The lines of the page at this width; `text` is the text of the page.
     pub fn wrapped_at<'a>(&'a self, text: &'a str, width: u16) -> PageLines<'a> {
         PageLines { reading: self, text, width: usize::from(width).max(1) }
     }

@@ -1,9 +1,5 @@
-//! The areas inside the panes of research. Pure geometry, so that a click finds its row.
-//!
 //! Pane 1 of research: the funnel, the budgets, and a row for each source in search order with its
 //! status, trust, age and score.
-//!
-//! The state of a source, and the glyph at the start of an item.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -39,7 +35,6 @@ pub struct SourceParts {
     pub budgets: Rect,
     /// The row of column names.
     pub head: Rect,
-    /// The rows of sources.
     pub rows: Rect,
 }
 

@@ -1,6 +1,5 @@
-//! The progress of research: the steps of the workflow, and the current stage of the funnel.
-//!
-//! The second header row of research: its steps.
+//! The second header row of research: the steps of the workflow, and the current stage of the
+//! funnel.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -22,7 +21,6 @@ use crate::words::styled::StyleRole;
 pub enum StepState {
     /// It completed.
     Done,
-    /// It is running.
     Running,
     /// It has not begun.
     Waiting,
@@ -32,7 +30,6 @@ pub enum StepState {
     Off,
 }
 
-/// The state of every step.
 pub fn step_states(world: &World, research: &Research) -> [(WorkflowStep, StepState); 6] {
     let current = WorkflowStep::current(world, research);
     let stopped = world.progress.closed.as_ref().map(|closed| closed.reason.class());

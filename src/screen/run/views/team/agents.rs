@@ -1,7 +1,5 @@
-//! The places of the list of a team's agents, so that a click finds its agent. Pure geometry.
-//!
-//! Pane 2 of a team while it works: a row for each agent, and below them the limits of the swarm and
-//! the size of the context.
+//! Pane 2 of a team while it works: a row for each agent, and below them the limits of the swarm
+//! and the size of the context.
 
 use std::ops::Range;
 
@@ -15,8 +13,8 @@ use crate::log::facts::agents::{AgentsPlan, LoopGuard};
 use crate::log::world::agents::{AgentRow, AgentsFold};
 use crate::screen::layout::line;
 use crate::screen::list::Column;
+use crate::screen::list::window_start;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::run::views::agents::{
     MODEL, agent_sign, agents_in_picture, is_active_agent, is_on_bench, names, put_model, time_held,
 };
@@ -35,7 +33,6 @@ pub const AGENTS_HEAD: u16 = 1;
 pub struct AgentList {
     /// The agents in view, by index.
     pub rows: Range<usize>,
-    /// How many agents there are.
     pub count: usize,
     /// The rows of the totals.
     pub totals: Rect,

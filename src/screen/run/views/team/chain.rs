@@ -139,7 +139,6 @@ struct ChainLink {
     /// How often it was consulted in a row.
     times: u32,
     role: StyleRole,
-    /// Who consulted it.
     consults: Option<AgentName>,
 }
 

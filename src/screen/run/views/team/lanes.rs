@@ -34,9 +34,7 @@ pub struct Lanes {
     pub has_clock: bool,
     /// The column of the operator's lane.
     pub you: u16,
-    /// The lanes of the agents.
     pub agents: Vec<AgentLane>,
-    /// Number of rows with names.
     pub name_rows: u16,
     /// The first column of the texts, and their width.
     pub text: (u16, u16),
@@ -60,7 +58,6 @@ pub struct AgentLane {
 pub enum LaneEnd {
     /// The operator.
     You,
-    /// The agent of this lane.
     Agent(usize),
 }
 
@@ -88,7 +85,6 @@ pub enum LaneCell {
     Tip {
         /// Whether it points to the right.
         right: bool,
-        /// What it is.
         arrow: HopArrow,
     },
 }

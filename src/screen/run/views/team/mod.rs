@@ -1,17 +1,5 @@
-//! The panes of a team or a swarm.
-//!
-//! The view of a coordinator team or a swarm: the selections in its panes, and how keys and the
-//! mouse change them.
-//!
-//! What pane 2 of a team is about: the agents, the selected hop, or the outcome of the run.
-//!
-//! The targets of the panes of a team: what Enter inspects, and what is copied.
-//!
-//! Drawing of the panes of a team or a swarm.
-//!
-//! The drawing of a team or a swarm: which pane shows what, the titles, and the second header row.
-//!
-//! The titles of a team's panes, and what follows them.
+//! The view of a coordinator team or a swarm: the sequence diagram, and in pane 2 the agents, the
+//! selected hop or the outcome of the run.
 
 mod agents;
 mod chain;
@@ -26,7 +14,7 @@ use ratatui::layout::Rect;
 use self::agents::AgentList;
 use self::sequence::{Diagram, Sequence, SequenceRow, hop_sign};
 use super::agents::{LowerPanes, add_outcome, agents_in_picture, calls, transcript};
-use super::{DrawView, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use super::{PaneAt, PaneTitle, TrackRow, View, has_swarms, pane_title};
 use crate::base::name::AgentName;
 use crate::base::time;
 use crate::log::event::SpanId;
@@ -34,7 +22,8 @@ use crate::log::world::agents::{HopKind, HopRow, HopState};
 use crate::log::world::{RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
-use crate::screen::list::{RowCursor, range};
+use crate::screen::key_hints::Why;
+use crate::screen::list::{RowCursor, range, stepped_index};
 use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
 use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
@@ -52,12 +41,10 @@ pub struct TeamView {
     pub(crate) hops: RowCursor,
     /// The first row in view of the text in pane 2.
     scroll: Option<Scroll>,
-    /// The call tree and the transcript.
     pub(crate) lower: LowerPanes,
 }
 
 impl TeamView {
-    /// The selected agent.
     pub fn selected_agent(&self) -> Option<&AgentName> {
         self.agent.as_ref()
     }
@@ -98,19 +85,13 @@ impl TeamView {
     fn move_among_agents(&mut self, run: &RunData, action: Action) {
         let Some(team) = run.shown().agents() else { return };
         let all: Vec<&AgentName> = agents_in_picture(&team.plan).collect();
-        let Some(last) = all.len().checked_sub(1) else { return };
         let at = self.agent.as_ref().and_then(|name| all.iter().position(|it| *it == name));
         let holder = team.in_control.as_ref();
         // The first step selects the agent in control.
-        let first = || holder.and_then(|it| all.iter().position(|name| *name == it)).unwrap_or(0);
-        let to = match action {
-            Action::Up | Action::Left => at.map_or_else(first, |at| at.saturating_sub(1)),
-            Action::Down | Action::Right => at.map_or_else(first, |at| (at + 1).min(last)),
-            Action::Top | Action::PageUp => 0,
-            Action::Bottom | Action::PageDown => last,
-            _ => return,
-        };
-        self.select_agent(all.get(to).map(|name| (*name).clone()));
+        let first = holder.and_then(|it| all.iter().position(|name| *name == it)).unwrap_or(0);
+        if let Some(to) = stepped_index(action, at, first, all.len()) {
+            self.select_agent(all.get(to).map(|name| (*name).clone()));
+        }
     }
 
     fn move_among_hops(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
@@ -130,7 +111,7 @@ impl TeamView {
     }
 }
 
-impl RunView for TeamView {
+impl View for TeamView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Hops", "Agents", "Calls", "Transcript"]
     }
@@ -260,12 +241,12 @@ impl RunView for TeamView {
         self.pane_text(run, focus)
     }
 
-    fn offers(&self, run: &RunData, _focus: Pane, action: Action) -> bool {
-        match action {
+    fn available(&self, run: &RunData, _focus: Pane, action: Action) -> Result<(), Why> {
+        Why::unless(match action {
             Action::Message => true,
-            Action::Members => run.world().agents().is_some_and(|team| !team.swarms.is_empty()),
+            Action::Members => has_swarms(run),
             _ => false,
-        }
+        })
     }
 
     fn rank(&self, run: &RunData, action: Action) -> Option<u8> {
@@ -279,16 +260,41 @@ impl RunView for TeamView {
             _ => None,
         }
     }
+
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        match pane {
+            Pane::First => sequence::render(self, data, cx, area, buf),
+            Pane::Second => match self.document(data) {
+                Some(text) => draw_scrolled(cx, text_area(area), &text, self.scroll(), buf),
+                None => agents::render(self, data, cx, area, buf),
+            },
+            Pane::Third => calls::render(self.lower(), data, cx, area, buf),
+            Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
+            Pane::Events => {}
+        }
+    }
+
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let notes = vec![follows(self, data, cx, pane)];
+        let aside = rows_in_view(self, data, pane, inside);
+        PaneTitle { notes, aside, ..PaneTitle::with_sign(title(self, data, cx, pane)) }
+    }
+
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        chain::render(data, cx, row.area, buf);
+    }
+
+    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
+        (48, u16::MAX)
+    }
 }
 
 /// The subject of pane 2.
 #[derive(Clone, Copy, Debug)]
 pub enum TeamSubject<'a> {
-    /// All agents.
     Agents,
     /// A hop, with its index.
     Hop(usize, &'a HopRow),
-    /// The outcome of the run.
     Outcome,
 }
 
@@ -318,7 +324,6 @@ impl TeamView {
         sequence.row(self.hops.cursor.and(self.hops.row(sequence.len()))?)
     }
 
-    /// The outcome of the run.
     fn outcome_document(&self, run: &RunData) -> StyledText {
         let mut text = StyledText::default();
         add_outcome(run, self.holder_call(run), &mut text);
@@ -337,7 +342,6 @@ impl TeamView {
     }
 }
 
-/// Adds what a hop is.
 fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
     text.field("hop", (at + 1).to_string());
     let from = match (&hop.from, hop.depth) {
@@ -452,35 +456,6 @@ impl TeamView {
         };
         let answer = world.progress.answer.as_ref().map(|answer| answer.to_string());
         answer.or_else(partial).or_else(outcome)
-    }
-}
-
-impl DrawView for TeamView {
-    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
-        match pane {
-            Pane::First => sequence::render(self, data, cx, area, buf),
-            Pane::Second => match self.document(data) {
-                Some(text) => draw_scrolled(cx, text_area(area), &text, self.scroll(), buf),
-                None => agents::render(self, data, cx, area, buf),
-            },
-            Pane::Third => calls::render(self.lower(), data, cx, area, buf),
-            Pane::Fourth => transcript::render(self.lower(), data, cx, area, buf),
-            Pane::Events => {}
-        }
-    }
-
-    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
-        let notes = vec![follows(self, data, cx, pane)];
-        let aside = rows_in_view(self, data, pane, inside);
-        PaneTitle { notes, aside, ..PaneTitle::with_sign(title(self, data, cx, pane)) }
-    }
-
-    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
-        chain::render(data, cx, row.area, buf);
-    }
-
-    fn track_columns(&self, _data: &RunData) -> (u16, u16) {
-        (48, u16::MAX)
     }
 }
 

@@ -1,10 +1,5 @@
-//! The rows of the sequence diagram: the operator's message to a coordinator, each hop, and the end
-//! of the run. A row is read by its index, so that a frame costs only the rows in view.
-//!
-//! Pane 1 of a team: the sequence diagram, with a lane for each agent and a row for each hop. Only
-//! the rows in view are read.
-//!
-//! A hop's state and text.
+//! Pane 1 of a team: the sequence diagram, with a lane for each agent, and a row for the operator's
+//! message to a coordinator, each hop and the end of the run. Only the rows in view are read.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -42,7 +37,6 @@ pub enum SequenceRow<'a> {
     Asked(&'a AgentName),
     /// A hop, with its index.
     Hop(usize, &'a HopRow),
-    /// The end of the run.
     Ended(&'a RunClosed),
 }
 
@@ -476,7 +470,6 @@ impl Drawn<'_> {
     }
 }
 
-/// Draws a cell of a lane.
 fn draw_lane<'p, 'b>(cx: &DrawContext, pen: &'p mut Pen<'b>, cell: LaneCell) -> &'p mut Pen<'b> {
     match cell {
         LaneCell::Controls => pen.glyph(Glyph::LaneInControl, cx.theme.style(StyleRole::Strong)),
@@ -523,7 +516,6 @@ fn hop_words<'a>(world: &World, hop: &'a HopRow) -> (Cow<'a, str>, StyleRole) {
     }
 }
 
-/// The message with a hop.
 fn message(hop: &HopRow) -> (Cow<'_, str>, StyleRole) {
     match (hop.message.as_deref(), hop.kind) {
         (Some(text), _) if !text.is_empty() => {

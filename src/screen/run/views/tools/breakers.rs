@@ -1,8 +1,5 @@
-//! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures.
-//!
-//! The agents of a run that puts load on tools, a glyph each: calling, queued for a call slot, or idle.
-//!
-//! The state of a tool's breaker in a few columns.
+//! Pane 1 of the tools: each tool's breaker state, its latest calls as marks, and its figures;
+//! above them the agents of a run that puts load on tools.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,9 +15,9 @@ use crate::log::world::tools::{LoadAgent, ToolLoad};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::layout::line;
+use crate::screen::list::window_start;
 use crate::screen::list::{Column, row_style};
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::window_start;
 use crate::screen::text::Pen;
 use crate::screen::theme::StateSign;
 use crate::screen::{DrawContext, list};

@@ -1,16 +1,5 @@
-//! The panes of the tools, which every run can show.
-//!
 //! The view of the tools: the selected tool, and the run that this one is compared with. It is the
 //! view of a run that is about its tools, and can be opened over that of any other.
-//!
-//! Which tools the tables list.
-//!
-//! Drawing of the panes of the tools, which every run can show.
-//!
-//! The drawing of the tools: which pane shows what, the titles, and the second header row.
-//!
-//! The second header row of the tools: the breakers that are not closed, the errors, what was served
-//! from fallback; without guards, the amplification.
 
 mod breakers;
 mod bulkheads;
@@ -26,7 +15,7 @@ use self::breakers::{sign, state_text};
 use self::retries::RunComparison;
 use self::summary::{fails_now, is_full};
 use self::tool::outcome_as_text;
-use super::{DrawView, LiveChange, PaneAt, PaneTitle, RunView, TrackRow, pane_title};
+use super::{LiveChange, PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::name::ToolName;
 use crate::base::time;
 use crate::log::event::command::BreakerOverride;
@@ -36,9 +25,11 @@ use crate::log::world::Projection;
 use crate::log::world::tool_row::{ToolRow, ToolTally};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
+use crate::screen::key_hints::Why;
+use crate::screen::list::{stepped_index, window_start};
 use crate::screen::run::copy::tool_text;
 use crate::screen::run::data::RunData;
-use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns, window_start};
+use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::text::Pen;
 use crate::screen::windows::faults::stepped_limit;
 use crate::words::format;
@@ -103,11 +94,6 @@ impl ToolsView {
         self.tool.take().is_some()
     }
 
-    /// Whether a fault can be injected into the tool that the view is about.
-    pub(crate) fn can_inject(&self, run: &RunData) -> bool {
-        run.world().progress.is_live() && self.tool(run).is_some()
-    }
-
     /// Selects the tool in this row.
     fn select_tool(&mut self, run: &RunData, at: usize) {
         let name = listed_tools(run.shown()).get(at).map(|row| row.name().clone());
@@ -162,7 +148,7 @@ pub fn retried_calls(run: &RunData, most: usize) -> Vec<SpanId> {
     calls
 }
 
-impl RunView for ToolsView {
+impl View for ToolsView {
     fn tabs(&self) -> [&'static str; 4] {
         ["Breakers", "Tool", "Bulkheads", "Retries"]
     }
@@ -182,17 +168,11 @@ impl RunView for ToolsView {
 
     fn on_move(&mut self, run: &RunData, _at: PaneAt<'_>, action: Action) {
         let rows = listed_tools(run.shown());
-        let Some(last) = rows.len().checked_sub(1) else { return };
-        let at = self.tool_at(run).unwrap_or(0);
         // A step begins at the highlighted row, whether or not the operator selected it.
-        let to = match action {
-            Action::Up | Action::Left => at.saturating_sub(1),
-            Action::Down | Action::Right => (at + 1).min(last),
-            Action::Top | Action::PageUp => 0,
-            Action::Bottom | Action::PageDown => last,
-            _ => return,
-        };
-        self.select_tool(run, to);
+        let at = self.tool_at(run).unwrap_or(0);
+        if let Some(to) = stepped_index(action, Some(at), at, rows.len()) {
+            self.select_tool(run, to);
+        }
     }
 
     fn on_wheel(&mut self, _run: &RunData, _at: PaneAt<'_>, _by: isize) -> bool {
@@ -244,18 +224,23 @@ impl RunView for ToolsView {
         }
     }
 
-    fn offers(&self, run: &RunData, _focus: Pane, action: Action) -> bool {
-        let limits = self.tool(run).map(|tool| &tool.head.limits);
+    fn available(&self, run: &RunData, _focus: Pane, action: Action) -> Result<(), Why> {
+        let tool = self.tool(run).ok_or_else(|| Why::from("This run has no tools."))?;
+        let (limits, name) = (&tool.head.limits, tool.name());
         match action {
-            Action::Faults => self.can_inject(run),
+            Action::Faults => Ok(()),
+            Action::More | Action::Less if limits.bulkhead.is_some() => Ok(()),
+            Action::More | Action::Less => {
+                Err(format!("{name} has no bulkhead: no limit to change.").into())
+            }
             Action::BreakerTrip
             | Action::BreakerHold
             | Action::BreakerReset
-            | Action::BreakerDisable => {
-                self.can_inject(run) && limits.is_some_and(|limits| limits.breaker.is_some())
-            }
-            Action::More | Action::Less => limits.is_some_and(|limits| limits.bulkhead.is_some()),
-            _ => false,
+            | Action::BreakerDisable => match limits.breaker {
+                Some(_) => Ok(()),
+                None => Err(format!("{name} has no breaker.").into()),
+            },
+            _ => Err(Why::Unsaid),
         }
     }
 
@@ -264,41 +249,6 @@ impl RunView for ToolsView {
         matches!(action, Action::Up | Action::Down).then_some(4).filter(|_| has_tools(run))
     }
 
-    fn why_not(&self, run: &RunData, _focus: Pane, action: Action) -> Option<String> {
-        if action == Action::Cause {
-            return None;
-        }
-        let Some(tool) = self.tool(run) else { return Some("This run has no tools.".to_owned()) };
-        Some(match action {
-            Action::More | Action::Less => {
-                format!("{} has no bulkhead: no limit to change.", tool.name())
-            }
-            _ => format!("{} has no breaker.", tool.name()),
-        })
-    }
-}
-
-/// The tools that the tables list. A tool without a call is left out where the plan of the run does
-/// not have it.
-pub(super) fn listed_tools(world: &World) -> Vec<&ToolRow> {
-    let load = world.projection().and_then(Projection::tool_load);
-    let rows = world.tools.rows().iter();
-    let has_part = |row: &&ToolRow| match &load {
-        Some(load) => row.tally.calls + row.tally.repeats > 0 || load.steps.contains(row.name()),
-        None => true,
-    };
-    rows.filter(has_part).collect()
-}
-
-/// How many tools the tables leave out, in words; empty if none.
-fn unused_tools(world: &World) -> String {
-    match world.tools.rows().len() - listed_tools(world).len() {
-        0 => String::new(),
-        unused => format!("{unused} unused"),
-    }
-}
-
-impl DrawView for ToolsView {
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
             Pane::First => breakers::render(self, data, cx, area, buf),
@@ -326,6 +276,26 @@ impl DrawView for ToolsView {
 
     fn track_columns(&self, _data: &RunData) -> (u16, u16) {
         (60, u16::MAX)
+    }
+}
+
+/// The tools that the tables list. A tool without a call is left out where the plan of the run does
+/// not have it.
+pub(super) fn listed_tools(world: &World) -> Vec<&ToolRow> {
+    let load = world.projection().and_then(Projection::tool_load);
+    let rows = world.tools.rows().iter();
+    let has_part = |row: &&ToolRow| match &load {
+        Some(load) => row.tally.calls + row.tally.repeats > 0 || load.steps.contains(row.name()),
+        None => true,
+    };
+    rows.filter(has_part).collect()
+}
+
+/// How many tools the tables leave out, in words; empty if none.
+fn unused_tools(world: &World) -> String {
+    match world.tools.rows().len() - listed_tools(world).len() {
+        0 => String::new(),
+        unused => format!("{unused} unused"),
     }
 }
 

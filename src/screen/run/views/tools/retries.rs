@@ -1,9 +1,6 @@
-//! Pane 4 of the tools: the amplification (requests per call), the alerts, and the latest calls
-//! that were retried, with each attempt and wait.
-//!
-//! The other half of a comparison: the figures of the latest run of the same scenario under the
-//! other policy (guarded or naive). Amplification is the point of it (cascading failures source
-//! document).
+//! Pane 4 of the tools: the amplification (requests per call, the point of the cascading failures
+//! source document), the alerts, and the latest calls that were retried; next to the figures of the
+//! latest run of the same scenario under the other policy.
 
 use std::time::Duration;
 

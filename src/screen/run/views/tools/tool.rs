@@ -1,7 +1,5 @@
-//! Pane 2 of the tools: at the end of a run about tools its outcome, else the selected tool with its injected faults, fallbacks used, load, policy,
-//! and the history of its breaker.
-//!
-//! The outcome of a run that is about its tools: how it ended, and what came of its calls.
+//! Pane 2 of the tools: the selected tool with its injected faults, fallbacks used, load, policy,
+//! and the history of its breaker; at the end of a run about tools its outcome.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -236,11 +234,8 @@ const ALERTS: usize = 4;
 /// A line of the outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OutcomeLine {
-    /// Its name.
     pub name: &'static str,
-    /// Its text.
     pub text: String,
-    /// How the text is painted.
     pub role: StyleRole,
 }
 
