@@ -281,13 +281,13 @@ pub(super) fn on_drawer(state: &mut AppState, action: Action) -> Update {
     let AppState { overlays, pending_flags, runs, notices, now, .. } = state;
     let Some(overlay) = overlays.last_mut() else { return Update::idle() };
     let page = overlay.run().and_then(|run| runs.iter().find(|page| page.id() == run));
-    let closes = match (&overlay, action) {
+    let closes = matches!(
+        (&overlay, action),
         (_, Action::Cancel | Action::Back)
-        | (Overlay::Flags(_), Action::Flags)
-        | (Overlay::Faults(_), Action::Faults)
-        | (Overlay::Members(_), Action::Members) => true,
-        _ => false,
-    };
+            | (Overlay::Flags(_), Action::Flags)
+            | (Overlay::Faults(_), Action::Faults)
+            | (Overlay::Members(_), Action::Members)
+    );
     let Some(page) = page.filter(|_| !closes) else {
         overlays.pop();
         return Update::redraw();
