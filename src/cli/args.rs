@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "store")]
 use super::kept;
 use crate::base::name::FlagName;
 use crate::log::event::BoundaryId;

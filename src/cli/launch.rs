@@ -441,13 +441,13 @@ impl StoreOfCommand {
     }
 
     /// Runs are not kept.
-    pub fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
+    pub fn keeper(&self) -> Option<Arc<dyn crate::engine::RunKeeper>> {
         None
     }
 
     /// Runs are not kept.
-    pub fn kept(&self) -> KeptRuns {
-        KeptRuns::default()
+    pub fn kept(&self) -> crate::terminal::effects::kept_runs::KeptRuns {
+        crate::terminal::effects::kept_runs::KeptRuns::default()
     }
 
     /// Nothing waits for a store.

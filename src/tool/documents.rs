@@ -4,14 +4,13 @@
 #[cfg(feature = "documents")]
 use std::path::PathBuf;
 
-use super::folder::text_index;
+use super::NotReady;
 #[cfg(feature = "documents")]
-use super::folder::{FolderRead, FolderSearch};
+use super::folder::{self, FolderRead, FolderSearch, text_index};
 #[cfg(feature = "documents")]
 use super::web::cache::Cache;
 #[cfg(feature = "documents")]
 use super::web::{CrawlState, Web, WebReader};
-use super::{NotReady, folder};
 use crate::base::time::WallClock;
 use crate::gateway::Tool;
 use crate::scenario::spec::tool::{FolderSpec, WebSpec};

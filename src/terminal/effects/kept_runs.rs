@@ -92,7 +92,7 @@ impl Services {
     }
 
     /// Runs are not kept.
-    pub fn search_said(&self, request: RequestId, _query: WordQuery) {
+    pub fn search_said(&self, request: RequestId, _query: crate::base::word_query::WordQuery) {
         self.refuse_search(request);
     }
 
