@@ -145,11 +145,12 @@ fn schema_of(form: &ReplyForm) -> Option<Value> {
 
 /// Fills in a key that an object lacks. One without any key of the contract has no reply in it.
 fn fill_in(value: &mut Value, form: &ReplyForm, key: &str, with: &str) -> bool {
-    let Some(fields) = value.as_object_mut() else { return false };
+    let Some(fields) = value.as_object_mut().filter(|fields| !fields.contains_key(key)) else {
+        return false;
+    };
     let schema = schema_of(form);
     let keys = schema.as_ref().and_then(|schema| schema.get("properties"));
-    let is_known = |name: &String| keys.is_some_and(|keys| keys.get(name).is_some());
-    if fields.contains_key(key) || !fields.keys().any(is_known) {
+    if !fields.keys().any(|name| keys.is_some_and(|keys| keys.get(name).is_some())) {
         return false;
     }
     fields.insert(key.to_owned(), with.into());

@@ -327,6 +327,9 @@ pub fn index_path(cache: &Path, root: &Path, layout: &Layout) -> PathBuf {
 /// stored there.
 pub fn open_index(place: &Path) -> Result<TextIndex, IndexFailed> {
     private_file::make_dir(place)?;
+    // It may exist already, readable for others.
+    #[cfg(unix)]
+    fs::set_permissions(place, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     remove_unused(place, SystemTime::now());
     match TextIndex::on_disk(place) {
         Err(IndexFailed::Broken(why)) => {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
@@ -70,7 +70,6 @@ fn within<T: Send + 'static>(
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, Unreadable> + Send + 'static,
 ) -> Result<T, Unreadable> {
     let broken = |why: &str| Err(Unreadable::Broken(why.to_owned()));
-    let begun = Instant::now();
     let stopped = Arc::new(AtomicBool::new(false));
     let (result, results) = sync_channel(1);
     let is_stopped = Arc::clone(&stopped);
@@ -78,17 +77,16 @@ fn within<T: Send + 'static>(
         let done = catch_panic::catch_panic(|| work(&|| !is_stopped.load(Ordering::Relaxed)));
         let _ = result.send(done.unwrap_or_else(|panic| Err(Unreadable::Broken(panic))));
     });
-    loop {
+    for _ in 0..time.as_millis().div_ceil(CHECK_INTERVAL.as_millis()) {
         match results.recv_timeout(CHECK_INTERVAL) {
             Ok(done) => return done,
             Err(RecvTimeoutError::Disconnected) => return broken("its reader has ended"),
-            Err(RecvTimeoutError::Timeout) if wanted() && begun.elapsed() < time => {}
-            Err(RecvTimeoutError::Timeout) => {
-                stopped.store(true, Ordering::Relaxed);
-                return broken("reading it takes too long");
-            }
+            Err(RecvTimeoutError::Timeout) if wanted() => {}
+            Err(RecvTimeoutError::Timeout) => break,
         }
     }
+    stopped.store(true, Ordering::Relaxed);
+    broken("reading it takes too long")
 }
 
 fn extract(

@@ -283,7 +283,7 @@ async fn what_is_left_out_is_counted_by_its_reason() {
         .write("picture.png", "payments", 0)
         .write("README", "payments", 0)
         .write("huge.md", vec![b'a'; (8 << 20) + 1], 0)
-        .write("just.txt", format!("just{}", "\n".repeat((8 << 20) - 4)), 0)
+        .write("just.md", format!("just{}", "\n".repeat((8 << 20) - 4)), 0)
         .write("binary.md", b"payments\0\x01\x02", 0)
         .write(
             "garbage.txt",
@@ -393,8 +393,11 @@ async fn what_is_kept_is_for_its_owner_alone() {
     assert_eq!(mode(&shelf.cache()), 0o700);
     let place = shelf.place();
     assert_eq!(mode(&place), 0o700);
+    // Opened up by somebody: closed again.
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).expect("opened up");
     let search = shelf.search();
     found(&search, "soup").await;
+    assert_eq!(mode(&place), 0o700);
     let modes = || {
         let all = fs::read_dir(&place).expect("a folder").map(|entry| entry.expect("one").path());
         all.map(|path| (mode(&path), path)).collect::<Vec<_>>()
