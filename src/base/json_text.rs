@@ -1,9 +1,8 @@
-//! Canonical JSON text: equal values have the same text. Arguments are hashed and looked up by it
-//! (orchestrator source document, `args_hash`).
+//! Canonical JSON text: equal values have the same text, so arguments can be hashed and looked up
+//! (`args_hash` in the orchestrator source document).
 //!
-//! Integers in JSON that 64 bits cannot hold. They would be parsed as floats, which changes them;
-//! Python integers, as in the source documents, have no limit. A changed number is refused, never
-//! passed on.
+//! Integers that 64 bits cannot hold are refused. Parsed as floats they would change; Python
+//! integers, as in the source documents, have no limit.
 
 use std::collections::BTreeSet;
 

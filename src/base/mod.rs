@@ -1,8 +1,6 @@
-//! What every other module may use and what uses none of them: seeded random numbers, digests,
-//! canonical JSON, days, names, whole numbers of any size, words and their stems, private and
-//! regular files, text made visible, and calls that contain a panic. Nothing here knows of runs or scenarios.
-//!
-//! SHA-256 digests of files and of arguments.
+//! Small things that every layer may use and that use none: names, seeded random numbers, digests,
+//! canonical JSON, times, words and their stems, safe file access, visible text. Nothing here knows
+//! of runs or scenarios.
 
 pub mod catch_panic;
 pub mod json_text;

@@ -1,10 +1,5 @@
-//! Dates as `YYYY-MM-DD`.
-//!
-//! Dates as they are written in documents and in headers, as `YYYY-MM-DD`.
-//!
-//! Durations in words.
-//!
-//! The clock of the wall, for what outlives the process.
+//! Dates as `YYYY-MM-DD` (of documents and of HTTP headers), durations in words, and the wall
+//! clock, for what outlives the process.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,10 +1,9 @@
-//! Words that somebody looks for in texts. They are never the syntax of a query: whatever is typed is
-//! words, and what has none asks for nothing.
+//! Words to search for. Typed text never becomes the syntax of a query: it is split into words, and
+//! a text without words finds nothing.
 //!
-//! The words of a text as an exact search compares them: letters and digits, in lower case, in
-//! compatibility form, without diacritics. Every character of a script that is written without blanks
-//! (Chinese, Japanese, Thai and others) counts as one word, so a word of several characters is found as
-//! a phrase.
+//! Words are letters and digits in lower case, in compatibility form, without diacritics. In
+//! scripts without blanks (Chinese, Japanese, Thai and others) each character is a word, so a word
+//! of several characters is found as a phrase.
 
 use std::ops::Range;
 

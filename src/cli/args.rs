@@ -68,7 +68,7 @@ pub enum CliCommand {
     /// Show a kept or exported run
     #[cfg(feature = "store")]
     Show(kept::ShowArgs),
-    /// Continue a kept run whose process ended before it did
+    /// Continue an interrupted run
     #[cfg(feature = "store")]
     Resume(kept::ResumeArgs),
     /// Start a new run that continues from a boundary of a kept one, with other settings

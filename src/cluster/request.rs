@@ -187,7 +187,7 @@ impl Cluster {
         }
     }
 
-    /// Claims a run whose log ends with the message `after` and continues with the event `claim.next`.
+    /// Claims a run at the end of its log: `after` is its last message, `claim.next` its next event.
     ///
     /// # Errors
     /// It is not certain whether the claim is stored.

@@ -1,8 +1,4 @@
-//! The logs, claims and queue of a cluster, over a real NATS server.
-//!
-//! The queue of runs that wait, and what it takes from others.
-//!
-//! Logs of runs that have ended, in the archive: how they get there, and how they are read.
+//! The logs, claims, queue and archive of a cluster, over a real NATS server.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

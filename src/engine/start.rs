@@ -1,5 +1,5 @@
-//! Starts a run or continues a recorded one: makes its log, its tools and its context, publishes
-//! the head (the whole setup of the run), and plays it to its end in a task of its own.
+//! Starts a run or continues a recorded one: makes its log, tools and context, publishes its first
+//! event, which has the setup, and plays it in its own task.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,14 +1,9 @@
-//! What happens after a failed attempt: the breaker gets its verdict, and the retry is decided.
+//! One attempt of a call: its timeout, containment of its panics, injected faults (seeded, so a run
+//! repeats), and what follows a failure: the breaker's verdict and the retry.
 //!
-//! An attempt of a run that is executed again: its recorded result, or what to do if the run stopped
-//! while it was in flight.
-//!
-//! The turn of a call in a run that is executed again (`log/replay/mod.rs`), and what is recorded of
-//! the call. What waits for a turn is boxed: otherwise the future of every call would be larger.
-//!
-//! Timeout of one attempt, and containment of its panics.
-//!
-//! Injects faults between the gateway and a tool or model. Seeded, so a run repeats.
+//! In a run that is executed again, an attempt waits for its turn and takes its recorded result. If
+//! it was in flight when the run stopped, it is in doubt, and the scenario says what to do. These
+//! rare waits are boxed, because otherwise the future of every call would be larger.
 
 use std::future::{Future, pending};
 use std::pin::pin;

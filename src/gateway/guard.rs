@@ -1,12 +1,9 @@
 //! The guard of one tool: its breaker, bulkhead, retry budget, cache of good values and injected
-//! faults, with their limits. It belongs to one run, or is shared by all runs of the engine.
+//! faults, with their limits; and why it refuses an attempt. It belongs to one run, or is shared by
+//! all runs of the engine.
 //!
 //! Every state change of the breaker is published to the watching runs under the lock that made it,
 //! so their logs have the changes in the order in which they happened.
-//!
-//! What a guard keeps under its lock: limits, breaker, budget, faults, and the logs that watch it.
-//!
-//! Why the guard of a tool refuses an attempt.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,16 +1,11 @@
 //! The gateway: every call of a tool or model goes through it. It applies the policies that keep a
-//! failure from spreading (cascading failures source document): timeouts, retries, breaker, bulkhead,
-//! retry budget, safe mode and injected faults.
+//! failure from spreading (cascading failures source document): timeouts, retries, breaker,
+//! bulkhead, retry budget, safe mode and injected faults.
 //!
 //! [`breaker`], [`bulkhead`] and [`budget`] are pure state machines with the clock passed in; a
-//! [`Guard`] holds those of one tool. This module knows nothing of patterns, runs or tools: what it
-//! needs of a run is the trait [`CallScope`], and of a tool the trait [`Tool`].
-//!
-//! What a call needs of the run that makes it (`CallScope`), and of what it calls (`Callee`).
-//!
-//! The trait that every kind of tool implements.
-//!
-//! The tools of one run, each with its guard; shared tools belong to the engine.
+//! [`Guard`] holds those of one tool. This layer knows nothing of patterns, runs or tools: what it
+//! needs of a run is the trait [`CallScope`], of what it calls `Callee`, and of a tool [`Tool`].
+//! [`ToolRegistry`] has the tools of one run; shared tools belong to the engine.
 
 pub mod attempt;
 pub mod breaker;

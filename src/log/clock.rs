@@ -1,11 +1,9 @@
-//! The time of a run. A run that is played has real time. A run that is re-executed from its log
-//! has recorded time: it is stopped until its [`ClockDriver`] moves it, and timers fire one at a
-//! time, when the driver says so. Once the log is used up, the driver makes it real time again.
+//! The time of a run. A run that is played has real time. A run that is executed again has recorded
+//! time: it is stopped until its [`ClockDriver`] moves it, and timers fire one at a time. Once the
+//! recording is used up, it is real time again.
 //!
-//! What happens inside one attempt of a model or tool is never re-executed, so models, tools and
+//! What happens inside one attempt of a model or tool is never executed again, so models, tools and
 //! their clients use tokio's clock.
-//!
-//! Recorded time: the clock of a run that is re-executed from its log.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! What a log has: events, the facts and plans of patterns, the fold of a log, the log of a run and its replay.
+//! What a log has: events, the facts and plans of patterns, the fold of a log, the log of one run
+//! and its replay. No engine, no input or output.
 
 pub mod bus;
 pub mod clock;

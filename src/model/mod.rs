@@ -1,12 +1,10 @@
-//! Chat models: the request ([`ChatRequest`]), the reply ([`Reply`]), the failure ([`Failure`]).
-//! `openai` and `anthropic` use HTTP, `scripted` plays the scenario's script.
+//! Chat models: the request ([`ChatRequest`]), the reply ([`Reply`]), the failure ([`Failure`]),
+//! the required form of a reply, and the models of a run by caller.
 //!
 //! One call of [`ChatModel::chat`] is one attempt. Models do not retry, wait or apply timeouts
-//! themselves; the gateway does. Dropping the future cancels the attempt.
-//!
-//! The required form of a reply.
-//!
-//! The models of a run, and which caller uses which one.
+//! themselves; the gateway does. Dropping the future cancels the attempt. A request has only what a
+//! scenario or the operator set; what an endpoint refuses is left out later (`adaptation.rs`). All
+//! models of a run share the guard `llm`.
 
 mod adaptation;
 pub mod anthropic;

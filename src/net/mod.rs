@@ -1,23 +1,13 @@
-//! The HTTP client and its helpers: size limits, errors by cause, server-sent events, redaction.
-//!
-//! This module knows nothing of models, runs or events. It has no retries and no timeouts: those
-//! are up to the caller. Dropping a future cancels its request.
-//!
-//! The HTTP client: built on first use and shared; its connections are reused.
+//! The HTTP client, built on first use and shared. It has no retries and no timeouts: those are up
+//! to the caller. Dropping a future cancels its request.
 //!
 //! - TLS is rustls with ring. Roots are the platform's, so that a company's own authority and
-//!   `SSL_CERT_FILE` work, and a revoked one disappears with the system's next update. They are
-//!   read on the first `https` request, never for a local endpoint.
+//!   `SSL_CERT_FILE` work. They are read on the first `https` request, never for a local endpoint.
 //! - HTTP/1.1: one connection per call in flight, so a broken connection fails one call only, and
 //!   the server notices a dropped call at once.
-//! - A compressed body is decompressed (`decoding.rs`), whether that was requested or not.
-//! - No redirects, no proxy from the environment unless requested, no retries, no
-//!   timeouts.
-//!
-//! Reads bodies up to a size limit.
-//!
-//! Which addresses may be requested. They are checked where names are resolved, so the checked
-//! address is the one that is connected to.
+//! - Bodies are read up to a size limit, and decompressed, whether that was requested or not.
+//! - Addresses are checked where names are resolved, so the checked address is the one that is
+//!   connected to. No redirects; no proxy from the environment unless requested.
 
 mod decoding;
 pub mod error;

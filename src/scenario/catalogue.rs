@@ -1,7 +1,5 @@
-//! A scenario file, as the first screen lists it and the launch form starts from it.
-//!
-//! Scenario files to start from, one for each pattern: commented, valid, and complete without a model.
-//! Their text is in `assets/templates`.
+//! A scenario file as the first screen lists it and the launch form starts from it; and the
+//! templates of new ones, one for each pattern: commented, valid, and complete without a model.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,10 +1,6 @@
-//! The scenario file: reading, validation with positions, CEL conditions, inputs and flags. Also
-//! the configuration file, which is read in the same way. This module knows nothing of runs, models
-//! or screens.
-//!
-//! Reads a scenario from the text of a file, and reports all of its problems.
-//!
-//! Permission that a run of another author's scenario needs before it starts.
+//! The scenario file: reading, validation with positions, CEL conditions, inputs and flags; and the
+//! configuration file, which is read in the same way. All problems are reported at once, and
+//! reading is bounded work. This layer knows nothing of runs, models or screens.
 
 pub mod catalogue;
 pub mod cel;

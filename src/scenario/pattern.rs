@@ -1,9 +1,5 @@
-//! What the file format asks of a pattern before there is a scenario: each pattern's `file` fills in
-//! a row, and the code that all patterns share asks it.
-//!
-//! What the rest of the program asks a scenario's pattern.
-//!
-//! The forms of the ids of boundaries, as the operator writes them.
+//! What the file format asks of a pattern before there is a scenario ([`PatternRow`]), what the
+//! rest of the program asks of its settings ([`Spec`]), and the forms of the ids of boundaries.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

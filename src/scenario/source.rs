@@ -1,6 +1,5 @@
-//! Finds the text of a scenario: in a file, on standard input, or among the shipped ones.
-//!
-//! The shipped scenarios, which are part of the program.
+//! Finds the text of a scenario: in a file, on standard input, or among the shipped ones, which are
+//! part of the program.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! The dashboard: state, messages, update, key table, and its look as pure functions from the state
-//! to cells. This layer has no terminal, no async runtime and no clock of its own: time comes in
-//! with the messages, and work for the shell goes out as effects.
+//! The dashboard: its state, messages, keys and drawing. This layer has no terminal, no async
+//! runtime and no clock: time comes in with the messages ([`msg`]), work for the terminal layer
+//! goes out as effects ([`effect`]). [`render`] draws the state into cells and changes nothing.
 
 pub mod action;
 pub mod chrome;

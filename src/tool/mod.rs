@@ -1,10 +1,7 @@
-//! The tools behind the gateway: fixtures of a scenario, programs, HTTP services, search endpoints, web
-//! pages and folders of documents. Each implements [`crate::gateway::Tool`]; policy is the gateway's.
-//!
-//! Headers and variables that a scenario names, looked up before a run starts, so that a missing
-//! one is reported before anything is spent.
-//!
-//! Parses a tool's result as JSON. A failure says where the JSON broke.
+//! The tools behind the gateway: fixtures of a scenario, programs, HTTP services, search endpoints,
+//! web pages and folders of documents. Each implements [`crate::gateway::Tool`]; policy is the
+//! gateway's. Headers and variables that a scenario names are looked up before a run starts, so
+//! that a missing one is reported before anything is spent.
 
 pub mod command;
 pub mod documents;

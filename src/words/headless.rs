@@ -1,9 +1,5 @@
-//! Headless text: one line for each important event. Texts of models are untrusted, so terminal
-//! control sequences in them are escaped.
-//!
-//! Lines of headless text about plans, tools and their breakers and limits.
-//!
-//! The parts that lines of headless text share.
+//! Headless text: the lines of each important event, with those of tools, breakers and limits.
+//! Texts of models are untrusted, so terminal control sequences in them are escaped.
 
 use std::time::Duration;
 

@@ -1,8 +1,6 @@
-//! Text of pages and models inside Markdown: it is shown literally and has no effect. A title
-//! cannot end a link, a quote cannot begin a heading, an address cannot run a script.
-//!
-//! A run as a document for somebody else: a file or a wiki page. Pure functions over
-//! [`World`](crate::log::event::World), used by the dashboard and by headless runs.
+//! A run as a Markdown document: a pure function of [`World`](crate::log::event::World). Text of
+//! pages and models is shown literally: a title cannot end a link, a quote cannot begin a heading,
+//! an address cannot run a script.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

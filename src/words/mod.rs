@@ -1,5 +1,6 @@
-//! Events and figures put into words, once, for the dashboard, headless text and exported documents:
-//! the sentence of an event, durations and counts, text measured and cut to columns.
+//! Events and figures put into words, once, for the dashboard, headless text and exported
+//! documents: the sentence of an event, durations and counts, text measured and cut to columns.
+//! Pure. Text of models is made visible here.
 
 pub mod badges;
 pub mod closing;

@@ -1,12 +1,6 @@
-//! An event as one line: its round, its subject, what happened. The list of events shows it, and
-//! filters match against it.
-//!
-//! The line of an event: what all patterns share here, the rest in the words of its pattern.
-//!
-//! What an event belongs to: the call of its span, the agent, task or source of that call, and the
-//! tool that it calls.
-//!
-//! A command in words, after who sent it: "ann pauses the run".
+//! An event as one line: its round, its subject, what happened. What all patterns share is here,
+//! the rest in the words of the pattern. The list of events shows the line, and filters match
+//! against it. Also commands in words: "ann pauses the run".
 
 use std::borrow::Cow;
 

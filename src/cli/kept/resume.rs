@@ -1,5 +1,5 @@
-//! `roundtable resume`: continues a kept run whose process ended before it did. `play` also plays
-//! forks: it runs what continues a recorded run, without the dashboard.
+//! `roundtable resume`: continues an interrupted run. `play` plays a run that continues a recorded
+//! one, without the dashboard; `fork` uses it too.
 
 use std::sync::Arc;
 

@@ -44,7 +44,7 @@ const MAX_REFUSED: usize = 1_000;
 pub struct RunnerSettings {
     /// Its name, which people see.
     pub name: String,
-    /// The pool whose runs it plays.
+    /// Its pool: it plays only runs of this pool.
     pub pool: String,
     /// How many runs it plays at a time.
     pub slots: u32,
@@ -56,7 +56,7 @@ pub struct RunnerSettings {
     pub drain: Duration,
     /// How long after its end the log of a run goes into the archive.
     pub archive_after: Duration,
-    /// Time before a run whose log cannot be continued is offered again: another version may be able to.
+    /// Wait before a run that cannot be continued returns to the queue: another version may continue it.
     pub broken_for: Duration,
 }
 
@@ -65,7 +65,7 @@ impl RunnerSettings {
     pub const BROKEN_FOR: Duration = Duration::from_secs(60);
 }
 
-/// How often a runner tries a run whose log cannot be continued before it gives the run up.
+/// Maximum number of attempts to continue a run.
 const MAX_BROKEN: u32 = 10;
 
 /// What a runner reports to the command that started it.

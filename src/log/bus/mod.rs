@@ -1,25 +1,15 @@
-//! The log of one run, which is also its event bus: the engine appends to it, and any number of
-//! readers read it. Publishing is synchronous, cannot fail and never waits for a reader. Each
-//! reader has its own cursor: a slow reader is late, but it loses nothing.
+//! The log of one run: the engine appends, any number of readers read. Publishing is synchronous,
+//! cannot fail and never waits for a reader. A slow reader is late and loses nothing.
 //!
-//! Events are kept in append-only segments that readers walk without a lock. A log keeps all of its
-//! events, or only a window of the latest ([`LogLimits`]): an event that has left the window is freed
-//! once every reader has read it. A slow reader keeps alive what it has not read. To bound that
-//! memory too, a run awaits [`wait_for_room`](Bus::wait_for_room) before it continues: it waits while a reader is too
-//! far behind.
+//! Events are in append-only segments that readers walk without a lock. A log keeps all of its
+//! events or only a window ([`LogLimits`]); an event outside the window is freed when every reader
+//! has read it. To bound this too, a run awaits [`wait_for_room`](Bus::wait_for_room) while a
+//! reader is too far behind.
 //!
-//! Next to the log, not in it, each open span may have a *live slot*: the text received so far.
-//! Events are recorded; live text is only for display and is dropped with its span.
-//!
-//! Appends events to the log.
-//!
-//! How far the log of a run is stored. A paid call waits until the event that announces it is
-//! stored, so no call is paid that a log does not know of.
-//!
-//! A log that is a copy of one elsewhere: readers, limits and live text are those of any log. Its times are
-//! those of its events.
-//!
-//! Answers to attempts that were in flight when a former owner of the run lost it.
+//! Next to the log, an open span may have a live slot: the text received so far, for display only.
+//! A mark says how far the log is stored; a paid call waits for it, so no call is paid that a log
+//! does not know of. A mirror is a log that is a copy of one elsewhere, with the times of its
+//! events.
 
 mod live;
 mod reader;

@@ -1,7 +1,5 @@
-//! Commands: what the operator (or the command line) wants a run to do. A command is data; it
-//! becomes an event when it takes effect.
-//!
-//! Who caused an event.
+//! Commands: what the operator or the command line wants a run to do, and who caused an event. A
+//! command is data; it becomes an event when it takes effect.
 
 use serde::{Deserialize, Serialize};
 

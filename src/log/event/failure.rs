@@ -1,8 +1,4 @@
-//! How an attempt fails.
-//!
-//! The classes of failures.
-//!
-//! Why a model call failed.
+//! How an attempt fails: the classes of failures, and why a model call failed.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,11 +1,5 @@
-//! The first and the last event of a log: the setup of the run, and how it ended.
-//!
-//! What a run was started with: enough to show what was run, and to continue or repeat the run from
-//! its log alone.
-//!
-//! The price of a model, as the head of a log has it.
-//!
-//! The cost of a reply: its tokens by kind, each kind at its price.
+//! The first and the last event of a log: the whole setup of the run with its models, prices and
+//! launch, enough to continue or repeat it from its log alone; and how it ended.
 
 use std::sync::Arc;
 use std::time::Duration;

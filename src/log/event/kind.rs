@@ -1,13 +1,9 @@
-//! The macro that writes the enum of the kinds of events.
+//! The kinds of events of a run, and the span that each opens or closes. Each event is complete and
+//! stays true; together they are enough to show the run again without the engine. The schema has a
+//! version ([`SCHEMA_VERSION`]), and changes only add to it.
 //!
-//! The kinds of events of a run. Each event is complete and stays true; together they are enough to
-//! replay the run without the engine. The schema has a version ([`SCHEMA_VERSION`]), and changes
-//! only add to it.
-//!
-//! Properties of an event's kind: its name, and the span it opens or closes.
-//!
-//! Which events are notable: what a reader of a run wants to know. The others are the steps of calls,
-//! which the outcome of the call sums up: its retry, its failure, or what its caller made of it.
+//! Notable events are what a reader of a run wants to know. The others are the steps of calls,
+//! which the outcome of the call sums up.
 
 use std::sync::Arc;
 

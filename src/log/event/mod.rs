@@ -1,16 +1,9 @@
-//! What happens in a run: ids, events ([`EventKind`]), stop reasons, commands as data, and
-//! [`World`], the only fold of a log.
-//!
-//! This layer has no engine, no clock and no input or output. Events are written by
-//! [`Event::to_line`] and read by [`Event::from_line`].
-//!
-//! An event as one line of JSON, written and read:
-//! `{"v":2,"seq":0,"at_us":0,"span":0,"kind":"run.started",…}`.
+//! An event, and its line of JSON: `{"v":2,"seq":0,"at_us":0,"span":0,"kind":"run.started",…}`,
+//! written by [`Event::to_line`] and read by [`Event::from_line`]. Events are complete and
+//! versioned, and only gain kinds and fields.
 //!
 //! `at_us` is the time since the start of the run in **microseconds** ([`Elapsed`]). All other
 //! times in events and outcomes are in milliseconds; their names end in `_ms`.
-//!
-//! The kinds and states of spans.
 
 pub mod call;
 pub mod call_window;

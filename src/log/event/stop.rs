@@ -1,9 +1,6 @@
-//! The macro that makes [`StopReason`](self::StopReason) of a table: everything that is said
-//! about a reason is in its row.
-//!
-//! Why a run ended: one type, printed as the exact strings of the source documents.
-//!
-//! The part of a stop reason after its word: a name or a fault.
+//! Why a run ended: one type, printed as the exact strings of the source documents. Each reason is
+//! one row: identifier, class (which gives the exit code), phrase, advice. What follows the colon
+//! (a name or a fault) is a [`ReasonPart`].
 
 use std::borrow::Cow;
 use std::fmt;

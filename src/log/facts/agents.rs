@@ -1,11 +1,5 @@
-//! The facts of teams and swarms (teams source document): handoffs and why they are refused, the
-//! history of a session, the members of a swarm.
-//!
-//! Changes of the members of a swarm while it runs.
-//!
-//! The texts of the previous messages of a session.
-//!
-//! The setup of agents, as the head of a log has it.
+//! The facts of teams and swarms (teams source document): handoffs and why they are refused,
+//! changes of members, the texts of a session, and the setup of agents in the head of a log.
 
 use std::fmt;
 use std::sync::Arc;

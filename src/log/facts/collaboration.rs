@@ -1,13 +1,6 @@
-//! The facts of a collaboration: rounds, seats, contributions.
-//!
-//! The parts of events about a collaboration: stance, contribution, conflict, decision.
-//!
-//! What people read in place of an identifier of a log: on screen, in Markdown and in text output.
-//! JSON keeps the identifiers.
-//!
-//! The setup of a collaboration, as the head of a log has it.
-//!
-//! Faults of a contribution, in the words of the collaboration source document.
+//! The facts of a collaboration (rounds, seats, contributions, conflicts, decisions), its setup in
+//! the head of a log, and the faults of a contribution in the words of its source document. People
+//! read words in place of identifiers; JSON keeps the identifiers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

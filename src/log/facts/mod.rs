@@ -1,10 +1,5 @@
-//! The registry of what a log has of each pattern: its setup, and its facts.
-//!
-//! What is asked of a fact of one pattern.
-//!
-//! What is asked of the setup of a pattern.
-//!
-//! The macro that writes the enum of facts of one pattern.
+//! The registry of what a log has of each pattern: its setup (a plan, in the head) and its facts
+//! (the pattern's own events), with the questions that the rest of the program asks them.
 
 pub mod agents;
 pub mod collaboration;

@@ -1,8 +1,5 @@
-//! The facts of an orchestrator: its plan, the tasks, the combined results.
-//!
-//! The setup of an orchestrator, as the head of a log has it.
-//!
-//! Faults of an orchestrator's workers, in the words of the orchestrator source document.
+//! The facts of an orchestrator (its plan, the tasks, the combined results), its setup in the head
+//! of a log, and the faults of its workers in the words of its source document.
 
 use std::sync::Arc;
 

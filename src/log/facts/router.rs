@@ -1,8 +1,5 @@
-//! The facts of a router: what the classifier says, and which route the request takes.
-//!
-//! The setup of a router, as the head of a log has it.
-//!
-//! Faults of a classifier's reply.
+//! The facts of a router: what the classifier says, which route the request takes; its setup in the
+//! head of a log, and the faults of a classifier's reply.
 
 use std::borrow::Cow;
 use std::fmt;

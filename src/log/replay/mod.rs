@@ -1,20 +1,15 @@
-//! A log that continues a recording: the run is executed again from its start, and each event that
-//! it publishes is matched with the recorded one, until the recording is used up.
+//! A log that continues a recording. The run is executed again from its start; models and tools are
+//! not called. Each event that it publishes is matched with the recorded one, until the recording
+//! is used up. The driver, which says what comes next from outside, is `run/replay.rs`.
 //!
-//! An event that opens a span is matched by its parent and what it opens, so the span gets its
-//! recorded id. All other events are matched by their span and kind, in their order; measured values
-//! may differ. A call must be the same in content. What a call returned is taken from the recording.
+//! An event that opens a span is matched by its parent and what it opens, and gets its recorded id.
+//! All others are matched by span and kind, in their order; measured values may differ, the content
+//! of a call may not. What the recording does not have is held until the recording is used up,
+//! because it may have been published and not stored.
 //!
-//! An event that the recording does not have is held until the recording is used up: the run may
-//! have published it before its end without it being stored.
-//!
-//! The turn of a call. Several calls of a run may become ready at the same moment, and the one that
-//! continues first takes the free slot, the place in a queue or the permission of a breaker. A run
-//! that is executed again lets them continue in their recorded order.
-//!
-//! Calls that wait for their turn, and the turns that were given to them.
-//!
-//! What comes next in a recorded run, and what a log gets from it.
+//! Calls that become ready at the same moment take slots, places in queues and permissions of
+//! breakers in their recorded order: each waits for its turn. A run that does something else than
+//! its log (`Divergence`) is not continued, and its log stays as it was.
 
 pub mod recording;
 mod state;

@@ -1,6 +1,4 @@
-//! The recorded events of one run, checked and indexed.
-//!
-//! Why a recorded run cannot be continued.
+//! The recorded events of one run, checked and indexed, and why a recorded run cannot be continued.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! What was executed of a recording so far.
+//! What was executed of a recording so far, what events are matched by, and what must be equal in
+//! them.
 //!
-//! What events are matched by, and what must be equal in them.
-//!
-//! A fork: a recording is executed again up to a boundary, and continues from there in a log of its
-//! own.
+//! A fork executes a recording again up to a boundary and continues in a log of its own, which is
+//! empty until then. Prompts are not compared, because the fork's settings are in force from the
+//! start. Flags that were switched after the boundary are forgotten; attempts in flight at the
+//! boundary return what is recorded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,8 +1,5 @@
-//! Projection of a collaboration: rounds, seats, contributions, and the decision.
-//!
-//! What the rest of the program asks the projection of a collaboration.
-//!
-//! The fields of a collaboration's outcome (collaboration source document).
+//! Projection of a collaboration: rounds, seats, contributions, the decision, and its part of the
+//! outcome (collaboration source document).
 
 use crate::scenario::cel::CelBindings;
 use serde_json::json;

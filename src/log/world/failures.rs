@@ -1,15 +1,6 @@
-//! What failed, was refused or waits for another attempt: the causes behind a stop. And the replies
-//! that are used though they are not whole.
-//!
-//! The calls that wait for their next attempt.
-//!
-//! The refused replies that an outcome needs: for each stop reason, the one that stops the run.
-//!
-//! The last error of each failed model call, and the limit that prevented a retry: the cause behind
-//! a stop such as `llm_error:bad_response`.
-//!
-//! The cause of a stop and the advice for it: the stop reason alone does not say what failed, or
-//! which limit prevented a retry.
+//! What failed, was refused or waits for another attempt: the cause behind a stop such as
+//! `llm_error:bad_response`, which the stop reason alone does not name, and the advice for it. Also
+//! the replies that are used though they are not whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,12 +2,8 @@
 //! total: any event in any order, as a file may have them, changes something or nothing, and never
 //! fails.
 //!
-//! [`RunFold`] has what all patterns share; each pattern has a projection in its own folder, and
-//! [`PatternWorld`] lists them.
-//!
-//! The state of a run, and the registry of projections: one variant for each pattern.
-//!
-//! What is asked of the projection of a pattern.
+//! [`RunFold`] has what all patterns share; [`PatternWorld`] lists the projections of the patterns,
+//! and [`Projection`] has the questions that the rest of the program asks them.
 
 pub mod agents;
 pub mod alerts;

@@ -1,10 +1,5 @@
-//! Projection of an orchestrator: the plan, its tasks with their attempts, the aggregate.
-//!
-//! What the rest of the program asks the projection of an orchestrator.
-//!
-//! The tasks of an orchestrator with their attempts.
-//!
-//! The fields of an orchestrator's outcome (orchestrator source document).
+//! Projection of an orchestrator: the plan, its tasks with their attempts, the aggregate, and its
+//! part of the outcome (orchestrator source document).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,12 +1,6 @@
 //! The outcome of a run: one object, in the words of the source documents, with fields that
-//! roundtable adds.
-//!
-//! The fields that a pattern adds to an outcome, and the results that were replaced.
-//!
-//! The gateway's part of an outcome: fallbacks, counts of each tool, alerts (cascading failures
-//! source document).
-//!
-//! The outcome of a session: the outcomes of its runs, and their sums.
+//! roundtable adds; those of the pattern, those of the gateway (fallbacks, counts of each tool,
+//! alerts), and the outcome of a session.
 
 use std::fmt;
 use std::sync::Arc;

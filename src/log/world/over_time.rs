@@ -1,12 +1,6 @@
-//! A run over time, for the scrubber: its marks and how many events there were.
-//!
-//! The moments that the scrubber marks.
-//!
-//! Number of events over the time of the run, for the sparkline of the scrubber. Memory is bounded for a run of
-//! any length.
-//!
-//! The longest times of a run in which nothing happened, for the scrubber. Pauses do
-//! not count: the clock of the run is stopped.
+//! A run over time, for the scrubber: marks, the number of events over time, and the longest times
+//! in which nothing happened (pauses do not count, since the clock is stopped). Memory is bounded
+//! for a run of any length.
 
 use std::time::Duration;
 

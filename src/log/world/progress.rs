@@ -1,6 +1,5 @@
-//! How far a run is: its stage, its clock without the pauses, its answer and its end.
-//!
-//! The pauses of a run, which do not count in durations, just as `max_seconds` does not count them.
+//! How far a run is: its stage, its clock without the pauses, its answer and its end. Pauses count
+//! in no duration, just as in `max_seconds`.
 
 use std::sync::Arc;
 use std::time::Duration;

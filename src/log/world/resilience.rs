@@ -1,9 +1,6 @@
-//! Projection of a resilience run: the agents, and the call slots they share. The counts of each
-//! tool are in [`Tools`](crate::log::world::Tools).
-//!
-//! What the rest of the program asks the projection of a resilience run.
-//!
-//! The fields of a resilience run's outcome (cascading failures source document).
+//! Projection of a resilience run: the agents, the call slots they share, and its part of the
+//! outcome (cascading failures source document). The counts of each tool are in
+//! [`Tools`](crate::log::world::Tools).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

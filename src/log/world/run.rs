@@ -1,12 +1,6 @@
-//! The part of the fold that is the same for all patterns: the course of the run (`course.rs`), and
-//! settings, marks, tools, alerts, failures.
-//!
-//! The course of a run: how far it is, what it has used, how it ended. It is the part of the fold that a
-//! list of runs shows.
-//!
-//! What the operator has set in a run: flags, breakpoints and the pause at the next round.
-//!
-//! The counts of a run.
+//! The part of the fold that all patterns share: the course of the run (how far it is, what it has
+//! used, how it ended), which is all that a row in the list of runs needs; what the operator has
+//! set; counts, marks, tools, alerts, failures.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Tokens and cost by model, in a run whose models have prices.
-//!
-//! The models of a run: those of a run that uses more than one by caller, as far as calls have named
-//! them, and what each has used.
+//! Tokens and cost by model. The cost is a fold: whole tokens times the prices in the head, so the
+//! order of replies changes no digit. With one model without a price, or one reply without a token
+//! count, it is unknown. Also which caller uses which model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

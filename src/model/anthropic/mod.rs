@@ -1,16 +1,7 @@
-//! Chat models behind an endpoint with Anthropic's Messages API, streamed or not.
-//!
-//! As with `openai`, a call is one attempt: one request, no retry, no timeout.
-//!
-//! Writes the requests of the Messages API.
-//!
-//! The parameters of a request besides the conversation and the tools.
-//!
-//! Removes bounds on numbers, texts and lists from a contract's schema, because the API rejects
-//! them. Policy still judges every reply.
-//!
-//! A conversation in the format of the API: the instructions are separate, then turns of the user
-//! and the model alternate, each a list of blocks.
+//! Chat models behind an endpoint with Anthropic's Messages API, streamed or not: writes its
+//! requests. Instructions are separate; turns of user and model alternate, each a list of blocks.
+//! Bounds on numbers, texts and lists are removed from a contract's schema, because the API rejects
+//! them; policy still judges every reply.
 
 mod reply;
 

@@ -1,9 +1,6 @@
-//! A streamed reply, assembled from the API's events.
-//!
-//! The content of a reply: reads the same from an answer and from the events of a stream.
-//!
-//! The blocks of a reply, complete or streamed: its text, its tool calls, and, if the model was
-//! thinking, all blocks in order, to be sent back unchanged.
+//! The content of a reply, from an answer or assembled from the events of a stream: its text, its
+//! tool calls, and, if the model was thinking, all blocks in order, to be sent with the next
+//! request unchanged.
 
 use std::borrow::Cow;
 use std::sync::Arc;

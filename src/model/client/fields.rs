@@ -1,10 +1,7 @@
-//! Reads answers. What a reply needs (its text, its calls, its end) must have the right type; every other
-//! field is read if it can be, and is otherwise ignored and named in the reply.
-//!
-//! An answer is not parsed into a structure, because one odd field would then fail all of it. [`Fields`] keeps
-//! the values of an object as text and parses each one when it is needed.
-//!
-//! The limits and ids of tool calls, for all APIs.
+//! Reads answers. What a reply needs (its text, its calls, its end) must have the right type; every
+//! other field is read if it can be, and is otherwise ignored and named in the reply. An answer is
+//! not parsed into a structure, because one odd field would then fail all of it: [`Fields`] keeps
+//! values as text and parses each one when it is needed.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,11 +1,9 @@
-//! The part that the adapters of all APIs share: calls an endpoint over HTTP, removes its key from
-//! everything that it says, and describes failures.
+//! What the adapters of all APIs share: makes one attempt over HTTP, from request to reply, removes
+//! the key from all texts, and describes failures. The differences between the APIs are in
+//! [`ModelApi`]; each adapter is compiled for its own API, without dynamic dispatch.
 //!
-//! The adapter of every API: makes one attempt, from request to reply. The differences between the
-//! APIs are in [`ModelApi`]; each adapter is compiled for its own API, without dynamic dispatch.
-//!
-//! Checks whether an endpoint is reachable and which models it lists, for `roundtable doctor` and
-//! the launch form.
+//! Also checks whether an endpoint is reachable and which models it lists, for `roundtable doctor`
+//! and the launch form.
 
 mod failures;
 pub mod fields;

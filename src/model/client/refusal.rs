@@ -1,7 +1,5 @@
-//! Describes responses with an error status: what the server says, and what to do about it.
-//!
-//! Handles errors inside an answer that reports success: they fail like the HTTP status that they
-//! correspond to.
+//! Describes responses with an error status: what the server says, and what to do about it. An
+//! error inside an answer that reports success fails like the HTTP status that it corresponds to.
 
 use std::sync::Arc;
 

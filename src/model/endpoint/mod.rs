@@ -1,15 +1,11 @@
 //! Finds the endpoint of a live model: provider, key, base URL, model and timeout, each with its
-//! origin.
+//! origin, or why there is none and what to do.
 //!
 //! The provider comes from the model's name (`anthropic/claude-…`), else from what is set: a
-//! variable with a model or an address, or the only key. Each provider has its own variables. The
-//! key and the base URL come from one place, the shell or a `.env` file, because a downloaded
-//! `.env` or scenario must not send the shell's key elsewhere. [`find`] is pure; [`find_here`]
-//! reads the shell and the working directory.
-//!
-//! Where a value of an endpoint comes from.
-//!
-//! Why no endpoint was found, and what to do about it.
+//! variable with a model or an address, or the only key. The key and the base URL come from one
+//! place, the shell or a `.env` file, because a downloaded `.env` or scenario must not send the
+//! shell's key elsewhere. [`find`] is pure; [`find_here`] reads the shell and the working
+//! directory.
 
 mod provider;
 mod sources;

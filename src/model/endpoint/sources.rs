@@ -1,7 +1,5 @@
-//! Pairs the base URL with its key.
-//!
-//! Reads our variables from the text of a `.env` file. Neither reads nor changes the process
-//! environment.
+//! Pairs the base URL with its key, and reads our variables from the text of a `.env` file. The
+//! process environment is neither read nor changed.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,6 @@
-//! Chat models behind an HTTP endpoint with OpenAI's chat completions API, streamed or not.
-//!
-//! A call is one attempt: one request, no retry, no timeout. Dropping the future cancels it, and
-//! the endpoint sees the connection close.
-//!
-//! Writes the requests of the chat completions API.
-//!
-//! The parameters of a request besides the conversation and the tools, in the form that the
-//! endpoint accepts.
+//! Chat models behind an HTTP endpoint with OpenAI's chat completions API, streamed or not: writes
+//! its requests. A call is one attempt: one request, no retry, no timeout. Dropping the future
+//! cancels it, and the endpoint sees the connection close.
 
 mod reply;
 

@@ -1,8 +1,5 @@
-//! A streamed reply, assembled from server-sent events.
-//!
-//! The content of a reply: reads the same from an answer and from the events of a stream.
-//!
-//! The tool calls of a reply, complete or streamed.
+//! The content of a reply, from an answer or assembled from the events of a stream: its text and
+//! its tool calls.
 //!
 //! A streamed piece belongs to the call with its `index`. Servers omit or repeat different parts of
 //! it, so if the index is not enough, the id, the name and whether the arguments are complete

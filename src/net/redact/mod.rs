@@ -1,11 +1,6 @@
 //! Redacts keys and the secret parts of URLs in text from elsewhere, before it becomes an error, an
-//! event, a log line or part of a screen.
-//!
-//! In doubt it redacts: `***` in an error says less, but a key in a log is lost for good.
-//!
-//! A text that must not be shown.
-//!
-//! A known secret is found as it is, JSON-escaped, percent-encoded and in base64.
+//! event, a log line or part of a screen. In doubt it redacts: `***` in an error says less, but a key in a
+//! log is lost for good. A known secret is found as it is, JSON-escaped, percent-encoded and in base64.
 
 #[cfg(test)]
 mod tests;

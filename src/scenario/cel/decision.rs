@@ -1,11 +1,7 @@
-//! Evaluates conditions without blocking the runtime.
-//!
-//! Nearly every decision is cheap and made at once. An expensive one is repeated on a blocking
-//! thread with the full budget, so timers, signals and other runs do not wait for it. When its
-//! caller stops waiting (the run was cancelled or ran out of time), it ends within some thousand
-//! steps.
-//!
-//! The cost limits of an evaluation, in steps and bytes.
+//! Evaluates conditions without blocking the runtime, and has the limits of an evaluation in steps
+//! and bytes. Nearly every decision is cheap and made at once. An expensive one is repeated on a
+//! blocking thread with the full budget. When its caller stops waiting, it ends within some
+//! thousand steps.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,8 +4,6 @@
 //!
 //! The rules are CEL's: operators are strict about types, `&&` and `||` ignore an error on a side
 //! that does not decide, `all` and `exists` ignore an error of an element that does not decide.
-//!
-//! The operators of conditions, over values that are already evaluated.
 
 use std::cmp::Ordering;
 use std::rc::Rc;

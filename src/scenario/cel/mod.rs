@@ -1,17 +1,11 @@
-//! Conditions in CEL: parsed by the `cel` crate and compiled to our own tree once when a scenario
-//! is loaded, then evaluated over bound names within a budget.
+//! Conditions in CEL: parsed by the `cel` crate when a scenario is loaded, compiled to our own
+//! tree, then evaluated over bound names within a budget. What is not supported is refused with its
+//! position.
 //!
 //! The crate's own evaluator has no limits: nested loops over a list from a tool's result take
-//! hours, and a loop that builds lists uses up all memory. Ours counts steps and bytes.
-//!
-//! The names bound in a condition.
-//!
-//! The functions that only an expectation may call, and what they look at: facts of a run that has
-//! ended.
-//!
-//! The bound names that a condition uses, found in its syntax tree.
-//!
-//! Why a condition cannot be compiled or evaluated.
+//! hours, and a loop that builds lists uses up all memory. Ours counts steps and bytes. A condition
+//! over its budget is an event and counts as false. `decision.rs` moves expensive decisions to a
+//! blocking thread, so timers and other runs do not wait.
 
 pub mod decision;
 mod eval;

@@ -1,10 +1,5 @@
-//! Conditions of a file: checks their syntax and their names.
-//!
-//! The expectations of a scenario (`[[expect]]`): builds them, and checks their names.
-//!
-//! The fields of outcomes that expectations may use.
-//!
-//! The words of stop reasons that expectations may compare with.
+//! Conditions and expectations (`[[expect]]`) of a file: their syntax, their names, the fields of
+//! outcomes and the words of stop reasons that they may use.
 
 use std::collections::BTreeMap;
 

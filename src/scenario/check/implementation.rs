@@ -1,11 +1,6 @@
 //! What implements a tool: exactly one of a fixture, an HTTP request, a program, a search or a page
-//! reader.
-//!
-//! Checks that the rows of a fixture keep the contract of their tool.
-//!
-//! Checks and converts the tables of tools that search for sources and read pages.
-//!
-//! Checks the URLs of tools, in which `{name}` stands for an argument.
+//! reader. Checks the rows of fixtures against the contract, and the URLs, in which `{name}` is an
+//! argument.
 
 use std::path::PathBuf;
 use std::sync::Arc;

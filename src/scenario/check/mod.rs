@@ -1,15 +1,6 @@
-//! From the tables of a file to a checked scenario: what belongs together, what is missing, what can
-//! never have an effect. Each `build_*` builds one part of [`crate::scenario::Scenario`].
-//!
-//! Cross-checks between the fields of a scenario, and the conversion of the file's tables to the
-//! [`Scenario`] that a run uses.
-//!
-//! Finds which model each caller uses, and the settings of its requests.
-//!
-//! The inputs of a scenario: their kinds, and the check of their values.
-//!
-//! Which part of a file belongs to which pattern. Keys of another pattern are reported and removed
-//! before the file is read, so that they cause no further errors.
+//! From the tables of a file to a checked [`Scenario`](crate::scenario::Scenario): what belongs
+//! together, what is missing, what can never have an effect. Keys of another pattern are reported
+//! and removed first, so that they cause no further errors.
 
 pub mod condition;
 pub mod implementation;

@@ -1,15 +1,6 @@
-//! The rows of a scenario's script: builds them, and reports rows that are never used.
-//!
-//! The steps of patterns in scripts, and warnings about steps without a row.
-//!
-//! Limits of a file that make rows of the script unreachable.
-//!
-//! Builds the failures that a row scripts.
-//!
-//! Names that a scenario uses and does not define.
-//!
-//! What the checks of scripted replies have in common. A row may break the contract of its step on
-//! purpose, to show how a run stops, so each problem is a warning that names the stop reason.
+//! The rows of a scenario's script: builds them with their steps and failures, and reports rows
+//! that are never used and names that are not defined. A row may break the contract of its step on
+//! purpose, to show how a run stops, so that is a warning.
 
 use serde_json::{Map, Value};
 

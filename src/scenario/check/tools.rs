@@ -1,6 +1,5 @@
-//! Builds the tools: the implementation and the policy of each; reports tools that no run calls.
-//!
-//! The gateway's policies for calls of the model, of tools and of workers.
+//! Builds the tools with the gateway's policies for calls of the model, of tools and of workers;
+//! reports tools that no run calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

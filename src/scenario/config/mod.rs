@@ -1,11 +1,7 @@
-//! The user's configuration file: defaults of live models, prices, and the look of the dashboard.
-//! It is read like a scenario, with all problems and their positions; an unknown key is only a
-//! warning, so that a file for a newer version still works.
-//!
-//! The table `[ui]`: how the dashboard looks, and what it tells its terminal.
-//!
-//! The keys that the configuration gives to actions. Which actions and keys there are is known to
-//! the dashboard, which checks them.
+//! The user's configuration file: defaults of live models, prices, the look of the dashboard, keys
+//! of actions. It is read like a scenario, with all problems and their positions; an unknown key is
+//! only a warning, so that a file for a newer version still works. The dashboard checks the names
+//! of actions and keys.
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,6 @@
-//! The file as text: TOML with positions, the reader that reports every problem with its place, the
-//! tables of the format (which are also its JSON schema), overrides, templates and the problems
-//! themselves. It knows the words of the format and not what they mean together.
-//!
-//! Collects the problems of a file, with their positions, while it is read.
-//!
-//! Suggestions for a key in the wrong place: a synonym of an existing key, or a key of another
-//! table.
+//! The file as text: TOML with positions, the reader that collects every problem with its place,
+//! the tables of the format (which are also its JSON schema), overrides, templates, and suggestions
+//! for keys in the wrong place. It knows the words of the format and not what they mean together.
 
 pub mod amount;
 pub mod format;

@@ -1,7 +1,6 @@
-//! Tables under names from the file: inputs, flags, roles, workers, tools, sources.
-//!
-//! Domains of a scenario: a host, with its port if the URL has one. Non-ASCII hosts are compared,
-//! stored and shown in ASCII (punycode), so that a host cannot look like another one on the screen.
+//! Tables under names from the file (inputs, flags, roles, workers, tools, sources), and domains.
+//! Domains outside ASCII are compared, stored and shown as punycode, so that a host cannot look
+//! like another one on the screen.
 
 use std::borrow::Cow;
 

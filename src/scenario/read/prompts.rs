@@ -1,7 +1,5 @@
-//! The prompts of a scenario as its file has them, to be changed by an override.
-//!
-//! The text files that a scenario names with `prompt_file`: read from the scenario's folder, or taken
-//! from the log of a run.
+//! The prompts of a scenario: as overrides may change them, and from the text files that
+//! `prompt_file` names, read from the scenario's folder or taken from the log of a run.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -1,10 +1,6 @@
 //! Descriptions of the parts of a file. One description gives both the reader (with all problems
-//! and their positions) and the JSON schema, so the two cannot disagree.
-//!
-//! Macros that describe tables and words of the file; they generate both the reader and the JSON
-//! schema.
-//!
-//! A string of a scenario that may be in a separate file: `prompt`, or `prompt_file`.
+//! and their positions) and the JSON schema, so the two cannot disagree. The macros `record!` and
+//! `words!` write tables and words.
 
 use serde_json::{Map, Value, json};
 

@@ -1,14 +1,6 @@
-//! The file as a tree of values with positions. Overrides are applied to it before it is read, so
-//! each value also knows the override that it came from.
-//!
-//! Parses TOML, with a limit on the time that parsing may take.
-//!
-//! Maps positions in a decoded TOML string to positions in the file.
-//!
-//! Reports the syntax errors of a file, and what to do.
-//!
-//! Finds the string or the bracket of an invalid file that is not closed. The parser reports a place
-//! after it, often on another line.
+//! The file as a tree of values with positions: parses TOML within a time limit, reports syntax
+//! errors and what to do (a string or bracket that is not closed is often on another line), and
+//! applies overrides, so each value also knows the override that it came from.
 
 use std::ops::Range;
 

@@ -1,32 +1,6 @@
-//! What a good scenario says, as plain data: patterns, tools, limits, models, prices. Nothing here
-//! reads a file, and nothing here runs.
-//!
-//! A valid scenario: everything that a run needs, with all defaults applied. Templates
-//! (`{{input}}`) are filled in already.
-//!
-//! Defaults of the gateway's policy for a live model: endpoints fail now and then, and several
-//! seats of a run call one at the same time.
-//!
-//! Data that is computed once per scenario, for all of its runs.
-//!
-//! The text that a scenario was read from, with the prompt files that it names.
-//!
-//! What a run may spend.
-//!
-//! When the operator is alerted during a run (cascading failures source document, checklist:
-//! "Alerts").
-//!
-//! What happens to a call that may have taken effect before its run stopped.
-//!
-//! What a scenario expects of its runs.
-//!
-//! Settings of a model's requests, from `[model]`.
-//!
-//! The price of a model per token.
-//!
-//! Models that a scenario sets for single roles, agents and steps.
-//!
-//! Repairs of a model's reply before it is checked.
+//! What a good scenario says, as plain data with all defaults applied and inputs filled in: inputs,
+//! flags, models and their settings, prices, limits, alerts, expectations, repairs. It keeps the
+//! texts that it was read from. Nothing here reads a file, and nothing here runs.
 
 pub mod handoff_template;
 pub mod policy;

@@ -1,7 +1,6 @@
-//! The gateway's policy for calls of one tool or of the model.
-//!
-//! Limits of a tool's breaker, bulkhead and retry budget. Plain data; `tool/` enforces them. The
-//! defaults are those of the cascading failures source document where it has any.
+//! The gateway's policy for calls of one tool or of the model: timeout, retries, breaker, bulkhead,
+//! retry budget. Plain data; `gateway/` enforces it. The defaults are those of the cascading
+//! failures source document where it has any.
 
 use std::sync::Arc;
 use std::time::Duration;

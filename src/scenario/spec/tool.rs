@@ -1,11 +1,5 @@
-//! Tools as a scenario declares them: the implementation, the policy and the contract of each.
-//!
-//! Requests that a tool makes over HTTP.
-//!
-//! Tools that search for sources and read pages: in a folder of documents, with an endpoint, or on
-//! the web.
-//!
-//! Failures that a scenario scripts.
+//! Tools as a scenario declares them: the implementation ([`ToolKind`]), the policy and the
+//! contract of each, and the failures that a scenario scripts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

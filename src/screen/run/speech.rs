@@ -1,7 +1,5 @@
-//! Pane 2 of a collaboration: the selected seat's text, actions, attempts and tokens. At the end of
-//! a run it shows the outcome.
-//!
-//! The attempts of a call in one row: their waits, results and speed.
+//! The pane of the selected text, for all patterns: the text, the attempts of its call with waits
+//! and speed, tokens; at the end of a run its outcome.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

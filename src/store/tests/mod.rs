@@ -1,10 +1,5 @@
-//! What each log has to do, held against memory and SQLite alike, and what a database must not lose.
-//!
-//! The contract of every log.
-//!
-//! Exported files: whole, torn, compressed, and not the log of a run.
-//!
-//! Runs that were started while the clock of the machine was wrong.
+//! The contract of every log, held against memory and SQLite alike; exported files; runs that started
+//! while the clock of the machine was wrong.
 
 mod database;
 mod failures;

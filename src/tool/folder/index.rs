@@ -1,6 +1,5 @@
-//! State of one folder that the tools of this process share: its catalogue and its index.
-//!
-//! Cancellation of work on a blocking thread.
+//! State of one folder that the tools of this process share: its catalogue and its index. Its work is
+//! done on a blocking thread, and a dropped call cancels it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,18 +1,14 @@
-//! A folder of documents as two tools: one searches it, one reads from it.
+//! A folder of documents as two tools: one searches it, one reads from it. The folder is on disk,
+//! or the corpus inside the program.
 //!
-//! - [`walk`] lists the files, [`address`] gives each an address, and [`source`] reads them from a
-//!   folder on disk, or from the corpus inside the program.
-//! - [`text_index`] holds their words and is updated from the folder; [`ranking`] finds the best
-//!   matches.
-//! - [`index`] is the state that the tools of one process share for a folder: its index, on disk
-//!   or in memory.
-//! - [`search`] and [`read`] are the tools.
+//! A file gets its address from its path, and a requested address is looked up among the known
+//! ones, so no request leads outside the folder; the path is checked again when the file is open.
+//! The index is shared by the tools of one process, kept in the user's cache, updated from
+//! modification time and size, and rebuilt where it is broken, of another format or locked: no
+//! search fails for it. A query is words, never a query language. Equal documents give equal
+//! results, whatever the history of the index. A cancelled call keeps what it has read.
 //!
 //! Skipped files are counted by reason and reported with every result.
-//!
-//! The tool that searches a folder.
-//!
-//! The tool that reads a document of a folder.
 
 pub mod address;
 pub mod index;

@@ -1,7 +1,5 @@
-//! Ranks documents for a query: BM25 over title, text, address and date. The order depends on the
-//! documents only.
-//!
-//! Snippets of documents in search results: the best matching sentences.
+//! Ranks documents for a query (BM25 over title, text, address and date; the order depends on the
+//! documents only), and quotes their best matching sentences.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

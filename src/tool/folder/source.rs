@@ -1,8 +1,5 @@
-//! Sources of a folder's documents: the disk, or the corpus inside the program.
-//!
-//! Lists the files of a folder without opening them.
-//!
-//! Why files of a folder are skipped. Skipped files are counted, never ignored silently.
+//! Lists and reads the documents of a folder, from the disk or from the corpus inside the program.
+//! Skipped files are counted by reason, never ignored silently.
 
 use std::collections::HashMap;
 use std::fs::{Metadata, OpenOptions};

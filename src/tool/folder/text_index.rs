@@ -1,10 +1,8 @@
-//! Full-text index of a folder: its contents, and how it is updated. It is a table of SQLite's FTS5.
+//! Full-text index of a folder, in tables of SQLite's FTS5: its contents, how it is updated, and where it
+//! is: in the user's cache directory, under a hash of the folder, its base URL and the index's version.
 //!
 //! It has one entry for each document, and one for each file that is not readable, so that neither
 //! is read again before it changes. Its words are those of [`crate::base::stems`], as in a query.
-//!
-//! Disk location of a folder's index: in the user's cache directory, under a hash of the folder,
-//! its base URL and the version of the index.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,9 +1,8 @@
-//! Extracts the visible text of Markdown, as rendered.
+//! Extracts the visible text of Markdown, as rendered, and its front matter (`key: value` lines between
+//! two `---` lines).
 //!
 //! Left out: markup, link targets, pictures, comments, raw HTML blocks, and what inline HTML hides.
 //! Sentences stay whole, so that quotes of the rendered text are found.
-//!
-//! Front matter of a Markdown text: `key: value` lines between two `---` lines.
 
 use std::collections::VecDeque;
 

@@ -4,11 +4,7 @@
 //! A document is untrusted data. What a reader cannot see in it is left out of the text, because
 //! hidden elements and invisible characters are where prompt injections are placed.
 //!
-//! The text of a document, or why there is none.
-//!
-//! Which formats of documents are read, and how they are recognised.
-//!
-//! Decodes bytes to text. Declared charsets are often wrong, so the bytes are examined too:
+//! Bytes are decoded to text here. Declared charsets are often wrong, so the bytes are examined too:
 //!
 //! 1. A byte order mark decides.
 //! 2. Valid UTF-8 with non-ASCII characters *is* UTF-8, whatever the label says: text in another

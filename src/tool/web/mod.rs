@@ -1,13 +1,10 @@
-//! The web as a tool: reads pages over HTTP, with limits, and politely.
+//! The web as a tool: reads pages over HTTP, with limits, and politely. Clients, pace, `robots.txt`
+//! rules, cache and clock are shared by all readers of the process.
 //!
 //! - Redirects are followed one by one; each has to pass the policy: its domain is allowed, and its
-//!   address is public or its host may be private. Addresses are checked where names are resolved,
-//!   so the checked address is the one that is connected to.
+//!   address is public or its host may be private. The checked address is the one that is connected to.
 //! - Bodies are capped by their decompressed size. No cookies, referrers or keys are sent.
-//! - `robots.txt` is honoured; requests to one host are paced across all readers of the process.
-//! - Pages are cached on disk for a while, then revalidated.
-//!
-//! What all web readers of a process share: clients, pace, `robots.txt` rules, the cache and the clock.
+//! - `robots.txt` is honoured, and pages are cached on disk for a while, then revalidated.
 
 pub mod cache;
 mod fetch;

@@ -1,11 +1,6 @@
 //! Two runs compared: what they were started with, and where they first did something else. Events
-//! are matched by what they belong to (the span's path and the place among its like), never by their
+//! are matched by what they belong to (the span's path and the place among its like), never by
 //! numbers, ids or times, so it makes no difference which of two concurrent calls ended first.
-//!
-//! What two runs were started with.
-//!
-//! The paths of the spans of two logs, each kept once: in a log from elsewhere a path may be as long as
-//! the log.
 
 pub mod runs;
 #[cfg(test)]

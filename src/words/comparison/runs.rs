@@ -1,8 +1,5 @@
-//! All that a comparison of two runs shows.
-//!
-//! The figures of a run that is compared.
-//!
-//! A comparison as a text: for a terminal, a pipe or the clipboard.
+//! All that a comparison of two runs shows, with their figures, and the comparison as a text for a
+//! terminal, a pipe or the clipboard.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,12 +1,8 @@
 //! A run as one page of HTML that needs neither a script nor a network: a pure function of its log.
-//! Every text goes through `html.rs`; an attribute is made of numbers and words of the program alone.
+//! Text is escaped in one place; an attribute is made of numbers and words of the program alone.
 //!
-//! The order of a page: what belongs to a span stands together, in the order in which the spans began,
-//! although concurrent calls end in any order. Only what has to wait for an earlier span is held.
-//!
-//! The beginning and the end of a page: what the run was, and how it ended.
-//!
-//! Text as HTML or XML: what would end its element is escaped, control characters are made visible.
+//! What belongs to a span is together, in the order in which the spans began, although concurrent
+//! calls end in any order. Only what has to wait for an earlier span is held.
 
 mod story;
 

@@ -1,13 +1,5 @@
-//! What agents do, in words.
-//!
-//! The lines of the events of teams and swarms.
-//!
-//! Lines of teams and swarms: consultations, handoffs and messages. They are the transcript's
-//! lines, so members' messages that a team hides are hidden here too.
-//!
-//! The details of agents' calls and events for the inspector.
-//!
-//! The hops of agents as Markdown.
+//! Agents in words: lines of events and of headless text (the transcript's lines, so messages that
+//! a team hides are hidden here too), details for the inspector, hops as Markdown.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,6 @@
-//! The registry of words: for each pattern what it says about its runs.
-//!
-//! What every pattern says about its runs in words. Screens, headless text and documents ask these
+//! The registry of words: what each pattern says about its runs, as the trait [`Narrate`]; and what
+//! all share: progress in figures, previews. Screens, headless text and documents ask these
 //! questions and never look inside a pattern.
-//!
-//! The progress of a run in the figures of its pattern: for the header and the list of runs.
-//!
-//! What the preview of a run shows in every pattern.
 
 pub mod agents;
 pub mod collaboration;

@@ -1,18 +1,5 @@
-//! An orchestrator in words.
-//!
-//! What an orchestrator says about its runs.
-//!
-//! The lines of the events of an orchestrator (orchestrator source document).
-//!
-//! Lines of headless text about an orchestrator: its plan, its tasks and their results.
-//!
-//! The result and the state of a task in words.
-//!
-//! The state of an orchestrator in the preview of its run.
-//!
-//! The effect of a flag change in an orchestrator, shown before it is made.
-//!
-//! The tasks of an orchestrator as Markdown.
+//! An orchestrator in words: the lines of its events, headless text, states and results of tasks,
+//! preview, the effect of a flag, tasks as Markdown.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,17 +1,5 @@
-//! A router in words.
-//!
-//! What a router says about its runs.
-//!
-//! The lines of the events of a router.
-//!
-//! Lines of headless text about a router: the claim of the classifier and the decision, then what
-//! the agents do.
-//!
-//! Why a request took its route, in words.
-//!
-//! The effect of a flag change in a router, shown before it is made.
-//!
-//! The routes of a router as Markdown.
+//! A router in words: the lines of its events, headless text, why a request took its route, the
+//! effect of a flag, routes as Markdown.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,6 @@
-//! The facts of a research run: its plan, the sources, the notes, the answer.
-//!
-//! The setup of a research run, as the head of a log has it.
-//!
-//! The ids of notes.
-//!
-//! Faults of the steps, notes and answers of research, in the words of the research source
-//! document.
+//! The facts of a research run (its plan, the sources, the notes, the answer), its setup in the
+//! head of a log, the ids of notes, and the faults of steps, notes and answers in the words of its
+//! source document.
 
 pub mod parts;
 

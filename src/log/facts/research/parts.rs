@@ -1,9 +1,6 @@
 //! The parts of events about research: sources and why they are dropped, pages, notes,
-//! verification, the sentences of the answer with their citations.
-//!
-//! Why sources and notes are dropped, in words; JSON keeps the identifiers.
-//!
-//! The texts of sources, pages and notes.
+//! verification, the sentences of the answer with their citations. Reasons are shown in words; JSON
+//! keeps the identifiers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,13 +1,6 @@
-//! What agents do, folded from the events: the agent in control, consultations, the transcript, and the
-//! limits of each swarm.
-//!
-//! State of the agents of a run, and the small changes that its fold is made of.
-//!
-//! The fold of the agents of a run: what each event changes.
-//!
-//! The calls of agents in the fold: hops of swarms, consultations, and how they end.
-//!
-//! What is asked of the agents of a run about one event: its call and its cause.
+//! What agents do, folded from the events, for all patterns that are made of agents: the agent in
+//! control, hops and consultations, how they end, the limits of each swarm, and the call and cause
+//! of an event.
 
 mod outcome;
 mod rows;

@@ -1,9 +1,5 @@
-//! The format of a scenario file, field by field. The reader and the JSON schema are both built
-//! from these tables; checks across fields are in `build`.
-//!
-//! The file format of the limits of a run.
-//!
-//! The file format of a switch: a boolean, or the boolean input that it takes its value from.
+//! The format of a scenario file, table by table and field by field. The reader, the JSON schema
+//! and the reference page are built from these tables; checks across fields are in `check/`.
 
 pub mod tools;
 

@@ -1,10 +1,5 @@
-//! The file format of tools, their implementations and the gateway's policies.
-//!
-//! The file format of tools that search for sources and read pages.
-//!
-//! The file format of a setting: a string, or the environment variable that holds it.
-//!
-//! The file format of a scripted failure.
+//! The file format of tools: their implementations, the gateway's policies, settings from the
+//! environment, scripted failures.
 
 use std::collections::BTreeMap;
 

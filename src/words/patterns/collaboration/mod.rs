@@ -1,20 +1,5 @@
-//! A collaboration in words.
-//!
-//! What a collaboration says about its runs.
-//!
-//! The lines of the events of a collaboration (collaboration source document).
-//!
-//! Lines of headless text about a collaboration: its rounds and contributions.
-//!
-//! Conflicts, decisions and rounds in words.
-//!
-//! Why a round was decided or not: the rows of the scenario with what their conditions saw.
-//!
-//! The state of a collaboration in the preview of its run.
-//!
-//! The badges of a collaboration's states.
-//!
-//! The rounds of a collaboration as Markdown.
+//! A collaboration in words: the lines of its events, headless text, conflicts, decisions and why a
+//! round was decided, badges, preview, rounds as Markdown.
 
 mod what_if;
 

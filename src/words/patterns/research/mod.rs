@@ -1,13 +1,5 @@
-//! What happens in a research run, in words.
-//!
-//! What research says about its runs.
-//!
-//! The lines of the events of research (research source document).
-//!
-//! Lines of a research run: the sources found and kept, the outcome of each source, the notes, the
-//! verification, and below the last line the answer with its citations.
-//!
-//! The details of the calls and events of research for the inspector.
+//! A research run in words: the lines of its events, headless text with sources, notes,
+//! verification and the answer with its citations, details for the inspector.
 
 pub mod report;
 pub mod source;
