@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
-use self::reply::{MessageContent, PartialMessage};
+use self::reply::MessageContent;
 use super::adaptation::{OptionalParts, Parameter, ParameterSet};
 use super::client::fields::{BadAnswer, read_whole};
 use super::client::kept_fields::{FieldOrigin, content_to_return};
+use super::client::stream::StreamedContent;
 use super::client::{ApiRequest, ApiWords, Client, ModelApi};
 use super::history::{HistoryRules, has_plain_characters, normalized, plain_name};
 use super::{ChatRequest, Conversation, Failure, ReplyForm};
@@ -43,7 +43,7 @@ impl ModelApi for Messages {
     const PATH: &'static [&'static str] = &["messages"];
     const LOOKS_UP_BY_NAME: bool = true;
 
-    type PartialReply<'a> = PartialMessage<'a>;
+    type Content = MessageContent;
 
     fn request(
         client: &Client,
@@ -54,15 +54,6 @@ impl ModelApi for Messages {
         let parameters = MessageParameters::of(&client.tuning, &request.form, stream, refused);
         let body = self::body(client.field_origin(), request, &parameters)?;
         Ok(ApiRequest { body, sent: parameters.sent.into() })
-    }
-
-    fn partial_reply<'a>(
-        client: &'a Client,
-        request: &'a ChatRequest,
-        asked: Instant,
-        _: OptionalParts,
-    ) -> Self::PartialReply<'a> {
-        PartialMessage::of(client, request, asked)
     }
 
     fn reply(

@@ -6,161 +6,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
-use crate::log::event::id::millis;
 use crate::log::event::kind::{MessageRole, Reply};
-use crate::model::adaptation::OptionalParts;
 use crate::model::client::fields::{
     BadAnswer, Fields, IgnoredFields, MAX_CALLS, NAME_CAP, TokenCounts, ToolCallFault, arguments,
-    make_ids_unique, parse_needed, read_event, whole_arguments,
+    make_ids_unique, parse_needed, whole_arguments,
 };
-use crate::model::client::stream::{
-    BadEvent, ForeignEvent, ReplyAssembler, StreamStep, end_of_message, event_place, without_halves,
-};
+use crate::model::client::stream::{StreamStep, StreamedContent, end_of_message};
 use crate::model::client::{Client, TEXT_CAP};
-use crate::model::{ChatRequest, Conversation, Failure, Listener};
-use crate::net::redact::StreamRedactor;
-use crate::net::sse::SseEvent;
+use crate::model::{ChatRequest, Conversation};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;
-
-/// A partial reply.
-pub(crate) struct PartialMessage<'a> {
-    client: &'a Client,
-    request: &'a ChatRequest,
-    asked: Instant,
-    events: usize,
-    content: MessageContent,
-    /// The first event that is not of the API.
-    foreign: Option<ForeignEvent>,
-    /// How much of the text the listener has received.
-    said: StreamRedactor,
-    /// The half of a character at the end of the last event.
-    first_token_ms: Option<u64>,
-}
-
-impl<'a> PartialMessage<'a> {
-    pub(crate) fn of(client: &'a Client, request: &'a ChatRequest, asked: Instant) -> Self {
-        Self {
-            client,
-            request,
-            asked,
-            events: 0,
-            content: MessageContent::default(),
-            foreign: None,
-            said: StreamRedactor::default(),
-            first_token_ms: None,
-        }
-    }
-
-    fn read(
-        &mut self,
-        event: SseEvent<'_>,
-        listener: &dyn Listener,
-    ) -> Result<StreamStep, BadAnswer> {
-        // The end of streams in other APIs, which some servers add to this one's.
-        if event.data.trim() == "[DONE]" {
-            return Ok(StreamStep::Done);
-        }
-        let fields = read_event(event)?;
-        let kind = fields.word("type");
-        let kind = kind.as_deref().unwrap_or(event.name);
-        if kind.is_empty() {
-            if fields.is_empty() {
-                return Ok(StreamStep::More);
-            }
-            if let Some(error) = fields.error_without_reply() {
-                return Err(BadAnswer::Reported(error));
-            }
-        }
-        let Some(step) = self.content.add_event(kind, &fields, self.client)? else {
-            self.foreign.get_or_insert_with(|| ForeignEvent::new(self.events, event.data));
-            return Ok(StreamStep::More);
-        };
-        if self.first_token_ms.is_none() && self.content.has_begun() {
-            self.first_token_ms = Some(millis(self.asked.elapsed()));
-        }
-        self.say(listener);
-        Ok(step)
-    }
-
-    /// Passes new text to the listener, except for an end that could be the beginning of the key.
-    fn say(&mut self, listener: &dyn Listener) {
-        if let Some(new) = self.said.next(&self.client.redactor, &self.content.blocks.text) {
-            listener.piece(&new);
-        }
-    }
-
-    fn failed(&self, bad: BadAnswer, data: &str) -> Box<Failure> {
-        match bad {
-            BadAnswer::Reported(error) => {
-                let (place, none) = (event_place(self.events), OptionalParts::default());
-                self.client.reported_failure(&error, &place, &none, self.partial())
-            }
-            BadAnswer::Unreadable(why) => {
-                self.client.unreadable_event(self.events, data, &why, self.partial())
-            }
-        }
-    }
-}
-
-impl ReplyAssembler for PartialMessage<'_> {
-    fn take(
-        &mut self,
-        event: SseEvent<'_>,
-        listener: &dyn Listener,
-    ) -> Result<StreamStep, BadEvent> {
-        self.events += 1;
-        let mut read = self.read(event, listener);
-        if let Err(BadAnswer::Unreadable(_)) = &read
-            && let Some(data) = without_halves(event.data)
-        {
-            read = self.read(SseEvent { data: &data, ..event }, listener);
-        }
-        read.map_err(|bad| {
-            let reported = matches!(bad, BadAnswer::Reported(_));
-            BadEvent { failure: self.failed(bad, event.data), reported }
-        })
-    }
-
-    fn exceeded_cap(&self) -> Option<usize> {
-        self.content.blocks.beyond()
-    }
-
-    fn partial(&self) -> Option<Arc<str>> {
-        // It can end anywhere, also inside the key.
-        let text = &self.content.blocks.text;
-        (!text.is_empty()).then(|| self.client.redactor.redact_known(text).into())
-    }
-
-    fn has_ended(&self) -> bool {
-        self.content.has_ended()
-    }
-
-    fn foreign(&self) -> Option<Box<Failure>> {
-        let foreign = self.foreign.as_ref().filter(|_| !self.content.has_message)?;
-        Some(self.client.unreadable_event(
-            foreign.nth,
-            &foreign.data,
-            "it is not of this API",
-            None,
-        ))
-    }
-
-    fn done(self) -> Result<Reply, Box<Failure>> {
-        if !self.content.has_message {
-            return Err(self.foreign().unwrap_or_else(|| self.client.ended_without("a message")));
-        }
-        if !self.content.has_ended() && !self.content.has_begun() {
-            return Err(self.client.ended_empty());
-        }
-        let partial = self.partial();
-        let reply = self.content.done(self.client, self.request);
-        let reply = reply.map_err(|why| self.client.bad_tool_calls(why, partial))?;
-        Ok(Reply { first_token_ms: self.first_token_ms, ..reply })
-    }
-}
 
 /// The content of a reply so far.
 #[derive(Debug, Default)]
@@ -206,16 +62,52 @@ impl MessageContent {
         self.end(message, client);
     }
 
-    /// Adds an event of a stream; `None` if it is not of the API.
-    ///
-    /// # Errors
-    /// Something that the reply needs cannot be read.
-    pub(crate) fn add_event(
+    fn count(&mut self, of: &Fields<'_>) {
+        let ignored = &mut self.ignored;
+        let Some(usage) = of.optional("usage", ignored) else { return };
+        let details = usage.optional("output_tokens_details", ignored).unwrap_or_default();
+        self.counts = self.counts.updated_with(TokenCounts {
+            prompt: usage.count("input_tokens", ignored),
+            completion: usage.count("output_tokens", ignored),
+            total: usage.count("total_tokens", ignored),
+            cached: usage.count("cache_read_input_tokens", ignored),
+            cache_written: usage.count("cache_creation_input_tokens", ignored),
+            reasoning: details.count("thinking_tokens", ignored),
+        });
+    }
+
+    /// Takes over why the message ends: the API's word, or the text of the model's refusal.
+    fn end(&mut self, of: &Fields<'_>, client: &Client) {
+        let details = of.optional("stop_details", &mut self.ignored).unwrap_or_default();
+        let (reason, explanation) = (of.word("stop_reason"), details.word("explanation"));
+        let reason = reason.filter(|reason| reason != "null");
+        if let Some(finish) = client.finish(reason.as_deref(), explanation.as_deref()) {
+            (self.end, self.finish) = (end_of_message(reason.as_deref()), Some(finish));
+        }
+    }
+}
+
+impl StreamedContent for MessageContent {
+    const NEEDED: &'static str = "a message";
+    const FOREIGN: &'static str = "it is not of this API";
+
+    fn add_event(
         &mut self,
-        kind: &str,
+        name: &str,
         event: &Fields<'_>,
+        _: &ChatRequest,
         client: &Client,
     ) -> Result<Option<StreamStep>, BadAnswer> {
+        let kind = event.word("type");
+        let kind = kind.as_deref().unwrap_or(name);
+        if kind.is_empty() {
+            if event.is_empty() {
+                return Ok(Some(StreamStep::More));
+            }
+            if let Some(error) = event.error_without_reply() {
+                return Err(BadAnswer::Reported(error));
+            }
+        }
         match kind {
             "message_start" => {
                 let message = event.optional("message", &mut self.ignored);
@@ -252,49 +144,27 @@ impl MessageContent {
         Ok(Some(StreamStep::More))
     }
 
-    fn count(&mut self, of: &Fields<'_>) {
-        let ignored = &mut self.ignored;
-        let Some(usage) = of.optional("usage", ignored) else { return };
-        let details = usage.optional("output_tokens_details", ignored).unwrap_or_default();
-        self.counts = self.counts.updated_with(TokenCounts {
-            prompt: usage.count("input_tokens", ignored),
-            completion: usage.count("output_tokens", ignored),
-            total: usage.count("total_tokens", ignored),
-            cached: usage.count("cache_read_input_tokens", ignored),
-            cache_written: usage.count("cache_creation_input_tokens", ignored),
-            reasoning: details.count("thinking_tokens", ignored),
-        });
+    fn text(&self) -> &str {
+        &self.blocks.text
     }
 
-    /// Takes over why the message ends: the API's word, or the text of the model's refusal.
-    fn end(&mut self, of: &Fields<'_>, client: &Client) {
-        let details = of.optional("stop_details", &mut self.ignored).unwrap_or_default();
-        let (reason, explanation) = (of.word("stop_reason"), details.word("explanation"));
-        let reason = reason.filter(|reason| reason != "null");
-        if let Some(finish) = client.finish(reason.as_deref(), explanation.as_deref()) {
-            (self.end, self.finish) = (end_of_message(reason.as_deref()), Some(finish));
-        }
+    fn has_needed(&self) -> bool {
+        self.has_message
     }
 
-    /// Whether the reply has said why it ends.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.finish.is_some()
-    }
-
-    /// Whether a text or a call has begun.
-    pub(crate) fn has_begun(&self) -> bool {
+    fn has_begun(&self) -> bool {
         self.blocks.has_begun()
     }
 
-    /// The reply.
-    ///
-    /// # Errors
-    /// A call cannot be kept.
-    pub(crate) fn done(
-        self,
-        client: &Client,
-        request: &ChatRequest,
-    ) -> Result<Reply, ToolCallFault> {
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn exceeded_cap(&self) -> Option<usize> {
+        self.blocks.beyond()
+    }
+
+    fn done(self, client: &Client, request: &ChatRequest) -> Result<Reply, ToolCallFault> {
         let from_cache = self.counts.cached.unwrap_or_default();
         let cached = from_cache + self.counts.cache_written.unwrap_or_default();
         let prompt = self.counts.prompt.map(|tokens| tokens + cached);

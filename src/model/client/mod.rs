@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 use self::fields::{BadAnswer, Fields, read_answer};
 use self::refusal::{Requested, error_text};
-use self::stream::{ReplyAssembler, read_stream};
+use self::stream::{PartialReply, StreamedContent, read_stream};
 use super::adaptation::{OptionalParts, RefusedParameters};
 use super::endpoint::{Endpoint, Provider, Wire};
 use super::{Adaptations, ChatModel, ChatRequest, Failure, Listener, failure};
@@ -172,8 +172,8 @@ pub(crate) trait ModelApi: Send + Sync + 'static {
     /// Whether to look up a model by its name if the list of models does not have it.
     const LOOKS_UP_BY_NAME: bool;
 
-    /// A reply that is streamed.
-    type PartialReply<'a>: ReplyAssembler + Send;
+    /// The content of its replies.
+    type Content: StreamedContent;
 
     /// The body for this request.
     ///
@@ -184,14 +184,6 @@ pub(crate) trait ModelApi: Send + Sync + 'static {
         request: &ChatRequest,
         stream: bool,
     ) -> Result<ApiRequest, serde_json::Error>;
-
-    /// An empty reply to this request, which was sent at `asked` with these optional parts.
-    fn partial_reply<'a>(
-        client: &'a Client,
-        request: &'a ChatRequest,
-        asked: Instant,
-        sent: OptionalParts,
-    ) -> Self::PartialReply<'a>;
 
     /// The reply in an answer that is not streamed, with this status and body.
     ///
@@ -270,7 +262,7 @@ impl<A: ModelApi> Adapter<A> {
             return Err(Box::pin(client.refusal(answer, Requested::Reply(&sent))).await);
         }
         if client.is_event_stream(&mut answer, self.stream).await? {
-            let reply = A::partial_reply(client, request, asked, sent);
+            let reply = PartialReply::<A::Content>::new(client, request, asked, sent);
             return Box::pin(read_stream(client, answer, reply, listener)).await;
         }
         let body =

@@ -1,14 +1,17 @@
-//! Reads a streamed reply (server-sent events), within the caps.
-//!
-//! How a reply ended: what the reasons of the APIs mean. Servers and proxies use each other's
-//! words, in any case, so both APIs share one table.
+//! Reads a streamed reply (server-sent events) within the caps, and says how a reply ended. Servers and
+//! proxies use each other's words for that, in any case, so both APIs share one table.
 
 use std::sync::Arc;
 
-use super::fields::is_keep_alive;
+use tokio::time::Instant;
+
+use super::fields::{BadAnswer, Fields, ToolCallFault, is_keep_alive, read_event};
 use super::{Client, EVENT_CAP, STREAM_CAP};
+use crate::log::event::id::millis;
 use crate::log::event::kind::Reply;
-use crate::model::{Failure, Listener};
+use crate::model::adaptation::OptionalParts;
+use crate::model::{ChatRequest, Failure, Listener};
+use crate::net::redact::StreamRedactor;
 use crate::net::sse::{SseEvent, SseParser};
 use crate::net::{HttpResponse, NetError};
 use crate::scenario::spec::script::ReplyEnd;
@@ -27,59 +30,200 @@ pub(crate) enum StreamStep {
 
 /// An event that ends the stream.
 #[derive(Debug)]
-pub(crate) struct BadEvent {
+struct BadEvent {
     /// The failure of the attempt.
-    pub(crate) failure: Box<Failure>,
+    failure: Box<Failure>,
     /// Whether the event reports an error; otherwise it is not an event of the API.
-    pub(crate) reported: bool,
+    reported: bool,
 }
 
 /// An event that is not of the API. It is ignored, unless nothing else comes.
 #[derive(Debug)]
-pub(crate) struct ForeignEvent {
+struct ForeignEvent {
     /// Its number, from 1.
-    pub(crate) nth: usize,
+    nth: usize,
     /// The beginning of its data.
-    pub(crate) data: String,
+    data: String,
 }
 
 impl ForeignEvent {
-    pub(crate) fn new(nth: usize, data: &str) -> Self {
+    fn new(nth: usize, data: &str) -> Self {
         Self { nth, data: data.chars().take(EXCERPT_CHARS).collect() }
     }
 }
 
-/// A partial reply, as an API assembles it.
-pub(crate) trait ReplyAssembler {
+/// The content of a reply of one API, to which events are added.
+pub(crate) trait StreamedContent: Default + Send {
+    /// What every reply of the API has: `a choice`.
+    const NEEDED: &'static str;
+    /// What is wrong with an event that is not of the API.
+    const FOREIGN: &'static str;
+
+    /// Adds an event of a stream, with its name; `None` if it is not of the API.
+    ///
+    /// # Errors
+    /// It reports an error, or something that the reply needs cannot be read.
+    fn add_event(
+        &mut self,
+        name: &str,
+        event: &Fields<'_>,
+        request: &ChatRequest,
+        client: &Client,
+    ) -> Result<Option<StreamStep>, BadAnswer>;
+
+    /// The text so far.
+    fn text(&self) -> &str;
+
+    /// Whether it has what every reply of the API has.
+    fn has_needed(&self) -> bool;
+
+    /// Whether a text or a call has begun.
+    fn has_begun(&self) -> bool;
+
+    /// Whether the reply has said why it ends (a reason that is not empty), so that nothing is missing if
+    /// the stream ends in order.
+    fn has_ended(&self) -> bool;
+
+    /// The cap in bytes that it exceeds, if it does.
+    fn exceeded_cap(&self) -> Option<usize>;
+
+    /// The reply.
+    ///
+    /// # Errors
+    /// A call cannot be kept.
+    fn done(self, client: &Client, request: &ChatRequest) -> Result<Reply, ToolCallFault>;
+}
+
+/// A reply that is received as a stream.
+pub(crate) struct PartialReply<'a, C> {
+    client: &'a Client,
+    request: &'a ChatRequest,
+    asked: Instant,
+    /// The optional parts of the request.
+    sent: OptionalParts,
+    events: usize,
+    content: C,
+    /// The first event that is not of the API.
+    foreign: Option<ForeignEvent>,
+    /// How much of the text the listener has received.
+    said: StreamRedactor,
+    first_token_ms: Option<u64>,
+}
+
+impl<'a, C: StreamedContent> PartialReply<'a, C> {
+    /// An empty reply to this request, which was sent at `asked` with these optional parts.
+    pub(crate) fn new(
+        client: &'a Client,
+        request: &'a ChatRequest,
+        asked: Instant,
+        sent: OptionalParts,
+    ) -> Self {
+        Self {
+            client,
+            request,
+            asked,
+            sent,
+            events: 0,
+            content: C::default(),
+            foreign: None,
+            said: StreamRedactor::default(),
+            first_token_ms: None,
+        }
+    }
+
     /// Processes the next event.
     fn take(
         &mut self,
         event: SseEvent<'_>,
         listener: &dyn Listener,
-    ) -> Result<StreamStep, BadEvent>;
+    ) -> Result<StreamStep, BadEvent> {
+        self.events += 1;
+        let mut read = self.read(event, listener);
+        if let Err(BadAnswer::Unreadable(_)) = &read
+            && let Some(data) = without_halves(event.data)
+        {
+            read = self.read(SseEvent { data: &data, ..event }, listener);
+        }
+        read.map_err(|bad| {
+            let reported = matches!(bad, BadAnswer::Reported(_));
+            BadEvent { failure: self.failed(bad, event.data), reported }
+        })
+    }
 
-    /// The cap in bytes that the partial reply exceeds, if it does.
-    fn exceeded_cap(&self) -> Option<usize>;
+    fn read(
+        &mut self,
+        event: SseEvent<'_>,
+        listener: &dyn Listener,
+    ) -> Result<StreamStep, BadAnswer> {
+        // The end of a stream of chat completions, which some servers add to other APIs.
+        if event.data.trim() == "[DONE]" {
+            return Ok(StreamStep::Done);
+        }
+        let fields = read_event(event)?;
+        let added = self.content.add_event(event.name, &fields, self.request, self.client);
+        if self.first_token_ms.is_none() && self.content.has_begun() {
+            self.first_token_ms = Some(millis(self.asked.elapsed()));
+        }
+        // An end of the text that could be the beginning of the key waits for the next piece.
+        if let Some(new) = self.said.next(&self.client.redactor, self.content.text()) {
+            listener.piece(&new);
+        }
+        Ok(added?.unwrap_or_else(|| {
+            self.foreign.get_or_insert_with(|| ForeignEvent::new(self.events, event.data));
+            StreamStep::More
+        }))
+    }
+
+    fn failed(&self, bad: BadAnswer, data: &str) -> Box<Failure> {
+        match bad {
+            BadAnswer::Reported(error) => {
+                // A reply that has begun means that the request was valid.
+                let begun = self.first_token_ms.is_some();
+                let none = OptionalParts::default();
+                let sent = if begun { &none } else { &self.sent };
+                let place = event_place(self.events);
+                self.client.reported_failure(&error, &place, sent, self.partial())
+            }
+            BadAnswer::Unreadable(why) => {
+                self.client.unreadable_event(self.events, data, &why, self.partial())
+            }
+        }
+    }
 
     /// The text so far.
-    fn partial(&self) -> Option<Arc<str>>;
+    fn partial(&self) -> Option<Arc<str>> {
+        // It can end anywhere, also inside the key.
+        let text = self.content.text();
+        (!text.is_empty()).then(|| self.client.redactor.redact_known(text).into())
+    }
 
-    /// Whether the reply has said why it ends (a reason that is not empty), so that nothing is missing if the
-    /// stream ends in order.
-    fn has_ended(&self) -> bool;
-
-    /// The failure of a stream that had only events that are not of the API; `None` if it had others, or none.
-    fn foreign(&self) -> Option<Box<Failure>>;
+    /// The failure of a stream that had only events that are not of the API; `None` if it had others,
+    /// or none.
+    fn foreign(&self) -> Option<Box<Failure>> {
+        let foreign = self.foreign.as_ref().filter(|_| !self.content.has_needed())?;
+        Some(self.client.unreadable_event(foreign.nth, &foreign.data, C::FOREIGN, None))
+    }
 
     /// The complete reply, after an event that ends the stream, or after its end.
     ///
     /// # Errors
     /// A part of the reply is missing, or its tool calls are invalid.
-    fn done(self) -> Result<Reply, Box<Failure>>;
+    fn done(self) -> Result<Reply, Box<Failure>> {
+        if !self.content.has_needed() {
+            return Err(self.foreign().unwrap_or_else(|| self.client.ended_without(C::NEEDED)));
+        }
+        if !self.content.has_ended() && !self.content.has_begun() {
+            return Err(self.client.ended_empty());
+        }
+        let partial = self.partial();
+        let reply = self.content.done(self.client, self.request);
+        let reply = reply.map_err(|why| self.client.bad_tool_calls(why, partial))?;
+        Ok(Reply { first_token_ms: self.first_token_ms, ..reply })
+    }
 }
 
 /// The position of an event, for the texts of failures; `nth` counts from 1.
-pub(crate) fn event_place(nth: usize) -> String {
+pub(super) fn event_place(nth: usize) -> String {
     format!("in event {nth} of the stream")
 }
 
@@ -88,10 +232,10 @@ pub(crate) fn event_place(nth: usize) -> String {
 /// # Errors
 /// The stream breaks, ends early, exceeds a cap, reports an error or has an event that is not of
 /// this API; `partial` has the text that had arrived.
-pub(super) async fn read_stream(
+pub(super) async fn read_stream<C: StreamedContent>(
     client: &Client,
     mut answer: HttpResponse,
-    mut reply: impl ReplyAssembler,
+    mut reply: PartialReply<'_, C>,
     listener: &dyn Listener,
 ) -> Result<Reply, Box<Failure>> {
     let mut parser = SseParser::new(EVENT_CAP);
@@ -113,7 +257,7 @@ pub(super) async fn read_stream(
                 Ok(Some(event)) if is_keep_alive(event) => {}
                 Ok(Some(event)) => match reply.take(event, listener) {
                     Ok(StreamStep::More) => {
-                        if let Some(cap) = reply.exceeded_cap() {
+                        if let Some(cap) = reply.content.exceeded_cap() {
                             return Err(too_large(cap, reply.partial()));
                         }
                     }
@@ -135,7 +279,7 @@ pub(super) async fn read_stream(
     match last.map(|last| last.map(|event| reply.take(event, listener))) {
         Ok(Some(Ok(StreamStep::Done))) => reply.done(),
         Ok(Some(Err(bad))) if bad.reported => Err(bad.failure),
-        _ if reply.has_ended() => reply.done(),
+        _ if reply.content.has_ended() => reply.done(),
         _ => Err(reply.foreign().unwrap_or_else(|| client.cut_off(reply.partial()))),
     }
 }

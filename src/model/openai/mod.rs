@@ -13,12 +13,12 @@ use serde::de::IgnoredAny;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
-use self::reply::{CompletionContent, PartialCompletion};
+use self::reply::CompletionContent;
 use super::adaptation::{OptionalParts, Parameter, ParameterSet};
 use super::client::fields::{BadAnswer, read_whole};
 use super::client::kept_fields::{FieldOrigin, FieldsToReturn, returned_names};
+use super::client::stream::StreamedContent;
 use super::client::{ApiRequest, ApiWords, Client, ModelApi};
 use super::history::{HistoryRules, normalized};
 use super::{ChatRequest, Failure, ReplyContract, ReplyForm};
@@ -42,7 +42,7 @@ impl ModelApi for ChatCompletions {
     const PATH: &'static [&'static str] = &["chat", "completions"];
     const LOOKS_UP_BY_NAME: bool = false;
 
-    type PartialReply<'a> = PartialCompletion<'a>;
+    type Content = CompletionContent;
 
     fn request(
         client: &Client,
@@ -55,15 +55,6 @@ impl ModelApi for ChatCompletions {
         let body = self::body(to, &refused_fields, request, &parameters)?;
         let fields = returned_names(&request.messages, to, &refused_fields);
         Ok(ApiRequest { body, sent: OptionalParts { parameters: parameters.sent, fields } })
-    }
-
-    fn partial_reply<'a>(
-        client: &'a Client,
-        request: &'a ChatRequest,
-        asked: Instant,
-        sent: OptionalParts,
-    ) -> Self::PartialReply<'a> {
-        PartialCompletion::of(client, request, asked, sent)
     }
 
     fn reply(

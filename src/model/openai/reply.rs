@@ -9,166 +9,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 
 use super::TEXT_CAP;
-use crate::log::event::id::millis;
 use crate::log::event::kind::Reply;
-use crate::model::adaptation::OptionalParts;
 use crate::model::client::Client;
 use crate::model::client::fields::{
     BadAnswer, Fields, IgnoredFields, JsonText, MAX_CALLS, NAME_CAP, TokenCounts, ToolCallFault,
-    arguments, make_ids_unique, parse_needed, read_event, whole_arguments,
+    arguments, make_ids_unique, parse_needed, whole_arguments,
 };
 use crate::model::client::kept_fields::{FieldPlace, KeptCall, KeptFields};
-use crate::model::client::stream::{
-    BadEvent, ForeignEvent, ReplyAssembler, StreamStep, end_of_completion, event_place,
-    without_halves,
-};
-use crate::model::{ChatRequest, Conversation, Failure, Listener};
-use crate::net::redact::StreamRedactor;
-use crate::net::sse::SseEvent;
+use crate::model::client::stream::{StreamStep, StreamedContent, end_of_completion};
+use crate::model::{ChatRequest, Conversation};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
-
-/// A partial reply.
-pub(crate) struct PartialCompletion<'a> {
-    by: &'a Client,
-    request: &'a ChatRequest,
-    asked: Instant,
-    /// The optional parts of the request.
-    sent: OptionalParts,
-    events: usize,
-    content: CompletionContent,
-    /// The first event that is not of the API.
-    foreign: Option<ForeignEvent>,
-    /// How much of the text the listener has received.
-    said: StreamRedactor,
-    /// The half of a character at the end of the last event.
-    first_token_ms: Option<u64>,
-}
-
-impl<'a> PartialCompletion<'a> {
-    pub(crate) fn of(
-        by: &'a Client,
-        request: &'a ChatRequest,
-        asked: Instant,
-        sent: OptionalParts,
-    ) -> Self {
-        Self {
-            by,
-            request,
-            asked,
-            sent,
-            events: 0,
-            content: CompletionContent::default(),
-            foreign: None,
-            said: StreamRedactor::default(),
-            first_token_ms: None,
-        }
-    }
-
-    fn read(
-        &mut self,
-        event: SseEvent<'_>,
-        listener: &dyn Listener,
-    ) -> Result<StreamStep, BadAnswer> {
-        if event.data.trim() == "[DONE]" {
-            return Ok(StreamStep::Done);
-        }
-        let fields = read_event(event)?;
-        if fields.raw("choices").is_none() && fields.get("usage").is_none() {
-            if let Some(error) = fields.error_without_reply() {
-                return Err(BadAnswer::Reported(error));
-            }
-            // A new kind of event may come in any stream, and one that keeps it open.
-            if !fields.is_empty() && fields.word("type").is_none_or(|kind| kind != "ping") {
-                self.content.ignore_event();
-                self.foreign.get_or_insert_with(|| ForeignEvent::new(self.events, event.data));
-            }
-        }
-        let added = self.content.add(&fields, &self.request.tools, self.by);
-        if self.first_token_ms.is_none() && self.content.has_begun() {
-            self.first_token_ms = Some(millis(self.asked.elapsed()));
-        }
-        self.say(listener);
-        added.map(|()| StreamStep::More)
-    }
-
-    /// Passes new text to the listener, except for an end that could be the beginning of the key:
-    /// that part waits for the next piece, and the key itself is never passed on.
-    fn say(&mut self, listener: &dyn Listener) {
-        if let Some(new) = self.said.next(&self.by.redactor, &self.content.text) {
-            listener.piece(&new);
-        }
-    }
-
-    fn failed(&self, bad: BadAnswer, data: &str) -> Box<Failure> {
-        match bad {
-            BadAnswer::Reported(error) => {
-                // A reply that has begun means that the request was valid.
-                let begun = self.first_token_ms.is_some();
-                let none = OptionalParts::default();
-                let sent = if begun { &none } else { &self.sent };
-                self.by.reported_failure(&error, &event_place(self.events), sent, self.partial())
-            }
-            BadAnswer::Unreadable(why) => {
-                self.by.unreadable_event(self.events, data, &why, self.partial())
-            }
-        }
-    }
-}
-
-impl ReplyAssembler for PartialCompletion<'_> {
-    fn take(
-        &mut self,
-        event: SseEvent<'_>,
-        listener: &dyn Listener,
-    ) -> Result<StreamStep, BadEvent> {
-        self.events += 1;
-        let mut read = self.read(event, listener);
-        if let Err(BadAnswer::Unreadable(_)) = &read
-            && let Some(data) = without_halves(event.data)
-        {
-            read = self.read(SseEvent { data: &data, ..event }, listener);
-        }
-        read.map_err(|bad| {
-            let reported = matches!(bad, BadAnswer::Reported(_));
-            BadEvent { failure: self.failed(bad, event.data), reported }
-        })
-    }
-
-    fn exceeded_cap(&self) -> Option<usize> {
-        self.content.exceeded_cap()
-    }
-
-    fn has_ended(&self) -> bool {
-        self.content.has_ended()
-    }
-
-    fn foreign(&self) -> Option<Box<Failure>> {
-        let foreign = self.foreign.as_ref().filter(|_| !self.content.has_choice)?;
-        Some(self.by.unreadable_event(foreign.nth, &foreign.data, "it has no `choices`", None))
-    }
-
-    fn done(self) -> Result<Reply, Box<Failure>> {
-        if !self.content.has_choice {
-            return Err(self.foreign().unwrap_or_else(|| self.by.ended_without("a choice")));
-        }
-        if !self.content.has_ended() && !self.content.has_begun() {
-            return Err(self.by.ended_empty());
-        }
-        let partial = self.partial();
-        let reply = self.content.done(self.by, self.request);
-        let reply = reply.map_err(|why| self.by.bad_tool_calls(why, partial))?;
-        Ok(Reply { first_token_ms: self.first_token_ms, ..reply })
-    }
-
-    fn partial(&self) -> Option<Arc<str>> {
-        // It can end anywhere, also inside the key.
-        let text = &self.content.text;
-        (!text.is_empty()).then(|| self.by.redactor.redact_known(text).into())
-    }
-}
 
 /// Types of content parts that are the model's thinking; the reply does not include it.
 const THINKING: [&str; 4] = ["thinking", "redacted_thinking", "reasoning", "summary"];
@@ -354,36 +206,55 @@ impl CompletionContent {
         }
         Ok(())
     }
+}
 
-    /// Notes an event that is not of the API.
-    fn ignore_event(&mut self) {
-        self.ignored.add("event");
+impl StreamedContent for CompletionContent {
+    const NEEDED: &'static str = "a choice";
+    const FOREIGN: &'static str = "it has no `choices`";
+
+    fn add_event(
+        &mut self,
+        _: &str,
+        event: &Fields<'_>,
+        request: &ChatRequest,
+        client: &Client,
+    ) -> Result<Option<StreamStep>, BadAnswer> {
+        let mut step = Some(StreamStep::More);
+        if event.raw("choices").is_none() && event.get("usage").is_none() {
+            if let Some(error) = event.error_without_reply() {
+                return Err(BadAnswer::Reported(error));
+            }
+            // A new kind of event may come in any stream, and one that keeps it open.
+            if !event.is_empty() && event.word("type").is_none_or(|kind| kind != "ping") {
+                self.ignored.add("event");
+                step = None;
+            }
+        }
+        self.add(event, &request.tools, client)?;
+        Ok(step)
     }
 
-    /// Whether the reply has said why it ends.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.finish.is_some()
+    fn text(&self) -> &str {
+        &self.text
     }
 
-    /// Whether a part of a reply has arrived.
-    pub(crate) fn has_begun(&self) -> bool {
+    fn has_needed(&self) -> bool {
+        self.has_choice
+    }
+
+    fn has_begun(&self) -> bool {
         !self.text.is_empty() || self.calls.has_some() || !self.refusal.is_empty()
     }
 
-    /// The cap in bytes that the reply exceeds, if it does.
-    pub(crate) fn exceeded_cap(&self) -> Option<usize> {
+    fn has_ended(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    fn exceeded_cap(&self) -> Option<usize> {
         (self.text.len() + self.calls.bytes() > TEXT_CAP).then_some(TEXT_CAP)
     }
 
-    /// The reply.
-    ///
-    /// # Errors
-    /// A call cannot be kept.
-    pub(crate) fn done(
-        mut self,
-        client: &Client,
-        request: &ChatRequest,
-    ) -> Result<Reply, ToolCallFault> {
+    fn done(mut self, client: &Client, request: &ChatRequest) -> Result<Reply, ToolCallFault> {
         let end = end_of_completion(self.finish.as_deref(), Some(&self.refusal));
         let (tool_calls, kept_calls) = match self.calls.done(client, &request.messages) {
             Err(why) if end.is_whole() => return Err(why),
