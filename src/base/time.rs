@@ -102,6 +102,11 @@ pub fn duration_text(time: Duration) -> String {
 /// read none themselves.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
+/// A duration in whole milliseconds, as events carry it, rounded down.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

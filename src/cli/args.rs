@@ -12,9 +12,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::kept;
 use crate::base::name::FlagName;
 use crate::log::event::BoundaryId;
-use crate::log::facts::collaboration::Decision;
 use crate::model::endpoint::{SettingOrigin, WithOrigin};
 use crate::scenario::config::UiDefaults;
+use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::patterns::is_boundary;
 use crate::terminal::themes::AUTO;
 

@@ -13,7 +13,7 @@ use super::exit::Exit;
 use super::streams;
 use crate::base::visible::visible;
 use crate::host::catalogue;
-use crate::log::facts::collaboration::Decision;
+use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::{STDIN, ScenarioListing, ScenarioSource, shipped, templates};
 use crate::screen::theme::Theme;
 

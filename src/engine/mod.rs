@@ -18,11 +18,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::launch::Replayed;
 use crate::base::seeded_random::random_u64;
+use crate::base::time::millis;
 use crate::gateway::GuardedTool;
 use crate::log::bus::{Bus, LogLimits, LogReader};
 use crate::log::clock::Clock;
 use crate::log::event::head::ForkOrigin;
-use crate::log::event::id::millis;
 use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::scenario::Scenario;
 

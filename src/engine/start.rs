@@ -11,10 +11,9 @@ use super::launch::{Launch, ModelChoice, Replayed, Schedule};
 use super::{Engine, Toolbox};
 use crate::base::catch_panic::CatchPanic;
 use crate::base::name::FlagName;
-use crate::base::time::Day;
+use crate::base::time::{Day, millis};
 use crate::log::bus::{Bus, LogLimits, Recording};
 use crate::log::event::head::{ForkOrigin, LaunchRecord};
-use crate::log::event::id::millis;
 use crate::log::event::kind::{
     FlagAt, Initiator, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted, ToolHead,
 };

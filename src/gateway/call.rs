@@ -21,8 +21,8 @@ use super::attempt::{
 use super::breaker::AttemptVerdict;
 use super::guard::Guard;
 use super::{Attempt, CallScope, Callee, retry};
+use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
-use crate::log::event::id::millis;
 use crate::log::event::kind::{
     Asks, AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply,
 };

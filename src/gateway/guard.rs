@@ -21,10 +21,10 @@ use super::bulkhead::{Bulkhead, BulkheadCounts, BulkheadFull, Permit, QueueFill}
 use super::change;
 use super::last_good::LastGood;
 use crate::base::name::ToolName;
+use crate::base::time::millis;
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::id::millis;
 use crate::log::event::kind::{
     BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, LimitChange, RetryLimit,
     SafeModeHead, ToolLimits, WindowCounts,

@@ -1,7 +1,6 @@
-//! The patterns, each in its own folder, and the registry of what the engine asks of them. In a
-//! folder, `spec.rs` and `file.rs` are what a scenario says, `policy.rs` is pure and has the rules
-//! that a user must be able to trust, and `play.rs` is the loop that calls models and tools,
-//! applies the policy and publishes events.
+//! The patterns, each in a file or folder of its name, and the registry of what the engine asks of
+//! them. In a folder, `policy.rs` is pure and has the rules that a user must be able to trust, and
+//! `play.rs` is the loop that calls models and tools, applies the policy and publishes events.
 //!
 //! A pattern does not know that a dashboard exists. It is deterministic, given the scenario and the
 //! replies and results it gets: everything else goes through its
@@ -10,6 +9,7 @@
 pub mod agents;
 pub mod collaboration;
 pub mod orchestrator;
+mod plan;
 mod prompting;
 mod reply;
 pub mod research;
@@ -24,15 +24,14 @@ use futures::future::BoxFuture;
 
 use self::agents::swarm::Rosters;
 use self::orchestrator::dispatch::ConcurrencyLimit;
-use self::router::spec::RouterSpec;
-use self::team::spec::TeamSpec;
+pub(crate) use self::plan::plan;
 use crate::log::bus::Bus;
 use crate::log::event::StopReason;
-use crate::log::event::head::RunStarted;
-use crate::log::facts::PatternPlan;
 use crate::run::{LiveControl, RunContext, Session};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::patterns::router::RouterSpec;
+use crate::scenario::patterns::team::TeamSpec;
 
 /// Plays a run to its end. `live` was made for the same pattern. A run has only the future of its pattern;
 /// one future for all patterns would be as large as the largest.
@@ -52,49 +51,15 @@ pub(crate) fn play<'a>(
             Box::pin(orchestrator::play::play(cx, scenario, spec, limit))
         }
         (PatternSpec::Team(spec), PatternLive::Rosters(rosters)) => {
-            Box::pin(team::play::play(cx, scenario, spec, rosters))
+            Box::pin(team::play(cx, scenario, spec, rosters))
         }
-        (PatternSpec::Resilience(spec), _) => Box::pin(resilience::play::play(cx, spec)),
+        (PatternSpec::Resilience(spec), _) => Box::pin(resilience::play(cx, spec)),
         (PatternSpec::Research(spec), _) => Box::pin(research::play::play(cx, scenario, spec)),
         (PatternSpec::Router(spec), PatternLive::Rosters(rosters)) => {
             Box::pin(router::play::play(cx, scenario, spec, rosters))
         }
         (PatternSpec::Orchestrator(_) | PatternSpec::Team(_) | PatternSpec::Router(_), _) => {
             Box::pin(ready(Err(StopReason::InternalError)))
-        }
-    }
-}
-
-/// The setup of a run, for the head of its log: of a live or a scripted model, which begins at this
-/// time of the wall, in milliseconds. `recorded`: the head of the run that it continues, or that
-/// answers it.
-pub(crate) fn plan(
-    spec: &PatternSpec,
-    session: &Session,
-    live: bool,
-    wall_ms: u64,
-    recorded: Option<&RunStarted>,
-) -> PatternPlan {
-    match spec {
-        PatternSpec::Collaboration(spec) => {
-            let recorded = recorded.map(|head| &head.plan);
-            PatternPlan::Collaboration(Arc::new(collaboration::spec::plan_of(spec, live, recorded)))
-        }
-        PatternSpec::Orchestrator(spec) => {
-            PatternPlan::Orchestrator(Arc::new(orchestrator::spec::plan_of(spec)))
-        }
-        PatternSpec::Team(spec) if spec.is_swarm() => {
-            PatternPlan::Swarm(Arc::new(team::spec::plan_of(spec, session)))
-        }
-        PatternSpec::Team(spec) => PatternPlan::Team(Arc::new(team::spec::plan_of(spec, session))),
-        PatternSpec::Resilience(spec) => {
-            PatternPlan::Resilience(Arc::new(resilience::spec::plan_of(spec)))
-        }
-        PatternSpec::Research(spec) => {
-            PatternPlan::Research(Arc::new(research::spec::plan_of(spec, live, wall_ms)))
-        }
-        PatternSpec::Router(spec) => {
-            PatternPlan::Router(Arc::new(router::spec::plan_of(spec, session)))
         }
     }
 }

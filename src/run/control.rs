@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::base::name::FlagName;
+use crate::base::time::millis;
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
-use crate::log::event::id::millis;
 use crate::log::event::kind::{Initiator, StepSize};
 use crate::log::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
 

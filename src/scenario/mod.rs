@@ -6,7 +6,7 @@ pub mod catalogue;
 pub mod cel;
 pub mod check;
 pub mod config;
-pub mod pattern;
+
 pub mod patterns;
 pub mod read;
 pub mod source;

@@ -9,10 +9,11 @@ use serde::Deserialize;
 
 use crate::log::event::kind::BreakerStage;
 use crate::log::event::stop::StopClass;
-use crate::log::facts::collaboration::{Decision, Stance};
+use crate::log::facts::collaboration::Stance;
 use crate::log::world::run_row::RunStatus;
 use crate::log::world::tool_row::CallMark;
 use crate::log::world::{RunState, World};
+use crate::scenario::patterns::collaboration::Decision;
 use crate::words::badges;
 use crate::words::badges::run_state;
 use crate::words::glyph::Glyph;

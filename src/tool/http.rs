@@ -12,9 +12,9 @@ use reqwest::{Method, Url};
 use serde_json::{Map, Value};
 
 use super::{Environment, NotReady, ToolSettings};
+use crate::base::time::millis;
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::id::millis;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, host_of, read_prefix};
 use crate::scenario::spec::tool::{HttpMethod, HttpSpec};

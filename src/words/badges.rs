@@ -6,8 +6,9 @@ use super::glyph::Glyph;
 use super::styled::{Badge, StyleRole};
 use crate::log::event::StopReason;
 use crate::log::event::stop::StopClass;
-use crate::log::facts::collaboration::{Decision, Stance};
+use crate::log::facts::collaboration::Stance;
 use crate::log::world::run_row::RunStatus;
+use crate::scenario::patterns::collaboration::Decision;
 
 /// The badge of a stance.
 pub fn stance(stance: Stance) -> Badge {

@@ -27,11 +27,12 @@ const PATTERN_ENUMS: &[&str] = &[
 /// Files that list the patterns, where a match on one is expected.
 pub const REGISTRIES: &[&str] = &[
     "pattern/mod.rs",
+    "pattern/plan.rs",
     "log/facts/mod.rs",
     "log/world/mod.rs",
     "words/patterns/mod.rs",
     "screen/run/views/mod.rs",
-    "scenario/patterns.rs",
+    "scenario/patterns/mod.rs",
 ];
 
 struct Matches {

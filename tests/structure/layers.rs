@@ -4,9 +4,6 @@ use std::path::Path;
 
 use super::tree::Tree;
 
-/// The one arrow that goes up: the reader of a file knows the tables of patterns.
-const UPWARDS: (&str, &str) = ("scenario", "pattern");
-
 /// The layers from top to bottom, as the table of `ARCHITECTURE.md` lists them.
 fn layers() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
@@ -22,7 +19,6 @@ fn layers_import_only_what_is_below() {
     let (tree, layers) = (Tree::read(), layers());
     let place = |layer: &str| layers.iter().position(|it| it == layer);
     let mut broken = Vec::new();
-    let mut goes_up = false;
     for at in 0..tree.files.len() {
         let file = &tree.files[at];
         let Some(layer) = file.module.first().filter(|_| file.module.len() > 1 || is_folder(file))
@@ -36,9 +32,7 @@ fn layers_import_only_what_is_below() {
         for to in tree.named_by(at) {
             let Some(other) = tree.files[to].module.first() else { continue };
             let Some(target) = place(other) else { continue };
-            if (layer.as_str(), other.as_str()) == UPWARDS {
-                goes_up = true;
-            } else if target < own {
+            if target < own {
                 broken.push(format!("{}: `{layer}` is below `{other}`", file.path));
             }
         }
@@ -48,7 +42,6 @@ fn layers_import_only_what_is_below() {
             broken.push(format!("the table has a row for `{layer}`, which does not exist"));
         }
     }
-    assert!(goes_up, "`UPWARDS` is no longer needed");
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 

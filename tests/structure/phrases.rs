@@ -125,7 +125,7 @@ const RULES: &[Rule] = &[
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("pattern/research/play.rs", "stands in", "a prompt"),
     ("pattern/research/play.rs", "stands on", "a prompt"),
-    ("pattern/research/file.rs", "stands by", "a prompt"),
+    ("scenario/patterns/research/check.rs", "stands by", "a prompt"),
     ("log/event/result_text.rs", "go on", "a message to a model"),
     ("pattern/agents/agent_run.rs", "goes on", "a description for a model"),
     ("docs/scenarios.md", "came back", "the prose of a scenario"),

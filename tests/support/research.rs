@@ -15,11 +15,12 @@ use roundtable::engine::{Launch, ModelChoice, RunHandle, Toolbox};
 use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Purpose, Reply};
 use roundtable::log::event::{Event, Seq, World};
-use roundtable::log::facts::research::{MisquotePolicy, READ, SEARCH};
 use roundtable::model::{ChatModel, ChatRequest, Failure, Listener};
-use roundtable::pattern::research::spec::{ResearchBudget, ResearchSpec, StepMode, StepSpec};
 use roundtable::scenario::Scenario;
 use roundtable::scenario::patterns::PatternSpec;
+use roundtable::scenario::patterns::research::{
+    MisquotePolicy, READ, ResearchBudget, ResearchSpec, SEARCH, StepMode, StepSpec,
+};
 use serde_json::{Map, Value, json};
 
 const HEAD: &str = r#"
@@ -74,7 +75,7 @@ pub fn spec() -> ResearchSpec {
         echo: vec!["report_date".into(), "region".into()],
         allowed_domains_policy: list(&["a.example", "b.example", "c.example"]),
         allowed_domains_execution: list(&["a.example", "b.example"]),
-        sources: vec![roundtable::pattern::research::spec::SourceRule {
+        sources: vec![roundtable::scenario::patterns::research::SourceRule {
             domain: "b.example".to_owned(),
             trust: 1.0,
             flag: Some("b_runtime".into()),

@@ -16,14 +16,13 @@ use roundtable::log::event::kind::{
     ChatMessage, FailureClass, MessageRole, ModelLabel, Purpose, Reply, Usage,
 };
 use roundtable::log::event::{Event, Seq, World};
-use roundtable::log::facts::agents::MemberTools;
 use roundtable::model::{ChatModel, ChatRequest, Failure, Listener, failure};
-use roundtable::pattern::agents::spec::{
-    AgentKind, AgentSpec, CoordinatorTeam, ModelAgent, Swarm, SwarmLimits,
-};
-use roundtable::pattern::team::spec::TeamSpec;
 use roundtable::scenario::Scenario;
 use roundtable::scenario::patterns::PatternSpec;
+use roundtable::scenario::patterns::agents::{
+    AgentKind, AgentSpec, CoordinatorTeam, MemberTools, ModelAgent, Swarm, SwarmLimits,
+};
+use roundtable::scenario::patterns::team::TeamSpec;
 use roundtable::scenario::spec::tool::ToolCall;
 use serde_json::Value;
 use tokio::time::Instant;

@@ -25,13 +25,13 @@ use self::play::ClusterKeeper;
 use super::Cluster;
 use super::rows::RunnerRow;
 use crate::base::seeded_random::random_u64;
+use crate::base::time::millis;
 use crate::base::visible::visible;
 use crate::engine::{Engine, EngineSettings};
 use crate::host::models::LiveModels;
 use crate::host::run_store::now_ms;
 use crate::log::bus::LogLimits;
 use crate::log::event::RunId;
-use crate::log::event::id::millis;
 
 /// Bytes of events that a run may be ahead of its log.
 const MAX_AHEAD: u64 = 16 << 20;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::call::Usage;
-use super::id::millis;
 use super::stop::ReasonPart;
+use crate::base::time::millis;
 use crate::base::visible::visible_within;
 use crate::scenario::spec::tool::ScriptFaultKind;
 

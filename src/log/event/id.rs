@@ -79,11 +79,6 @@ impl fmt::Display for SourceNo {
     }
 }
 
-/// A duration in whole milliseconds, as events carry it, rounded down.
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Id of a run, such as `r-7f3a`: at most 64 bytes in a log.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]

@@ -13,8 +13,8 @@ use crate::log::facts::orchestrator::OrchestratorFact;
 use crate::log::facts::research::ResearchFact;
 use crate::log::facts::router::RouterFact;
 use crate::log::world::{Outcome, SessionOutcome};
-use crate::scenario::pattern::PatternRow;
 use crate::scenario::patterns::ROWS;
+use crate::scenario::patterns::row::PatternRow;
 
 /// What every event has besides the fields of its kind.
 const ENVELOPE: [(&str, &str, &str, bool); 5] = [

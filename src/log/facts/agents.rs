@@ -12,6 +12,7 @@ use crate::base::name::{AgentName, ToolName};
 use crate::log::event::Command;
 use crate::log::event::command::Initiator;
 use crate::log::event::id::SpanId;
+use crate::scenario::patterns::agents::MemberTools;
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;
@@ -488,43 +489,4 @@ pub struct SwarmHead {
 
 fn is_empty(text: &Arc<str>) -> bool {
     text.is_empty()
-}
-/// What members see of the conversation, and what is shown of their output (teams source document,
-/// `MemberToolConfig`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub struct MemberTools {
-    /// Whether a member's output is streamed inside the coordinator's.
-    pub stream_inner: bool,
-    /// Which parts of that output are shown.
-    pub inner_text: InnerText,
-    /// What a member sees of the coordinator's history.
-    pub history_scope: HistoryScope,
-    /// Whether the run ends with the members' replies, without a final reply of the coordinator.
-    pub skip_summarization: bool,
-}
-
-/// Which parts of a member's output are shown inside the coordinator's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum InnerText {
-    /// The whole output.
-    #[default]
-    Include,
-    /// Progress and tool calls only.
-    Exclude,
-}
-
-/// What a member sees of the coordinator's history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum HistoryScope {
-    /// The user's input, the coordinator's messages, earlier members' results.
-    #[default]
-    ParentBranch,
-    /// Only the request.
-    Isolated,
 }

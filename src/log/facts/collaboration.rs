@@ -18,6 +18,7 @@ use crate::log::event::id::SpanId;
 use crate::log::event::kind::Purpose;
 use crate::log::event::stop::{ReasonPart, StopReason};
 use crate::log::event::{SpanKind, SpanState};
+use crate::scenario::patterns::collaboration::{Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
 
 facts! {
@@ -267,17 +268,6 @@ impl fmt::Display for Conflict {
     }
 }
 
-impl Decision {
-    /// The decision in words.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::GoWithCaution => "go with caution",
-            Self::NoGo => "no go",
-        }
-    }
-}
-
 impl Conflict {
     /// The conflict in words.
     pub(crate) fn phrase(self) -> &'static str {
@@ -460,58 +450,6 @@ impl ReasonPart for ContributionFault {
             Self::AgentMismatch(role) => format!("expected agent {role}").into(),
             plain => plain.plain().1.into(),
         }
-    }
-}
-
-/// What a seat reads of what the others said in the last rounds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum Share {
-    /// Their stances and confidence, as in the collaboration source document.
-    #[default]
-    Stances,
-    /// Their arguments too: summary and actions.
-    Arguments,
-}
-
-impl Share {
-    /// Whether it is the rule of the source document.
-    pub fn is_stances(&self) -> bool {
-        *self == Self::Stances
-    }
-}
-
-/// The decision of a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum Decision {
-    /// Start.
-    Go,
-    /// Start with care.
-    GoWithCaution,
-    /// Do not start.
-    NoGo,
-}
-
-impl Decision {
-    /// Every decision.
-    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
-
-    /// The word in results, prompts and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::GoWithCaution => "go_with_caution",
-            Self::NoGo => "no_go",
-        }
-    }
-}
-
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
     }
 }
 

@@ -232,12 +232,3 @@ impl ReasonPart for RouteFault {
         self.row().1.into()
     }
 }
-
-/// The step in which the classifier is asked; also its boundary.
-pub(crate) const CLASSIFY: &str = "classify";
-
-/// The step in which the route is chosen; also its boundary.
-pub(crate) const ROUTE: &str = "route";
-
-/// The first step of the paths of a router's agents: `router/billing.1`.
-pub(crate) const CALLER: &str = "router";

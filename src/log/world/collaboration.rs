@@ -17,9 +17,9 @@ use crate::log::event::kind::{Purpose, RunStarted, Usage};
 use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, Decision, SeatStatus,
-    Stance,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
 };
+use crate::scenario::patterns::collaboration::Decision;
 
 /// State of a collaboration run.
 #[derive(Clone, Debug)]

@@ -42,7 +42,7 @@ use super::event::kind::Purpose;
 use super::event::{BoundaryId, Event, EventKind, Seq, SpanId};
 use super::facts::PatternPlan;
 use super::facts::agents::SessionHead;
-use super::facts::collaboration::Decision;
+use crate::scenario::patterns::collaboration::Decision;
 
 pub use self::failures::CutReply;
 pub use self::outcome::{Outcome, OutcomeFields, OutcomeUsage, SessionOutcome};

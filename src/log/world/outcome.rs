@@ -14,7 +14,7 @@ use super::failures::CutReply;
 use super::tool_row::BreakerMove;
 use super::{Projection, World};
 use crate::base::name::{TaskId, ToolName};
-use crate::log::event::id::millis;
+use crate::base::time::millis;
 use crate::log::event::kind::{BreakerCause, FallbackKind, Usage, WindowCounts};
 use crate::log::event::{RunId, StopReason};
 

@@ -12,9 +12,8 @@ use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::Purpose;
 use crate::log::event::{Boundary, BoundaryId, Event, EventKind, Seq, SpanId};
-use crate::log::facts::router::{
-    CLASSIFY, Classification, FallbackCause, ROUTE, RouterFact, RouterPlan,
-};
+use crate::log::facts::router::{Classification, FallbackCause, RouterFact, RouterPlan};
+use crate::scenario::patterns::router::{CLASSIFY, ROUTE};
 
 /// State of a run of a router.
 #[derive(Clone, Debug)]

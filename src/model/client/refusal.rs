@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Client;
 use super::failures::{OTHER_MODEL_ADVICE, QUOTED_CHARS};
+use crate::base::time::millis;
 use crate::base::visible::visible_within;
-use crate::log::event::id::millis;
 use crate::log::event::kind::{FailureClass, format_millis};
 use crate::model::Failure;
 use crate::model::adaptation::OptionalParts;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::fields::{BadAnswer, Fields, ToolCallFault, is_keep_alive, read_event};
 use super::{Client, EVENT_CAP, STREAM_CAP};
-use crate::log::event::id::millis;
+use crate::base::time::millis;
 use crate::log::event::kind::Reply;
 use crate::model::adaptation::OptionalParts;
 use crate::model::{ChatRequest, Failure, Listener};

@@ -11,7 +11,6 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use super::spec::AgentSpec;
 use super::tool_calls::{Consultation, ToolCallResult, call_index};
 use super::{AgentAnswer, AgentPosition, AgentRun, AgentRunner, ModelReply};
 use crate::base::name::{AgentName, ToolName};
@@ -24,8 +23,9 @@ use crate::log::event::kind::{
     AttemptFailed, CallStarted, ChatMessage, FailureClass, Prompt, Purpose, Reply,
 };
 use crate::log::event::{SpanId, StopReason, result_text};
-use crate::log::facts::agents::{HistoryScope, InnerText, MemberOutput, MemberTools};
+use crate::log::facts::agents::MemberOutput;
 use crate::run::{LLM, RunContext};
+use crate::scenario::patterns::agents::{AgentSpec, HistoryScope, InnerText, MemberTools};
 
 /// Why an agent gave no answer.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::agent_call::Halt;
 use super::policy::{RepeatDetector, TRANSFER};
-use super::spec::{AgentSpec, AgentsSpec, ModelAgent};
 use super::tool_calls::ToolCallResults;
 use super::{AgentReply, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
 use crate::base::name::{AgentName, ToolName};
@@ -23,6 +22,7 @@ use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
+use crate::scenario::patterns::agents::{AgentSpec, AgentsSpec, ModelAgent};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 /// The most characters of a written call in its event.
@@ -249,7 +249,7 @@ impl AgentRunner<'_> {
 
 /// The model part of an agent; for a team, that of its coordinator.
 pub(super) fn agent_model(agent: &AgentSpec) -> Option<&ModelAgent> {
-    use super::spec::AgentKind;
+    use crate::scenario::patterns::agents::AgentKind;
     match &agent.kind {
         AgentKind::Model(model) => Some(model),
         AgentKind::Team(team) => Some(&team.coordinator),

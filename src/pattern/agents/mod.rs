@@ -12,14 +12,9 @@
 
 pub mod agent_call;
 mod agent_run;
-pub mod boundary;
-pub mod file;
 pub mod policy;
-pub mod script;
 pub mod shared_history;
-pub mod spec;
 pub mod swarm;
-pub mod table;
 mod tool_calls;
 
 use std::sync::Arc;
@@ -29,9 +24,6 @@ use futures::future::BoxFuture;
 use self::agent_call::Halt;
 use self::policy::Transfer;
 use self::shared_history::SharedHistory;
-use self::spec::{
-    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, ModelAgent, Swarm, SwarmLimits,
-};
 use self::swarm::{Rosters, RunningSwarm};
 use crate::base::name::AgentName;
 use crate::log::event::kind::ChatMessage;
@@ -40,6 +32,9 @@ use crate::log::facts::agents::LoopGuard;
 use crate::run::RunContext;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
+use crate::scenario::patterns::agents::{
+    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, ModelAgent, Swarm, SwarmLimits,
+};
 use crate::scenario::spec::script::ReplyEnd;
 
 /// What the agents of a run share.

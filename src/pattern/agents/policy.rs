@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::spec::SwarmLimits;
 use crate::base::json_text;
 use crate::base::name::AgentName;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::facts::agents::{HandoffRefusal, LoopGuard};
+use crate::scenario::patterns::agents::SwarmLimits;
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 

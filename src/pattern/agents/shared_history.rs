@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::policy::{HandoffLimiter, TRANSFER};
-use super::spec::SwarmLimits;
 use crate::base::name::AgentName;
 use crate::log::event::SpanId;
 use crate::log::event::kind::{ChatMessage, MessageRole, Prompt, Reply};
 use crate::log::event::result_text::marked_text;
 use crate::log::facts::agents::HistoryEntry;
 use crate::model::{Bookmark, Conversation};
+use crate::scenario::patterns::agents::SwarmLimits;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 

@@ -11,7 +11,6 @@ use super::agent_call::{AgentCall, AttemptId, Halt};
 use super::agent_run::agent_model;
 use super::policy::Transfer;
 use super::shared_history::SharedHistory;
-use super::spec::{AgentKind, AgentsSpec, Swarm, check_names};
 use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
 use super::{
     AcceptedHandoff, AgentAnswer, AgentPosition, AgentReply, AgentRole, AgentRun, AgentRunner,
@@ -27,6 +26,7 @@ use crate::log::facts::agents::{
 use crate::log::world::agents::HANDED_OVER;
 use crate::pattern::reply;
 use crate::run::{LiveControl, RunContext};
+use crate::scenario::patterns::agents::{AgentKind, AgentsSpec, Swarm, check_names};
 use crate::scenario::spec::ModelSettings;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;

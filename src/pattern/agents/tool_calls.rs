@@ -8,7 +8,6 @@ use tokio::sync::Notify;
 
 use super::agent_call::Halt;
 use super::policy::TRANSFER;
-use super::spec::{AgentSpec, CoordinatorTeam};
 use super::{AcceptedHandoff, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
 use crate::base::name::{AgentName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -17,6 +16,7 @@ use crate::log::event::kind::Purpose;
 use crate::log::event::result_text;
 use crate::log::facts::agents::{AgentFact, CallFault, MissingResult};
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
+use crate::scenario::patterns::agents::{AgentSpec, CoordinatorTeam};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;
 

@@ -1,8 +1,6 @@
 //! The collaboration pattern (collaboration source document): roles contribute in rounds until
 //! policy reaches a decision.
 
-pub mod file;
 pub mod payload;
 pub mod play;
 pub mod policy;
-pub mod spec;

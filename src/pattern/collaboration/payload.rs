@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::spec::{CollaborationSpec, RoleSpec};
 use crate::base::name::{FlagName, RoleName};
 use crate::log::event::kind::{ChatMessage, MessageRole};
-use crate::log::facts::collaboration::{Conflict, Contribution, Decision, Share, Stance};
+use crate::log::facts::collaboration::{Conflict, Contribution, Stance};
 use crate::model::{ReplyContract, ReplyForm};
 use crate::scenario::Scenario;
+use crate::scenario::patterns::collaboration::{CollaborationSpec, Decision, RoleSpec, Share};
 use crate::scenario::spec::script::PromptTemplate;
 
 /// The number of past rounds that a role sees.

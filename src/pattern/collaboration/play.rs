@@ -15,7 +15,6 @@ use super::payload::{
     ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts, RoundState,
 };
 use super::policy::{AcceptedContribution, ContributionGateway, RoleSet};
-use super::spec::{CollaborationSpec, Concurrency, DecideRow, RoleSpec, WhenOff};
 use super::{payload, policy};
 use crate::base::name::RoleName;
 use crate::gateway::CallFailed;
@@ -23,8 +22,7 @@ use crate::log::event::kind::{ChatMessage, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::log::facts::PatternPlan;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, Decision, SeatPlan,
-    SeatStatus,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,
 };
 use crate::log::world::collaboration::RoundFigures;
 use crate::pattern::prompting;
@@ -34,6 +32,9 @@ use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::cel::decision::{ConditionDecision, decide};
 use crate::scenario::cel::{CelBindings, ConditionError, EvalBudget};
+use crate::scenario::patterns::collaboration::{
+    CollaborationSpec, Concurrency, DecideRow, Decision, RoleSpec, WhenOff,
+};
 use crate::scenario::spec::FILLED_AGENT;
 use crate::scenario::spec::script::PromptTemplate;
 

@@ -9,13 +9,12 @@ use serde_json::Value;
 
 use crate::base::name::RoleName;
 use crate::log::event::StopReason;
-use crate::log::facts::collaboration::{
-    Conflict, Contribution, ContributionFault, Decision, Stance,
-};
+use crate::log::facts::collaboration::{Conflict, Contribution, ContributionFault, Stance};
 use crate::log::world::collaboration::round_to_thousandths;
 use crate::pattern::reply::{
     Detail, join_with_or, missing_keys, repair, show_value, wrong_name, wrong_value,
 };
+use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::spec::Repair;
 use crate::scenario::spec::script::ReplyEnd;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{AggregateSection, LevelRule, LevelRules};
 use crate::base::name::{TaskId, ToolName};
 use crate::log::event::StopReason;
 use crate::log::facts::orchestrator::Task;
 use crate::scenario::cel::decision::ConditionDecision;
 use crate::scenario::cel::{CelBindings, ConditionError, EvalBudget};
+use crate::scenario::patterns::orchestrator::{AggregateSection, LevelRule, LevelRules};
 
 /// The result of a task, or the reason why it has none.
 pub type TaskResultRef<'a> = std::result::Result<&'a Arc<Value>, &'a StopReason>;

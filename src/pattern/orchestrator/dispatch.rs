@@ -12,7 +12,6 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::policy;
-use super::spec::{OrchestratorSpec, Worker};
 use crate::base::name::ToolName;
 use crate::log::bus::Bus;
 use crate::log::event::kind::{AttemptFailed, FailureClass, Initiator, Purpose};
@@ -20,6 +19,7 @@ use crate::log::event::{Boundary, Command, EventKind, SpanId, StopReason};
 use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
 use crate::run::control::Branch;
 use crate::run::{CallerPolicy, LiveControl, RunContext, ToolCallRequest};
+use crate::scenario::patterns::orchestrator::{OrchestratorSpec, Worker};
 
 /// The result of a task, or why it has none.
 pub(crate) type TaskResult = Result<Arc<Value>, FailedTask>;

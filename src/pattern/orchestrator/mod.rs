@@ -3,9 +3,7 @@
 
 mod aggregate;
 pub mod dispatch;
-pub mod file;
 pub mod play;
 pub mod policy;
-pub mod spec;
 
 pub use self::aggregate::{DecidedLevel, gather_results, overwritten_tasks};

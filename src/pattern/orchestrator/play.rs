@@ -10,7 +10,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::dispatch::{ConcurrencyLimit, TaskResult, dispatch};
-use super::spec::OrchestratorSpec;
 use super::{DecidedLevel, gather_results, policy};
 use crate::base::name::{FlagName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -26,6 +25,7 @@ use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
 use crate::scenario::cel::decision::decide;
+use crate::scenario::patterns::orchestrator::OrchestratorSpec;
 use crate::scenario::spec::script::PromptTemplate;
 
 /// Runs an orchestrator to its end. The context's phase says how far it got.

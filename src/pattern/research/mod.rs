@@ -8,10 +8,7 @@
 //! ids, addresses, titles and dates of notes; a model gives a claim and a quote. A page is a field
 //! of the payload, never a part of the instructions.
 
-pub mod file;
 pub mod note_taking;
 pub mod play;
 pub mod policy;
 mod reading;
-mod script;
-pub mod spec;

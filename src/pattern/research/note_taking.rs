@@ -19,12 +19,13 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::kind::Purpose;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::log::facts::research::{
-    KeptSource, MisquotePolicy, Note, NoteId, NoteIssue, NoteRefused, NotesLimit, NotesTruncated,
-    ResearchFact, SourceOutcome, StepExecutor,
+    KeptSource, Note, NoteId, NoteIssue, NoteRefused, NotesLimit, NotesTruncated, ResearchFact,
+    SourceOutcome,
 };
 use crate::log::world::research::unanswered::{PageWords, is_heading, prose_sentences};
 use crate::pattern::reply::Refusal;
 use crate::run::ModelRequest;
+use crate::scenario::patterns::research::{MisquotePolicy, StepExecutor};
 
 /// An accepted note, with the page that must contain its quote.
 pub(crate) struct AcceptedNote {
@@ -238,7 +239,7 @@ const SENTENCE_CHARS: usize = 400;
 /// The plan without a model (`propose_research_plan` in the research source document): it searches
 /// for the question itself.
 pub fn plan_by_rule(question: &str) -> serde_json::Value {
-    let steps = crate::log::facts::research::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
+    let steps = crate::scenario::patterns::research::ResearchStep::ALL.iter().enumerate().map(|(place, step)| {
         let args = match place {
             0 => serde_json::json!({ "query": question }),
             _ => serde_json::json!({}),

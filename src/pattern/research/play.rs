@@ -10,15 +10,13 @@ use serde_json::{Map, Value, json};
 use super::note_taking::AcceptedNote;
 use super::policy::{BadPlan, address, answer, compare, detail};
 use super::reading::{SourceReader, parse_source, unwrap_tool_data};
-use super::spec::ResearchSpec;
 use super::{note_taking, policy};
 use crate::base::name::{FlagName, ToolName};
 use crate::log::event::kind::{AttemptFailed, ChatMessage, FailureClass, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::log::facts::research::{
     AnswerCited, AnswerRefused, FoundSource, KeptSource, Note, NoteProblem, NotesCompared,
-    NotesVerified, PlannedStep, ResearchFact, ResearchStep, SEARCH, SourcesDeduped, SourcesFound,
-    StepExecutor,
+    NotesVerified, PlannedStep, ResearchFact, SourcesDeduped, SourcesFound,
 };
 use crate::log::world::research::unanswered::{PageWords, unanswered_by_rule};
 use crate::model::{ReplyContract, ReplyForm};
@@ -27,6 +25,7 @@ use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{CallerPolicy, ModelRequest, RunContext, ToolCallRequest};
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
+use crate::scenario::patterns::research::{ResearchSpec, ResearchStep, SEARCH, StepExecutor};
 use crate::scenario::spec::script::{PromptTemplate, ReplyEnd};
 
 /// Runs research to its end. The context's phase says how far it got.
@@ -373,7 +372,7 @@ impl ResearchRun<'_> {
     }
 
     /// Who executes a step in this run; it depends on whether the run uses a live model.
-    pub fn executor(&self, who: super::spec::StepMode) -> StepExecutor {
+    pub fn executor(&self, who: crate::scenario::patterns::research::StepMode) -> StepExecutor {
         who.executor(self.cx.is_live())
     }
 

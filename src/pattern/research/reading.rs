@@ -19,10 +19,11 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{AttemptFailed, FailureClass, Purpose};
 use crate::log::event::{Boundary, SpanId, StopReason};
 use crate::log::facts::research::{
-    Denial, FoundSource, KeptSource, PageRead, READ, ReadingEnd, ResearchFact, SourceOutcome,
+    Denial, FoundSource, KeptSource, PageRead, ReadingEnd, ResearchFact, SourceOutcome,
 };
 use crate::log::world::research::unanswered::PageWords;
 use crate::run::{RunContext, ToolCallRequest};
+use crate::scenario::patterns::research::READ;
 
 /// Reads the sources of one run.
 pub(crate) struct SourceReader<'a> {

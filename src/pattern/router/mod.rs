@@ -3,4 +3,3 @@
 
 pub mod play;
 pub mod policy;
-pub mod spec;

@@ -9,12 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::policy;
 use super::policy::RouteRefusal;
-use super::spec::RouterSpec;
 use crate::base::name::{AgentName, FlagName};
 use crate::log::event::kind::{ChatMessage, Purpose};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason, result_text};
 use crate::log::facts::agents::MemberOutput;
-use crate::log::facts::router::{CALLER, CLASSIFY, Classification, ROUTE, RouterFact};
+use crate::log::facts::router::{Classification, RouterFact};
 use crate::log::world::router;
 use crate::model::{ReplyContract, ReplyForm};
 use crate::pattern::agents::AgentRunner;
@@ -26,6 +25,7 @@ use crate::pattern::reply::{JudgedReply, Refusal, request_json};
 use crate::run::{ModelRequest, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
+use crate::scenario::patterns::router::{CALLER, CLASSIFY, ROUTE, RouterSpec};
 
 /// Runs a router to its end. The context's phase says how far it got.
 ///

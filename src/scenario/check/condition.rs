@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::name::ToolName;
 use crate::scenario::cel::{Condition, RunFunction};
-use crate::scenario::pattern::PatternRow;
+use crate::scenario::patterns::row::PatternRow;
 use crate::scenario::read::format::{ExpectTable, ScenarioFile};
 use crate::scenario::read::shape::{NonBlankString, Positioned};
 use crate::scenario::read::template::TemplateScope;

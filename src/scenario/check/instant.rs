@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::base::name::{AgentName, ToolName};
-use crate::pattern::agents::spec::AgentKind;
 use crate::scenario::Scenario;
+use crate::scenario::patterns::agents::AgentKind;
 use crate::scenario::spec::tool::ToolKind;
 
 /// Maximum number of effects that are listed.

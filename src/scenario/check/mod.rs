@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::pattern::{ModelKey, PatternRow, Spec};
 use super::patterns;
 use super::patterns::ROWS;
+use super::patterns::row::{ModelKey, PatternRow, Spec};
 use super::read::amount::Number;
 use super::read::format::{BudgetTable, InputTable, KindWord, ModelTable, ScenarioFile};
 use super::read::names::NamedEntry;

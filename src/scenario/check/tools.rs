@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::implementation;
 use super::implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
 use crate::base::name::ToolName;
-use crate::scenario::pattern::{PatternRow, ToolUse};
+use crate::scenario::patterns::row::{PatternRow, ToolUse};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Seconds;
 use crate::scenario::read::format::ScenarioFile;

@@ -21,7 +21,7 @@ use self::format::schema;
 use self::problem::{AffectedRuns, Problems, Severity, UnplacedProblem, line_and_column};
 use self::prompts::{PromptFileTexts, PromptFiles};
 use self::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
-use crate::pattern::agents::table::key_owner;
+use crate::scenario::patterns::agents::table::key_owner;
 
 /// Collects problems while a file is read.
 pub(crate) struct ReadContext {

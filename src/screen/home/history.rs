@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::filter::{ListFilter, RunFilter, SaidSearch, page_has, row_has, text_of_row};
+use crate::base::time::millis;
 use crate::log::event::RunId;
-use crate::log::event::id::millis;
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::RunPage;
+use crate::base::time::millis;
 use crate::log::event::Elapsed;
-use crate::log::event::id::millis;
 use crate::log::world::RunState;
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::screen::effect::{LaunchRequest, RequestId};

@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use crate::engine::Launch;
 use crate::log::event::{StopReason, World};
-use crate::log::facts::collaboration::Decision;
-use crate::log::facts::collaboration::Share;
 use crate::log::facts::collaboration::{Contribution, Stance};
 use crate::log::world::collaboration::RoundFigures;
 use crate::pattern::collaboration::payload;
@@ -17,6 +15,7 @@ use crate::pattern::collaboration::policy::{
     validate_contribution,
 };
 use crate::scenario::cel::Condition;
+use crate::scenario::patterns::collaboration::{Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::support::table::{engine, facts, paused_runtime, read};
 use crate::support::vectors::{same, table};

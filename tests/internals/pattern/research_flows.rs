@@ -8,10 +8,11 @@ use crate::base::seeded_random::Latency;
 use crate::log::event::kind::{FailureClass, Purpose};
 use crate::log::event::{Command, EventKind};
 use crate::log::facts::PatternFact;
-use crate::log::facts::research::MisquotePolicy;
 use crate::log::facts::research::ResearchFact;
 use crate::log::world::research::SourceState;
-use crate::pattern::research::spec::{ResearchSpec, SourceRule, StepMode, StepSpec};
+use crate::scenario::patterns::research::{
+    MisquotePolicy, ResearchSpec, SourceRule, StepMode, StepSpec,
+};
 use crate::support::research;
 use crate::support::research::{
     Library, QUESTION, Writer, by_rule, citing_all, engine, failure, launch, outcome, own_page,

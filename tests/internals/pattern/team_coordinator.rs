@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use crate::log::event::kind::FailureClass;
-use crate::log::facts::agents::{HistoryScope, InnerText};
 use crate::log::world::agents::{HopKind, HopState, LineKind};
+use crate::scenario::patterns::agents::{HistoryScope, InnerText};
 use crate::support::team;
 use crate::support::team::{
     Cast, Heard, agent, answer, calls, consults, fails, outcome, play, reason, says, scenario,
@@ -320,7 +320,7 @@ async fn inner_output_is_shown_as_the_team_says_and_the_result_is_not_affected()
 
 #[tokio::test(start_paused = true)]
 async fn teams_nest_and_each_fact_stands_in_the_span_of_its_agent() {
-    let stream = |team: &mut crate::pattern::agents::spec::CoordinatorTeam| {
+    let stream = |team: &mut crate::scenario::patterns::agents::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
     };
     let scenario = scenario(

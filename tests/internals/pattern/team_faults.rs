@@ -11,8 +11,8 @@ use crate::log::event::{BoundaryId, Command, EventKind};
 use crate::log::facts::PatternFact;
 use crate::log::facts::agents::AgentFact;
 use crate::log::facts::agents::{RosterChange, RosterCommand};
-use crate::pattern::agents::spec::AgentSpec;
 use crate::scenario::Scenario;
+use crate::scenario::patterns::agents::AgentSpec;
 use crate::scenario::spec::tool::InjectedFault;
 use crate::support::team;
 use crate::support::team::{
@@ -31,7 +31,7 @@ fn table(agent: &str, rest: &str) -> String {
 }
 
 fn pair(
-    change: impl FnOnce(&mut crate::pattern::agents::spec::Swarm),
+    change: impl FnOnce(&mut crate::scenario::patterns::agents::Swarm),
     more: &str,
 ) -> Arc<Scenario> {
     scenario(vec![swarm("s", &["a", "b"], change), agent("a"), agent("b")], more)
@@ -157,7 +157,7 @@ async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
-    let bound = |swarm: &mut crate::pattern::agents::spec::Swarm| {
+    let bound = |swarm: &mut crate::scenario::patterns::agents::Swarm| {
         swarm.node_timeout = Some(Duration::from_secs(5));
     };
     let late = || {
@@ -392,7 +392,7 @@ async fn who_is_stuck_is_told_by_calls_in_a_row_wherever_they_stand() {
 #[tokio::test(start_paused = true)]
 async fn a_hand_off_past_the_tool_rounds_is_not_carried_out() {
     let mut looks = with_tools("a", &["look"]);
-    if let crate::pattern::agents::spec::AgentKind::Model(model) = &mut looks.kind {
+    if let crate::scenario::patterns::agents::AgentKind::Model(model) = &mut looks.kind {
         model.max_tool_rounds = 1;
     }
     let cast = Cast::new(|heard| match heard.round {

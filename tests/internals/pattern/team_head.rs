@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::log::event::kind::RunStarted;
 use crate::log::event::{Event, EventKind};
 use crate::log::facts::PatternPlan;
-use crate::log::facts::agents::{HistoryScope, InnerText, MemberTools};
+use crate::scenario::patterns::agents::{HistoryScope, InnerText, MemberTools};
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::support::team::{
     Cast, agent, ended, engine, launch, says, scenario, swarm, team, with_tools,

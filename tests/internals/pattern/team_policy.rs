@@ -8,7 +8,7 @@ use crate::pattern::agents::policy::{
     HandoffLimiter, RepeatDetector, Transfer, arguments, handoff_input, is_written_call,
     member_request, parse_transfer,
 };
-use crate::pattern::agents::spec::{SwarmLimits, check_names};
+use crate::scenario::patterns::agents::{SwarmLimits, check_names};
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 use crate::support::vectors;

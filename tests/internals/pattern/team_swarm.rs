@@ -9,8 +9,8 @@ use crate::log::facts::PatternFact;
 use crate::log::facts::agents::AgentFact;
 use crate::log::facts::agents::{RosterChange, RosterCommand};
 use crate::log::world::agents::{HopKind, HopState};
-use crate::pattern::agents::spec::{Swarm, SwarmLimits};
 use crate::scenario::Scenario;
+use crate::scenario::patterns::agents::{Swarm, SwarmLimits};
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::support::team;
 use crate::support::team::{

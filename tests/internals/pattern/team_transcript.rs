@@ -2,8 +2,8 @@
 
 use crate::log::event::World;
 use crate::log::event::kind::FailureClass;
-use crate::log::facts::agents::InnerText;
 use crate::log::world::agents::{HopState, LineKind};
+use crate::scenario::patterns::agents::InnerText;
 use crate::support::team::{
     Cast, agent, answer, calls, consults, fails, hands, outcome, play, says, scenario, swarm, team,
 };
@@ -87,7 +87,7 @@ async fn every_result_stands_as_the_coordinator_was_told_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_team_without_inner_prose_shows_of_its_members_that_they_answered() {
-    let quiet = |team: &mut crate::pattern::agents::spec::CoordinatorTeam| {
+    let quiet = |team: &mut crate::scenario::patterns::agents::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
         team.member_tools.inner_text = InnerText::Exclude;
     };

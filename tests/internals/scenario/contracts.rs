@@ -2,8 +2,8 @@
 //! told when it is loaded, each with its field and what would be right.
 
 use crate::log::facts::collaboration::Stance;
-use crate::log::facts::research::ResearchStep;
 use crate::scenario::load;
+use crate::scenario::patterns::research::ResearchStep;
 use crate::scenario::{ScenarioOrigin, check, shipped};
 
 /// What is told of a text, without the places.
@@ -124,7 +124,7 @@ fn the_words_of_the_contract_are_those_of_the_patterns() {
     let words = Stance::ALL.map(Stance::word).join(", ");
     assert!(told(&odd)[0].ends_with(&format!("(one of {words})")), "{:?}", told(&odd));
     let actions = ResearchStep::ALL.map(ResearchStep::action);
-    assert_eq!(actions, crate::log::facts::research::ACTIONS);
+    assert_eq!(actions, crate::scenario::patterns::research::ACTIONS);
     for shipped in shipped() {
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("good");
         assert_eq!(

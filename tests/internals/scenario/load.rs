@@ -2,10 +2,10 @@
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::pattern::collaboration::spec::{CollaborationSpec, Concurrency, RoleFlag, WhenOff};
 use crate::scenario;
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::patterns::collaboration::{CollaborationSpec, Concurrency, RoleFlag, WhenOff};
 use crate::scenario::source::SourceError;
 use crate::scenario::spec::InputKind;
 use crate::scenario::spec::script::ScriptStep;

@@ -1,10 +1,9 @@
 //! What a good file of research comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use crate::log::facts::research::MisquotePolicy;
-use crate::pattern::research::spec::{ResearchSpec, SourceRule, StepMode};
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::patterns::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolKind;
 use crate::scenario::spec::tool::{PrivateHosts, ReadSpec};

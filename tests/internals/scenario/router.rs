@@ -1,7 +1,7 @@
 //! What a good file of a router comes to, and what is reported about a bad one.
 
-use crate::pattern::router::spec::RouterSpec;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::patterns::router::RouterSpec;
 use crate::scenario::{Scenario, ScenarioOrigin, check, load};
 
 const ROUTER: &str = r#"title = "A router"

@@ -1,11 +1,12 @@
 //! What a good file of a team or swarm comes to, and what is told of a bad one.
 use std::time::Duration;
 
-use crate::log::facts::agents::{HistoryScope, InnerText, MemberTools};
-use crate::pattern::agents::spec::{AgentKind, CoordinatorTeam, Swarm, SwarmLimits};
-use crate::pattern::team::spec::TeamSpec;
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::patterns::agents::{
+    AgentKind, CoordinatorTeam, HistoryScope, InnerText, MemberTools, Swarm, SwarmLimits,
+};
+use crate::scenario::patterns::team::TeamSpec;
 use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::json;

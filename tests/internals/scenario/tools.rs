@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
-use crate::pattern::resilience::spec::Naive;
 use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
+use crate::scenario::patterns::resilience::Naive;
 use crate::scenario::spec::policy::{
     BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, Rate, RetryBudgetLimits, WindowKind,
     WindowLimits,

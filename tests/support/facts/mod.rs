@@ -16,11 +16,11 @@ use roundtable::log::event::kind::{
     MessageRole, ModelLabel, Prompt, Purpose, Reply, ReplyRefused, RunStarted, Usage,
 };
 use roundtable::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
-use roundtable::log::facts::collaboration::Decision;
 use roundtable::log::facts::collaboration::{CollaborationFact, SeatPlan, SeatStatus};
 use roundtable::log::facts::collaboration::{CollaborationPlan, RoleFlagHead};
 use roundtable::log::facts::collaboration::{Conflict, Contribution, Stance};
 use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::scenario::patterns::collaboration::Decision;
 use serde_json::Map;
 
 use self::builder::LogBuilder;

@@ -13,15 +13,14 @@ use roundtable::log::event::kind::{
 use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
 use roundtable::log::facts::research::NoteId;
 use roundtable::log::facts::research::NoteIssue;
-use roundtable::log::facts::research::ResearchStep;
 use roundtable::log::facts::research::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
     NoteConflict, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,
     PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
 };
-use roundtable::log::facts::research::{MisquotePolicy, StepExecutor};
 use roundtable::log::facts::research::{ResearchPlan, SourceHead};
 use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::scenario::patterns::research::{MisquotePolicy, ResearchStep, StepExecutor};
 use roundtable::scenario::spec::AlertLimits;
 use serde_json::{Map, Value, json};
 

@@ -15,6 +15,7 @@ use crate::base::name::FlagName;
 use crate::log::event::id::{SourceNo, SpanId};
 use crate::log::event::stop::ReasonPart;
 use crate::log::event::{SpanKind, SpanState};
+use crate::scenario::patterns::research::{MisquotePolicy, StepExecutor};
 
 pub use self::parts::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
@@ -317,80 +318,5 @@ faults! {
         TooLong = "too_long", "too long";
         Citations = "citations", "bad citations";
         CitationUnknown = "citation_unknown", "unknown citation";
-    }
-}
-
-/// The tool that searches for sources, named as in the research source document.
-pub const SEARCH: &str = "search_sources";
-
-/// The tool that reads a source, named as in the research source document.
-pub const READ: &str = "read_source";
-
-/// Who does a step of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum StepExecutor {
-    /// The model.
-    Model,
-    /// A rule of the program.
-    Rule,
-}
-
-/// What happens if a quote is not found on its page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub enum MisquotePolicy {
-    /// The note is kept as it is, and verification stops the run.
-    Stop,
-    /// The note is refused and counted; the run continues without it.
-    Refuse,
-}
-
-/// The actions of a plan in order: every plan has these steps.
-pub const ACTIONS: [&str; 5] =
-    ["search_sources", "dedupe_urls", "read_extract_notes", "verify_notes", "synthesize_answer"];
-
-/// The steps of research after its plan (research source document).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ResearchStep {
-    /// Search for sources.
-    Search,
-    /// Merge sources that have the same page.
-    Dedupe,
-    /// Read the sources one after another, and take notes.
-    ReadExtract,
-    /// Verify the notes.
-    Verify,
-    /// Write the answer.
-    Synthesize,
-}
-
-impl ResearchStep {
-    /// All steps in order.
-    pub const ALL: [Self; 5] =
-        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
-
-    /// The word for the step: the phase in the source document.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Dedupe => "dedupe",
-            Self::ReadExtract => "read_extract",
-            Self::Verify => "verify",
-            Self::Synthesize => "synthesize",
-        }
-    }
-
-    /// The name of this step in the plan.
-    pub fn action(self) -> &'static str {
-        match self {
-            Self::Search => "search_sources",
-            Self::Dedupe => "dedupe_urls",
-            Self::ReadExtract => "read_extract_notes",
-            Self::Verify => "verify_notes",
-            Self::Synthesize => "synthesize_answer",
-        }
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{AgentsFold, HopKind, HopRow, HopState, LineKind, TranscriptLine};
 use crate::base::name::AgentName;
+use crate::base::time::millis;
 use crate::log::event::StopReason;
-use crate::log::event::id::millis;
 use crate::log::world::RunFold;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;

@@ -22,9 +22,10 @@ use crate::log::event::kind::Purpose;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::{
-    NoteId, NoteRefused, NotesCompared, PlannedStep, READ, ReadingEnd, ResearchFact, ResearchPlan,
-    SEARCH, Sentence, SourceOutcome,
+    NoteId, NoteRefused, NotesCompared, PlannedStep, ReadingEnd, ResearchFact, ResearchPlan,
+    Sentence, SourceOutcome,
 };
+use crate::scenario::patterns::research::{READ, SEARCH};
 
 pub use self::rows::{Funnel, NoteRow, RefusedPlan, SourcePage, SourceRow, SourceState, Verified};
 

@@ -84,7 +84,7 @@ impl Research {
         let mut lines: Vec<Value> = Vec::new();
         let mut step = |phase: &str, at: Elapsed, own: Value| {
             let took =
-                crate::log::event::id::millis(run.progress.active_between(Elapsed(0), at)).max(1);
+                crate::base::time::millis(run.progress.active_between(Elapsed(0), at)).max(1);
             let mut line = json!({ "step": lines.len() + 1, "phase": phase });
             if let (Value::Object(line), Value::Object(own)) = (&mut line, own) {
                 line.extend(own);

@@ -12,9 +12,10 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::{Boundary, BoundaryId, Elapsed, SpanId, StopReason};
 use crate::log::facts::research::parts::skip_phrase;
 use crate::log::facts::research::{
-    Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd, ResearchStep,
+    Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd,
 };
 use crate::log::world::RunFold;
+use crate::scenario::patterns::research::ResearchStep;
 
 /// A refused plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::{MIN_QUOTE_CHARS, is_long_enough};
 use crate::log::event::StopReason;
 use crate::log::facts::plan_fault::PlanFault;
-use crate::log::facts::research::{AnswerFault, NotesFault, ResearchStep, StepFault};
+use crate::log::facts::research::{AnswerFault, NotesFault, StepFault};
 use crate::pattern::reply::{Detail, listed, show_value, wrong_name, wrong_value};
+use crate::scenario::patterns::research::ResearchStep;
 
 /// The sentence that describes why a plan is refused.
 pub fn describe_refused_plan(reason: &StopReason, raw: &Value, max_steps: u32) -> Detail {

@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::log::event::StopReason;
 use crate::log::facts::plan_fault::PlanFault;
-use crate::log::facts::research::{Denial, NoteIssue, NotesFault, ResearchStep, StepFault};
+use crate::log::facts::research::{Denial, NoteIssue, NotesFault, StepFault};
+use crate::scenario::patterns::research::ResearchStep;
 
 /// The fewest characters of a quote.
 pub const MIN_QUOTE_CHARS: usize = 20;

@@ -17,12 +17,12 @@ use super::shape::{
 use super::tree::{TomlNode, TomlValue};
 use super::{ReadContext, suggest_name};
 use crate::base::seeded_random::Latency;
-use crate::pattern::agents::table::{AgentTable, CallTable, RootTable};
-use crate::pattern::collaboration::spec::{CollaborationTable, RoleTable};
-use crate::pattern::orchestrator::spec::{OrchestratorTable, WorkerTable};
-use crate::pattern::research::spec::{ResearchTable, SourceTable};
-use crate::pattern::resilience::spec::ResilienceTable;
-use crate::pattern::router::spec::RouterTable;
+use crate::scenario::patterns::agents::table::{AgentTable, CallTable, RootTable};
+use crate::scenario::patterns::collaboration::{CollaborationTable, RoleTable};
+use crate::scenario::patterns::orchestrator::{OrchestratorTable, WorkerTable};
+use crate::scenario::patterns::research::{ResearchTable, SourceTable};
+use crate::scenario::patterns::resilience::ResilienceTable;
+use crate::scenario::patterns::router::RouterTable;
 use crate::scenario::spec::script::{ReplyEnd, ScriptStep};
 use crate::scenario::spec::{InDoubt, JsonMode, Repair, Repairs, SpendingLimits};
 

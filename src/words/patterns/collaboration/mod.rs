@@ -13,12 +13,12 @@ use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, Decision, SeatStatus,
-    Stance,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
 };
 use crate::log::world::RunFold;
 use crate::log::world::collaboration::{Collaboration, Round, RoundFigures, RoundSeat, SeatState};
 use crate::scenario::cel::{Condition, ObservedPart};
+use crate::scenario::patterns::collaboration::Decision;
 use crate::words::glyph::Glyph;
 use crate::words::headless::{WORD_COLUMNS, caller_name, model_of, signed_line, with_model};
 use crate::words::measure::columns;

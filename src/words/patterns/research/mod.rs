@@ -15,11 +15,10 @@ use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::parts::skip_phrase;
-use crate::log::facts::research::{
-    DropReason, ReadingEnd, ResearchFact, SourceOutcome, StepExecutor,
-};
+use crate::log::facts::research::{DropReason, ReadingEnd, ResearchFact, SourceOutcome};
 use crate::log::world::research::{Research, SourceRow};
 use crate::log::world::{RunFold, SpanKind};
+use crate::scenario::patterns::research::StepExecutor;
 use crate::scenario::spec::script::ScriptStep;
 use crate::words::format;
 use crate::words::glyph::Glyph;

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 
 use super::items::{ItemList, ItemSign, ItemSubject, ItemText, PaneItem};
 use crate::log::event::{SpanId, StopReason};
-use crate::log::facts::research::{ResearchPlan, ResearchStep, Sentence, StepExecutor};
+use crate::log::facts::research::{ResearchPlan, Sentence};
 use crate::log::world::research::rows::WorkflowStep;
 use crate::log::world::research::{Research, SourceRow, SourceState};
 use crate::log::world::{SpanState, World};
+use crate::scenario::patterns::research::{ResearchStep, StepExecutor};
 use crate::scenario::spec::script::ScriptStep;
 use crate::screen::run::data::RunData;
 use crate::words::format;

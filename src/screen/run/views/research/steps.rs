@@ -5,10 +5,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::log::event::{BoundaryId, StopClass};
-use crate::log::facts::research::ResearchStep;
 use crate::log::world::research::rows::WorkflowStep;
 use crate::log::world::research::{Research, SourceState};
 use crate::log::world::{RunState as RunStage, World};
+use crate::scenario::patterns::research::ResearchStep;
 use crate::screen::DrawContext;
 use crate::screen::run::data::RunData;
 use crate::screen::text::Pen;

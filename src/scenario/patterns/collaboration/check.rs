@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::spec;
-use super::spec::{
+use super::{
     CollaborationBudget, CollaborationSpec, CollaborationTable, DecideRow, Escalation, RoleFlag,
     RoleSpec, RoleTable, WhenOff,
 };
@@ -19,7 +18,7 @@ use crate::scenario::check::script::{
     require_keys, text, warn_wrong_type, with_key,
 };
 use crate::scenario::check::{condition, script};
-use crate::scenario::pattern::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::patterns::row::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::read::format::{Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{FreeTable, NonBlankString, Positioned};
@@ -37,7 +36,7 @@ const DECIDE_NAMES: &[&str] =
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["roles"],
     budget: &["max_rounds", "max_messages", "min_go_votes"],
-    outcome: spec::OUTCOME_FIELDS,
+    outcome: super::OUTCOME_FIELDS,
     boundaries: &[
         BoundaryForm::Numbered("round"),
         BoundaryForm::Named("message"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::file::AgentTableKind;
+use super::check::AgentTableKind;
 use super::table::{AgentTable, CallTable, Members};
 use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::read::format::tools::fill_table;

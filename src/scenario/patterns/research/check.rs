@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::spec::{
+use super::script;
+use super::{
     AsOf, NOTES_BY_RULE, ResearchSpec, ResearchTable, SourceRule, SourceTable, StepMode, StepSpec,
     warn_of_few_steps,
 };
-use super::{script, spec};
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::time::Day;
-use crate::log::facts::research::{READ, ResearchStep, SEARCH};
 use crate::scenario::check::implementation::SEARCHED;
 use crate::scenario::check::script::report_unknown_name;
-use crate::scenario::pattern::{
+use crate::scenario::patterns::research::{READ, ResearchStep, SEARCH};
+use crate::scenario::patterns::row::{
     BoundaryForm, DefaultPrompt, ModelKey, PatternRow, Speakers, ToolUse,
 };
 use crate::scenario::read::format::{Pattern, ScenarioFile};
@@ -32,7 +32,7 @@ use crate::scenario::spec::tool::{ReadSpec, ToolKind, ToolSpec};
 pub(crate) const ROW: PatternRow = PatternRow {
     tables: &["sources"],
     budget: &["max_steps", "max_urls", "max_read_pages", "max_notes", "max_answer_chars"],
-    outcome: spec::OUTCOME_FIELDS,
+    outcome: super::OUTCOME_FIELDS,
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Word(ResearchStep::Search.word()),
@@ -168,7 +168,7 @@ pub(crate) fn research(
         let preface = around("preface", &table.preface);
         let closing = around("closing", &table.closing);
         Some(ResearchSpec {
-            budget: super::spec::budget(budget),
+            budget: super::budget(budget),
             question: question??,
             echo: table.echo.0.iter().map(|it| InputName::from(it.text.as_str())).collect(),
             allowed_domains_policy: policy?,
@@ -422,7 +422,7 @@ fn warn_of_slow_pages(
     };
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     let Some(entry) = named.into_iter().find(|entry| entry.name == READ) else { return };
-    let budget = super::spec::budget(budget);
+    let budget = super::budget(budget);
     let timeout = spec.policy.timeout.unwrap_or_else(|| budget.read_timeout());
     let most = timeout.saturating_mul(spec.policy.max_attempts);
     // Defaults are not reported.

@@ -1,6 +1,6 @@
 //! Which boundaries agents can reach.
 
-use super::spec::{AgentKind, AgentSpec, AgentsSpec, ModelAgent};
+use super::{AgentKind, AgentSpec, AgentsSpec, ModelAgent};
 use crate::base::name::AgentName;
 
 /// The agents of a team, and the one that the user talks to.

@@ -1,16 +1,19 @@
-//! Agents as a scenario declares them (teams source document), and their setup for the head of a
-//! log. A coordinator consults model agents, teams and swarms in the same way, so teams nest; an
+//! Agents as a scenario declares them (teams source document). A coordinator consults model agents, teams and swarms in the same way, so teams nest; an
 //! agent works under the timeout of the agent that it is a member of.
+
+pub(crate) mod boundary;
+pub(crate) mod check;
+pub(crate) mod script;
+pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::name::{AgentName, FlagName, ToolName};
-use crate::log::event::id::millis;
-use crate::log::facts::agents::{AgentHead, MemberTools, SwarmHead};
-use crate::run::Session;
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::script::PromptTemplate;
@@ -277,52 +280,42 @@ impl AgentSpec {
     }
 }
 
-/// The setup of all agents: each of `roots` before its members, agents in no `members` list last.
-pub(crate) fn agent_heads<'s>(
-    agents: &'s AgentsSpec,
-    roots: impl DoubleEndedIterator<Item = &'s AgentName>,
-    session: &Session,
-) -> Arc<[AgentHead]> {
-    let mut heads: Vec<AgentHead> = Vec::new();
-    let mut next: Vec<&AgentName> = roots.rev().collect();
-    let mut others: Vec<&AgentName> = agents.keys().rev().collect();
-    while let Some(name) = next.pop().or_else(|| others.pop()) {
-        let new = || heads.iter().all(|head| head.name != *name);
-        let Some(agent) = agents.get(name).filter(|_| new()) else { continue };
-        next.extend(agent.kind.members().iter().rev());
-        heads.push(agent_head(agent, session));
-    }
-    heads.into()
+/// What members see of the conversation, and what is shown of their output (teams source document,
+/// `MemberToolConfig`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct MemberTools {
+    /// Whether a member's output is streamed inside the coordinator's.
+    pub stream_inner: bool,
+    /// Which parts of that output are shown.
+    pub inner_text: InnerText,
+    /// What a member sees of the coordinator's history.
+    pub history_scope: HistoryScope,
+    /// Whether the run ends with the members' replies, without a final reply of the coordinator.
+    pub skip_summarization: bool,
 }
 
-/// The setup of an agent; its members are those that earlier runs of the session left.
-fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
-    let left = session.memory.rosters.get(&agent.name);
-    let (model, team, swarm) = match &agent.kind {
-        AgentKind::Model(model) => (Some(model), None, None),
-        AgentKind::Team(team) => (Some(&team.coordinator), Some(team), None),
-        AgentKind::Swarm(swarm) => (None, None, Some(swarm)),
-    };
-    AgentHead {
-        name: agent.name.clone(),
-        description: agent.description.to_string(),
-        kind: agent.kind.word().to_owned(),
-        members: left.map_or(agent.kind.members(), |it| it).to_vec(),
-        instruction: model.map(|model| model.instruction.written()).unwrap_or_default(),
-        tools: model.map(|model| model.tools.clone()).unwrap_or_default(),
-        max_tool_rounds: model.map(|model| model.max_tool_rounds),
-        parallel_tools: team.is_some_and(|team| team.parallel_tools),
-        member_tools: team.map(|team| team.member_tools),
-        swarm: swarm.map(|swarm| SwarmHead {
-            entry: swarm.entry.clone(),
-            max_handoffs: swarm.limits.max_handoffs,
-            repetitive_handoff_window: swarm.limits.repetitive_handoff_window,
-            repetitive_handoff_min_unique: swarm.limits.repetitive_handoff_min_unique,
-            max_rejections: swarm.max_rejections,
-            node_timeout_ms: swarm.node_timeout.map_or(0, millis),
-            cross_request_transfer: swarm.cross_request_transfer,
-            independent_history: swarm.independent_history,
-            handoff_input: swarm.handoff_input.clone(),
-        }),
-    }
+/// Which parts of a member's output are shown inside the coordinator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum InnerText {
+    /// The whole output.
+    #[default]
+    Include,
+    /// Progress and tool calls only.
+    Exclude,
+}
+
+/// What a member sees of the coordinator's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum HistoryScope {
+    /// The user's input, the coordinator's messages, earlier members' results.
+    #[default]
+    ParentBranch,
+    /// Only the request.
+    Isolated,
 }

@@ -1,14 +1,13 @@
 //! The steps of research in scripts, and the checks of their replies (plan, notes, answer) and of
 //! the results of fixtures.
 
-use super::spec::StepMode;
-use crate::log::facts::research::ACTIONS;
-use crate::log::facts::research::{READ, SEARCH};
+use super::StepMode;
 use crate::scenario::check::script;
 use crate::scenario::check::script::{
     ScriptedText, each_item, expect_text, is_filled_in, report_silent_step, require_keys, text,
     warn_wrong_type, with_key,
 };
+use crate::scenario::patterns::research::{ACTIONS, READ, SEARCH};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::format::{ScenarioFile, ScriptTable};
 use crate::scenario::read::shape::{FreeTable, Positioned};

@@ -1,26 +1,22 @@
 //! The pattern `router` in a file: its settings, their format and cross-checks (routes are agents,
-//! the fallback is a route), its boundaries, its scripted classifications, the setup for the head
-//! of a log, and the fields of the outcome that expectations may use.
+//! the fallback is a route), its boundaries, its scripted classifications, and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::name::{AgentName, FlagName, InputName, ToolName};
-use crate::log::event::id::millis;
-use crate::log::facts::router::{CALLER, CLASSIFY, ROUTE, RouteHead, RouterPlan};
-use crate::pattern::agents::boundary;
-use crate::pattern::agents::boundary::TeamAgents;
-use crate::pattern::agents::file::{agents, models as agent_models, tool_use, warn_of_orphans};
-use crate::pattern::agents::script::{AGENT_NAMES, report_silent_agents};
-use crate::pattern::agents::spec::{AgentsSpec, agent_heads};
-use crate::pattern::agents::table::key_owner;
-use crate::run::Session;
 use crate::scenario::check::script::{
     ScriptedText, each_item, expect_text, is_filled_in, report_silent_step, report_unknown_name,
     require_keys, text, warn_wrong_type, with_key,
 };
-use crate::scenario::pattern::{
+use crate::scenario::patterns::agents::boundary::TeamAgents;
+use crate::scenario::patterns::agents::check::{
+    agents, models as agent_models, tool_use, warn_of_orphans,
+};
+use crate::scenario::patterns::agents::script::{AGENT_NAMES, report_silent_agents};
+use crate::scenario::patterns::agents::table::key_owner;
+use crate::scenario::patterns::agents::{AgentsSpec, boundary};
+use crate::scenario::patterns::row::{
     BoundaryForm, LabelledText, LimitField, ModelKey, OutcomeField, PatternRow, Speakers, Spec,
 };
 use crate::scenario::read::ReadContext;
@@ -156,21 +152,6 @@ pub(crate) fn check_boundary(
     };
     let team = TeamAgents { root: &route, all: agents };
     boundary::check_boundary(team, &format!("{word}:{nth}:{inner}"), &examples)
-}
-
-/// The setup of a run that routes the request of this session.
-pub(crate) fn plan_of(spec: &RouterSpec, session: &Session) -> RouterPlan {
-    let routes = spec.routes.iter();
-    RouterPlan {
-        request: Arc::clone(&session.text),
-        routes: routes
-            .map(|route| RouteHead { agent: route.agent.clone(), flag: route.flag.clone() })
-            .collect(),
-        fallback: spec.fallback.clone(),
-        min_confidence: spec.min_confidence,
-        agents: agent_heads(&spec.agents, spec.routes.iter().map(|it| &it.agent), session),
-        max_ms: millis(spec.max_seconds),
-    }
 }
 
 /// What a file of this pattern may contain.
@@ -419,3 +400,12 @@ pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
         "Answers of agents that are a tool call written as text: `who` and `text`.",
     ),
 ];
+
+/// The step in which the classifier is asked; also its boundary.
+pub(crate) const CLASSIFY: &str = "classify";
+
+/// The step in which the route is chosen; also its boundary.
+pub(crate) const ROUTE: &str = "route";
+
+/// The first step of the paths of a router's agents: `router/billing.1`.
+pub(crate) const CALLER: &str = "router";

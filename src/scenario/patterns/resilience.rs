@@ -1,5 +1,5 @@
 //! The pattern `resilience` in a file: its settings (cascading failures source document), their
-//! format and cross-checks, the setup for the head of a log, and the fields of the outcome that
+//! format and cross-checks, and the fields of the outcome that
 //! expectations may use.
 
 use std::collections::BTreeMap;
@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use crate::base::name::{FlagName, ToolName};
 use crate::base::seeded_random::Latency;
-use crate::log::event::id::millis;
-use crate::log::facts::resilience::ResiliencePlan;
 use crate::scenario::check::script::report_unknown_name;
-use crate::scenario::pattern::{
+use crate::scenario::patterns::row::{
     BoundaryForm, LabelledText, LimitField, OutcomeField, PatternRow, Spec, ToolUse,
 };
 use crate::scenario::read::ReadContext;
@@ -146,23 +144,6 @@ impl Spec for ResilienceSpec {
 
     fn reads_flag(&self, _: &FlagName) -> bool {
         false
-    }
-}
-
-/// The setup of a run.
-pub(crate) fn plan_of(spec: &ResilienceSpec) -> ResiliencePlan {
-    let naive = spec.naive;
-    let naive_attempts = [naive.client_retries, naive.tool_retries, naive.agent_retries]
-        .into_iter()
-        .fold(1_u32, |all, retries| all.saturating_mul(retries.saturating_add(1)));
-    ResiliencePlan {
-        agents: spec.agents,
-        turns: spec.turns,
-        steps: spec.steps.clone(),
-        pool: spec.pool,
-        guarded: spec.guarded,
-        naive_attempts,
-        max_ms: millis(spec.max_seconds),
     }
 }
 

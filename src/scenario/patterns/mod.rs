@@ -1,25 +1,30 @@
-//! The patterns as a scenario knows them: a registry. Everybody else asks these questions, and
-//! matches no pattern.
+//! The patterns in a scenario file, each with the same name as in the layers above: its tables, its
+//! settings, and what is checked. This is also the registry of what everybody asks of a pattern
+//! without matching it. The format of a file belongs to this layer, as that of events to the log, so
+//! a pattern's part of it is here too.
+
+pub mod agents;
+pub mod collaboration;
+pub mod orchestrator;
+pub mod research;
+pub mod resilience;
+pub mod router;
+pub mod row;
+pub mod team;
 
 use serde_json::{Map, Value, json};
 
-use super::pattern::{PatternRow, Spec};
+use self::collaboration::CollaborationSpec;
+use self::orchestrator::OrchestratorSpec;
+use self::research::ResearchSpec;
+use self::resilience::ResilienceSpec;
+use self::router::RouterSpec;
+use self::row::{PatternRow, Spec};
+use self::team::TeamSpec;
 use super::read::format::{Pattern, ScenarioFile};
 use super::read::template::TemplateScope;
 use super::read::{ReadContext, format};
 use super::spec::script::ScriptStep;
-use crate::pattern::collaboration::file as collaboration_file;
-use crate::pattern::collaboration::spec::CollaborationSpec;
-use crate::pattern::orchestrator::file as orchestrator_file;
-use crate::pattern::orchestrator::spec::OrchestratorSpec;
-use crate::pattern::research::file as research_file;
-use crate::pattern::research::spec::ResearchSpec;
-use crate::pattern::resilience::spec as resilience_file;
-use crate::pattern::resilience::spec::ResilienceSpec;
-use crate::pattern::router::spec as router_file;
-use crate::pattern::router::spec::RouterSpec;
-use crate::pattern::team::spec as team_file;
-use crate::pattern::team::spec::TeamSpec;
 
 /// The settings of the pattern.
 #[derive(Debug)]
@@ -54,13 +59,13 @@ impl PatternSpec {
 
 /// The rows of all patterns.
 pub(crate) static ROWS: [PatternRow; 7] = [
-    collaboration_file::ROW,
-    orchestrator_file::ROW,
-    team_file::TEAM,
-    team_file::SWARM,
-    resilience_file::ROW,
-    research_file::ROW,
-    router_file::ROW,
+    collaboration::check::ROW,
+    orchestrator::check::ROW,
+    team::TEAM,
+    team::SWARM,
+    resilience::ROW,
+    research::check::ROW,
+    router::ROW,
 ];
 
 /// Builds the pattern of a file. Problems are reported to `cx`.
@@ -72,18 +77,16 @@ pub(crate) fn build(
 ) -> Option<PatternSpec> {
     match pattern {
         Pattern::Collaboration => {
-            collaboration_file::collaboration(file, scope, cx).map(PatternSpec::Collaboration)
+            collaboration::check::collaboration(file, scope, cx).map(PatternSpec::Collaboration)
         }
         Pattern::Orchestrator => {
-            orchestrator_file::orchestrator(file, scope, cx).map(PatternSpec::Orchestrator)
+            orchestrator::check::orchestrator(file, scope, cx).map(PatternSpec::Orchestrator)
         }
-        Pattern::Team => team_file::team(file, scope, cx).map(PatternSpec::Team),
-        Pattern::Swarm => team_file::swarm(file, scope, cx).map(PatternSpec::Team),
-        Pattern::Resilience => {
-            resilience_file::resilience(file, scope, cx).map(PatternSpec::Resilience)
-        }
-        Pattern::Research => research_file::research(file, scope, cx).map(PatternSpec::Research),
-        Pattern::Router => router_file::router(file, scope, cx).map(PatternSpec::Router),
+        Pattern::Team => team::team(file, scope, cx).map(PatternSpec::Team),
+        Pattern::Swarm => team::swarm(file, scope, cx).map(PatternSpec::Team),
+        Pattern::Resilience => resilience::resilience(file, scope, cx).map(PatternSpec::Resilience),
+        Pattern::Research => research::check::research(file, scope, cx).map(PatternSpec::Research),
+        Pattern::Router => router::router(file, scope, cx).map(PatternSpec::Router),
     }
 }
 

@@ -1,19 +1,18 @@
-//! The run of a team or swarm: its root answers the session's message.
-//!
-//! The agent that a run starts with.
+//! A run of a coordinator team or a swarm (teams source document): its root answers the message of
+//! the session.
 
 use std::sync::OnceLock;
 
-use super::spec::TeamSpec;
 use crate::base::name::AgentName;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::pattern::agents::shared_history::SharedHistory;
-use crate::pattern::agents::spec::{AgentKind, SwarmLimits};
 use crate::pattern::agents::swarm::Rosters;
 use crate::pattern::agents::{AgentAnswer, AgentPosition, AgentRunner};
 use crate::pattern::prompting;
 use crate::run::{RunContext, Session, SessionMemory};
 use crate::scenario::Scenario;
+use crate::scenario::patterns::agents::{AgentKind, SwarmLimits};
+use crate::scenario::patterns::team::TeamSpec;
 
 /// Runs a team or swarm to its answer.
 ///
@@ -71,7 +70,7 @@ impl Drop for SessionMemoryGuard<'_> {
 /// The agent that starts: the root, or the entry of a swarm. With `cross_request_transfer` the
 /// session's next message starts at the agent that gave the last answer, unless it has left the
 /// swarm.
-pub(super) fn starting_agent(spec: &TeamSpec, session: &Session) -> AgentName {
+pub(in crate::pattern) fn starting_agent(spec: &TeamSpec, session: &Session) -> AgentName {
     let Some(AgentKind::Swarm(swarm)) = spec.agent(&spec.root).map(|root| &root.kind) else {
         return spec.root.clone();
     };

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
-use crate::log::facts::agents::{HistoryScope, InnerText};
+use super::{MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
+use crate::scenario::patterns::agents::{HistoryScope, InnerText};
 use crate::scenario::read::amount::DurationOrZero;
 use crate::scenario::read::format::BoolOrInput;
 use crate::scenario::read::shape::{

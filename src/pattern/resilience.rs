@@ -1,5 +1,6 @@
-//! The loop of the incident in the cascading failures source document: each agent does its steps
-//! turn by turn, and all of them share a pool of call slots, like the workers of a service.
+//! A run of the cascading failures source document: many agents call the same tools at once, through
+//! a guarded gateway or a naive one. Each agent does its steps turn by turn, and all of them share a
+//! pool of call slots, like the workers of a service.
 
 use std::sync::Arc;
 
@@ -7,11 +8,11 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use super::spec::ResilienceSpec;
 use crate::base::name::ToolName;
 use crate::log::event::kind::Purpose;
 use crate::log::event::{Boundary, SpanId, StopReason};
 use crate::run::{CallerPolicy, RunContext, ToolCallRequest};
+use crate::scenario::patterns::resilience::ResilienceSpec;
 
 /// Runs every agent to its end. An agent continues without the result when a step fails.
 ///

@@ -3,17 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::spec::{
-    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, MAX_DEPTH, ModelAgent, RosterError, Swarm,
-    SwarmLimits, check_entry, check_member,
-};
 use super::table::{
     AgentTable, COORDINATOR_KEYS, EntryMember, MemberToolsTable, Members, SPEAKER_KEYS, SWARM_KEYS,
 };
+use super::{
+    AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, MAX_DEPTH, ModelAgent, RosterError, Swarm,
+    SwarmLimits, check_entry, check_member,
+};
 use crate::base::name::{AgentName, ToolName};
-use crate::log::facts::agents::MemberTools;
 use crate::scenario::check::script::report_unknown_name;
-use crate::scenario::pattern::{BoundaryForm, ModelKey, ToolUse};
+use crate::scenario::patterns::agents::MemberTools;
+use crate::scenario::patterns::row::{BoundaryForm, ModelKey, ToolUse};
 use crate::scenario::read::format::ScenarioFile;
 use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{NonBlankString, StringField};

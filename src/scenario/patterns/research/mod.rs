@@ -1,19 +1,17 @@
-//! The settings of research (research source document), their file format and limits, the setup for
-//! the head of a log, and the fields of the outcome that expectations may use.
+//! The settings of research (research source document), their file format and limits, and the fields of the outcome that expectations may use.
+
+pub(crate) mod check;
+pub(crate) mod script;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::seeded_random::Latency;
-use crate::base::time::Day;
-use crate::log::event::id::millis;
-use crate::log::facts::research::{
-    ACTIONS, MisquotePolicy, READ, ResearchPlan, ResearchStep, SourceHead, StepExecutor,
-};
-use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Fraction;
 use crate::scenario::read::format::BudgetTable;
 use crate::scenario::read::names::Domain;
@@ -243,39 +241,6 @@ impl Spec for ResearchSpec {
     }
 }
 
-/// The setup of a run with a live or a scripted model, which begins at this time of the wall.
-pub(crate) fn plan_of(spec: &ResearchSpec, live: bool, wall_ms: u64) -> ResearchPlan {
-    let today = || Day::from_unix_ms(wall_ms).to_string();
-    let budget = &spec.budget;
-    ResearchPlan {
-        question: spec.question.clone(),
-        as_of: spec.as_of.clone().unwrap_or_else(today),
-        allowed_domains_policy: spec.allowed_domains_policy.clone(),
-        allowed_domains_execution: spec.allowed_domains_execution.clone(),
-        sources: spec
-            .sources
-            .iter()
-            .map(|rule| SourceHead {
-                domain: rule.domain.clone(),
-                trust: rule.trust,
-                flag: rule.flag.clone(),
-            })
-            .collect(),
-        plan_by: spec.plan.by.executor(live),
-        notes_by: spec.notes.by.executor(live),
-        answer_by: spec.answer.by.executor(live),
-        misquotes: spec.misquotes,
-        min_independent_sources: spec.min_independent_sources,
-        max_age_days: spec.max_age_days,
-        max_steps: budget.max_steps,
-        max_urls: budget.max_urls,
-        max_read_pages: budget.max_read_pages,
-        max_notes: budget.max_notes,
-        max_answer_chars: budget.max_answer_chars,
-        max_ms: millis(budget.max_seconds),
-    }
-}
-
 record! {
     /// The question, the domains that may be read, and who does each step.
     struct ResearchTable => {
@@ -449,3 +414,78 @@ pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
     OutcomeField::new("trace", "array", "Each step with its counts."),
     OutcomeField::new("history", "array", "Each step with its data."),
 ];
+
+/// The tool that searches for sources, named as in the research source document.
+pub const SEARCH: &str = "search_sources";
+
+/// The tool that reads a source, named as in the research source document.
+pub const READ: &str = "read_source";
+
+/// Who does a step of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum StepExecutor {
+    /// The model.
+    Model,
+    /// A rule of the program.
+    Rule,
+}
+
+/// What happens if a quote is not found on its page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum MisquotePolicy {
+    /// The note is kept as it is, and verification stops the run.
+    Stop,
+    /// The note is refused and counted; the run continues without it.
+    Refuse,
+}
+
+/// The actions of a plan in order: every plan has these steps.
+pub const ACTIONS: [&str; 5] =
+    ["search_sources", "dedupe_urls", "read_extract_notes", "verify_notes", "synthesize_answer"];
+
+/// The steps of research after its plan (research source document).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResearchStep {
+    /// Search for sources.
+    Search,
+    /// Merge sources that have the same page.
+    Dedupe,
+    /// Read the sources one after another, and take notes.
+    ReadExtract,
+    /// Verify the notes.
+    Verify,
+    /// Write the answer.
+    Synthesize,
+}
+
+impl ResearchStep {
+    /// All steps in order.
+    pub const ALL: [Self; 5] =
+        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
+
+    /// The word for the step: the phase in the source document.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Dedupe => "dedupe",
+            Self::ReadExtract => "read_extract",
+            Self::Verify => "verify",
+            Self::Synthesize => "synthesize",
+        }
+    }
+
+    /// The name of this step in the plan.
+    pub fn action(self) -> &'static str {
+        match self {
+            Self::Search => "search_sources",
+            Self::Dedupe => "dedupe_urls",
+            Self::ReadExtract => "read_extract_notes",
+            Self::Verify => "verify_notes",
+            Self::Synthesize => "synthesize_answer",
+        }
+    }
+}

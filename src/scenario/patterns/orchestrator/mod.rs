@@ -1,5 +1,6 @@
-//! The settings of an orchestrator (orchestrator source document), their file format, the setup for
-//! the head of a log, and the fields of the outcome that expectations may use.
+//! The settings of an orchestrator (orchestrator source document), their file format, and the fields of the outcome that expectations may use.
+
+pub(crate) mod check;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::time::duration_text;
-use crate::log::event::id::millis;
-use crate::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
 use crate::scenario::cel::Condition;
-use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::format::tools::{CommandTable, FixtureTable, HttpTable};
 use crate::scenario::read::names::{IdentName, NamedEntries, ResultKey};
@@ -194,29 +193,6 @@ impl Spec for OrchestratorSpec {
 
     fn attempt_time(&self, _: &ToolName) -> Option<Duration> {
         Some(self.budget.task_timeout)
-    }
-}
-
-/// The setup of a run.
-pub(crate) fn plan_of(spec: &OrchestratorSpec) -> OrchestratorPlan {
-    OrchestratorPlan {
-        workers: spec
-            .workers
-            .iter()
-            .map(|worker| WorkerHead {
-                name: worker.name.clone(),
-                description: worker.description.clone(),
-                flag: worker.flag.clone(),
-            })
-            .collect(),
-        max_tasks: spec.budget.max_tasks,
-        max_parallel: spec.budget.max_parallel,
-        max_retries_per_task: spec.budget.max_retries_per_task,
-        max_dispatches: spec.budget.max_dispatches,
-        task_timeout_ms: millis(spec.budget.task_timeout),
-        max_ms: millis(spec.budget.max_seconds),
-        sections: spec.sections.iter().map(|section| section.name.clone()).collect(),
-        level: spec.level.name.clone(),
     }
 }
 

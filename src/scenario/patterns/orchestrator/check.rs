@@ -1,8 +1,7 @@
 //! The tables of an orchestrator in a file: from tables to the spec, cross-checks, the tools of its
 //! workers, its steps in scripts and their plans.
 
-use super::spec;
-use super::spec::{
+use super::{
     AggregateSection, LevelRule, LevelRules, LevelTable, OrchestratorBudget, OrchestratorSpec,
     OrchestratorTable, Worker, WorkerTable,
 };
@@ -18,7 +17,7 @@ use crate::scenario::check::script::{
 };
 use crate::scenario::check::tools::{faults, tool_policy};
 use crate::scenario::check::{condition, implementation};
-use crate::scenario::pattern::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::patterns::row::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::read::format::tools::fill_table;
 use crate::scenario::read::format::{BudgetTable, Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::read::names::NamedEntry;
@@ -43,7 +42,7 @@ pub(crate) const ROW: PatternRow = PatternRow {
         "max_dispatches",
         "task_timeout_seconds",
     ],
-    outcome: spec::OUTCOME_FIELDS,
+    outcome: super::OUTCOME_FIELDS,
     boundaries: &[
         BoundaryForm::Word("plan"),
         BoundaryForm::Named("dispatch"),

@@ -6,18 +6,18 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::check::script;
-use super::read::ReadContext;
-use super::read::format::{Pattern, ScenarioFile, ScriptTable};
-use super::read::shape::{FreeTable, NonBlankString, Positioned};
-use super::read::template::TemplateScope;
-use super::read::tree::TextSpan;
-use super::spec::ModelCaller;
-use super::spec::policy::CallPolicy;
-use super::spec::script::ScriptStep;
-use super::spec::tool::ToolSpec;
 use crate::base::name::{AgentName, FlagName, ToolName};
-use crate::pattern::agents::spec::AgentsSpec;
+use crate::scenario::check::script;
+use crate::scenario::patterns::agents::AgentsSpec;
+use crate::scenario::read::ReadContext;
+use crate::scenario::read::format::{Pattern, ScenarioFile, ScriptTable};
+use crate::scenario::read::shape::{FreeTable, NonBlankString, Positioned};
+use crate::scenario::read::template::TemplateScope;
+use crate::scenario::read::tree::TextSpan;
+use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::policy::CallPolicy;
+use crate::scenario::spec::script::ScriptStep;
+use crate::scenario::spec::tool::ToolSpec;
 
 /// What a pattern's part of a file may contain, and how it is checked.
 pub(crate) struct PatternRow {

@@ -1,27 +1,21 @@
 //! A team or swarm in a file (teams source document): its settings and cross-checks (root,
-//! follow-ups, agents), the setup for the head of a log, and the fields of the outcome that
+//! follow-ups, agents), and the fields of the outcome that
 //! expectations may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::play::starting_agent;
 use crate::base::name::{AgentName, FlagName, ToolName};
-use crate::log::event::id::millis;
-use crate::log::facts::agents::SessionHead;
-use crate::log::facts::team::TeamPlan;
-use crate::pattern::agents::boundary;
-use crate::pattern::agents::boundary::TeamAgents;
-use crate::pattern::agents::file::{
+use crate::scenario::check::script::report_unknown_name;
+use crate::scenario::patterns::agents::boundary::TeamAgents;
+use crate::scenario::patterns::agents::check::{
     AGENT_BOUNDARIES, AgentTableKind, agents, models, tool_use, warn_of_orphans,
 };
-use crate::pattern::agents::script::{AGENT_NAMES, report_silent_agents};
-use crate::pattern::agents::spec::{AgentKind, AgentSpec, AgentsSpec, agent_heads};
-use crate::pattern::agents::table::{EntryMember, RootTable, key_owner};
-use crate::run::Session;
-use crate::scenario::check::script::report_unknown_name;
-use crate::scenario::pattern::{
+use crate::scenario::patterns::agents::script::{AGENT_NAMES, report_silent_agents};
+use crate::scenario::patterns::agents::table::{EntryMember, RootTable, key_owner};
+use crate::scenario::patterns::agents::{AgentKind, AgentSpec, AgentsSpec, boundary};
+use crate::scenario::patterns::row::{
     LabelledText, LimitField, OutcomeField, PatternRow, Speakers, Spec, ToolUse,
 };
 use crate::scenario::read::ReadContext;
@@ -107,24 +101,6 @@ impl Spec for TeamSpec {
 
     fn reads_flag(&self, flag: &FlagName) -> bool {
         self.agents.say_flag(flag)
-    }
-}
-
-/// The setup of a run that answers the message of this session.
-pub(crate) fn plan_of(spec: &TeamSpec, session: &Session) -> TeamPlan {
-    let starts = starting_agent(spec, session);
-    TeamPlan {
-        root: spec.root.clone(),
-        agents: agent_heads(&spec.agents, [&spec.root].into_iter(), session),
-        max_ms: millis(spec.max_seconds),
-        session: SessionHead {
-            message: session.message,
-            text: Arc::clone(&session.text),
-            previous_run: session.after.clone(),
-            history: Arc::clone(&session.memory.history),
-            owner: session.memory.owner.clone(),
-            first_agent: starts,
-        },
     }
 }
 

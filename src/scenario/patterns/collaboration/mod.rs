@@ -1,20 +1,19 @@
-//! The settings of a collaboration (collaboration source document), their file format, the setup
-//! for the head of a log, and the fields of the outcome that expectations may use.
+//! The settings of a collaboration (collaboration source document), their file format, and the fields of the outcome that expectations may use.
+
+pub(crate) mod check;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use serde_json::{Value, json};
 
 use crate::base::name::{FlagName, InputName, RoleName, ToolName};
-use crate::log::event::id::millis;
-use crate::log::facts::PatternPlan;
-use crate::log::facts::collaboration::{
-    CollaborationPlan, DecideRowHead, Decision, RoleFlagHead, Share,
-};
 use crate::scenario::cel::Condition;
-use crate::scenario::pattern::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Number;
 use crate::scenario::read::shape::{
     BoundedList, FormatShape, NonBlankString, ObjectSchema, Positioned, Requirement,
@@ -227,48 +226,6 @@ impl Spec for CollaborationSpec {
     }
 }
 
-/// The setup of a run. `recorded`: that of the run that it continues, or that answers it.
-pub(crate) fn plan_of(
-    spec: &CollaborationSpec,
-    live: bool,
-    recorded: Option<&PatternPlan>,
-) -> CollaborationPlan {
-    let (usual, live_rules) = match recorded {
-        None => (Share::Arguments, live),
-        Some(PatternPlan::Collaboration(plan)) => (plan.share, plan.live_rules),
-        Some(_) => (Share::Stances, false),
-    };
-    let roles = || spec.roles.iter();
-    let weighted = roles().filter(|(_, role)| role.weight != 1.0);
-    CollaborationPlan {
-        sequence: spec.sequence.clone(),
-        role_flags: spec
-            .roles
-            .iter()
-            .filter_map(|(name, role)| {
-                let behind = role.role_flag.as_ref()?;
-                let deny = behind.when_off == WhenOff::Deny;
-                Some((name.clone(), RoleFlagHead { flag: behind.flag.clone(), deny }))
-            })
-            .collect(),
-        parallel: spec.concurrency == Concurrency::Parallel,
-        max_rounds: spec.budget.max_rounds,
-        max_messages: spec.budget.max_messages,
-        max_ms: millis(spec.budget.max_seconds),
-        min_go_votes: spec.budget.min_go_votes,
-        summary_inputs: spec.summary_inputs.clone(),
-        share: spec.share.unwrap_or(usual),
-        live_rules,
-        decide: spec
-            .decide
-            .iter()
-            .map(|row| DecideRowHead { when: row.when.text().to_owned(), decision: row.decision })
-            .collect(),
-        weights: weighted.map(|(name, role)| (name.clone(), role.weight)).collect(),
-        vetoes: roles().filter(|(_, role)| role.veto).map(|(name, _)| name.clone()).collect(),
-    }
-}
-
 record! {
     /// The order of the roles and the launch brief.
     struct CollaborationTable => {
@@ -409,3 +366,64 @@ pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
     OutcomeField::new("trace", "array", "Each contribution and each closed round, in order."),
     OutcomeField::new("history", "array", "Each closed round with its whole contributions."),
 ];
+
+/// What a seat reads of what the others said in the last rounds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Share {
+    /// Their stances and confidence, as in the collaboration source document.
+    #[default]
+    Stances,
+    /// Their arguments too: summary and actions.
+    Arguments,
+}
+
+impl Share {
+    /// Whether it is the rule of the source document.
+    pub fn is_stances(&self) -> bool {
+        *self == Self::Stances
+    }
+}
+
+/// The decision of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Decision {
+    /// Start.
+    Go,
+    /// Start with care.
+    GoWithCaution,
+    /// Do not start.
+    NoGo,
+}
+
+impl Decision {
+    /// The decision in words.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::Go => "go",
+            Self::GoWithCaution => "go with caution",
+            Self::NoGo => "no go",
+        }
+    }
+
+    /// Every decision.
+    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
+
+    /// The word in results, prompts and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Go => "go",
+            Self::GoWithCaution => "go_with_caution",
+            Self::NoGo => "no_go",
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
