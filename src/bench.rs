@@ -44,7 +44,7 @@ pub use crate::pattern::research::policy::{FoldedText, note_issues};
 pub use crate::scenario::cel::CelBindings;
 pub use crate::scenario::spec::AlertLimits;
 pub use crate::scenario::spec::policy::{BreakerCounts, BreakerMode, CallPolicy};
-pub use crate::scenario::spec::tool::FolderSpec;
+pub use crate::scenario::tools::documents::FolderSpec;
 #[cfg(feature = "store")]
 pub use crate::store::database::Database;
 #[cfg(feature = "store")]

@@ -24,7 +24,6 @@ use crate::scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::read::closest_name;
 use crate::scenario::source::SourceError;
-use crate::scenario::spec::tool::{ReadSpec, SearchSpec, ToolKind, ToolSpec};
 use crate::scenario::{Consent, Override, STDIN, Scenario, ScenarioSource};
 use crate::screen::theme::Theme;
 
@@ -356,16 +355,6 @@ pub(super) fn needed_permission(scenario: &Scenario, consent: &Consent, live: bo
     let last =
         format!("review it, then allow it with --trust (once for each version of the file{of})");
     std::iter::once(first).chain(would).chain(consent.not_kept.clone()).chain([last]).collect()
-}
-
-/// Whether a tool asks something outside of this program: an endpoint, a program, the web.
-pub(super) fn is_outside(tool: &ToolSpec) -> bool {
-    match &tool.kind {
-        None | Some(ToolKind::Fixture(_)) => false,
-        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
-        Some(ToolKind::Search(search)) => matches!(**search, SearchSpec::Endpoint(_)),
-        Some(ToolKind::Read(read)) => matches!(**read, ReadSpec::Web(_)),
-    }
 }
 
 /// The scenarios that an argument names (for a folder its files, by name), or errors. `before`: the

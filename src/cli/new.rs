@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::args::NewArgs;
 use super::exit::Exit;
-use super::launch::is_outside;
 use super::streams;
 use super::streams::{StreamStyle, print_message};
 use crate::base::visible::visible;
 use crate::host::catalogue;
 use crate::scenario;
 use crate::scenario::read::suggest_name;
+use crate::scenario::spec::tool::ToolSpec;
 use crate::scenario::{STDIN, ScenarioOrigin, ScenarioTemplate, shipped, templates};
 use crate::screen::form::quoted;
 use crate::screen::theme::Theme;
@@ -103,7 +103,7 @@ fn list(templates: &[ScenarioTemplate], paint: &StreamStyle) -> String {
 fn what_next(path: &Path, text: &str, paint: &StreamStyle) -> String {
     let origin = ScenarioOrigin::File(path.to_owned());
     let scenario = scenario::check(text, origin, &[]).scenario;
-    let asks_outside = scenario.is_some_and(|it| it.tools.values().any(is_outside));
+    let asks_outside = scenario.is_some_and(|it| it.tools.values().any(ToolSpec::is_outside));
     let needs = match asks_outside {
         true => "It needs no model, but the services, programs or pages that its file names",
         false => "It runs as it is, without a model",

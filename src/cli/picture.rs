@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 
 use super::args::{FlagArg, Global, RunArgs};
 use super::exit::Exit;
-use super::launch::{PreparedSessions, is_outside, read_scenario};
+use super::launch::{PreparedSessions, read_scenario};
 use super::streams;
 use super::streams::print_message;
 use crate::base::private_file::TempFile;
@@ -20,6 +20,7 @@ use crate::engine::{Engine, EngineSettings, Launch, RunHandle};
 use crate::host::recorded::{RecordedRun, fork_places};
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, SpanId, World};
 use crate::scenario::source::SourceError;
+use crate::scenario::spec::tool::ToolSpec;
 use crate::scenario::{STDIN, ScenarioSource};
 use crate::screen::effect::RequestId;
 use crate::screen::msg::PartialText;
@@ -366,7 +367,7 @@ fn two_launches(args: &PictureArgs) -> Result<(Launch, Launch), Exit> {
         ..RunArgs::default()
     };
     let scenario = read_scenario(&run).ok_or(Exit::Usage)?;
-    if scenario.tools.values().any(is_outside) {
+    if scenario.tools.values().any(ToolSpec::is_outside) {
         print_message(
             "this scenario asks something outside of this program, which takes real time; run it \
              (roundtable run), then draw the kept run: roundtable picture last",

@@ -1,24 +1,16 @@
 //! Creates the implementations of a scenario's tools before its run starts, so that missing ones
 //! are reported before anything is spent.
 
-use std::cell::LazyCell;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::base::name::ToolName;
 use crate::gateway::{Tool, ToolSetup};
-use crate::net::{Http, Reach};
 use crate::scenario::Scenario;
 use crate::scenario::spec::policy::CallPolicy;
-use crate::scenario::spec::tool::{
-    FixtureSpec, FolderSpec, HttpSpec, ReadSpec, ResultContract, SearchSpec, ToolKind, ToolSpec,
-};
-use crate::tool::command::CommandTool;
+use crate::scenario::spec::tool::{ResultContract, ToolSpec};
 use crate::tool::documents::DocumentTools;
-use crate::tool::endpoint::EndpointSearch;
-use crate::tool::fixture::FixtureTool;
-use crate::tool::http::HttpTool;
-use crate::tool::{Environment, NotReady};
+use crate::tool::{Environment, NotReady, ToolMaker};
 
 /// Timeout of an attempt if neither scenario nor pattern sets one (cascading failures source
 /// document).
@@ -32,15 +24,9 @@ impl Toolbox {
     /// network are left without an implementation. `instant` skips the delays of fixtures. Folders
     /// are really searched and read, but no index of them is saved.
     pub fn offline(scenario: &Scenario, instant: bool) -> Self {
-        let documents = LazyCell::new(|| DocumentTools::unsaved(Arc::new(SystemTime::now)));
+        let maker = ToolMaker::new(DocumentTools::unsaved(Arc::new(SystemTime::now)), instant);
         let made = scenario.tools.values().map(|spec| {
-            let folder = folder_of(spec);
-            let tool: Option<Box<dyn Tool>> = match (&spec.kind, folder) {
-                (Some(ToolKind::Fixture(fixture)), _) => Some(fixture_tool(fixture, instant)),
-                (Some(ToolKind::Search(_)), Some(it)) => Some(documents.search_folder(it)),
-                (Some(ToolKind::Read(_)), Some(it)) => Some(documents.read_folder(it)),
-                _ => None,
-            };
+            let tool = spec.kind.as_ref().and_then(|kind| maker.make_local(kind));
             tool_setup(scenario, spec, tool, instant)
         });
         Self(with_agents(scenario, made.collect()))
@@ -56,19 +42,10 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolNotReady>> {
-        let clients = Clients::new(DocumentTools::for_user(Arc::new(SystemTime::now)));
+        let maker = ToolMaker::new(DocumentTools::for_user(Arc::new(SystemTime::now)), instant);
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
-            let tool = match &spec.kind {
-                None => Ok(None),
-                Some(ToolKind::Search(search)) => clients.search(search, env).map(Some),
-                Some(ToolKind::Read(read)) => clients.read(read).map(Some).map_err(|why| vec![why]),
-                Some(ToolKind::Fixture(fixture)) => Ok(Some(fixture_tool(fixture, instant))),
-                Some(ToolKind::Http(http)) => clients.tool(http, env).map(Some),
-                Some(ToolKind::Command(command)) => {
-                    CommandTool::new(Arc::clone(command), env).map(|tool| Some(Box::new(tool) as _))
-                }
-            };
+            let tool = spec.kind.as_ref().map(|kind| maker.make(kind, env)).transpose();
             match tool {
                 Ok(tool) => made.push(tool_setup(scenario, spec, tool, instant)),
                 Err(reasons) => troubles.extend(
@@ -100,78 +77,6 @@ pub struct ToolNotReady {
     pub tool: ToolName,
     /// The reason, and how to fix it.
     pub why: NotReady,
-}
-
-/// What the tools of one run share: HTTP clients by reach, and the caches of documents.
-struct Clients {
-    anywhere: Http,
-    internet: Http,
-    documents: DocumentTools,
-}
-
-impl Clients {
-    fn new(documents: DocumentTools) -> Self {
-        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        Self { anywhere, internet, documents }
-    }
-
-    /// The client for this request, by the addresses that it may reach.
-    fn client_for(&self, spec: &HttpSpec) -> Http {
-        if spec.allow_private { &self.anywhere } else { &self.internet }.clone()
-    }
-
-    fn tool(
-        &self,
-        spec: &Arc<HttpSpec>,
-        env: Environment<'_>,
-    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
-        Ok(Box::new(HttpTool::new(Arc::clone(spec), self.client_for(spec), env)?))
-    }
-
-    fn search(
-        &self,
-        spec: &SearchSpec,
-        env: Environment<'_>,
-    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
-        Ok(match spec {
-            SearchSpec::Folder(spec) => {
-                self.documents.check_folder(spec).map_err(|why| vec![why])?;
-                self.documents.search_folder(spec)
-            }
-            SearchSpec::Endpoint(spec) => {
-                Box::new(EndpointSearch::new(spec, self.client_for(&spec.http), env)?)
-            }
-        })
-    }
-
-    fn read(&self, spec: &ReadSpec) -> Result<Box<dyn Tool>, NotReady> {
-        let documents = &self.documents;
-        match spec {
-            ReadSpec::Folder(spec) => {
-                documents.check_folder(spec).map(|()| documents.read_folder(spec))
-            }
-            ReadSpec::Web(spec) => documents.check_web().map(|()| documents.read_web(spec)),
-        }
-    }
-}
-
-/// The folder that a tool searches or reads, if it is a folder tool.
-fn folder_of(spec: &ToolSpec) -> Option<&FolderSpec> {
-    match spec.kind.as_ref()? {
-        ToolKind::Search(search) => match &**search {
-            SearchSpec::Folder(folder) => Some(folder),
-            SearchSpec::Endpoint(_) => None,
-        },
-        ToolKind::Read(read) => match &**read {
-            ReadSpec::Folder(folder) => Some(folder),
-            ReadSpec::Web(_) => None,
-        },
-        ToolKind::Fixture(_) | ToolKind::Http(_) | ToolKind::Command(_) => None,
-    }
-}
-
-fn fixture_tool(spec: &Arc<FixtureSpec>, instant: bool) -> Box<dyn Tool> {
-    Box::new(FixtureTool::new(Arc::clone(spec), instant))
 }
 
 fn tool_setup(

@@ -12,10 +12,11 @@ use crate::base;
 use crate::base::read_file;
 use crate::base::read_file::Links;
 use crate::scenario::Scenario;
-use crate::scenario::spec::tool::{
-    CommandSpec, FolderSpec, HttpSpec, PrivateHosts, ReadSpec, SearchSpec, Setting, ToolKind,
-    WebSpec,
-};
+use crate::scenario::spec::tool::Setting;
+use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::command::CommandSpec;
+use crate::scenario::tools::documents::{FolderSpec, PrivateHosts, WebSpec};
+use crate::scenario::tools::http::HttpSpec;
 use crate::tool::http as http_tool;
 use crate::words::measure::single_line;
 
@@ -43,23 +44,18 @@ pub fn needed_permissions(
         );
     }
     for spec in scenario.tools.values() {
-        match &spec.kind {
-            Some(ToolKind::Command(command)) => parts.push(command_permission(command, &own)),
-            Some(ToolKind::Http(http)) => parts.extend(request_permissions(http)),
-            Some(ToolKind::Search(search)) => match &**search {
-                SearchSpec::Folder(folder) => parts.extend(folder_permission(folder)),
-                SearchSpec::Endpoint(endpoint) => {
-                    parts.push(vec![format!("send search queries to {}", host_of(&endpoint.http))]);
-                    parts.extend(request_permissions(&endpoint.http));
-                }
-            },
-            Some(ToolKind::Read(read)) => match &**read {
-                ReadSpec::Folder(folder) => parts.extend(folder_permission(folder)),
-                ReadSpec::Web(web) => {
-                    parts.extend(page_permissions(web).into_iter().map(|line| vec![line]))
-                }
-            },
-            Some(ToolKind::Fixture(_)) | None => {}
+        match spec.action() {
+            Some(ToolAction::Start(command)) => parts.push(command_permission(command, &own)),
+            Some(ToolAction::Request(http)) => parts.extend(request_permissions(http)),
+            Some(ToolAction::Query(http)) => {
+                parts.push(vec![format!("send search queries to {}", host_of(http))]);
+                parts.extend(request_permissions(http));
+            }
+            Some(ToolAction::ReadFolder(folder)) => parts.extend(folder_permission(folder)),
+            Some(ToolAction::ReadWeb(web)) => {
+                parts.extend(page_permissions(web).into_iter().map(|line| vec![line]))
+            }
+            None => {}
         }
     }
     // Searching a folder and reading from it need only one permission.
@@ -75,8 +71,8 @@ pub fn digest(scenario: &Scenario) -> String {
 }
 
 fn commands(scenario: &Scenario) -> impl Iterator<Item = &CommandSpec> {
-    scenario.tools.values().filter_map(|spec| match &spec.kind {
-        Some(ToolKind::Command(command)) => Some(&**command),
+    scenario.tools.values().filter_map(|spec| match spec.action() {
+        Some(ToolAction::Start(command)) => Some(command),
         _ => None,
     })
 }

@@ -11,6 +11,7 @@ pub mod patterns;
 pub mod read;
 pub mod source;
 pub mod spec;
+pub mod tools;
 
 use std::path::Path;
 

@@ -17,7 +17,7 @@ use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::error::size;
-use crate::scenario::spec::tool::CommandSpec;
+use crate::scenario::tools::command::CommandSpec;
 use crate::tool;
 
 /// Most bytes of standard error that are kept; the last ones are kept.

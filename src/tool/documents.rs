@@ -13,7 +13,7 @@ use super::web::cache::Cache;
 use super::web::{CrawlState, Web, WebReader};
 use crate::base::time::WallClock;
 use crate::gateway::Tool;
-use crate::scenario::spec::tool::{FolderSpec, WebSpec};
+use crate::scenario::tools::documents::{FolderSpec, WebSpec};
 
 /// Makes the tools of one run that read documents; they share their caches.
 pub struct DocumentTools {
@@ -88,7 +88,7 @@ mod left_out {
     use crate::gateway::Tool;
     use crate::gateway::ToolRequest;
     use crate::log::event::kind::{AttemptFailed, FailureClass};
-    use crate::scenario::spec::tool::{FolderSpec, WebSpec};
+    use crate::scenario::tools::documents::{FolderSpec, WebSpec};
     use crate::tool::NotReady;
 
     const WHY: &str = "tools that read folders or pages are not built in: \

@@ -13,7 +13,7 @@ use crate::base::time;
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Http;
-use crate::scenario::spec::tool::{EndpointSpec, ResultFields};
+use crate::scenario::tools::documents::{EndpointSpec, ResultFields};
 
 /// Number of results if the request does not set `k`.
 const RESULTS: u64 = 10;

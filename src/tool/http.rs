@@ -17,7 +17,7 @@ use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, host_of, read_prefix};
-use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
+use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::tool;
 
 /// Most bytes that are read of the body of an error response.

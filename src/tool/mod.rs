@@ -21,14 +21,97 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::command::CommandTool;
+use self::documents::DocumentTools;
+use self::endpoint::EndpointSearch;
+use self::fixture::FixtureTool;
+use self::http::HttpTool;
 use crate::base::json_text;
 use crate::base::visible::{visible_within, without_byte_order_mark};
+use crate::gateway::Tool;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::net::{Redactor, Secret};
+use crate::net::{Http, Reach, Redactor, Secret};
 use crate::scenario::spec::tool::Setting;
+use crate::scenario::tools::ToolKind;
+use crate::scenario::tools::documents::{ReadSpec, SearchSpec};
+use crate::scenario::tools::http::HttpSpec;
 
 /// Looks up an environment variable; tests pass their own.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Makes the tools of one run, which share the HTTP clients by reach, and the caches of documents.
+pub(crate) struct ToolMaker {
+    anywhere: Http,
+    internet: Http,
+    documents: DocumentTools,
+    instant: bool,
+}
+
+impl ToolMaker {
+    /// Makes tools that read documents with these; `instant` skips the delays of fixtures.
+    pub fn new(documents: DocumentTools, instant: bool) -> Self {
+        let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
+        Self { anywhere, internet, documents, instant }
+    }
+
+    /// A tool of this kind that asks nothing outside of this program; `None`: it would. Whether its
+    /// folder can be read, its calls find out.
+    pub fn make_local(&self, kind: &ToolKind) -> Option<Box<dyn Tool>> {
+        match kind {
+            ToolKind::Fixture(spec) => {
+                Some(Box::new(FixtureTool::new(Arc::clone(spec), self.instant)))
+            }
+            ToolKind::Search(search) => match &**search {
+                SearchSpec::Folder(spec) => Some(self.documents.search_folder(spec)),
+                SearchSpec::Endpoint(_) => None,
+            },
+            ToolKind::Read(read) => match &**read {
+                ReadSpec::Folder(spec) => Some(self.documents.read_folder(spec)),
+                ReadSpec::Web(_) => None,
+            },
+            ToolKind::Http(_) | ToolKind::Command(_) => None,
+        }
+    }
+
+    /// A tool of this kind, with its variables looked up in `env`. It is not called or started.
+    ///
+    /// # Errors
+    /// Why it cannot be called.
+    pub fn make(
+        &self,
+        kind: &ToolKind,
+        env: Environment<'_>,
+    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
+        let client = |spec: &HttpSpec| {
+            if spec.allow_private { &self.anywhere } else { &self.internet }.clone()
+        };
+        let documents = |checked: Result<(), NotReady>| checked.map_err(|why| vec![why]);
+        Ok(match kind {
+            ToolKind::Fixture(spec) => Box::new(FixtureTool::new(Arc::clone(spec), self.instant)),
+            ToolKind::Http(spec) => Box::new(HttpTool::new(Arc::clone(spec), client(spec), env)?),
+            ToolKind::Command(spec) => Box::new(CommandTool::new(Arc::clone(spec), env)?),
+            ToolKind::Search(search) => match &**search {
+                SearchSpec::Folder(spec) => {
+                    documents(self.documents.check_folder(spec))?;
+                    self.documents.search_folder(spec)
+                }
+                SearchSpec::Endpoint(spec) => {
+                    Box::new(EndpointSearch::new(spec, client(&spec.http), env)?)
+                }
+            },
+            ToolKind::Read(read) => match &**read {
+                ReadSpec::Folder(spec) => {
+                    documents(self.documents.check_folder(spec))?;
+                    self.documents.read_folder(spec)
+                }
+                ReadSpec::Web(spec) => {
+                    documents(self.documents.check_web())?;
+                    self.documents.read_web(spec)
+                }
+            },
+        })
+    }
+}
 
 /// Settings with their values.
 #[derive(Debug, Default)]

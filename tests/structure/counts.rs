@@ -13,8 +13,8 @@ use super::tree::{File, Tree, attributes};
 const PATTERNS: &[&str] =
     &["agents", "collaboration", "orchestrator", "team", "resilience", "research", "router"];
 
-/// Enums with one variant for each pattern.
-const PATTERN_ENUMS: &[&str] = &[
+/// Enums with one variant for each pattern, or for each kind of tool.
+const REGISTERED: &[&str] = &[
     "Pattern",
     "PatternSpec",
     "PatternPlan",
@@ -22,9 +22,10 @@ const PATTERN_ENUMS: &[&str] = &[
     "PatternWorld",
     "PatternLive",
     "View",
+    "ToolKind",
 ];
 
-/// Files that list the patterns, where a match on one is expected.
+/// Files that list the patterns or the kinds of tool, where a match on one is expected.
 pub const REGISTRIES: &[&str] = &[
     "pattern/mod.rs",
     "pattern/plan.rs",
@@ -33,6 +34,8 @@ pub const REGISTRIES: &[&str] = &[
     "words/patterns/mod.rs",
     "screen/run/views/mod.rs",
     "scenario/patterns/mod.rs",
+    "scenario/tools/mod.rs",
+    "tool/mod.rs",
 ];
 
 struct Matches {
@@ -45,8 +48,7 @@ impl Matches {
         let mut names = false;
         flat(&tokens.to_token_stream(), &mut previous);
         for pair in previous.windows(3) {
-            names |=
-                PATTERN_ENUMS.contains(&pair[0].as_str()) && pair[1] == "::" && pair[2] != "ALL";
+            names |= REGISTERED.contains(&pair[0].as_str()) && pair[1] == "::" && pair[2] != "ALL";
         }
         self.found += usize::from(names);
     }
@@ -92,7 +94,7 @@ impl<'ast> Visit<'ast> for Matches {
     }
 }
 
-/// How often each file unpacks an enum of patterns; registries and a pattern's own folders aside.
+/// How often each file unpacks an enum of patterns or of kinds of tool; registries and a pattern's own folders aside.
 pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
     let own = |file: &File| file.module.iter().any(|part| PATTERNS.contains(&part.as_str()));
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use roundtable::gateway::{Tool, ToolRequest};
 use roundtable::log::event::kind::AttemptFailed;
-use roundtable::scenario::spec::tool::FolderSpec;
+use roundtable::scenario::tools::documents::FolderSpec;
 use roundtable::tool::folder::{FolderRead, FolderSearch};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;

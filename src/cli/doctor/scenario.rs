@@ -10,7 +10,8 @@ use crate::host::{config, prepare};
 use crate::model::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
 use crate::scenario::spec::ModelCaller;
-use crate::scenario::spec::tool::{ToolKind, ToolSpec};
+use crate::scenario::spec::tool::ToolSpec;
+use crate::scenario::tools::ToolAction;
 use crate::terminal::effects::models::{CallerModel, models_by_caller};
 use crate::tool::command;
 
@@ -103,7 +104,7 @@ fn caller_name(caller: &ModelCaller) -> String {
 
 /// Whether the program of a tool can be started. `None`: the tool has none.
 fn program_finding(tool: &ToolSpec) -> Option<Finding> {
-    let Some(ToolKind::Command(command)) = &tool.kind else { return None };
+    let Some(ToolAction::Start(command)) = tool.action() else { return None };
     let (about, program) = (format!("tool {}", tool.name), &command.program);
     let path = std::env::var("PATH").ok();
     Some(match command::find_program(program, path.as_deref()) {

@@ -12,14 +12,13 @@ use tokio::sync::Semaphore;
 use super::result::{CaseResult, NO_WARNINGS, TrialResult};
 use crate::cli::args::{RunArgs, TestOptions, Vary};
 use crate::cli::headless::InterruptTarget;
-use crate::cli::launch::{
-    CannotRun, PreparedSessions, StoreOfCommand, engine_settings, is_outside,
-};
+use crate::cli::launch::{CannotRun, PreparedSessions, StoreOfCommand, engine_settings};
 use crate::engine::expectations::{ExpectationResult, RunObserver, Verdict};
 use crate::engine::{Engine, Launch, RunHandle, RunKeeper};
 use crate::host::journal;
 use crate::log::event::{Event, EventKind, World};
 use crate::scenario::Scenario;
+use crate::scenario::spec::tool::ToolSpec;
 use crate::screen::form::quoted;
 use crate::words::{closing, format};
 
@@ -73,7 +72,7 @@ impl TestCase {
             Trial { launches, seed, denies_warnings: options.deny_warnings }
         });
         let trials = trials.collect();
-        let is_outside = args.live || scenario.tools.values().any(is_outside);
+        let is_outside = args.live || scenario.tools.values().any(ToolSpec::is_outside);
         Ok(Self {
             is_live: args.live,
             is_outside,

@@ -6,9 +6,10 @@ use std::fmt;
 
 use crate::host::models::sets_own_network;
 use crate::scenario::Scenario;
-use crate::scenario::spec::tool::{
-    FolderSpec, HttpSpec, PrivateHosts, ReadSpec, SearchSpec, Setting, ToolKind,
-};
+use crate::scenario::spec::tool::Setting;
+use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::documents::{FolderSpec, PrivateHosts};
+use crate::scenario::tools::http::HttpSpec;
 
 /// Something that a runner may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,28 +74,24 @@ pub fn needed(scenario: &Scenario, live: bool) -> BTreeSet<Grant> {
         }
     }
     for spec in scenario.tools.values() {
-        match &spec.kind {
-            Some(ToolKind::Command(command)) => {
+        match spec.action() {
+            Some(ToolAction::Start(command)) => {
                 needed.insert(Grant::Command);
                 if command.env.values().any(is_variable) {
                     needed.insert(Grant::Env);
                 }
             }
-            Some(ToolKind::Http(http)) => of_request(http, &mut needed),
-            Some(ToolKind::Search(search)) => match &**search {
-                SearchSpec::Folder(folder) => of_folder(folder, &mut needed),
-                SearchSpec::Endpoint(endpoint) => of_request(&endpoint.http, &mut needed),
-            },
-            Some(ToolKind::Read(read)) => match &**read {
-                ReadSpec::Folder(folder) => of_folder(folder, &mut needed),
-                ReadSpec::Web(web) => {
-                    needed.insert(Grant::Http);
-                    if web.allow_private != PrivateHosts::None {
-                        needed.insert(Grant::PrivateNet);
-                    }
+            Some(ToolAction::Request(http) | ToolAction::Query(http)) => {
+                of_request(http, &mut needed);
+            }
+            Some(ToolAction::ReadFolder(folder)) => of_folder(folder, &mut needed),
+            Some(ToolAction::ReadWeb(web)) => {
+                needed.insert(Grant::Http);
+                if web.allow_private != PrivateHosts::None {
+                    needed.insert(Grant::PrivateNet);
                 }
-            },
-            Some(ToolKind::Fixture(_)) | None => {}
+            }
+            None => {}
         }
     }
     needed

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::base::name::{AgentName, ToolName};
 use crate::scenario::Scenario;
 use crate::scenario::patterns::agents::AgentKind;
-use crate::scenario::spec::tool::ToolKind;
+use crate::scenario::spec::tool::ToolSpec;
 
 /// Maximum number of effects that are listed.
 const LISTED: usize = 4;
@@ -44,9 +44,7 @@ fn tools(scenario: &Scenario) -> Vec<String> {
             }
             _ => {}
         }
-        if let Some(ToolKind::Fixture(fixture)) = &spec.kind
-            && fixture.load.is_some()
-        {
+        if spec.fixture().is_some_and(|fixture| fixture.load.is_some()) {
             lost.push(format!("`{name}` under load"));
         }
     }
@@ -93,12 +91,9 @@ fn longest_turn(scenario: &Scenario, agent: &AgentName) -> Duration {
 
 /// The longest latency of a fixture's rows.
 fn longest_latency(scenario: &Scenario, tool: &ToolName) -> Duration {
-    match scenario.tools.get(tool).and_then(|spec| spec.kind.as_ref()) {
-        Some(ToolKind::Fixture(fixture)) => {
-            fixture.rows.iter().map(|row| row.latency.max).max().unwrap_or_default()
-        }
-        _ => Duration::ZERO,
-    }
+    let fixture = scenario.tools.get(tool).and_then(ToolSpec::fixture);
+    let rows = fixture.iter().flat_map(|fixture| &fixture.rows);
+    rows.map(|row| row.latency.max).max().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! and removed first, so that they cause no further errors.
 
 pub mod condition;
-pub mod implementation;
 pub mod instant;
 pub mod script;
 pub mod tools;

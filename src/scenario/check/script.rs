@@ -316,7 +316,7 @@ pub(crate) fn unreachable(row: &ScriptTable, file: &ScenarioFile) -> Option<(Tex
 }
 
 /// Builds the failure of a row, of the script or of a fixture.
-pub(super) fn build_fault(
+pub(crate) fn build_fault(
     fault: &Positioned<FaultTable>,
     cx: &mut ReadContext,
 ) -> Option<ScriptFault> {

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::implementation;
-use super::implementation::{AttemptLimit, DeclaredImplementation, KnownArguments};
 use crate::base::name::ToolName;
 use crate::scenario::patterns::row::{PatternRow, ToolUse};
 use crate::scenario::read::ReadContext;
@@ -16,7 +14,7 @@ use crate::scenario::read::amount::Seconds;
 use crate::scenario::read::format::ScenarioFile;
 use crate::scenario::read::format::tools::{
     AlertsTable, BreakerTable, BulkheadTable, InjectedTable, InjectedWord, LLM, LlmTable,
-    RetriesTable, RetryBudgetTable, SafeModeTable, ToolTable, fill_table,
+    RetriesTable, RetryBudgetTable, SafeModeTable, fill_table,
 };
 use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{BoundedList, IntegerField, Positioned, TextOrTable};
@@ -28,6 +26,9 @@ use crate::scenario::spec::policy::{
     UnsetLlmKeys, WindowLimits,
 };
 use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec};
+use crate::scenario::tools::{
+    AttemptLimit, DeclaredImplementation, KnownArguments, ToolTable, tool_kind,
+};
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
 pub(crate) fn tools(
@@ -109,7 +110,7 @@ fn tool(
     let fixed = (own.tool_args)(&entry.name);
     let args = fixed.or_else(|| (!known).then_some(&names[..]));
     let args = KnownArguments { names: args, certain: fixed.is_some() };
-    let kind = implementation::tool_kind(&answers, &args, &attempts, scope, cx);
+    let kind = tool_kind(&answers, &args, &attempts, scope, cx);
     let faults = faults(&table.faults, cx);
     let kind = kind?;
     Some(ToolSpec {

@@ -1,18 +1,16 @@
 //! Tools as a scenario declares them: the implementation ([`ToolKind`]), the policy and the
 //! contract of each, and the failures that a scenario scripts.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::policy::CallPolicy;
 use crate::base::name::ToolName;
-use crate::base::private_host::plain_name;
-use crate::base::seeded_random::Latency;
+use crate::scenario::tools::fixture::FixtureSpec;
+use crate::scenario::tools::{ToolAction, ToolKind};
 
 /// The argument that tells a tool the id of the call. The program adds it.
 pub(crate) const REQUEST_ID: &str = "request_id";
@@ -34,6 +32,23 @@ pub struct ToolSpec {
     pub faults: Vec<InjectedFault>,
     /// Its description for the agents that may call it.
     pub offer: ToolOffer,
+}
+
+impl ToolSpec {
+    /// What its calls do outside of this program; `None`: nothing.
+    pub fn action(&self) -> Option<ToolAction<'_>> {
+        self.kind.as_ref()?.action()
+    }
+
+    /// The results that the scenario lists, if it is a fixture.
+    pub fn fixture(&self) -> Option<&FixtureSpec> {
+        self.kind.as_ref()?.fixture()
+    }
+
+    /// Whether its calls ask something outside of this program: a service, a program, the web.
+    pub fn is_outside(&self) -> bool {
+        !matches!(self.action(), None | Some(ToolAction::ReadFolder(_)))
+    }
 }
 
 /// The description of a tool for a model.
@@ -69,107 +84,6 @@ pub struct ToolCall {
     pub name: Arc<str>,
     /// The arguments as the model wrote them; they may be invalid JSON.
     pub arguments: Arc<str>,
-}
-
-/// The implementation of a tool.
-#[derive(Debug, Clone)]
-pub enum ToolKind {
-    /// Results that the scenario lists.
-    Fixture(Arc<FixtureSpec>),
-    /// An HTTP request.
-    Http(Arc<HttpSpec>),
-    /// A program on this machine.
-    Command(Arc<CommandSpec>),
-    /// A search for sources.
-    Search(Arc<SearchSpec>),
-    /// A page reader.
-    Read(Arc<ReadSpec>),
-}
-
-impl ToolKind {
-    /// The word for it in files and on the screen.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Fixture(_) => "fixture",
-            Self::Http(_) => "http",
-            Self::Command(_) => "command",
-            Self::Search(_) => "search",
-            Self::Read(_) => "read",
-        }
-    }
-}
-
-/// Results that the scenario lists: the first matching row is used.
-#[derive(Debug, Clone, Default)]
-pub struct FixtureSpec {
-    /// The rows in the file's order.
-    pub rows: Vec<FixtureRow>,
-    /// The load model; `None`: load has no effect.
-    pub load: Option<LoadSpec>,
-}
-
-/// One result of a fixture.
-#[derive(Debug, Clone)]
-pub struct FixtureRow {
-    /// Arguments that a call must have with these values; it may have others.
-    pub args: Map<String, Value>,
-    /// Only for this attempt of a call, from 1.
-    pub attempt: Option<u32>,
-    /// How long the result takes.
-    pub latency: Latency,
-    /// A failure before the result, if any.
-    pub fault: Option<ScriptFault>,
-    /// The result.
-    pub answer: FixtureAnswer,
-}
-
-/// The result of a fixture row.
-#[derive(Debug, Clone)]
-pub enum FixtureAnswer {
-    /// A value.
-    Value(Arc<Value>),
-    /// Text that is read as JSON, valid or not.
-    Raw(Arc<str>),
-}
-
-/// Load model of a fixture: a vendor that is healthy up to its capacity, slower with errors beyond
-/// it, and down at twice the capacity; and a time in which it is flaky by itself. Pauses of the run
-/// do not count towards that time.
-///
-/// The number of concurrent requests depends on timing: with paused time two runs with the same
-/// seed are identical, with real time they may differ slightly.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LoadSpec {
-    /// Concurrent requests that it can handle.
-    pub capacity: u32,
-    /// Share of its requests that fail with 503 while it is flaky, from 0 to 1.
-    pub flaky_rate: f64,
-    /// Start of the flaky time, after the first request.
-    pub flaky_from: Duration,
-    /// End of the flaky time, after the first request.
-    pub flaky_until: Duration,
-    /// Whether its failures are spread evenly instead of at random.
-    pub flaky_evenly: bool,
-    /// How many times as long its requests take while it is slow.
-    pub slow_factor: f64,
-    /// Start of the slow time, after the first request.
-    pub slow_from: Duration,
-    /// End of the slow time, after the first request.
-    pub slow_until: Duration,
-}
-
-/// A program that receives JSON on its standard input and returns JSON on its standard output. It
-/// is started without a shell.
-#[derive(Debug, Clone)]
-pub struct CommandSpec {
-    /// The program; it is looked up in `PATH` unless it contains a slash.
-    pub program: String,
-    /// Its arguments. The arguments of a call are never among them.
-    pub args: Vec<String>,
-    /// Its whole environment, by name.
-    pub env: BTreeMap<String, Setting>,
-    /// Maximum size of its output, in bytes.
-    pub max_bytes: u64,
 }
 
 /// The fields that a result must have; without them it counts as a failure of the tool
@@ -283,50 +197,6 @@ impl FaultKind {
     }
 }
 
-/// An HTTP request.
-#[derive(Debug, Clone)]
-pub struct HttpSpec {
-    /// The method, such as `GET`.
-    pub method: HttpMethod,
-    /// The URL; `{name}` is replaced by the argument of that name, percent-encoded.
-    pub url: String,
-    /// Headers by name.
-    pub headers: BTreeMap<String, Setting>,
-    /// Whether the arguments are sent as a JSON body.
-    pub send_args: bool,
-    /// Where the result is in the response, as a JSON pointer; empty: the whole response.
-    pub pointer: String,
-    /// Maximum size of the response, in bytes.
-    pub max_bytes: u64,
-    /// Whether it may connect to loopback, private and link-local addresses.
-    pub allow_private: bool,
-}
-
-/// Methods of an HTTP tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HttpMethod {
-    /// `GET`
-    Get,
-    /// `POST`
-    Post,
-    /// `PUT`
-    Put,
-    /// `DELETE`
-    Delete,
-}
-
-impl HttpMethod {
-    /// The method as requests spell it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
 /// The value of a header, or of a variable of a program's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Setting {
@@ -334,103 +204,6 @@ pub enum Setting {
     Text(String),
     /// The value of this environment variable; it is a secret.
     Env(String),
-}
-
-/// Where a tool searches for sources.
-#[derive(Debug, Clone)]
-pub enum SearchSpec {
-    /// In an index of a folder of documents.
-    Folder(FolderSpec),
-    /// With an endpoint.
-    Endpoint(EndpointSpec),
-}
-
-/// Where pages are read from.
-#[derive(Debug, Clone)]
-pub enum ReadSpec {
-    /// From a folder of documents.
-    Folder(FolderSpec),
-    /// From the web.
-    Web(WebSpec),
-}
-
-/// A folder of documents.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FolderSpec {
-    /// The folder; `None` means the shipped corpus.
-    pub folder: Option<PathBuf>,
-    /// The base URL of its files, to which their path is appended. `None`: the first folder of a
-    /// file's path is its host, as in a mirror of the web, and the extensions of texts are left
-    /// out.
-    pub base_url: Option<String>,
-}
-
-/// A search endpoint that returns JSON.
-#[derive(Debug, Clone)]
-pub struct EndpointSpec {
-    /// The request; `{query}` and `{k}` are filled in.
-    pub http: HttpSpec,
-    /// Where the list of results is in the response, as a JSON pointer.
-    pub results: String,
-    /// Where the parts of one result are.
-    pub fields: ResultFields,
-}
-
-/// Where the parts of one result are, as JSON pointers. An empty pointer: results do not have this
-/// part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResultFields {
-    /// The URL.
-    pub url: String,
-    /// The title.
-    pub title: String,
-    /// The snippet.
-    pub snippet: String,
-    /// The score.
-    pub score: String,
-    /// The date of publication.
-    pub published_at: String,
-}
-
-/// How pages of the web are read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebSpec {
-    /// Maximum size of a body in bytes, decompressed.
-    pub max_bytes: u64,
-    /// Maximum number of redirects.
-    pub max_redirects: u32,
-    /// Which hosts may have loopback, private and link-local addresses.
-    pub allow_private: PrivateHosts,
-    /// How long a page is served from the cache; `None` means no cache.
-    pub cache_ttl: Option<Duration>,
-    /// Concurrent requests to one host.
-    pub per_host: u32,
-    /// Minimum time between the starts of two requests to one host.
-    pub pace: Duration,
-    /// Whether `robots.txt` is honoured.
-    pub robots: bool,
-}
-
-/// Which hosts may have loopback, private and link-local addresses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PrivateHosts {
-    /// None.
-    None,
-    /// Any.
-    Any,
-    /// These, each with its port unless it is the scheme's default.
-    These(Vec<String>),
-}
-
-impl PrivateHosts {
-    /// Whether this host may have such an address.
-    pub fn allow(&self, host: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::Any => true,
-            Self::These(hosts) => hosts.iter().any(|it| plain_name(it) == plain_name(host)),
-        }
-    }
 }
 
 /// A failure of the first `times` attempts of a call.

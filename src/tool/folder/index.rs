@@ -17,7 +17,7 @@ use super::text_index::{IndexFailed, Refreshed, TextIndex};
 use crate::base::catch_panic;
 use crate::base::visible::visible_within;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::spec::tool::FolderSpec;
+use crate::scenario::tools::documents::FolderSpec;
 use crate::tool::NotReady;
 
 /// Most characters of a path that a message quotes.

@@ -30,7 +30,7 @@ use super::text::DocumentFormat;
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::spec::tool::FolderSpec;
+use crate::scenario::tools::documents::FolderSpec;
 
 pub use self::index::ready;
 

@@ -23,7 +23,7 @@ use crate::base::visible::visible_within;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::error::size;
 use crate::net::{HttpResponse, NetError, Redactor, RequestTarget, read_within};
-use crate::scenario::spec::tool::WebSpec;
+use crate::scenario::tools::documents::WebSpec;
 use crate::tool::text::DocumentFormat;
 
 /// Accepted media types, preferred ones first.

@@ -35,7 +35,7 @@ use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
 use crate::scenario::read::names::domain_in_ascii;
-use crate::scenario::spec::tool::WebSpec;
+use crate::scenario::tools::documents::WebSpec;
 
 /// A tool that reads one page per attempt.
 ///

@@ -13,7 +13,7 @@ use super::cache::RedirectHop;
 use super::fetch::{FetchError, FetchErrorKind, redacted_address};
 use crate::net::{HttpResponse, host_of};
 use crate::scenario::read::names::domain_in_ascii;
-use crate::scenario::spec::tool::PrivateHosts;
+use crate::scenario::tools::documents::PrivateHosts;
 
 /// Which redirects are followed.
 #[derive(Debug, Clone, Copy)]

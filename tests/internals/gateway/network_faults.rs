@@ -14,7 +14,7 @@ use crate::model::ChatModel;
 use crate::model::openai::OpenAi;
 use crate::net::{Http, Reach};
 use crate::scenario::spec::policy::CallPolicy;
-use crate::scenario::spec::tool::{HttpMethod, HttpSpec};
+use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
 use crate::support::wire;
 use crate::support::wire::{Connection, Server, answer};

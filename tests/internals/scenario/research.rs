@@ -5,8 +5,8 @@ use crate::scenario::load;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::research::{MisquotePolicy, ResearchSpec, SourceRule, StepMode};
 use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::ToolKind;
-use crate::scenario::spec::tool::{PrivateHosts, ReadSpec};
+use crate::scenario::tools::ToolKind;
+use crate::scenario::tools::documents::{PrivateHosts, ReadSpec};
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 
 const WHOLE: &str = r#"title = "A question"

@@ -12,9 +12,12 @@ use crate::scenario::spec::policy::{
 };
 use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
 use crate::scenario::spec::script::ScriptStep;
-use crate::scenario::spec::tool::{FieldKind, FixtureAnswer, InjectedFault, ToolKind, ToolSpec};
-use crate::scenario::spec::tool::{HttpMethod, Setting};
+use crate::scenario::spec::tool::Setting;
+use crate::scenario::spec::tool::{FieldKind, InjectedFault, ToolSpec};
 use crate::scenario::spec::tool::{ScriptFault, ScriptFaultKind};
+use crate::scenario::tools::ToolKind;
+use crate::scenario::tools::fixture::FixtureAnswer;
+use crate::scenario::tools::http::HttpMethod;
 use crate::scenario::{Override, Scenario, ScenarioOrigin, check};
 use serde_json::{Value, json};
 

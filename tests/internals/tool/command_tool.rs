@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::scenario::spec::tool::CommandSpec;
 use crate::scenario::spec::tool::Setting;
+use crate::scenario::tools::command::CommandSpec;
 use crate::tool::command::CommandTool;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::scenario::spec::tool::FolderSpec;
+use crate::scenario::tools::documents::FolderSpec;
 use crate::support::folder::{BASE, Shelf, ask, page};
 use crate::tool::folder::FolderRead;
 use serde_json::{Value, json};

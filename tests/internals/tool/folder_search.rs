@@ -6,7 +6,7 @@ use std::fs;
 use crate::engine::Toolbox;
 use crate::scenario::ScenarioOrigin;
 use crate::scenario::load;
-use crate::scenario::spec::tool::FolderSpec;
+use crate::scenario::tools::documents::FolderSpec;
 use crate::support::folder;
 use crate::support::folder::{BASE, Shelf, ask, found, spec, urls};
 use crate::tool::folder as folders;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::{Http, Reach};
-use crate::scenario::spec::tool::{HttpMethod, HttpSpec, Setting};
+use crate::scenario::spec::tool::Setting;
+use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::tool::http::HttpTool;
 use serde_json::{Map, Value, json};
 

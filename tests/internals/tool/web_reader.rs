@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use crate::gateway::{Attempt, Callee, Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::scenario::spec::policy::CallPolicy;
-use crate::scenario::spec::tool::{PrivateHosts, WebSpec};
+use crate::scenario::tools::documents::{PrivateHosts, WebSpec};
 use crate::support::gateway_call::{Scope, call, guard, policy};
 use crate::support::site::{Does, HTML, Site, answer, packed, page, redirect};
 use crate::tool::web::cache::Cache;

@@ -7,16 +7,13 @@ use super::{
 };
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::scenario::cel::Condition;
+use crate::scenario::check::condition;
 use crate::scenario::check::condition::ConditionScope;
-use crate::scenario::check::implementation::{
-    AttemptLimit, DeclaredImplementation, KnownArguments,
-};
 use crate::scenario::check::script::{
     ScriptedText, each_item, expect_text, is_filled_in, misspelt_key, report_silent_step,
     report_unknown_name, require_keys, text, warn_wrong_type, with_key,
 };
 use crate::scenario::check::tools::{faults, tool_policy};
-use crate::scenario::check::{condition, implementation};
 use crate::scenario::patterns::row::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::read::format::tools::fill_table;
 use crate::scenario::read::format::{BudgetTable, Pattern, ScenarioFile, ScriptTable};
@@ -29,6 +26,7 @@ use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::{REQUEST_ID, ToolOffer, ToolSpec};
+use crate::scenario::tools::{AttemptLimit, DeclaredImplementation, KnownArguments, tool_kind};
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
@@ -335,8 +333,7 @@ fn read_worker(
         table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
     let args = (!table.args.broken).then_some(&declared[..]);
     let args = KnownArguments { names: args, certain: true };
-    let kind =
-        cx.at_key(&place, |cx| implementation::tool_kind(&answers, &args, &attempts, scope, cx))?;
+    let kind = cx.at_key(&place, |cx| tool_kind(&answers, &args, &attempts, scope, cx))?;
     if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
         cx.at_key(&format!("workers.{}", entry.name), |cx| {
             let what = format!(

@@ -13,7 +13,6 @@ use crate::base::time::duration_text;
 use crate::scenario::cel::Condition;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::ReadContext;
-use crate::scenario::read::format::tools::{CommandTable, FixtureTable, HttpTable};
 use crate::scenario::read::names::{IdentName, NamedEntries, ResultKey};
 use crate::scenario::read::shape::{
     BoundedList, FormatShape, FreeTable, NonBlankString, ObjectSchema, Positioned, Requirement,
@@ -23,6 +22,9 @@ use crate::scenario::read::tree::TomlNode;
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
 use crate::scenario::spec::tool::{FieldKind, ToolSpec};
+use crate::scenario::tools::command::CommandTable;
+use crate::scenario::tools::fixture::FixtureTable;
+use crate::scenario::tools::http::HttpTable;
 
 /// `pattern = "orchestrator"`.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::time::Day;
-use crate::scenario::check::implementation::SEARCHED;
 use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::patterns::research::{READ, ResearchStep, SEARCH};
 use crate::scenario::patterns::row::{
@@ -26,7 +25,9 @@ use crate::scenario::read::tree::TextSpan;
 use crate::scenario::read::{ReadContext, closest_name, names, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
-use crate::scenario::spec::tool::{ReadSpec, ToolKind, ToolSpec};
+use crate::scenario::spec::tool::ToolSpec;
+use crate::scenario::tools::ToolKind;
+use crate::scenario::tools::documents::SEARCHED;
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
@@ -377,7 +378,7 @@ fn research_tools(tools: &BTreeMap<ToolName, ToolSpec>, file: &ScenarioFile, cx:
         let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
         let entry = named.into_iter().find(|entry| entry.name == name);
         cx.at_key(&place, |cx| {
-            let kind = tools.get(name).map(|spec| spec.kind.as_ref());
+            let kind = tools.get(name).map(|spec| spec.kind.as_ref().map(ToolKind::word));
             match (entry, kind) {
                 _ if cx.has_error_here() => {}
                 (None, _) => {
@@ -387,14 +388,14 @@ fn research_tools(tools: &BTreeMap<ToolName, ToolSpec>, file: &ScenarioFile, cx:
                 (Some(entry), Some(None)) => {
                     cx.error(entry.at, what, format!("add one of {kinds}"))
                 }
-                (Some(entry), Some(Some(ToolKind::Read(_)))) if name == SEARCH => {
+                (Some(entry), Some(Some("read"))) if name == SEARCH => {
                     cx.error(
                         entry.at,
                         format!("{what}: `read` only reads one page"),
                         format!("use one of {kinds}"),
                     );
                 }
-                (Some(entry), Some(Some(ToolKind::Search(_)))) if name == READ => {
+                (Some(entry), Some(Some("search"))) if name == READ => {
                     cx.error(
                         entry.at,
                         format!("{what}: `search` only finds URLs"),
@@ -415,11 +416,6 @@ fn warn_of_slow_pages(
     cx: &mut ReadContext,
 ) {
     let (Some(spec), Some(budget)) = (tools.get(READ), &file.budget) else { return };
-    let remote = match &spec.kind {
-        Some(ToolKind::Read(read)) => matches!(&**read, ReadSpec::Web(_)),
-        Some(ToolKind::Http(_) | ToolKind::Command(_)) => true,
-        Some(ToolKind::Fixture(_) | ToolKind::Search(_)) | None => false,
-    };
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
     let Some(entry) = named.into_iter().find(|entry| entry.name == READ) else { return };
     let budget = super::budget(budget);
@@ -429,7 +425,7 @@ fn warn_of_slow_pages(
     let retries = entry.value.as_ref().and_then(|table| table.retries.as_ref());
     let own = spec.policy.timeout.is_some()
         || retries.is_some_and(|retries| retries.max_attempts.at != TextSpan::new(0, 0..0));
-    if remote && own && most > budget.max_seconds / 2 {
+    if spec.is_outside() && own && most > budget.max_seconds / 2 {
         let (most, of) = (most.as_secs_f64(), budget.max_seconds.as_secs_f64());
         let what = format!("one page that hangs can take {most} s of the run's {of} s");
         let help = "lower timeout_s or retries.max_attempts, or raise budget.max_seconds";

@@ -1,0 +1,257 @@
+//! The kinds of tool, a file each: what a scenario says of one, its checks, its settings. This is their
+//! registry; `ToolMaker` of `tool/mod.rs` makes the tool. Everybody else asks a kind what it does outside of
+//! the program ([`ToolKind::action`]) and matches none.
+
+pub mod command;
+pub mod documents;
+pub mod fixture;
+pub mod http;
+
+use std::sync::Arc;
+
+use self::command::{CommandSpec, CommandTable};
+use self::documents::{FolderSpec, ReadSpec, ReadTable, SearchSpec, SearchTable, WebSpec};
+use self::fixture::{FixtureSpec, FixtureTable};
+use self::http::{HttpSpec, HttpTable};
+use super::read::ReadContext;
+use super::read::amount::Seconds;
+use super::read::format::tools::{
+    BreakerTable, BulkheadTable, InjectedTable, RetriesTable, RetryBudgetTable, SafeModeTable,
+};
+use super::read::names::{NamedEntries, ResultKey};
+use super::read::shape::{
+    BoundedList, FormatShape, NonBlankString, ObjectSchema, Positioned, Requirement, TextOrTable,
+    record,
+};
+use super::read::template::TemplateScope;
+use super::read::tree::{TextSpan, TomlNode};
+use super::spec::tool::FieldKind;
+
+/// The implementation of a tool.
+#[derive(Debug, Clone)]
+pub enum ToolKind {
+    /// Results that the scenario lists.
+    Fixture(Arc<FixtureSpec>),
+    /// An HTTP request.
+    Http(Arc<HttpSpec>),
+    /// A program on this machine.
+    Command(Arc<CommandSpec>),
+    /// A search for sources.
+    Search(Arc<SearchSpec>),
+    /// A page reader.
+    Read(Arc<ReadSpec>),
+}
+
+impl ToolKind {
+    /// The word for it in files and on the screen.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Fixture(_) => "fixture",
+            Self::Http(_) => "http",
+            Self::Command(_) => "command",
+            Self::Search(_) => "search",
+            Self::Read(_) => "read",
+        }
+    }
+    /// What its calls do outside of this program, for those who must allow it; `None`: nothing.
+    pub fn action(&self) -> Option<ToolAction<'_>> {
+        match self {
+            Self::Fixture(_) => None,
+            Self::Http(http) => Some(ToolAction::Request(http)),
+            Self::Command(command) => Some(ToolAction::Start(command)),
+            Self::Search(search) => Some(match &**search {
+                SearchSpec::Folder(folder) => ToolAction::ReadFolder(folder),
+                SearchSpec::Endpoint(endpoint) => ToolAction::Query(&endpoint.http),
+            }),
+            Self::Read(read) => Some(match &**read {
+                ReadSpec::Folder(folder) => ToolAction::ReadFolder(folder),
+                ReadSpec::Web(web) => ToolAction::ReadWeb(web),
+            }),
+        }
+    }
+
+    /// The results that the scenario lists, if this is a fixture.
+    pub fn fixture(&self) -> Option<&FixtureSpec> {
+        match self {
+            Self::Fixture(fixture) => Some(fixture),
+            _ => None,
+        }
+    }
+}
+
+/// What the calls of a tool do outside of this program.
+#[derive(Debug, Clone, Copy)]
+pub enum ToolAction<'s> {
+    /// They start a program.
+    Start(&'s CommandSpec),
+    /// They send a request.
+    Request(&'s HttpSpec),
+    /// They send a search query.
+    Query(&'s HttpSpec),
+    /// They read a folder of documents.
+    ReadFolder(&'s FolderSpec),
+    /// They read pages of the web.
+    ReadWeb(&'s WebSpec),
+}
+
+record! {
+    /// The gateway's policy for calls of a tool, and its implementation. Under the name of a worker
+    /// it replaces the orchestrator's own policy; under the name of an agent it is the policy for
+    /// consulting that agent, with one attempt unless max_attempts is set.
+    struct ToolTable => {
+        /// What it does, shown to the agents that may call it.
+        description: NonBlankString = optional,
+        /// Its arguments, all of them required: the description of each, or its JSON schema.
+        args: Positioned<NamedEntries<TextOrTable, ResultKey>> = default(Positioned::not_in_file(NamedEntries::default())),
+        /// Timeout of one attempt in seconds, until its result is complete. Default:
+        /// task_timeout_seconds for an orchestrator's worker; for `read_source` of research
+        /// max_seconds / (max_read_pages + 2), clamped to 2 to 10, so that slow pages cannot use up
+        /// the run; otherwise 10.
+        timeout_s: Seconds = optional,
+        /// Retries of a failed call.
+        retries: RetriesTable = table,
+        /// Whether a call may be retried at all.
+        idempotent: bool = default(true),
+        /// Retry budget: how many attempts may be retries.
+        retry_budget: RetryBudgetTable = table,
+        /// Circuit breaker: when calls are rejected without an attempt. Default: a breaker with its
+        /// default values; none for `read` from the web, which covers many hosts.
+        breaker: BreakerTable = optional,
+        /// Bulkhead: how many attempts may run concurrently.
+        bulkhead: BulkheadTable = table,
+        /// Safe mode: the fallback for a call that fails. It is on unless `enabled` is false.
+        safe_mode: SafeModeTable = table,
+        /// Whether the runs of one session share breaker, bulkhead and retry budget.
+        shared: bool = default(false),
+        /// Faults that are injected from the start of the run.
+        faults: BoundedList<Positioned<InjectedTable>, 0, 5> = default(BoundedList(Vec::new())),
+        /// Results that are listed in this file.
+        fixture: Positioned<FixtureTable> = optional,
+        /// An HTTP request whose response is the result.
+        http: Positioned<HttpTable> = optional,
+        /// A program whose output is the result.
+        command: Positioned<CommandTable> = optional,
+        /// A search in a folder of documents or with an endpoint.
+        search: Positioned<SearchTable> = optional,
+        /// A page reader for a folder of documents or the web.
+        read: Positioned<ReadTable> = optional,
+        /// Keys that a result must have, each with its type.
+        contract: NamedEntries<FieldKind, ResultKey> = default(NamedEntries::default()),
+    }
+}
+
+/// The implementations that a table of the file declares for a tool.
+pub(crate) struct DeclaredImplementation<'f> {
+    pub fixture: Option<&'f Positioned<FixtureTable>>,
+    pub http: Option<&'f Positioned<HttpTable>>,
+    pub command: Option<&'f Positioned<CommandTable>>,
+    pub search: Option<&'f Positioned<SearchTable>>,
+    pub read: Option<&'f Positioned<ReadTable>>,
+    /// "worker" or "tool", for messages.
+    pub what: &'static str,
+    pub contract: &'f NamedEntries<FieldKind, ResultKey>,
+}
+
+impl<'f> DeclaredImplementation<'f> {
+    pub fn from_tool(table: &'f ToolTable) -> Self {
+        Self {
+            fixture: table.fixture.as_ref(),
+            http: table.http.as_ref(),
+            command: table.command.as_ref(),
+            search: table.search.as_ref(),
+            read: table.read.as_ref(),
+            what: "tool",
+            contract: &table.contract,
+        }
+    }
+
+    fn positions(&self) -> Vec<TextSpan> {
+        let fixture = self.fixture.map(|table| table.at);
+        let http = self.http.map(|table| table.at);
+        let command = self.command.map(|table| table.at);
+        let search = self.search.map(|table| table.at);
+        let read = self.read.map(|table| table.at);
+        [fixture, http, command, search, read].into_iter().flatten().collect()
+    }
+
+    /// Position of the first declaration; a contract counts too.
+    pub fn first(&self) -> Option<TextSpan> {
+        let contract = self.contract.entries.first().map(|entry| entry.at);
+        self.positions().first().copied().or(contract)
+    }
+
+    pub fn has_implementation(&self) -> bool {
+        self.first().is_some()
+    }
+}
+
+/// How many attempts a call of a tool may have, as far as the file sets it.
+pub(crate) struct AttemptLimit {
+    /// Maximum number of attempts.
+    pub most: u32,
+    /// Set by an override: that holds for one run only, so rows for other runs are not reported.
+    pub set: bool,
+    /// The key that sets it, and its value.
+    pub of: String,
+}
+
+impl AttemptLimit {
+    pub fn from_retries(place: &str, retries: &RetriesTable) -> Self {
+        let limit = &retries.max_attempts;
+        let of = format!("{place}.retries.max_attempts is {}", limit.value.0);
+        Self { most: limit.value.0, set: limit.at.text > 0, of }
+    }
+
+    /// An unguarded run may make more attempts.
+    pub fn raise_to(&mut self, attempts: u32) {
+        self.most = self.most.max(attempts);
+    }
+}
+
+/// The implementation of a tool. Outer `None`: invalid; inner `None`: none is declared. `args` are
+/// the tool's arguments, where they are known.
+pub(crate) fn tool_kind(
+    declared: &DeclaredImplementation<'_>,
+    args: &KnownArguments<'_>,
+    attempts: &AttemptLimit,
+    scope: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<Option<ToolKind>> {
+    if let [_, second, ..] = declared.positions()[..] {
+        let help = match declared.what {
+            "tool" => "keep one of fixture, http, command, search and read",
+            _ => "keep one of fixture, http and command",
+        };
+        cx.error(second, "the tool has two implementations", help);
+        return None;
+    }
+    Some(Some(if let Some(table) = declared.fixture {
+        let spec = cx.at_key("fixture", |cx| {
+            fixture::check_row_arguments(&table.value, args, cx);
+            fixture::build(&table.value, attempts, scope, cx)
+        })?;
+        ToolKind::Fixture(Arc::new(spec))
+    } else if let Some(table) = declared.http {
+        ToolKind::Http(Arc::new(
+            cx.at_key("http", |cx| http::build(&table.value, args.names, declared.what, cx))?,
+        ))
+    } else if let Some(table) = declared.command {
+        ToolKind::Command(Arc::new(command::build(&table.value)?))
+    } else if let Some(table) = declared.search {
+        ToolKind::Search(Arc::new(
+            cx.at_key("search", |cx| documents::build_search(table, scope, cx))?,
+        ))
+    } else if let Some(table) = declared.read {
+        ToolKind::Read(Arc::new(cx.at_key("read", |cx| documents::build_read(table, scope, cx))?))
+    } else {
+        return Some(None);
+    }))
+}
+
+/// The arguments of a tool's calls.
+pub(crate) struct KnownArguments<'a> {
+    /// Their names; `None` if they are not known.
+    pub names: Option<&'a [&'a str]>,
+    /// The calls have no other arguments. For an author's tool a model may send any.
+    pub certain: bool,
+}
