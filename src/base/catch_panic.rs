@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_of_a_call_becomes_a_value() {
+    fn call_panic_becomes_error() {
         assert_eq!(catch_panic(|| 1), Ok(1));
         let marked = catch_panic(|| {
             if is_catching() {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_becomes_a_value_and_the_mark_goes_with_it() {
+    async fn future_panic_becomes_error_and_unmarks() {
         let seen = CatchPanic::new(Box::pin(async {
             assert!(is_catching());
             if is_catching() {

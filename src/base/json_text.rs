@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_beyond_64_bits_are_found_and_no_others() {
+    fn finds_only_integers_beyond_64_bits() {
         for (text, found) in [
             ("18446744073709551615", None),
             ("18446744073709551616", Some("18446744073709551616")),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_in_the_part_that_is_passed_on_counts() {
+    fn checks_only_passed_on_part() {
         let text = r#"{"note": 98765432109876543210987, "args": {"far": 1e300}}"#;
         let value: Value = serde_json::from_str(text).expect("JSON");
         assert_eq!(first_changed_integer(text, &value["args"]), None);
@@ -215,7 +215,7 @@ mod tests {
     proptest! {
         /// A number that is passed on is the same after parsing and writing.
         #[test]
-        fn a_number_that_is_not_found_is_kept(number: i128, bits in 0_u32..127) {
+        fn unreported_number_stays_unchanged(number: i128, bits in 0_u32..127) {
             let number = (number >> bits).to_string();
             let read: Value = serde_json::from_str(&number).expect("JSON");
             let written = read.to_string();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_beyond_64_bits_is_found_and_a_float_is_not() {
+    fn finds_big_integers_not_floats() {
         let text = r#"{"id": 12345678901234567890123, "of": 18446744073709551615, "far": 1e30}"#;
         let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
         assert_eq!(first_changed_integer(text, &value), Some("12345678901234567890123"));

@@ -125,7 +125,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_we_write_is_for_its_owner_alone() {
+    fn files_are_private_to_owner() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("made/here/file");
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 1, "nothing is left over");
     }
     #[test]
-    fn a_file_gets_its_name_when_it_is_whole_and_never_that_of_another() {
+    fn names_complete_files_without_overwriting() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         let names = || fs::read_dir(folder.path()).expect("reads").count();

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_regular_file_is_opened_and_nothing_blocks() {
+    fn opens_only_regular_files_without_blocking() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = pipe(folder.path());
         let says = |path: &Path| read_file(path, 10).expect_err("refused").to_string();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_read_when_it_delivers_and_given_up_when_it_does_not() {
+    fn reads_pipe_or_times_out() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = pipe(folder.path());
         assert!(is_pipe(&path) && !is_pipe(folder.path()));

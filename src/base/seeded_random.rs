@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draw_is_the_hash_of_its_parts_in_a_row() {
+    fn draw_hashes_parts_in_order() {
         for (seed, path, attempt, what) in [
             (42, "message:1:risk_analyst", 1, "wait"),
             (0, "", 0, ""),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_differ_by_each_of_their_parts_and_repeat() {
+    fn draws_repeat_and_differ_by_part() {
         let first = random_u64(42, "message:1:risk_analyst", 1, "wait");
         assert_eq!(first, random_u64(42, "message:1:risk_analyst", 1, "wait"));
         for other in [
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_lies_between_nothing_and_all() {
+    fn fraction_stays_between_zero_and_one() {
         let whole = Duration::from_millis(900);
         assert_eq!(random_share(whole, 0), Duration::ZERO);
         assert_eq!(random_share(whole, u64::MAX), whole);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_in_a_share_of_the_cases() {
+    fn happens_with_given_probability() {
         for draw in [0, 7, u64::MAX / 2, u64::MAX] {
             assert!(!happens_with(0.0, draw) && happens_with(1.0, draw) && happens_with(2.0, draw));
         }

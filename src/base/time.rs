@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_four_centuries_is_the_next_of_the_one_before() {
+    fn consecutive_days_follow_each_other() {
         let mut before = from_time(UNIX_EPOCH).expect("a day");
         assert_eq!(before, "1970-01-01");
         for day in 1..146_097_u64 {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_read_and_an_impossible_one_is_not() {
+    fn parses_dates_and_rejects_impossible_ones() {
         assert_eq!(date_from_iso(" 2026-02-10T08:00:00+01:00 ").as_deref(), Some("2026-02-10"));
         assert_eq!(date_from_iso("2026-02-30"), None);
         assert_eq!(date_from_iso("10 February"), None);

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shows_nothing_is_made_visible_where_it_does_no_work() {
+    fn shows_invisible_characters_without_function() {
         for (text, shown) in [
             // Emoji sequences with joiners, variation selectors and keycaps stay whole.
             ("👩\u{200d}👩\u{200d}👧", "👩\u{200d}👩\u{200d}👧"),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_lines_and_nothing_in_them_steers() {
+    fn keeps_lines_and_neutralizes_control_sequences() {
         for (text, shown) in [
             ("a\n\tb\n", "a\n\tb\n"),
             ("a\r\nb", "a\nb"),
@@ -271,7 +271,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_visible_is_clean_and_stays_as_it_is(text in "[\\x00-\\x{2FFF}\\x{FE00}-\\x{FE0F}\\x{E0000}-\\x{E01FF}\\x{1F000}-\\x{1FAFF}]*") {
+        fn visible_text_is_clean_and_stable(text in "[\\x00-\\x{2FFF}\\x{FE00}-\\x{FE0F}\\x{E0000}-\\x{E01FF}\\x{1F000}-\\x{1FAFF}]*") {
             let once = visible(&text).into_owned();
             prop_assert!(!has_hostile(&once), "{:?}", once);
             prop_assert!(!once.chars().any(is_hostile));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn joiners_are_hostile_except_where_a_script_needs_them() {
+    fn joiners_are_hostile_outside_scripts() {
         assert!(has_hostile("ad\u{200d}min") && has_hostile("\u{1b}[2J"));
         assert!(!has_hostile("👩\u{200d}🚀 می\u{200c}خواهم"));
     }
@@ -315,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_stay_and_other_control_characters_become_visible() {
+    fn keeps_line_breaks_shows_control_characters() {
         assert_eq!(visible_lines("a\tb\r\nc\u{1b}[201~\rd"), "a\tb\nc␛[201~␍d");
     }
 
     #[test]
-    fn a_text_is_cut_to_a_length() {
+    fn truncates_text_to_length() {
         assert_eq!(visible_within("abcdef", 4), "abc…");
     }
 }

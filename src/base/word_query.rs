@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_those_of_words_beginnings_and_phrases() {
+    fn finds_words_prefixes_and_phrases() {
         let text = "The verdict: gift cards. A gift, no card; Verdicts.";
         let found = |query: &str| {
             let places = WordQuery::parse(query).places_in(text);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_compared_without_case_diacritics_and_punctuation() {
+    fn matching_ignores_case_diacritics_and_punctuation() {
         for (text, words) in [
             ("No-go: 99.95% by Finance_Analyst!", "no go 99.95 by finance analyst"),
             ("Café, CAFE\u{301} and Ｃａｆé", "cafe cafe and cafe"),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn long_words_and_long_texts_are_cut() {
+    fn truncates_long_words_and_texts() {
         let text = format!("{} b", "a".repeat(500));
         assert_eq!(plain_words(&text)[0].1.len(), MAX_WORD_BYTES);
         let mut words = String::new();

@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_may_wait_for_a_boundary() {
+    fn flag_accepts_boundary() {
         let args = run(&["--flag", "a=on", "--flag", "b=off@round:2", "--flag", "c=on@finalize"]);
         let flags = args.expect("parses").flags;
         assert_eq!(flags[0], FlagArg { name: "a".into(), on: true, at: None });
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn every_boundary_that_a_run_has_can_be_named() {
+    fn accepts_every_run_boundary() {
         let (task, role) = ("t:2=a".into(), "risk".into());
         let billing = AgentName::from("billing");
         let all = [
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_a_run_is_a_decision_of_the_source_or_degraded() {
+    fn fail_on_accepts_decisions_and_degraded() {
         let args = run(&["--fail-on", "no_go,go_with_caution,degraded"]).expect("parses");
         let decisions = [Decision::NoGo, Decision::GoWithCaution].map(FailOn::Decision);
         assert_eq!(args.fail_on, [decisions[0], decisions[1], FailOn::Degraded]);

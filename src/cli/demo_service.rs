@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_fails_and_drags_in_the_same_way_each_time() {
+    fn failures_and_delays_are_deterministic() {
         let shop = Shop::default();
         let payments: Vec<_> = (0..6).map(|_| shop.answer("GET /v1/payments")).collect();
         let failed: Vec<bool> = payments.iter().map(|it| it.retry_after == Some(1)).collect();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_have_is_told() {
+    fn reports_unknown_paths_and_methods() {
         let shop = Shop::default();
         assert_eq!(shop.answer("POST /v1/orders").status, "405 Method Not Allowed");
         for target in ["/", "/v1", "/v1/stock/", "/v1/stock/a/b", ""] {

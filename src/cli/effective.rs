@@ -227,7 +227,7 @@ mod tests {
     use crate::scenario::{ScenarioOrigin as From, load};
 
     #[test]
-    fn each_setting_says_where_it_comes_from() {
+    fn each_setting_names_its_origin() {
         let text = include_str!("../../scenarios/checkout-unanimous.toml");
         let own = "\n[model]\ntemperature = 0.5\nextra = { seed = 1 }\n\
                    prices = { prompt_usd_per_million = 1, completion_usd_per_million = 2 }\n";
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_told_to_the_last_digit() {
+    fn shows_prices_to_last_digit() {
         let price =
             Price { cached: Some(0.0875), cache_write: Some(1.25), ..Price::new(0.4, 12.0) };
         assert_eq!(price_text(&price), "$0.40 in, $12.00 out, $0.0875 cached, $1.25 cache write");

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_limit_has_an_exit_code_of_its_own() {
+    fn time_limit_has_own_exit_code() {
         assert_eq!(Exit::from(crate::log::event::StopReason::MaxSeconds.class()).code(), 4);
     }
 }

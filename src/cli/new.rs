@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arguments_say_what_is_written_and_where() {
+    fn arguments_decide_template_and_path() {
         let path = |words| match start(&args(words)) {
             Ok(Start::Write(path, _)) => path.display().to_string(),
             other => format!("{other:?}"),

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_of_a_text_is_a_command() {
+    fn escapes_workflow_commands() {
         for (text, safe) in [
             ("::error::x", "\\::error::x"),
             ("a\n  ::set-env name=A::b\n", "a\n  \\::set-env name=A::b\n"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_is_one_line_whatever_it_says() {
+    fn annotation_is_one_line() {
         let line = error(Some("a,b:c.toml"), Some(3), "x", "50 %\r\n::error::y");
         assert_eq!(line, "::error file=a%2Cb%3Ac.toml,line=3,title=x::50 %25%0D%0A::error::y\n");
         assert_eq!(error(None, None, "x", "y"), "::error title=x::y\n");

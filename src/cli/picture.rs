@@ -440,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_a_boundary_or_a_time_or_the_end() {
+    fn parses_boundary_time_or_end() {
         let time = |ms| Ok(Moment::Time(Duration::from_millis(ms)));
         for (text, ms) in [
             ("4.5s", 4_500),

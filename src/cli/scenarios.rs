@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_the_folder_stands_in_place_of_a_shipped_one() {
+    fn folder_file_replaces_shipped_scenario() {
         let folder = tempfile::tempdir().expect("a folder");
         let own = folder.path().join("checkout-launch.toml");
         std::fs::write(&own, "title = \"Mine\"\nabout = \"Of\\u001b my own\"").expect("written");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_said_and_the_good_ones_all_the_same() {
+    fn reports_all_errors_and_valid_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);

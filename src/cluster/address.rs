@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_get_a_port_and_may_be_several() {
+    fn addresses_get_default_port() {
         let address = find(Some("10.0.0.1, nats://b:4300 ,tls://c"), &[]).expect("an address");
         assert_eq!(address.servers, ["nats://10.0.0.1:4222", "nats://b:4300", "tls://c:4222"]);
         assert!(address.tls.required);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_comes_from_the_environment_and_is_never_shown() {
+    fn login_comes_from_environment_and_hides() {
         let table: [(&[(&str, &str)], &str); 5] = [
             (&[], "no login"),
             (&[(USER, "ann"), (PASSWORD, "hush")], "user and password"),

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_read_as_it_was_written_and_a_wrong_one_is_refused() {
+    fn messages_round_trip_and_reject_malformed() {
         let raw = |headers: HeaderMap, payload: &[u8]| RawEntry {
             place: 9,
             stored_ms: 5,

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_would_change_a_subject_are_refused() {
+    fn refuses_names_that_change_subjects() {
         for good in ["main", "team-a", "r-7f3a", "A_1"] {
             assert!(is_name(good), "{good}");
         }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_no_character_that_an_address_cannot_have() {
+    fn plain_names_fit_addresses() {
         assert_eq!(plain_name("Ann O'Neil.local"), "Ann-O-Neil-local");
         assert_eq!(plain_name(&"x".repeat(99)).len(), 40);
         assert!(process_name().ends_with(&std::process::id().to_string()));

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_cut_at_its_beginning_between_characters() {
+    fn truncates_long_text_between_characters() {
         assert_eq!(tail("häuser", 5), "user");
         assert_eq!(tail("häuser", 7), "häuser");
         assert_eq!(tail("", 3), "");

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_answers_is_told_apart() {
+    fn distinguishes_server_replies() {
         let error = |code: u64| format!(r#"{{"error":{{"code":400,"err_code":{code}}}}}"#);
         assert_eq!(published(br#"{"stream":"RT_F_00","seq":7}"#), Published::Stored(7));
         assert_eq!(published(error(10_071).as_bytes()), Published::WrongLast);

@@ -74,7 +74,7 @@ async fn texts(log: &ClusterLog, run: &RunId) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_that_claim_a_run_one_owns_it() {
+async fn one_of_many_claims_succeeds() {
     let Some((_server, cluster)) = cluster().await else { return };
     for nth in 0..20 {
         let run = RunId::new(format!("r-{nth}"));
@@ -96,7 +96,7 @@ async fn of_many_that_claim_a_run_one_owns_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_former_owner_appends_is_refused() {
+async fn refuses_appends_of_former_owner() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let first = owned(&cluster, &run, "a").await;
@@ -115,7 +115,7 @@ async fn what_a_former_owner_appends_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_is_given_up_stores_what_was_sent_and_nothing_more() {
+async fn abandoned_log_stores_only_sent_groups() {
     let Some((server, _)) = cluster().await else { return };
     let (arrived, arrives) = oneshot::channel();
     let (release, released) = std::sync::mpsc::channel();
@@ -146,7 +146,7 @@ async fn a_log_that_is_given_up_stores_what_was_sent_and_nothing_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_is_not_stored_before_the_one_before_it() {
+async fn stores_groups_in_order() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -160,7 +160,7 @@ async fn a_group_is_not_stored_before_the_one_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_whose_answer_was_lost_is_stored_once() {
+async fn stores_group_once_after_lost_reply() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -177,7 +177,7 @@ async fn a_group_whose_answer_was_lost_is_stored_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_that_no_message_can_carry_is_read_as_it_was() {
+async fn oversized_group_reads_back_unchanged() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -196,7 +196,7 @@ async fn a_group_that_no_message_can_carry_is_read_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_has_no_gap_when_the_server_was_gone() {
+async fn follower_has_no_gap_after_reconnect() {
     let Some((mut server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -231,7 +231,7 @@ async fn a_follower_has_no_gap_when_the_server_was_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_was_changed_by_hand_is_broken_and_says_where() {
+async fn edited_log_reports_place_of_damage() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -252,7 +252,7 @@ async fn a_log_that_was_changed_by_hand_is_broken_and_says_where() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_followers_in_one_process_all_get_everything() {
+async fn thousand_followers_receive_everything() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -281,7 +281,7 @@ async fn a_thousand_followers_in_one_process_all_get_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_late_answer_counts_and_is_waited_for() {
+async fn waits_for_first_late_reply() {
     let Some((_server, cluster)) = cluster().await else { return };
     let (run, attempt) = (RunId::new("r-1"), SpanId(7));
     let soon = tokio::time::Instant::now() + Duration::from_millis(50);
@@ -299,7 +299,7 @@ async fn the_first_late_answer_counts_and_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_paid_is_left_and_found_also_if_its_stream_is_away_for_a_moment() {
+async fn leaves_paid_reply_despite_stream_outage() {
     let Some((mut server, cluster)) = cluster().await else { return };
     let (run, attempt) = (RunId::new("r-1"), SpanId(7));
     // To its clients a stream without a leader is one that is not there.
@@ -333,7 +333,7 @@ async fn an_answer_that_was_paid_is_left_and_found_also_if_its_stream_is_away_fo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_of_runs_is_that_of_its_namespace_and_follows_changes() {
+async fn run_list_follows_changes_of_namespace() {
     let Some((server, cluster)) = cluster().await else { return };
     assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()));
     let namespace = Namespace::new("other").expect("a name");
@@ -381,7 +381,7 @@ fn versions_are_compared_by_number() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_several_runners_queue_again_is_queued_once() {
+async fn queues_run_once_for_several_runners() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     for _ in 0..3 {
@@ -395,7 +395,7 @@ async fn a_run_that_several_runners_queue_again_is_queued_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_names_no_run_is_removed() {
+async fn removes_queue_item_without_run() {
     let Some((_server, cluster)) = cluster().await else { return };
     let second = Duration::from_secs(1);
     let queue = cluster.queue(POOL, second).await.expect("a queue");
@@ -411,7 +411,7 @@ async fn an_item_that_names_no_run_is_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pools_of_two_namespaces_never_share_a_queue() {
+async fn namespaces_never_share_queues() {
     use super::Cluster;
     use super::address::ClusterAddress;
     use super::names::Namespace;
@@ -432,7 +432,7 @@ async fn pools_of_two_namespaces_never_share_a_queue() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_from_others_that_would_change_a_subject_are_refused() {
+async fn refuses_foreign_names_that_change_subjects() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let mut wrong = request(&run);
@@ -471,7 +471,7 @@ async fn ended(cluster: &Cluster, run: &RunId) -> (ClusterLog, Vec<u8>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_of_a_run_that_ended_is_read_from_the_archive() {
+async fn reads_ended_log_from_archive() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let (_log, lines) = ended(&cluster, &run).await;
@@ -485,7 +485,7 @@ async fn the_log_of_a_run_that_ended_is_read_from_the_archive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_without_its_end_or_its_beginning_is_not_archived() {
+async fn never_archives_incomplete_log() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -505,7 +505,7 @@ async fn a_log_without_its_end_or_its_beginning_is_not_archived() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_id_of_an_archived_run_is_not_used_again() {
+async fn never_reuses_id_of_archived_run() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     ended(&cluster, &run).await;
@@ -532,7 +532,7 @@ async fn rest(follower: &mut LogFollower) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_that_was_away_reads_the_rest_of_a_run_from_the_archive() {
+async fn late_follower_continues_from_archive() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let log = owned(&cluster, &run, "a").await;
@@ -558,7 +558,7 @@ async fn a_follower_that_was_away_reads_the_rest_of_a_run_from_the_archive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_owner_of_a_run_leaves_something_to_its_session() {
+async fn only_owner_leaves_session_data() {
     let Some((_server, cluster)) = cluster().await else { return };
     let run = RunId::new("r-1");
     let former = owned(&cluster, &run, "a").await.leaving(|| Some(b"of a".to_vec()));

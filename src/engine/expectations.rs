@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_does_not_hold_is_explained_by_its_parts() {
+    async fn explains_failed_expectation_by_parts() {
         let rows = [
             "outcome.final_decision == 'no_go' && calls('llm') < 3",
             "cost_usd < 0.05",
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_outcome_of_a_stopped_run_lacks_is_said_with_the_reason() {
+    async fn explains_missing_outcome_of_stopped_run() {
         let results = results("checkout-deadlock", &["outcome.rounds_used == 3"]).await;
         let (part, value) = &results[0].1[0];
         assert_eq!(part, "outcome.rounds_used");
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_expectations_a_run_has_to_succeed() {
+    async fn requires_success_without_expectations() {
         let results = results("ping-pong", &[]).await;
         assert_eq!(results.len(), 1);
         assert_eq!(results[0].0, Verdict::Fails);

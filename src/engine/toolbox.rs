@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_nothing_goes_to_the_network_and_folders_are_there() {
+    fn offline_keeps_folders_and_skips_network() {
         let there = |search, read| {
             let made = offline(search, read);
             made.iter().filter(|(_, there, _)| *there).count()
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_have_a_part_of_the_run_unless_the_file_says_more() {
+    fn page_timeout_follows_run_unless_set() {
         let made = offline("search = { folder = \"\" }", "read = { web = true }");
         let of = |name: &str| made.iter().find(|it| it.0 == name).map(|it| it.2);
         assert_eq!(of("read_source"), Some(Duration::from_secs(5)), "25 s, three pages");

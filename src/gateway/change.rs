@@ -142,7 +142,7 @@ mod tests {
     use crate::scenario::spec::policy::{BreakerLimits, Rate, WindowKind};
 
     #[test]
-    fn amounts_stay_within_what_a_file_may_say() {
+    fn clamps_amounts_to_file_limits() {
         use LimitChange::*;
         let table = [
             (TimeoutMs(0), Some(TimeoutMs(1))),

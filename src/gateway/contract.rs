@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_holds_what_the_contract_names() {
+    fn checks_answer_against_contract() {
         let contract = ResultContract {
             required: vec![
                 ("rate".to_owned(), FieldKind::Number),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_value_is_kept_with_its_age_and_the_oldest_goes_first() {
+    fn keeps_latest_values_and_evicts_oldest() {
         let start = Instant::now();
         let at = |s: u64| start + Duration::from_secs(s);
         let mut kept = LastGood::default();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn of_values_of_one_moment_the_one_that_was_kept_first_goes_first() {
+    fn evicts_simultaneous_values_in_order() {
         let now = Instant::now();
         let mut kept = LastGood::default();
         for nth in 0..CACHED_VALUES {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn large_values_push_out_older_ones_and_a_too_large_one_nothing() {
+    fn large_values_evict_oversized_is_skipped() {
         let now = Instant::now();
         let text = |bytes: usize| Arc::new(json!("x".repeat(bytes)));
         let mut kept = LastGood::default();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_endpoint_says_itself_of_another_attempt_goes_first() {
+    fn endpoint_retry_hint_wins() {
         let failed = |status, should| AttemptFailed {
             should_retry: Some(should),
             ..*AttemptFailed::from_status(status, "")
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_follow_the_list_and_the_last_repeats() {
+    fn backoff_follows_list_and_repeats_last() {
         let failure = failed(FailureClass::Timeout, None, None);
         let waits: Vec<_> =
             (1..=4).map(|at| decide_retry(&policy(), at, &failure, LONG, || 0)).collect();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_jitter_keeps_half_of_the_wait() {
+    fn equal_jitter_keeps_half_of_wait() {
         let jittered = CallPolicy { jitter: true, ..policy() };
         assert_eq!(backoff(&jittered, 1, || 0), Duration::from_millis(125));
         assert_eq!(backoff(&jittered, 1, || u64::MAX), Duration::from_millis(250));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_a_floor_and_the_deadline_a_wall() {
+    fn retry_waits_retry_after_within_deadline() {
         let limited = |after| failed(FailureClass::RateLimited, Some(429), after);
         let at = |after, left| decide_retry(&policy(), 1, &limited(after), left, || 0);
         assert_eq!(at(Some(2000), LONG), RetryDecision::Retry(Duration::from_secs(2)));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_left_alone_as_long_as_it_asks_when_it_may() {
+    fn honours_retry_after_when_retryable() {
         let hour = Some(Duration::from_secs(3600));
         let failed = |status| AttemptFailed {
             retry_after_ms: Some(3_600_000),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_repeated_is_not() {
+    fn never_retries_unrepeatable_failures() {
         let once = CallPolicy { idempotent: false, ..policy() };
         let failure = failed(FailureClass::Timeout, None, None);
         assert_eq!(decide_retry(&once, 1, &failure, LONG, || 0), RetryDecision::GiveUp);

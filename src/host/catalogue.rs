@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_wrong_is_listed_with_what_is_wrong() {
+    fn lists_invalid_file_with_its_error() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("broken.toml");
         std::fs::write(&path, "title = 3\n").expect("written");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_exists_is_never_replaced() {
+    fn never_replaces_existing_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a/b.toml");
         write_new(&path, "one").expect("written");

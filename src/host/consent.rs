@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_whole_however_far_its_end_is_pushed_away() {
+    fn shows_whole_command_despite_padding() {
         let far = " ".repeat(400);
         let command = format!(
             "program = \"sh\"\nargs = [\"-c\", \"echo harmless{far};\\n\\t rm -rf ~/everything\"]"
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_environment_of_a_command_holds_is_told_below_it() {
+    fn shows_environment_below_command() {
         let command = "program = \"sh\"\nargs = [\"-c\", \"true\"]\n\
             env = { BASH_ENV = \"/tmp/x.sh\", LD_PRELOAD = { env = \"LIB\" }, HOME = { env = \"HOME\" } }";
         let would = needed_permissions(&running(command), None).0;
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_a_program_is_given_is_a_part_of_it_too() {
+    fn includes_script_of_program() {
         let own = |command: &str| {
             let scenario = running(command);
             let names: Vec<String> = LocalFiles::of_scenario(&scenario).0.into_keys().collect();
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_beside_the_scenario_is_a_part_of_what_is_agreed_to() {
+    fn includes_program_beside_scenario() {
         let system = running("program = \"sh\"\nargs = [\"-c\", \"true\"]");
         assert_eq!(digest(&system), system.hash, "the file alone");
         // Paths are relative to the working directory, in tests that of the crate.

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_imported_run_gets_an_id_that_can_be_printed_and_typed() {
+    fn imported_run_gets_printable_id() {
         for good in ["r-7f3a", "nightly_7", "r-0a1b2c3d-2"] {
             assert_eq!(plain_id(&RunId::new(good)).as_str(), good);
         }

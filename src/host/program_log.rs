@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_level_is_that_of_this_program() {
+    fn bare_level_applies_to_this_program() {
         for (said, filter) in [
             ("", ""),
             ("debug", "warn,roundtable=debug"),

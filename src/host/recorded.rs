@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_imported_log_does_not_pass_for_a_shipped_scenario() {
+    async fn imported_log_never_counts_as_shipped() {
         // It calls services, which only a shipped scenario may do without a question.
         let head = head("real-services").await;
         let text = named("real-services").text;
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_boundaries_of_a_run_with_a_scheduled_flag_are_found() {
+    async fn finds_boundaries_with_scheduled_flag() {
         let shipped = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
         let flag = (BoundaryId::new("round:2"), FlagName::from("legal_analyst"), true);
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_overrides_of_an_imported_fork_need_permission() {
+    async fn overrides_of_imported_fork_need_permission() {
         // It calls services, which only a shipped scenario may do without a question.
         let shipped = shipped().iter().find(|it| it.name == "real-services").expect("shipped");
         let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");

@@ -466,7 +466,7 @@ mod tests {
     use crate::support::table;
 
     #[tokio::test]
-    async fn a_run_that_was_killed_before_its_row_said_so_has_ended() {
+    async fn killed_run_counts_as_ended() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("runs.db");
         let events = std::thread::spawn(|| table::shipped_log("checkout-launch"));
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_has_one_key_and_a_damaged_one_is_not_replaced() {
+    fn keeps_one_key_even_if_damaged() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = folder.path().join("runs.db");
         let key = find_or_make_key(&store).expect("made");

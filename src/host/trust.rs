@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shipped_is_trusted_and_what_was_changed_asks_again() {
+    fn trusts_shipped_and_asks_after_change() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("config/trusted");
         let one = shipped().iter().find(|one| one.name == "real-services").expect("shipped");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_text_or_was_cut_off_takes_no_other_with_it() {
+    fn bad_lines_keep_other_lines() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("trusted");
         let foreign = foreign_file("changed");
@@ -198,7 +198,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_that_others_can_write_or_that_is_elsewhere_is_not_believed() {
+    fn distrusts_writable_or_misplaced_file() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let folder = tempfile::tempdir().expect("a folder");
         let foreign = foreign_file("changed");

@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_field_is_meant_by_the_text() {
+    fn recognizes_refused_field_in_text() {
         let named = |field: &str, param: Option<&str>, text: &str| {
             let sent = OptionalParts { fields: [field.to_owned()].into(), ..Default::default() };
             sent.named_in(param, text).fields.len() == 1

@@ -448,7 +448,7 @@ mod tests {
         /// After any sequence of additions, removals and counts it equals the plain list of
         /// messages.
         #[test]
-        fn a_conversation_is_the_list_of_what_was_said(
+        fn conversation_lists_messages_in_order(
             steps in prop::collection::vec((0_usize..4, any::<bool>(), any::<bool>()), 0..20),
         ) {
             let mut conversation = Conversation::default();
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_costs_what_its_model_does() {
+    fn call_costs_price_of_its_model() {
         let own: Vec<(ModelCaller, Arc<dyn ChatModel>)> = vec![
             (ModelCaller::Step(ScriptStep::Plan), Arc::new(NamedModel("dear"))),
             (ModelCaller::Step(ScriptStep::Finalize), Arc::new(NamedModel("unknown"))),

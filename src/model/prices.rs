@@ -135,7 +135,7 @@ mod tests {
     use crate::model::endpoint::{EndpointRequest, find};
 
     #[test]
-    fn every_row_of_the_shipped_table_is_a_price_of_a_provider() {
+    fn every_shipped_row_prices_known_provider() {
         let table: PriceTable =
             toml::from_str(include_str!("../../assets/prices.toml")).expect("a table");
         assert!(table.len() > 60, "{}", table.len());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_model_of_each_provider_that_sells_any_has_a_price() {
+    fn default_models_have_prices() {
         for provider in Provider::ALL {
             let price = price_by_name(provider, provider.model(), &[], true);
             assert_eq!(price.is_some(), provider != Provider::Ollama, "{provider}");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_decides_and_nothing_is_guessed() {
+    fn matches_price_by_name_without_guessing() {
         let row = |model: &str, input| ConfiguredPrice {
             model: model.to_owned(),
             price: Price::new(input, 1.0),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn list_prices_hold_at_the_providers_own_address_alone() {
+    fn list_prices_apply_only_at_provider() {
         let at = |shell: &[(&str, &str)]| {
             let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             find(&shell.collect(), None, EndpointRequest::default()).expect("an endpoint")
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_date_of_a_snapshot_is_taken_off() {
+    fn strips_snapshot_date() {
         for (model, name) in [
             ("gpt-4.1-mini-2025-04-14", Some("gpt-4.1-mini")),
             ("claude-haiku-4-5-20251001", Some("claude-haiku-4-5")),

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_split_of_a_body_decodes_alike() {
+    fn decodes_every_split_alike() {
         let text = b"two members, one after the other".as_slice();
         let members = [gzip(text.split_at(9).0), gzip(text.split_at(9).1)].concat();
         for (encoding, whole) in [
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_body_never_becomes_large_at_once() {
+    fn small_body_decodes_in_bounded_parts() {
         let bomb = gzip(&vec![b' '; 64 << 20]);
         assert!(bomb.len() < 100 << 10);
         let (body, longest) = decoded("gzip", &[&bomb]).expect("gzip");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_comes_as_soon_as_it_is_sent() {
+    fn delivers_each_flushed_part() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let mut decoder = decoder("gzip").expect("compressed");
         for event in ["data: 1\n\n", "data: 2\n\n"] {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_compressed_as_it_says_is_an_error() {
+    fn refuses_falsely_labelled_compression() {
         let whole = gzip(b"cut off in the middle");
         let cut = decoded("gzip", &[&whole[..whole.len() / 2]]).expect_err("cut");
         assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_no_number_of_the_system() {
+    fn error_omits_system_number() {
         let refused = io::Error::from_raw_os_error(111).to_string();
         assert!(refused.contains("os error"), "{refused}");
         assert!(!without_number(&refused).contains("os error"), "{refused}");

@@ -516,7 +516,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_that_is_written_out_is_checked_however_it_is_written() {
+    fn checks_literal_addresses_in_every_form() {
         let check = |url: &str| Reach::Internet.check(&url.parse().expect(url)).is_ok();
         for url in [
             "http://127.0.0.1/",

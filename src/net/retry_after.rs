@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_longer_than_a_duration_holds_is_long_and_no_nonsense() {
+    fn caps_overlong_values() {
         let noon = Some("Wed, 21 Oct 2015 12:00:00 GMT");
         for value in [
             "946080001",
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_read_and_other_words_are_not() {
+    fn reads_seconds_and_refuses_other_words() {
         use std::time::Duration;
         assert_eq!(retry_after(Some("2"), None), Some(Duration::from_secs(2)));
         assert_eq!(retry_after(Some("soon"), None), None);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_end_and_a_byte_order_mark() {
+    fn accepts_every_line_end_and_bom() {
         for end in ["\n", "\r", "\r\n"] {
             assert_eq!(data(&format!("\u{feff}data: a{end}{end}data: b{end}{end}")), ["a", "b"]);
         }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_belongs_to_its_event_alone() {
+    fn event_type_ends_with_its_event() {
         let (named, last) = events(
             [&b"event: error\ndata: 1\n\nevent: lost\n\ndata: 2\n\nevent: open\ndata: 3"[..]],
             64,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn data_that_is_no_text_is_refused() {
+    fn refuses_data_that_is_not_text() {
         let bad = events([&b"data: \xff\n\n"[..]], 64);
         assert!(matches!(bad, Err(SseError::NotUtf8(_))), "{bad:?}");
         let elsewhere = events([&b"event: \xff\ndata: a\n\n: \xff\n"[..]], 64);

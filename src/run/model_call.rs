@@ -463,7 +463,7 @@ mod tests {
     use crate::model::failure;
 
     #[test]
-    fn failures_give_the_reasons_of_the_spec() {
+    fn failures_map_to_stop_reasons() {
         use FailureClass::*;
         let table = [
             (Timeout, None, "llm_timeout"),

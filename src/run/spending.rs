@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_does_not_fit_stops_and_one_that_may_fit_later_waits() {
+    fn call_over_budget_stops_or_waits() {
         let spending = limited(Some(100), None);
         let first = now(&spending, 60).expect("there is room").expect("there is room");
         assert!(now(&spending, 60).is_none(), "it fits after the first call has ended");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_counted_by_the_price_of_each_model() {
+    fn counts_money_by_model_price() {
         let spending = limited(None, Some(1.0));
         let dear = Some(Price::new(1.0, 10.0));
         let reserve = |price| {
@@ -238,7 +238,7 @@ mod tests {
         /// For any order of reservations and ends: reserved and spent together never exceed the
         /// limit by more than replies exceeded their estimates.
         #[test]
-        fn the_limit_holds_but_for_what_replies_went_beyond_their_estimates(
+        fn spending_exceeds_limit_only_by_overruns(
             limit in 1_u64..500,
             steps in prop::collection::vec((0_u64..200, 0_u64..250, any::<bool>()), 1..40),
         ) {

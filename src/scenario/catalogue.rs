@@ -281,7 +281,7 @@ mod tests {
     use crate::scenario::{ScenarioOrigin, check};
 
     #[test]
-    fn a_model_is_named_as_the_option_takes_it() {
+    fn model_name_matches_option() {
         let place = |known_prefixes| ProviderHost {
             provider: "openai".to_owned(),
             name: "OpenAI".to_owned(),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pattern_has_a_template_without_a_problem() {
+    fn each_pattern_has_valid_template() {
         let all = templates();
         assert_eq!(all.len(), DIR.files().count(), "{all:?}");
         assert_eq!(all.len(), crate::scenario::patterns::ROWS.len());

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arrow_up_recalls_the_last_filter() {
+    fn arrow_up_recalls_last_filter() {
         let mut line = FilterInput::new(String::new(), "failed".to_owned());
         line.insert("now");
         line.on_key(KeyPress::new(KeyCode::Up));

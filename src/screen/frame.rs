@@ -218,7 +218,7 @@ mod tests {
     use crate::words::glyph::Glyphs;
 
     #[test]
-    fn a_frame_of_any_size_stays_inside() {
+    fn frame_of_any_size_stays_inside() {
         let theme = Theme::default();
         let cx = DrawContext { now: Duration::ZERO, theme: &theme, glyphs: Glyphs::Unicode };
         for width in 0..12 {

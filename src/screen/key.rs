@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_read_as_they_are_written() {
+    fn keys_round_trip_through_text() {
         for (text, key) in [
             ("x", KeyPress::char('x')),
             ("X", KeyPress::char('X')),

@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_moves_no_more_than_it_must() {
+    fn window_moves_only_as_needed() {
         assert_eq!(keep_in_view(0, 4, 5, 100), 0);
         assert_eq!(keep_in_view(0, 5, 5, 100), 1);
         assert_eq!(keep_in_view(10, 9, 5, 100), 9);
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn new_rows_do_not_scroll_a_moved_window() {
+    fn new_rows_keep_moved_window() {
         let rows = RowCursor::default();
         assert_eq!(rows.window(100, 10), 90..100);
         let rows = rows.after_action(Action::PageUp, 100, 10);
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_moves_the_window_and_follows_past_the_end() {
+    fn wheel_moves_window_and_follows_end() {
         let up = RowCursor::default().after_wheel(-3, 20, 10);
         assert_eq!((up.cursor, up.window(20, 10)), (Some(16), 7..17));
         let down = up.after_wheel(3, 20, 10).after_wheel(3, 20, 10);

@@ -125,7 +125,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn an_error_comes_back_when_the_news_over_it_has_gone() {
+    fn error_returns_after_newer_notice_expires() {
         let mut notices = Notices::default();
         notices.add(Duration::ZERO, NoticeKind::Error, "broken".into());
         notices.add(SECOND, NoticeKind::Info, "copied".into());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_is_forgotten_and_the_others_stay() {
+    fn clears_one_kind_and_keeps_others() {
         let mut notices = Notices::default();
         notices.add(SECOND, NoticeKind::Form, "not started".into());
         notices.add(SECOND, NoticeKind::Error, "broken".into());

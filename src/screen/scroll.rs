@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_window_is_full_where_there_is_enough(
+        fn scroll_fills_window_when_possible(
             lines in proptest::collection::vec(1usize..5, 0..20),
             steps in proptest::collection::vec(-9isize..9, 0..20),
             height in 1usize..12,

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_shown_and_never_sent() {
+    fn shows_hostile_text_without_sending_it() {
         let mut buf = Buffer::empty(Rect::new(0, 0, 40, 1));
         draw(&mut buf, 0, 0, 40, HOSTILE, Style::new());
         let row = row(&buf, 0);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_no_cell_holds_is_replaced() {
+    fn replaces_cluster_too_wide_for_cell() {
         let tower = format!("e{}", "\u{301}".repeat(500));
         assert_eq!(columns(&tower), 1);
         let mut buf = Buffer::empty(Rect::new(0, 0, 4, 1));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_character_is_not_cut_in_half() {
+    fn never_cuts_wide_character() {
         let mut buf = Buffer::empty(Rect::new(0, 0, 6, 1));
         let end = draw(&mut buf, 0, 0, 3, "宽宽", Style::new());
         assert_eq!(end, 2);

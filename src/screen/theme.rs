@@ -390,7 +390,7 @@ mod tests {
     use crate::screen::run::views::collaboration::seat::state_sign;
 
     #[test]
-    fn every_shipped_theme_reads_and_is_found_by_its_name() {
+    fn finds_every_shipped_theme_by_name() {
         for (name, text) in SHIPPED {
             let theme = Theme::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(theme.name(), name);
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn states_differ_in_glyph_and_word_before_they_differ_in_colour() {
+    fn states_differ_in_glyph_and_word() {
         use SeatState::*;
         let theme = Theme::shipped("mono").expect("shipped");
         let states = [
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn severity_is_one_ramp_in_every_theme() {
+    fn severity_is_one_ramp() {
         use StyleRole::{Block, Caution, Go, Undecided};
         for name in Theme::names() {
             let theme = Theme::shipped(name).expect("shipped");
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_ones_own_changes_what_it_names() {
+    fn own_theme_overrides_named_roles() {
         let theme = Theme::parse("name = \"mine\"\nbase = \"light\"\n[roles]\ngo = \"#123456\"\n")
             .expect("reads");
         let light = Theme::shipped("light").expect("shipped");
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said() {
+    fn reports_errors_in_theme_file() {
         let wrong = |text: &str| Theme::parse(text).expect_err("wrong").to_string();
         assert!(
             wrong("name = \"x\"\n[roles]\ngoo = \"red\"").starts_with("roles.goo: unknown role")
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_with_numbers_are_those_of_xterm() {
+    fn numbered_colours_match_xterm() {
         for (colour, parts) in [
             (Color::Indexed(16), (0, 0, 0)),
             (Color::Indexed(74), (0x5f, 0xaf, 0xd7)),

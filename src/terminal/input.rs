@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_is_one_key_however_a_terminal_spells_it() {
+    fn key_spellings_yield_one_key() {
         let shift = KeyModifiers::SHIFT;
         let ctrl = KeyModifiers::CONTROL;
         for (code, modifiers, want) in [
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_has_line_ends_of_one_kind() {
+    fn paste_normalizes_line_ends() {
         let Some(Msg::Paste(text)) = message(Event::Paste("a\r\nb\rc\n".to_owned())) else {
             panic!("a paste");
         };

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_terminal_with_colours_that_may_answer_is_asked() {
+    fn queries_only_capable_colour_terminals() {
         let xterm = ("TERM", "xterm-256color");
         for (env, asked) in [
             (&[xterm][..], true),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_sent_to_the_clipboard_as_base64() {
+    fn copies_text_as_base64() {
         assert_eq!(osc52("hi"), b"\x1b]52;c;aGk=\x1b\\");
     }
 }

@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gives_the_terminal_back_is_what_took_it_the_other_way_round() {
+    fn restore_undoes_setup_in_reverse() {
         let mut bytes = Vec::new();
         queue!(
             bytes,
@@ -376,7 +376,7 @@ mod tests {
     }
     #[cfg(unix)]
     #[test]
-    fn a_terminal_that_stalls_holds_nothing_up() {
+    fn stalled_terminal_blocks_nothing() {
         use std::io::Read;
         use std::os::fd::AsFd;
         let soon = || Instant::now() + Duration::from_secs(60);

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_turns_is_left_alone_and_one_that_is_stuck_is_ended() {
+    fn ends_stuck_loop_and_spares_running() {
         use EndRequest::{End, Interrupt};
         let start = Instant::now();
         // Requests with their turns, the turn at the deadline, and the expected exit code.
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_turns_once_and_is_stuck_before_it_takes_the_signal_is_ended() {
+    fn ends_loop_stuck_before_signal() {
         let start = Instant::now();
         let mut vigil = EndRequests::default();
         vigil.register(EndRequest::End(143), 5, start);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watching_thread_ends_what_is_stuck() {
+    fn watchdog_thread_ends_stuck_loop() {
         let (end, ended) = mpsc::channel();
         let watchdog =
             Watchdog::start(move |code| end.send(code).expect("the test waits")).expect("a thread");

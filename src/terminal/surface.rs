@@ -271,7 +271,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(20);
 
     #[tokio::test]
-    async fn a_frame_is_written_whole_and_one_without_news_not_at_all() {
+    async fn writes_whole_frame_or_nothing() {
         let (mut terminal, let_go, written) = stalled(Size::new(20, 2));
         let draw = |terminal: &mut Terminal<Canvas>, word: &str| {
             let word = word.to_owned();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_terminal_that_is_gone_is_said_to_be() {
+    async fn reports_lost_terminal() {
         let (mut terminal, let_go, _written) = stalled(Size::new(20, 2));
         drop(let_go);
         terminal.draw(|frame| frame.render_widget("x", frame.area())).expect("drawn");

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cycle_goes_through_every_theme_and_comes_back() {
+    fn cycle_visits_every_theme() {
         let own = Theme::parse("name = \"mine\"\n[roles]\ngo = \"#123456\"").expect("a theme");
         let mut cycle = ThemeCycle::new(own.clone(), ColourDepth::True);
         assert_eq!(cycle.current(), &own);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_without_colours_has_one_theme() {
+    fn colourless_terminal_has_one_theme() {
         let mut cycle = ThemeCycle::new(Theme::default(), ColourDepth::Mono);
         let before = cycle.current().clone();
         assert!(cycle.advance().contains("no colours"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_is_a_choice_and_not_a_file() {
+    fn auto_is_choice_without_file() {
         assert_eq!(find("--theme", "auto"), Ok(ThemeChoice::Auto));
         let light = Theme::shipped("light").expect("shipped");
         assert_eq!(find("--theme", "light"), Ok(ThemeChoice::Fixed(light)));

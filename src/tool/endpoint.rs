@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_from_0_to_1_and_the_best_is_first() {
+    fn normalizes_scores_and_sorts_best_first() {
         let [high, low] = [json!(0.9), json!(0.25)];
         assert_eq!(scored(&[low.clone(), high.clone()]), pairs(&[("1", 0.9), ("0", 0.25)]));
         let [four, one, less] = [json!(4), json!(1.0), json!(-3)];
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_mapped_and_one_without_an_address_left_out() {
+    fn maps_results_and_skips_addressless() {
         let answer = json!([
             { "url": 7, "title": "left out" },
             "left out",
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_shape_is_told_where_it_broke() {
+    fn reports_where_answer_shape_breaks() {
         for (answer, at, says) in [
             (json!({}), "/results", "has nothing at /results"),
             (json!({ "results": {} }), "/results", "is not a list at /results"),

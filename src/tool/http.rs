@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_of_the_wire_has_its_class() {
+    fn every_wire_error_has_class() {
         let (host, why) = (|| "a.example".to_owned(), || "so".to_owned());
         for (error, class) in [
             (NetError::Resolve { host: host() }, FailureClass::Resolve),
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_fills_its_place_and_nothing_else() {
+    fn argument_fills_only_its_place() {
         let template = "https://a.example/v1/{sku}/stock?region={region}";
         for (sku, region, url) in [
             (json!("x-1"), json!("EU"), "https://a.example/v1/x-1/stock?region=EU"),
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_does_not_fit_is_told() {
+    fn reports_argument_that_does_not_fit() {
         let template = "https://a.example/v1/{a}{b}/x";
         for (args, says) in [
             (json!({ "a": "1" }), "the url needs the argument b"),
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_meet_make_no_way_up() {
+    fn adjacent_arguments_never_form_parent_path() {
         let side_by_side = "https://a.example/{a}{b}";
         for (template, args) in [
             (side_by_side, json!({ "a": ".", "b": "." })),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_query_is_given_cannot_change_the_path() {
+    fn query_arguments_keep_path() {
         let template = "https://a.example/{sku}?q={q}&r={r}";
         for (q, r, url) in [
             ("", ".", "https://a.example/1?q=&r=."),
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_of_the_template_itself_may_be_written_loosely() {
+    fn normalizes_path_of_template() {
         for (template, url) in [
             ("https://a.example/größe a0z/{x}", "https://a.example/gr%C3%B6%C3%9Fe%20a0z/7"),
             ("https://a.example/v1/../v2/./{x}", "https://a.example/v2/7"),
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_is_no_address_is_told() {
+    fn reports_invalid_template() {
         for (template, why) in [
             ("a.example/v1", "the url has no scheme"),
             ("https://a.example/{x", "the url has a { without its }"),

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_variable_that_is_missing_is_told_at_once() {
+    fn reports_all_missing_variables_at_once() {
         let settings = BTreeMap::from([
             ("A".to_owned(), Setting::Text("plain".to_owned())),
             ("B".to_owned(), Setting::Env("TOKEN".to_owned())),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_part_of_a_result() {
+    fn result_drops_byte_order_mark() {
         let read = |bytes: &str| parse_json(bytes.as_bytes(), "it", &Redactor::default());
         assert_eq!(
             *read("\u{feff}{\"a\":\"\u{feff}\"}").expect("JSON"),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_says_what_the_state_does_not() {
+    fn result_adds_to_state() {
         let ended = |reason: &str| RunStatus::Ended(reason.to_owned());
         assert_eq!(run_state(&ended("success")).word, "DONE");
         for (result, text) in [

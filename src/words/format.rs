@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn confidences_are_three_columns_and_never_more_than_was_stated() {
+    fn confidence_has_three_columns_rounded_down() {
         for hundredths in 0..=100u32 {
             let text = confidence(f64::from(hundredths) / 100.0);
             assert_eq!(text.len(), 3);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_a_failed_connection_comes_first() {
+    fn connection_cause_comes_first() {
         for (text, short) in [
             (
                 "no connection to 127.0.0.1:7878: Connection refused. Is the server running? Check it.",

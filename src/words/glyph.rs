@@ -336,7 +336,7 @@ mod tests {
     use crate::words::measure::columns;
 
     #[test]
-    fn each_glyph_keeps_its_column_and_has_a_twin_in_seven_bits() {
+    fn glyph_keeps_column_and_ascii_twin() {
         for glyph in Glyph::ALL {
             assert_eq!(columns(Glyphs::Unicode.symbol(glyph)), 1, "{glyph:?}");
             let twin = Glyphs::Ascii.symbol(glyph);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_dots_has_one_column_and_a_twin_in_seven_bits() {
+    fn dots_keep_column_and_ascii_twin() {
         for (left, right) in (0..=5).flat_map(|left| (0..=5).map(move |right| (left, right))) {
             for set in [Glyphs::Unicode, Glyphs::Ascii] {
                 let cell = set.dots(left, right);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_told_apart_in_ascii_too() {
+    fn states_differ_in_ascii() {
         use Glyph::*;
         for group in [
             &[

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_page_says_stands_there_as_it_is() {
+    fn escapes_markdown() {
         for (given, shown) in [
             (
                 "Failed payment rate is 3.4% (at 14:30 UTC).",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_the_web_or_nowhere() {
+    fn links_only_to_web() {
         for (title, url, shown) in [
             (
                 "SLA",

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_of_no_sure_width_is_shown_by_what_all_agree_on() {
+    fn ambiguous_cluster_shows_its_safe_part() {
         for (text, shown, width) in [
             ("👩\u{200d}👩\u{200d}👧", "👩", 2),
             ("👍🏽", "👍", 2),
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_text_is_found_without_its_start() {
+    fn finds_end_without_reading_start() {
         let long = "word ".repeat(50_000) + "\nlast line";
         let (rows, more) = wrap_end(&long, 20, 3);
         assert!(more);
@@ -447,7 +447,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_fit_and_keep_every_visible_character(text in "[ -~\\n宽é\\x1b]*", width in 2usize..30) {
+        fn wrapped_rows_fit_and_keep_text(text in "[ -~\\n宽é\\x1b]*", width in 2usize..30) {
             let rows = wrap(&text, width);
             prop_assert_eq!(rows.len(), row_count(&text, width));
             prop_assert!(rows.iter().all(|row| columns(row) <= width));
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_hides_neither_wide_gaps_nor_line_breaks() {
+    fn single_line_shows_gaps_and_breaks() {
         assert_eq!(single_line("echo harmless      ; rm x"), "echo harmless ␣ ; rm x");
         assert_eq!(single_line("one\n\n  two"), "one ␊ two");
     }
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_in_sight_whatever_the_width() {
+    fn excerpt_shows_words_at_any_width() {
         let long =
             format!("{} the verdict: no go, {}", "before it ".repeat(40), "and after ".repeat(40));
         for width in [24, 40, 80, 200] {
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_whole_and_on_one_line() {
+    fn short_text_stays_whole_on_line() {
         let (text, found) = cut("a\n\tb \u{1b}[2J no", "no", 40);
         assert_eq!((text.as_str(), found), ("a b ␛[2J no", vec!["no".to_owned()]));
         assert_eq!(cut("", "no", 40).0, "");

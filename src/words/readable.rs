@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_named_and_lists_have_no_brackets() {
+    fn names_fields_and_lists_without_brackets() {
         let value =
             serde_json::json!({"orders": 4820, "low": ["a", "b"], "at": {"h": 1}, "none": []});
         let shown = fields(&value);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_text_is_readable_wherever_it_is_cut() {
+    fn any_partial_text_is_readable() {
         let whole =
             r#"{"notes":[{"claim":"It \"works\": 3.4 %","quote":"é\nyes"},{"ok":true,"n":12}]}"#;
         let shown = "claim: It \"works\": 3.4 %\nquote: é\nyes\nok: true\nn: 12";
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_shown_as_keys_and_values() {
+    fn shows_json_as_keys_and_values() {
         let table = [
             (r#"{"hits":12,"in":"src"}"#, "hits: 12, in: src"),
             (

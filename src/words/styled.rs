@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_copied_with_its_labels_and_without_tabs() {
+    fn copies_text_with_labels_without_tabs() {
         let mut text = StyledText::default();
         text.gap();
         text.heading("call");
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_follows_its_size_in_lines_that_end_between_characters() {
+    fn splits_long_value_between_characters() {
         let mut text = StyledText::default();
         text.field("reply", "é".repeat(MAX_LINE_BYTES));
         assert_eq!(text.lines[0].text(), format::bytes(2 * MAX_LINE_BYTES as u64));

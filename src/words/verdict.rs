@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_reply_says_whose_it_is() {
+    fn refused_reply_names_its_agent() {
         for (detail, text) in [
             (
                 "not JSON: begins with \"I think we should\"; expected value at line 1 column 1",

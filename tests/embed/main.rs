@@ -10,7 +10,7 @@ const SCENARIO: &str = include_str!("../../scenarios/checkout-unanimous.toml");
 
 /// Load a scenario, play it, read its events, get its outcome.
 #[tokio::test]
-async fn a_scenario_is_loaded_played_and_read_to_its_outcome() {
+async fn loads_and_plays_scenario_to_outcome() {
     let origin = ScenarioOrigin::File("checkout-unanimous.toml".into());
     let scenario = load(SCENARIO, origin, &[]).expect("a good scenario");
     let engine = Engine::new(EngineSettings::default());

@@ -61,7 +61,7 @@ fn markup_errors(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_page_of_each_shipped_scenario_is_whole_with_and_without_its_texts() {
+fn shipped_pages_are_complete() {
     for name in table::offline_scenarios() {
         let events = table::shipped_log(name);
         let plain = page(events.iter().map(|event| &**event));
@@ -85,7 +85,7 @@ fn the_page_of_each_shipped_scenario_is_whole_with_and_without_its_texts() {
 }
 
 #[test]
-fn prompts_and_replies_stand_in_the_order_in_which_the_calls_began() {
+fn calls_keep_start_order() {
     let events = table::shipped_log("parallel-review");
     let page = page(events.iter().map(|event| &**event));
     let started = events.iter().filter(|it| matches!(it.kind, EventKind::CallStarted(_)));
@@ -103,7 +103,7 @@ fn prompts_and_replies_stand_in_the_order_in_which_the_calls_began() {
 }
 
 #[test]
-fn a_hostile_text_stays_a_text_wherever_it_stands() {
+fn page_escapes_hostile_text() {
     let events = table::shipped_log("support-swarm");
     let hostile: Vec<Event> = events
         .iter()
@@ -155,7 +155,7 @@ fn a_hostile_text_stays_a_text_wherever_it_stands() {
 
 /// `ROUNDTABLE_BLESS=1` writes the page anew.
 #[test]
-fn the_page_of_a_small_run_is_what_it_was() {
+fn small_page_matches_golden() {
     let mut events: Vec<Event> =
         table::shipped_log("checkout-denied").iter().map(|it| Event::clone(it)).collect();
     for event in &mut events {

@@ -12,7 +12,7 @@ use crate::support::nats::NatsServer;
 use crate::support::runners::{LIVE, PATIENCE, RunnerTeam, check_log, lines_of, local};
 
 #[test]
-fn a_run_on_a_runner_is_the_same_as_here() {
+fn remote_run_matches_local_run() {
     let Some(team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     for scenario in
@@ -39,7 +39,7 @@ fn a_run_on_a_runner_is_the_same_as_here() {
 }
 
 #[test]
-fn a_run_whose_runner_is_killed_is_continued_by_another() {
+fn another_runner_resumes_killed_run() {
     let kills = [("checkout-launch", 12), ("dev-team", 20), ("front-desk", 6)];
     each_on_its_own(&kills, |team, (scenario, events)| {
         let first = team.runner("a", None);
@@ -76,7 +76,7 @@ fn each_on_its_own<C: Copy + Sync>(cases: &[C], test: impl Fn(&RunnerTeam, C) + 
 }
 
 #[test]
-fn no_stored_answer_is_asked_for_again_when_a_runner_is_killed() {
+fn killed_runner_repeats_no_stored_call() {
     let kills =
         [("checkout-launch", 5, true), ("checkout-launch", 7, false), ("front-desk", 2, true)];
     each_on_its_own(&kills, |team, (scenario, nth, replies_first)| {
@@ -109,7 +109,7 @@ fn no_stored_answer_is_asked_for_again_when_a_runner_is_killed() {
 }
 
 #[test]
-fn a_runner_that_was_stopped_leaves_the_answer_that_it_has_paid_for() {
+fn paused_runner_keeps_paid_answer() {
     let Some(team) = RunnerTeam::start() else { return };
     let endpoint = CountingEndpoint::of("checkout-launch");
     let mut first = team.runner("a", Some(&endpoint));
@@ -140,7 +140,7 @@ fn a_runner_that_was_stopped_leaves_the_answer_that_it_has_paid_for() {
 }
 
 #[test]
-fn a_runner_that_is_told_to_stop_gives_its_runs_back() {
+fn stopping_runner_returns_its_runs() {
     let Some(team) = RunnerTeam::start() else { return };
     let mut first = team.runner("a", None);
     let mut followed = team.follow(&["checkout-launch", "--format", "jsonl"]);
@@ -165,7 +165,7 @@ fn a_runner_that_is_told_to_stop_gives_its_runs_back() {
 }
 
 #[test]
-fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
+fn server_crash_loses_and_doubles_nothing() {
     let Some(mut team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     let mut followed = team.follow(&["checkout-launch", "--format", "jsonl"]);
@@ -182,7 +182,7 @@ fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
 }
 
 #[test]
-fn a_runner_plays_only_what_it_allows_and_says_why() {
+fn runner_refuses_disallowed_runs_with_reason() {
     let Some(team) = RunnerTeam::start() else { return };
     let mut runner = team.runner("a", None);
     let mut followed = team.follow(&["real-services", "--format", "json"]);
@@ -203,7 +203,7 @@ fn a_runner_plays_only_what_it_allows_and_says_why() {
 }
 
 #[test]
-fn a_cluster_that_cannot_be_used_says_what_to_do() {
+fn unusable_cluster_error_advises_fix() {
     let home = Home::new();
     let ran = home.run(&["run", "checkout-launch", "--on", "nats://127.0.0.1:1"]);
     assert_eq!(ran.code, Some(6), "{ran:?}");
@@ -222,7 +222,7 @@ fn a_cluster_that_cannot_be_used_says_what_to_do() {
 }
 
 #[test]
-fn making_what_runs_need_twice_changes_nothing() {
+fn repeated_init_changes_nothing() {
     let Some(team) = RunnerTeam::start() else { return };
     let url = team.server.url();
     let again = team.home.run(&["cluster", "init", "--on", &url]);
@@ -249,7 +249,7 @@ fn a_login_comes_from_the_environment() {
 }
 
 #[test]
-fn a_live_run_of_somebody_else_asks_where_it_is_handed_over() {
+fn foreign_live_run_asks_before_submit() {
     let home = Home::new();
     let shipped = include_str!("../../scenarios/checkout-unanimous.toml");
     home.write("mine.toml", &format!("# Somebody's copy.\n{shipped}"));
@@ -270,7 +270,7 @@ fn a_live_run_of_somebody_else_asks_where_it_is_handed_over() {
 }
 
 #[test]
-fn a_batch_says_what_it_waits_for_and_is_cancelled() {
+fn waiting_batch_names_cause_and_cancels() {
     let Some(team) = RunnerTeam::start() else { return };
     let args = ["checkout-launch", "--times", "3", "--jobs", "2", "--pause-at", "round:2"];
     let mut batch = team.follow(&args);

@@ -37,7 +37,7 @@ fn runner(
 }
 
 #[test]
-fn runners_with_wrong_clocks_leave_a_run_to_its_owner() {
+fn wrong_clocks_cause_no_takeover() {
     let (Some(library), Some(team)) = (library(), RunnerTeam::start()) else { return };
     for (first, second) in CLOCKS {
         let mut owner = runner(&team, &library, ("a", first), None);
@@ -51,7 +51,7 @@ fn runners_with_wrong_clocks_leave_a_run_to_its_owner() {
 }
 
 #[test]
-fn a_run_is_taken_over_and_late_answers_are_taken_whatever_the_clocks_say() {
+fn takeover_and_late_answers_ignore_clocks() {
     let (Some(library), Some(team)) = (library(), RunnerTeam::start()) else { return };
     for (first, second) in CLOCKS {
         let endpoint = CountingEndpoint::of("checkout-launch");

@@ -13,7 +13,7 @@ fn ids(rows: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_session_on_runners_is_the_same_as_here() {
+fn remote_session_matches_local_session() {
     let Some(team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     let args =
@@ -29,7 +29,7 @@ fn a_session_on_runners_is_the_same_as_here() {
 }
 
 #[test]
-fn runs_of_a_cluster_are_listed_copied_here_and_back() {
+fn lists_and_copies_runs_both_ways() {
     let Some(team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     let url = team.server.url();
@@ -70,7 +70,7 @@ fn runs_of_a_cluster_are_listed_copied_here_and_back() {
 }
 
 #[test]
-fn a_run_that_has_not_ended_is_not_copied() {
+fn refuses_to_copy_unfinished_run() {
     let Some(team) = RunnerTeam::start() else { return };
     let _runner = team.runner("a", None);
     let url = team.server.url();

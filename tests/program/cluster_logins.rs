@@ -60,7 +60,7 @@ fn a_token_is_a_login() {
 }
 
 #[test]
-fn the_seed_of_an_nkey_is_a_login() {
+fn nkey_seed_logs_in() {
     let (user, other) = (Nkey::new_user(), Nkey::new_user());
     let users = format!("authorization {{ users: [ {{ nkey: {} }} ] }}", user.public_key());
     let Some(server) = NatsServer::start_with(&users) else { return };
@@ -70,7 +70,7 @@ fn the_seed_of_an_nkey_is_a_login() {
 }
 
 #[test]
-fn a_file_of_credentials_is_a_login() {
+fn credentials_file_logs_in() {
     let (operator, stranger, folder) = (Operator::new(), Operator::new(), Home::new());
     let Some(server) = NatsServer::start_with(&operator.server()) else { return };
     let file = |name: &str| folder.path().join(name);
@@ -114,7 +114,7 @@ fn configure(home: &Home, ca: Option<PathBuf>, client: Option<(PathBuf, PathBuf)
 }
 
 #[test]
-fn a_server_with_tls_needs_an_authority_that_is_trusted() {
+fn tls_server_needs_trusted_authority() {
     let (own, other) = (Certificates::new(), Certificates::new());
     let Some(server) = NatsServer::start_with(&own.server(false)) else { return };
     let (home, tls) = (Home::new(), server.url().replace("nats:", "tls:"));
@@ -135,7 +135,7 @@ fn a_server_with_tls_needs_an_authority_that_is_trusted() {
 }
 
 #[test]
-fn a_server_without_tls_is_refused_where_tls_is_wanted() {
+fn tls_login_refuses_plain_server() {
     let Some(server) = NatsServer::start() else { return };
     let home = Home::new();
     let refused = init(&home, &server.url().replace("nats:", "tls:"), &[]);
@@ -144,7 +144,7 @@ fn a_server_without_tls_is_refused_where_tls_is_wanted() {
 }
 
 #[test]
-fn a_server_that_wants_the_certificate_of_a_client_gets_it() {
+fn sends_client_certificate_on_request() {
     let (own, other) = (Certificates::new(), Certificates::new());
     let Some(server) = NatsServer::start_with(&own.server(true)) else { return };
     let (home, url) = (Home::new(), server.url());
@@ -161,7 +161,7 @@ fn a_server_that_wants_the_certificate_of_a_client_gets_it() {
 }
 
 #[test]
-fn a_login_lists_the_runs_that_it_may_see_and_learns_at_once_what_it_may_not() {
+fn login_limits_visible_runs() {
     let create = "$JS.API.CONSUMER.CREATE.KV_RT_RUNS.*.$KV.RT_RUNS";
     let next = "$JS.API.CONSUMER.MSG.NEXT.KV_RT_RUNS.*";
     let user = |name: &str, may: &[&str]| {

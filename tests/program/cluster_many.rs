@@ -119,13 +119,13 @@ fn messages(outcome: Value) -> Vec<Value> {
 }
 
 #[test]
-fn runs_of_killed_runners_end_as_their_local_twins() {
+fn runs_of_killed_runners_match_local() {
     play(1, 12, 2, 30);
 }
 
 /// `cargo test --test program -- --ignored ten_thousand_runs`: seven minutes.
 #[test]
 #[ignore = "seven minutes; the test above is its sample"]
-fn ten_thousand_runs_of_killed_runners_end_as_their_local_twins() {
+fn ten_thousand_runs_match_local_runs() {
     play(5, 185, 4, 250);
 }

@@ -54,7 +54,7 @@ fn check_questions(lines: &[Value], endpoint: &CountingEndpoint, about: &str) {
 }
 
 #[test]
-fn a_runner_that_is_cut_off_between_calls_loses_its_run() {
+fn idle_disconnected_runner_loses_run() {
     let Some(team) = RunnerTeam::start() else { return };
     for closes in [false, true] {
         let proxy = CutProxy::to(team.server.address());
@@ -78,7 +78,7 @@ fn a_runner_that_is_cut_off_between_calls_loses_its_run() {
 }
 
 #[test]
-fn a_runner_that_is_cut_off_with_a_call_in_flight_leaves_its_answer() {
+fn disconnected_runner_keeps_in_flight_answer() {
     let Some(team) = RunnerTeam::start() else { return };
     let (proxy, endpoint) =
         (CutProxy::to(team.server.address()), CountingEndpoint::of("checkout-launch"));
@@ -100,7 +100,7 @@ fn a_runner_that_is_cut_off_with_a_call_in_flight_leaves_its_answer() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_stored_in_time_is_in_doubt() {
+fn unstored_answer_is_in_doubt() {
     let Some(team) = RunnerTeam::start() else { return };
     let (proxy, endpoint) =
         (CutProxy::to(team.server.address()), CountingEndpoint::of("checkout-launch"));
@@ -126,7 +126,7 @@ fn an_answer_that_cannot_be_stored_in_time_is_in_doubt() {
 }
 
 #[test]
-fn a_runner_that_does_not_reach_its_models_keeps_its_run() {
+fn runner_without_models_keeps_run() {
     let Some(team) = RunnerTeam::start() else { return };
     let endpoint = CountingEndpoint::of("checkout-launch");
     let vendor = CutProxy::to(endpoint.address());
@@ -162,7 +162,7 @@ fn a_runner_that_does_not_reach_its_models_keeps_its_run() {
 }
 
 #[test]
-fn a_runner_that_lost_its_run_keeps_no_other_from_it() {
+fn lost_run_passes_to_third_runner() {
     let Some(team) = RunnerTeam::start() else { return };
     let one = |name: &str| {
         team.runner_with(name, None, |command| {
@@ -209,7 +209,7 @@ fn is_append(subject: &str) -> bool {
 }
 
 #[test]
-fn an_append_that_the_server_wants_again_is_stored_once() {
+fn retried_append_is_stored_once() {
     let Some(team) = RunnerTeam::start() else { return };
     let injected = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&injected);
@@ -230,7 +230,7 @@ fn an_append_that_the_server_wants_again_is_stored_once() {
 }
 
 #[test]
-fn an_append_in_doubt_is_settled_by_the_end_of_the_log() {
+fn log_end_settles_doubtful_append() {
     let Some(team) = RunnerTeam::start() else { return };
     for answer in [refusal(400, 10_071), "?".to_owned()] {
         let injected = Arc::new(AtomicUsize::new(0));
@@ -253,7 +253,7 @@ fn an_append_in_doubt_is_settled_by_the_end_of_the_log() {
 }
 
 #[test]
-fn an_append_that_is_refused_for_a_free_place_is_stored_once() {
+fn refused_append_is_stored_once() {
     let Some(team) = RunnerTeam::start() else { return };
     let injected = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&injected);

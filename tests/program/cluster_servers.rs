@@ -52,7 +52,7 @@ fn check_rest(followed: Running, mut lines: Vec<Value>, scenario: &str) {
 }
 
 #[test]
-fn runs_survive_each_server_that_leads_their_logs() {
+fn runs_survive_each_log_leader_crash() {
     let Some((mut group, home)) = group() else { return };
     let url = group.url();
     let _runner = runner_at(&home, &url, "a", |_| ());
@@ -76,7 +76,7 @@ fn runs_survive_each_server_that_leads_their_logs() {
 }
 
 #[test]
-fn a_run_waits_while_two_of_three_servers_are_down() {
+fn run_waits_for_server_quorum() {
     let Some((mut group, home)) = group() else { return };
     let url = group.url();
     let _runner = runner_at(&home, &url, "a", |_| ());
@@ -91,7 +91,7 @@ fn a_run_waits_while_two_of_three_servers_are_down() {
 }
 
 #[test]
-fn a_command_reaches_its_run_over_three_servers() {
+fn command_reaches_run_over_three_servers() {
     let Some((group, home)) = group() else { return };
     let url = group.url();
     let _runner = runner_at(&home, &url, "a", |_| ());
@@ -112,7 +112,7 @@ fn a_command_reaches_its_run_over_three_servers() {
 }
 
 #[test]
-fn a_run_pauses_while_the_disk_of_the_server_is_full() {
+fn full_server_disk_pauses_run() {
     let Some(mut team) = RunnerTeam::start() else { return };
     team.server.limit_files("64KB");
     team.server.restart();
@@ -142,7 +142,7 @@ fn a_run_pauses_while_the_disk_of_the_server_is_full() {
 }
 
 #[test]
-fn a_server_that_is_too_old_is_refused() {
+fn refuses_outdated_server() {
     let Some(server) = NatsServer::start_old() else { return };
     let (home, url) = (Home::new(), server.url());
     for args in [

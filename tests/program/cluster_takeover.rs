@@ -86,10 +86,10 @@ fn at_each(places: impl Iterator<Item = usize>, kill: impl Fn(&RunnerTeam, usize
     });
 }
 
-/// `cargo test --test program -- --ignored killed_at_each_event`: three minutes.
+/// `cargo test --test program -- --ignored takeover_works_at_each_event`: three minutes.
 #[test]
-#[ignore = "three minutes; cluster::a_run_whose_runner_is_killed_is_continued_by_another is its sample"]
-fn a_runner_is_killed_at_each_event() {
+#[ignore = "three minutes; cluster::another_runner_resumes_killed_run is its sample"]
+fn takeover_works_at_each_event() {
     let expected = local("checkout-launch");
     let all = lines_of(&local_log("checkout-launch")).len() - 1;
     at_each(1..all, |team, events| kill_at_event(team, "checkout-launch", events, &expected));
@@ -103,10 +103,10 @@ fn local_log(scenario: &str) -> String {
     Home::new().run(&["run", scenario, "--instant", "--no-store", "--format", "jsonl"]).out
 }
 
-/// `cargo test --test program -- --ignored killed_at_each_request`: three minutes.
+/// `cargo test --test program -- --ignored takeover_works_at_each_request`: three minutes.
 #[test]
 #[ignore = "three minutes; cluster::no_stored_answer_is_asked_for_again is its sample"]
-fn a_runner_is_killed_at_each_request() {
+fn takeover_works_at_each_request() {
     for scenario in ["checkout-launch", "support-swarm", "front-desk"] {
         let endpoint = CountingEndpoint::of(scenario);
         endpoint.run(&Home::new(), &["run", scenario, "--live", "--no-store", "--format", "json"]);
@@ -130,7 +130,7 @@ fn a_runner_is_killed_at_each_request() {
 }
 
 #[test]
-fn a_runner_that_stood_still_between_two_calls_is_refused_at_its_first_write() {
+fn frozen_runner_fails_next_write() {
     let Some(team) = RunnerTeam::start() else { return };
     let endpoint = CountingEndpoint::of("checkout-launch");
     let mut first = team.runner("a", Some(&endpoint));

@@ -21,7 +21,7 @@ async fn run(scene: &Scene, args: Vec<String>) -> binary::Ended {
 }
 
 #[tokio::test]
-async fn a_live_run_is_asked_as_the_configuration_says_where_nothing_else_does() {
+async fn configuration_sets_live_run_defaults() {
     let scene = Scene::with(agreeing).await;
     scene.home.write(
         FILE,
@@ -60,7 +60,7 @@ async fn a_live_run_is_asked_as_the_configuration_says_where_nothing_else_does()
 }
 
 #[tokio::test]
-async fn the_bound_of_an_attempt_is_the_configurations_unless_another_is_set() {
+async fn configuration_sets_default_attempt_timeout() {
     let scene = Scene::with(agreeing).await;
     scene.home.write(FILE, "[model]\ntimeout_s = 31\n");
     let bound = |lines: Vec<serde_json::Value>| {
@@ -84,7 +84,7 @@ async fn the_bound_of_an_attempt_is_the_configurations_unless_another_is_set() {
 }
 
 #[tokio::test]
-async fn the_environment_and_env_files_go_before_the_configuration() {
+async fn environment_overrides_configuration() {
     let scene = Scene::with(agreeing).await;
     scene.home.write(FILE, "[model]\nname = \"anthropic/of-the-file\"\n");
     scene.home.write(".env", "OPENAI_MODEL=of-dotenv\n");
@@ -137,7 +137,7 @@ fn settled(text: &str) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_scripted_run_is_what_it_was() {
+fn scripted_run_ignores_model_settings() {
     let home = Home::new();
     let args = ["run", "checkout-unanimous", "--instant", "--format", "jsonl"];
     let without = home.run(&args);
@@ -155,7 +155,7 @@ fn a_scripted_run_is_what_it_was() {
 }
 
 #[test]
-fn a_file_that_is_wrong_is_refused_with_everything_that_is_wrong() {
+fn wrong_file_reports_every_mistake() {
     let home = Home::new();
     home.write(FILE, "[model]\ntemperature = \"hot\"\nmax_tokens = 0\n[ui]\ntheme = \"pink\"\n");
     for args in [&["run", "checkout-unanimous", "--instant"][..], &["scenarios"], &["config"]] {
@@ -194,7 +194,7 @@ fn one_error_hides_no_other() {
 }
 
 #[test]
-fn what_is_no_file_or_no_text_is_refused_too() {
+fn refuses_non_file_and_non_text() {
     let path = |home: &Home| home.path().join(FILE);
     let home = Home::new();
     std::fs::create_dir_all(path(&home)).expect("a folder of that name");
@@ -220,7 +220,7 @@ fn what_is_no_file_or_no_text_is_refused_too() {
 }
 
 #[test]
-fn a_key_in_the_file_is_warned_of_and_never_shown() {
+fn hides_key_in_file_with_warning() {
     let home = Home::new();
     home.write(FILE, "[model]\napi_key = \"sk-in-the-wrong-place\"\nbase_url = \"https://x.example/v1\"\ntemprature = 1\n");
     let run = home.run(&["run", "checkout-unanimous", "--instant"]);
@@ -241,7 +241,7 @@ fn a_key_in_the_file_is_warned_of_and_never_shown() {
 }
 
 #[test]
-fn the_looks_of_the_configuration_are_defaults_of_the_options() {
+fn ui_settings_are_option_defaults() {
     let home = Home::new();
     let shown = |args: &[&str]| home.run(&[&["validate", "checkout-unanimous"], args].concat()).out;
     assert!(shown(&[]).starts_with('✓'));
@@ -262,7 +262,7 @@ fn the_looks_of_the_configuration_are_defaults_of_the_options() {
 }
 
 #[test]
-fn config_says_what_is_in_force_and_where_from_in_eighty_columns() {
+fn config_shows_values_and_origins() {
     let home = Home::new();
     let path = home.path().join(FILE);
     let ended = home.run(&["config", "--path"]);
@@ -330,7 +330,7 @@ prices, in US dollars per million tokens
 }
 
 #[test]
-fn the_theme_comes_from_the_command_line_the_environment_or_the_file() {
+fn theme_follows_source_priority() {
     let home = Home::new();
     let theme = |args: &[&str], variable: Option<&str>| {
         let mut command = home.command(&[&["config", "--json"], args].concat());
@@ -359,7 +359,7 @@ fn the_theme_comes_from_the_command_line_the_environment_or_the_file() {
 }
 
 #[test]
-fn mistakes_in_keys_are_told_with_their_lines() {
+fn key_mistakes_name_their_lines() {
     let home = Home::new();
     home.write(
         FILE,

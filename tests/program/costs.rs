@@ -37,7 +37,7 @@ async fn usage(scene: &Scene, more: &[&str]) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_live_run_tells_an_estimate_of_its_cost() {
+async fn live_run_estimates_cost() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     scene.home.write("config/roundtable/config.toml", CONFIG);
@@ -60,7 +60,7 @@ async fn a_live_run_tells_an_estimate_of_its_cost() {
 
 /// Gemini and xAI count what a model thinks beside the reply: money and tokens are those of both.
 #[tokio::test]
-async fn thinking_beside_the_reply_is_paid_for() {
+async fn separate_thinking_is_charged() {
     let gemini = r#"{"prompt_tokens":100,"completion_tokens":10,"total_tokens":2110}"#;
     let xai = r#"{"prompt_tokens":100,"completion_tokens":10,"total_tokens":2110,"completion_tokens_details":{"reasoning_tokens":2000}}"#;
     for counted in [gemini, xai] {
@@ -103,7 +103,7 @@ async fn thinking_beside_the_reply_is_paid_for() {
 }
 
 #[tokio::test]
-async fn a_model_without_a_price_leaves_the_cost_unknown() {
+async fn unpriced_model_leaves_cost_unknown() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     let found = usage(&scene, &[]).await;
@@ -119,7 +119,7 @@ async fn a_model_without_a_price_leaves_the_cost_unknown() {
 
 /// A server on this machine has no bill, whatever its model is called.
 #[tokio::test]
-async fn a_server_of_ones_own_has_no_list_price() {
+async fn own_server_has_no_list_price() {
     let scene = Scene::with(agreeing).await;
     let args = ["run", "checkout-unanimous", "--live", "--format", "json"];
     let mut command = scene.home.command(&args);
@@ -140,7 +140,7 @@ async fn a_server_of_ones_own_has_no_list_price() {
 }
 
 #[tokio::test]
-async fn the_head_of_a_live_run_has_the_price_of_each_model() {
+async fn live_run_head_has_model_prices() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     let args = [&ARGS[..], &["--format", "jsonl"]].concat();

@@ -74,7 +74,7 @@ fn blocks(path: &Path) -> Vec<Block> {
 }
 
 #[test]
-fn each_block_is_of_a_kind_that_is_checked() {
+fn every_code_block_is_checkable() {
     for block in pages().iter().flat_map(|page| blocks(page)) {
         let known = match &*block.language {
             "console" => block.marker.is_empty() || block.marked("not run").is_some(),
@@ -92,7 +92,7 @@ fn each_block_is_of_a_kind_that_is_checked() {
 }
 
 #[test]
-fn every_scenario_that_is_shown_is_valid() {
+fn every_shown_scenario_is_valid() {
     let home = Home::new();
     let (mut seen, mut wrong) = (0, Vec::new());
     for block in pages().iter().flat_map(|page| blocks(page)) {
@@ -148,7 +148,7 @@ fn merge(whole: &mut Table, part: Table) {
 }
 
 #[test]
-fn every_whole_scenario_that_is_shown_runs_and_is_as_it_expects() {
+fn whole_scenarios_run_as_expected() {
     let home = Home::new();
     for block in pages().iter().flat_map(|page| blocks(page)) {
         let is_whole = block.language == "toml" && block.marker.is_empty();
@@ -210,7 +210,7 @@ impl Shown {
 }
 
 #[test]
-fn every_command_that_is_shown_exits_as_its_page_says() {
+fn shown_commands_exit_as_documented() {
     let wrong = std::sync::Mutex::new(Vec::new());
     let counted = std::sync::atomic::AtomicUsize::new(0);
     let pages = pages();

@@ -31,7 +31,7 @@ timeout_s = 12
 "#;
 
 #[tokio::test]
-async fn the_doctor_says_what_applies_to_a_scenario() {
+async fn doctor_checks_scenario_needs() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     scene
@@ -109,7 +109,7 @@ async fn the_doctor_says_what_applies_to_a_scenario() {
 /// Keys alone ask the providers' own addresses; nobody is asked without `--live`.
 #[cfg(unix)]
 #[test]
-fn the_doctor_looks_for_the_programs_of_tools_and_gives_the_same_advice_once() {
+fn doctor_finds_programs_and_advises_once() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let home = Home::new();
@@ -136,7 +136,7 @@ fn the_doctor_looks_for_the_programs_of_tools_and_gives_the_same_advice_once() {
 }
 
 #[test]
-fn list_prices_are_told_where_they_hold() {
+fn shows_list_prices_where_valid() {
     let listed = "$0.40 in, $1.60 out, $0.10 cached";
     let unknown = "unknown: list prices apply only at the provider's own address";
     for (url, told, other) in
@@ -156,7 +156,7 @@ fn list_prices_are_told_where_they_hold() {
 }
 
 #[test]
-fn a_provider_that_is_not_known_is_noted_where_its_model_would_go_to_openai() {
+fn warns_of_unknown_provider_using_openai() {
     let home = Home::new();
     let note = "mistral/large is sent to OpenAI unchanged: `mistral` is not a known provider";
     for (url, noted) in [(None, true), (Some("http://127.0.0.1:8089/v1"), false)] {
@@ -172,7 +172,7 @@ fn a_provider_that_is_not_known_is_noted_where_its_model_would_go_to_openai() {
 }
 
 #[tokio::test]
-async fn the_doctor_asks_each_endpoint_of_a_scenario_when_told() {
+async fn doctor_asks_scenario_endpoints_on_request() {
     let list = |_: &server::Asking| {
         let body = r#"{"data":[{"id":"models/other"}]}"#;
         server::answer("200 OK", &["content-type: application/json", "connection: close"], body)
@@ -194,7 +194,7 @@ async fn the_doctor_asks_each_endpoint_of_a_scenario_when_told() {
 }
 
 #[tokio::test]
-async fn the_doctor_finds_ollama_and_other_providers_that_have_a_key() {
+async fn doctor_finds_ollama_and_configured_providers() {
     let scene = Scene::with(|asking| {
         assert!(asking.head.starts_with("GET /v1/models "), "{}", asking.head);
         let body = r#"{"data":[{"id":"llama3.2"}]}"#;
@@ -218,7 +218,7 @@ async fn the_doctor_finds_ollama_and_other_providers_that_have_a_key() {
 }
 
 #[tokio::test]
-async fn an_endpoint_of_any_provider_may_have_no_list_of_models() {
+async fn any_endpoint_may_lack_model_list() {
     let list = |_: &server::Asking| {
         let body = r#"{"data":[{"id":"gpt-4.1-mini"}]}"#;
         server::answer("200 OK", &["content-type: application/json", "connection: close"], body)

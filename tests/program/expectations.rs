@@ -17,7 +17,7 @@ fn expect(that: &str) -> String {
 }
 
 #[test]
-fn every_shipped_scenario_is_as_it_expects() {
+fn shipped_scenarios_meet_expectations() {
     let home = Home::new();
     let all = home.run(&["scenarios", "--json"]).json();
     let names =
@@ -53,7 +53,7 @@ fn templates_are_as_they_expect() {
 }
 
 #[test]
-fn a_row_that_does_not_hold_says_what_was_there() {
+fn failed_row_shows_actual_value() {
     let home = Home::new();
     let rows = "\n[[expect]]\nthat = 'outcome.final_decision == \"no_go\" && calls(\"llm\") <= 3'\n\
                 message = \"It is refused.\"\n";
@@ -87,7 +87,7 @@ fn a_row_that_does_not_hold_says_what_was_there() {
 }
 
 #[test]
-fn a_red_test_says_what_failed_in_the_run() {
+fn failed_test_shows_run_failures() {
     let home = Home::new();
     let text = include_str!("../../assets/templates/team.toml");
     let text = text.split("\n[[expect]]").next().expect("a text");
@@ -124,7 +124,7 @@ fn a_red_test_says_what_failed_in_the_run() {
 }
 
 #[test]
-fn warnings_fail_a_scenario_only_where_they_are_denied() {
+fn warnings_fail_only_when_denied() {
     let home = Home::new();
     assert_eq!(home.run(&["new", "swarm", "swarm.toml"]).code, Some(0));
     let text = std::fs::read_to_string(home.path().join("swarm.toml")).expect("a template");
@@ -151,7 +151,7 @@ fn warnings_fail_a_scenario_only_where_they_are_denied() {
 }
 
 #[test]
-fn a_new_file_is_said_to_run_as_it_is_only_where_it_does() {
+fn new_promises_offline_run_truthfully() {
     let home = Home::new();
     let says = |args: &[&str]| home.run(&[&["new"], args].concat()).out;
     assert!(says(&["team"]).contains("It runs as it is, without a model:"));
@@ -163,7 +163,7 @@ fn a_new_file_is_said_to_run_as_it_is_only_where_it_does() {
 }
 
 #[test]
-fn a_report_that_has_no_folder_is_refused_before_anything_runs() {
+fn missing_report_folder_stops_before_start() {
     let home = Home::new();
     let ended = home.run(&["test", "checkout-unanimous", "--report", "junit=no/where/x.xml"]);
     assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
@@ -180,7 +180,7 @@ fn a_report_that_has_no_folder_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_failed_test_names_the_end_and_the_tools_before_what_they_led_to() {
+fn failed_test_shows_causes_first() {
     let home = Home::new();
     assert_eq!(home.run(&["new", "orchestrator", "work.toml"]).code, Some(0));
     let ended = home.run(&["test", "work.toml", "--set", "budget.max_dispatches=1"]);
@@ -192,7 +192,7 @@ fn a_failed_test_names_the_end_and_the_tools_before_what_they_led_to() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_is_no_cancelled_test() {
+fn closed_reader_cancels_no_test() {
     let home = Home::new();
     let args = ["test", "checkout-launch", "front-desk", "dev-team", "--jobs", "1"];
     let mut running = Running::start(&mut home.command(&args));
@@ -202,7 +202,7 @@ fn a_reader_that_goes_away_is_no_cancelled_test() {
 }
 
 #[test]
-fn what_cannot_be_started_is_named_and_the_rest_runs() {
+fn unstartable_scenario_leaves_rest_running() {
     let home = Home::new();
     home.write("suite/good.toml", &scenario("Yes.", ""));
     home.write("suite/broken.toml", "title = [");
@@ -242,7 +242,7 @@ fn what_cannot_be_started_is_named_and_the_rest_runs() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_evaluated_is_told_before_what_it_led_to() {
+fn unevaluable_condition_shows_before_consequences() {
     let home = Home::new();
     let text = scenario("Yes.", &expect("outcome.team_summary.contains('No')"));
     let text =
@@ -255,7 +255,7 @@ fn a_condition_that_cannot_be_evaluated_is_told_before_what_it_led_to() {
 }
 
 #[test]
-fn each_mistake_of_a_row_is_told() {
+fn reports_each_row_mistake() {
     let home = Home::new();
     let rows = [
         ("calls('lm') == 1", "`lm` is not a tool"),
@@ -285,7 +285,7 @@ fn each_mistake_of_a_row_is_told() {
 }
 
 #[test]
-fn a_share_of_many_runs_may_be_enough() {
+fn partial_pass_share_may_suffice() {
     let home = Home::new();
     // The latencies come from the seed.
     home.write("mine.toml", &scenario("Yes.", &expect("elapsed_ms % 2 == 0")));
@@ -339,7 +339,7 @@ fn run_prints_the_same_table() {
 }
 
 #[test]
-fn what_a_model_says_is_no_command_of_a_workflow() {
+fn model_text_runs_no_workflow_commands() {
     let home = Home::new();
     let answer = "ok\n::error::injected\n  ::set-output name=a::b\n##[error]old";
     home.write("mine.toml", &scenario(answer, &expect("answer == null")));
@@ -367,7 +367,7 @@ fn what_a_model_says_is_no_command_of_a_workflow() {
 }
 
 #[test]
-fn an_endpoint_that_is_not_there_is_told_apart_from_a_failed_row() {
+fn missing_endpoint_differs_from_failed_row() {
     let home = Home::new();
     home.write("mine.toml", &scenario("Yes.", &expect("stop_reason == 'success'")));
     // A port of this machine where nothing listens any more.
@@ -402,7 +402,7 @@ fn a_recorded_run_answers_the_models() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_cancels_the_runs_and_reports_those_that_ended() {
+fn interrupt_cancels_and_reports_finished_runs() {
     let home = Home::new();
     let args = ["run", "checkout-launch", "--times", "40", "--jobs", "40", "--log-file", "log"];
     let mut command = home.command(&args);

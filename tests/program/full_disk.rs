@@ -23,7 +23,7 @@ fn live_run(home: &Home, endpoint: &CountingEndpoint, more: &[&str]) -> Running 
 }
 
 #[test]
-fn a_live_run_stops_and_is_continued_when_there_is_room() {
+fn live_run_stops_and_resumes_later() {
     let (home, endpoint) = (Home::new(), CountingEndpoint::of(SCENARIO));
     let (status, out, err) = live_run(&home, &endpoint, &[]).end();
     let outcome: Value = serde_json::from_str(&out).expect("an outcome");
@@ -43,7 +43,7 @@ fn a_live_run_stops_and_is_continued_when_there_is_room() {
 }
 
 #[test]
-fn a_live_run_without_a_store_needs_no_room() {
+fn unstored_live_run_needs_no_room() {
     let (home, endpoint) = (Home::new(), CountingEndpoint::of(SCENARIO));
     let (status, out, err) = live_run(&home, &endpoint, &["--no-store"]).end();
     let outcome: Value = serde_json::from_str(&out).expect("an outcome");
@@ -52,7 +52,7 @@ fn a_live_run_without_a_store_needs_no_room() {
 }
 
 #[test]
-fn a_scripted_run_continues_without_the_store_and_says_so() {
+fn scripted_run_warns_and_continues_unstored() {
     let home = Home::new();
     let args = ["run", "fraud-check", "--format", "jsonl"];
     let running = Running::start(&mut home.command_under(&UNDER, &args));
@@ -83,7 +83,7 @@ fn a_scripted_run_continues_without_the_store_and_says_so() {
 }
 
 #[test]
-fn a_run_that_finds_the_disk_full_at_its_start_is_not_kept() {
+fn full_disk_start_keeps_no_run() {
     let (home, endpoint) = (Home::new(), CountingEndpoint::of(SCENARIO));
     // The shell itself has no room, and the program begins so.
     let full = ["sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"];

@@ -21,7 +21,7 @@ fn pipe(home: &Home, name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_log_that_cannot_be_opened_is_said_before_anything_starts() {
+fn reports_unwritable_log_before_start() {
     let home = Home::new();
     home.write("file", "a file where a folder should be");
     pipe(&home, "pipe");
@@ -55,7 +55,7 @@ fn log_of(level: Option<&str>, set: &[&str]) -> String {
 }
 
 #[test]
-fn the_log_tells_what_a_run_did_and_no_prompt() {
+fn log_records_actions_without_prompts() {
     let opens = ["--set", "tools.llm.breaker={ fail_threshold = 1, open_for_s = 0.001 }"];
     let few = log_of(None, &opens);
     for said in
@@ -82,7 +82,7 @@ fn the_log_tells_what_a_run_did_and_no_prompt() {
 }
 
 #[test]
-fn a_theme_that_is_no_file_is_neither_waited_for_nor_read_without_end() {
+fn refuses_special_theme_file_promptly() {
     let home = Home::new();
     pipe(&home, "pipe");
     for (theme, why) in [("pipe", "it is a pipe"), ("/dev/zero", "it is a device")] {
@@ -94,7 +94,7 @@ fn a_theme_that_is_no_file_is_neither_waited_for_nor_read_without_end() {
 }
 
 #[test]
-fn a_scenario_may_come_through_a_pipe_and_a_silent_one_is_given_up() {
+fn reads_piped_scenario_with_timeout() {
     let home = Home::new();
     let path = pipe(&home, "pipe");
     for args in [&["validate", "pipe"][..], &["run", "pipe", "--instant"]] {
@@ -153,7 +153,7 @@ fn asks(home: &Home, args: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn what_a_person_allows_holds_until_the_program_is_exchanged() {
+fn permission_holds_until_program_changes() {
     let home = Home::new();
     foreign(&home);
     let asked = asks(&home, &[]).expect("it asks");
@@ -176,7 +176,7 @@ fn what_a_person_allows_holds_until_the_program_is_exchanged() {
 }
 
 #[test]
-fn a_file_of_answers_that_others_may_have_written_is_named_and_not_used() {
+fn ignores_trust_file_others_can_write() {
     let home = Home::new();
     foreign(&home);
     assert_eq!(asks(&home, &["--trust"]), None);

@@ -38,7 +38,7 @@ async fn a_decision_comes_from_any_endpoint() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_refuses_the_key_is_exit_6_and_its_echo_is_redacted() {
+async fn refused_key_exits_6_with_redaction() {
     let scene = Scene::with(refusing).await;
     for format in ["json", "jsonl", "text"] {
         let args = ["run", "checkout-unanimous", "--live", "--format", format];
@@ -60,7 +60,7 @@ fn at_once<'a>(format: &'a str, sets: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_down_is_named_with_its_host_and_how_often_it_was_asked() {
+async fn names_down_endpoint_host_and_attempts() {
     let closed = Server::start().await.host();
     let home = Home::new();
     for format in ["text", "json"] {
@@ -82,7 +82,7 @@ async fn an_endpoint_that_is_down_is_named_with_its_host_and_how_often_it_was_as
 }
 
 #[tokio::test]
-async fn a_wait_that_the_run_has_no_time_for_is_named_with_what_was_left() {
+async fn impossible_wait_names_remaining_time() {
     let limited = |_: &Asking| {
         let headers = ["retry-after: 3600", "connection: close"];
         answer("429 Too Many Requests", &headers, "{\"error\":\"slow down\"}")
@@ -101,7 +101,7 @@ async fn a_wait_that_the_run_has_no_time_for_is_named_with_what_was_left() {
 }
 
 #[tokio::test]
-async fn a_retry_that_the_budget_refuses_says_so_in_the_event_the_outcome_and_the_text() {
+async fn reports_retry_refused_by_budget() {
     let busy = |_: &Asking| answer("503 Service Unavailable", &["connection: close"], "{}");
     let scene = Scene::with(busy).await;
     let none = ["tools.llm.retry_budget.min=0", "tools.llm.retry_budget.percent=0"];
@@ -119,7 +119,7 @@ async fn a_retry_that_the_budget_refuses_says_so_in_the_event_the_outcome_and_th
 }
 
 #[tokio::test]
-async fn a_key_and_its_endpoint_may_stand_in_dotenv() {
+async fn dotenv_sets_key_and_endpoint() {
     let scene = Scene::with(agreeing).await;
     let dotenv = format!(
         "OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL=http://{}/v1\nOPENAI_MODEL=from-dotenv\n",
@@ -151,7 +151,7 @@ async fn without_a_key_nothing_starts() {
 }
 
 #[tokio::test]
-async fn a_key_alone_makes_no_run_live() {
+async fn key_alone_makes_no_live_run() {
     let scene = Scene::with(agreeing).await;
     let ended = scene.run(&["run", "checkout-unanimous", "--instant"]).await;
     assert_eq!(ended.code, Some(0));
@@ -159,7 +159,7 @@ async fn a_key_alone_makes_no_run_live() {
 }
 
 #[tokio::test]
-async fn a_foreign_scenario_is_asked_about_once_for_each_version() {
+async fn asks_once_per_foreign_scenario_version() {
     let scene = Scene::with(agreeing).await;
     let text = include_str!("../../scenarios/checkout-unanimous.toml");
     scene.home.write("same.toml", text);
@@ -198,7 +198,7 @@ async fn the_log_holds_no_key() {
 }
 
 #[tokio::test]
-async fn the_doctor_asks_the_endpoint_only_when_told() {
+async fn doctor_asks_endpoint_only_on_request() {
     let list = |models: &'static [&'static str]| {
         move |_: &Asking| {
             let data: Vec<Value> = models.iter().map(|id| json!({ "id": id })).collect();
@@ -234,7 +234,7 @@ async fn the_doctor_asks_the_endpoint_only_when_told() {
 }
 
 #[tokio::test]
-async fn the_doctor_says_no_where_a_live_run_could_not_start() {
+async fn doctor_fails_where_live_run_would() {
     let home = Home::new();
     let ended = ended(home.command(&["doctor", "--live"])).await;
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -243,7 +243,7 @@ async fn the_doctor_says_no_where_a_live_run_could_not_start() {
 }
 
 #[tokio::test]
-async fn a_base_url_without_a_scheme_is_named_by_the_doctor_and_by_runs() {
+async fn reports_base_url_without_scheme() {
     let home = Home::new();
     for url in ["api.openai.com/v1", "localhost:11434/v1"] {
         for args in
@@ -261,7 +261,7 @@ async fn a_base_url_without_a_scheme_is_named_by_the_doctor_and_by_runs() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_refuses_its_list_of_models_gets_no_advice_about_replies() {
+async fn refused_model_list_gives_no_advice() {
     for status in ["400 Bad Request", "404 Not Found", "418 I'm a teapot"] {
         let body = json!({ "error": { "message": "No connected db." } }).to_string();
         let scene = Scene::with(move |_| answer(status, &["connection: close"], &body)).await;
@@ -297,7 +297,7 @@ async fn the_doctor_says_which_timeout_applies() {
 }
 
 #[tokio::test]
-async fn the_text_of_a_live_run_ends_with_its_tokens() {
+async fn live_run_text_ends_with_tokens() {
     let scene = Scene::with(agreeing).await;
     let ended = scene.run(&["run", "checkout-unanimous", "--live", "--format", "text"]).await;
     let done = ended.out.lines().find(|line| line.contains("DONE")).expect("its last line");
@@ -306,7 +306,7 @@ async fn the_text_of_a_live_run_ends_with_its_tokens() {
 }
 
 #[tokio::test]
-async fn the_doctor_names_what_is_to_be_mended() {
+async fn doctor_names_needed_fixes() {
     let home = Home::new();
     let fresh = ended(home.command(&["doctor"])).await;
     assert_eq!(fresh.code, Some(0), "a fresh machine has nothing to mend: {fresh:?}");
@@ -361,7 +361,7 @@ retries = { max_attempts = 2, backoff_ms = [0], jitter = false }
 }
 
 #[tokio::test]
-async fn a_cut_answer_is_marked_in_every_format() {
+async fn every_format_marks_cut_answer() {
     let scene = ending_with("length").await;
     let args = ["run", "team.toml", "--live", "--trust", "--format"];
     for format in ["text", "github", "json", "jsonl"] {

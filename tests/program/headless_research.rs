@@ -14,7 +14,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn each_step_has_a_line_and_each_source_its_outcome() {
+fn shows_each_step_and_source_outcome() {
     let home = Home::new();
     let ended = run(&home, &["payments-incident", "--instant", "--format", "text", "--ascii"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -40,7 +40,7 @@ fn each_step_has_a_line_and_each_source_its_outcome() {
 }
 
 #[test]
-fn what_is_skipped_and_what_contradicts_is_told_calmly() {
+fn reports_skips_and_conflicts_calmly() {
     let home = Home::new();
     let ended = run(&home, &["rumour-mill", "--instant", "--format", "text", "--ascii"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -59,7 +59,7 @@ fn what_is_skipped_and_what_contradicts_is_told_calmly() {
 }
 
 #[test]
-fn a_flag_turns_at_the_turn_of_a_source_and_a_pause_rests_there() {
+fn flag_and_pause_use_research_boundaries() {
     let home = Home::new();
     let flag = "vendor_runtime=off@source:2";
     let args = ["payments-incident", "--instant", "--format", "json", "--flag", flag];
@@ -85,7 +85,7 @@ fn a_flag_turns_at_the_turn_of_a_source_and_a_pause_rests_there() {
 }
 
 #[test]
-fn the_answer_is_markdown_with_its_quotes_as_footnotes() {
+fn markdown_answer_footnotes_quotes() {
     let home = Home::new();
     let ended = run(&home, &["payments-incident", "--instant", "--format", "markdown"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
@@ -113,7 +113,7 @@ Research brief: US payments incident is P1 with failed payment rate 3.4%, 5 char
 }
 
 #[test]
-fn markdown_says_what_contradicts_what_nobody_confirms_and_why_there_is_no_answer() {
+fn markdown_reports_conflicts_and_missing_answer() {
     let home = Home::new();
     let markdown = |args: &[&str]| {
         let all = [args, &["--instant", "--format", "markdown"]].concat();
@@ -171,7 +171,7 @@ reply = { sentences = [{ text = "# The rate is **3.4%**, see https://evil.exampl
 "##;
 
 #[test]
-fn what_pages_and_models_say_is_text_in_markdown_and_on_the_terminal() {
+fn escapes_page_and_model_text() {
     let home = Home::new();
     home.write("hostile.toml", HOSTILE);
     let ended = run(&home, &["hostile.toml", "--instant", "--format", "markdown"]);
@@ -205,7 +205,7 @@ fn ask_of_house(home: &Home, question: &str, format: &str) -> Ended {
 }
 
 #[test]
-fn a_part_of_a_question_without_a_note_is_listed_as_unanswered() {
+fn lists_part_without_note_as_unanswered() {
     let home = Home::new();
     let question = "What is the excess of the car insurance and who owns the lawnmower?";
     let outcome = ask_of_house(&home, question, "json").json();
@@ -226,7 +226,7 @@ fn a_part_of_a_question_without_a_note_is_listed_as_unanswered() {
 }
 
 #[test]
-fn a_search_that_finds_nothing_says_what_to_try() {
+fn empty_search_advises_next_steps() {
     let home = Home::new();
     let advice = "No answer: the search found nothing. Try other words in the question, or check where it searches.";
     let ended = ask_of_house(&home, "Where is the zebra?", "text");

@@ -17,7 +17,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn json_is_the_outcome_alone_with_the_sources_fields_first() {
+fn json_is_only_outcome() {
     let ended = Home::new().run(&["run", "checkout-launch", "--instant"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.err, "", "nothing to say on standard error");
@@ -40,7 +40,7 @@ fn json_is_the_outcome_alone_with_the_sources_fields_first() {
 }
 
 #[test]
-fn jsonl_is_every_event_and_then_the_outcome() {
+fn jsonl_ends_with_outcome() {
     let ended = run(&["checkout-launch", "--format", "jsonl"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let mut lines = ended.lines();
@@ -59,7 +59,7 @@ fn jsonl_is_every_event_and_then_the_outcome() {
 }
 
 #[test]
-fn text_is_for_people_and_without_colours_in_a_pipe() {
+fn piped_text_has_no_colours() {
     let ended = run(&["checkout-launch", "--format", "text"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(!ended.out.contains('\u{1b}'), "{}", ended.out);
@@ -72,7 +72,7 @@ fn text_is_for_people_and_without_colours_in_a_pipe() {
 }
 
 #[test]
-fn text_of_a_model_steers_no_terminal() {
+fn model_text_controls_no_terminal() {
     let home = Home::new();
     let text = include_str!("../../scenarios/checkout-unanimous.toml");
     let hostile = r#"reply = { stance = "go", summary = "go\u001b[2J\u009b31m\u202e", confidence = 0.9, actions = ["\u001b]52;c;eA==\u0007"] }"#;
@@ -90,7 +90,7 @@ fn text_of_a_model_steers_no_terminal() {
 }
 
 #[test]
-fn the_exit_code_says_what_came_of_it() {
+fn exit_code_reflects_outcome() {
     for (code, reason, args) in [
         (0, "success", &["checkout-unanimous"][..]),
         (1, "agent_denied:legal_analyst", &["checkout-denied"]),
@@ -125,7 +125,7 @@ fn a_decision_can_fail_a_build() {
 }
 
 #[test]
-fn a_degraded_run_can_fail_a_build() {
+fn degraded_run_can_fail_build() {
     let home = Home::new();
     // The report can do without the stock.
     let stock = r#"worker = "inventory_worker", args = { report_date = "{{report_date}}", region = "{{region}}" }, critical = "#;
@@ -151,7 +151,7 @@ fn a_degraded_run_can_fail_a_build() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_starts() {
+fn reports_mistakes_before_start() {
     let home = Home::new();
     home.write("broken.toml", "title = 3\npattern = \"collaboration\"\n");
     for (args, says) in [
@@ -200,7 +200,7 @@ fn what_is_wrong_is_said_before_anything_starts() {
 }
 
 #[test]
-fn an_instant_run_says_what_it_does_not_show() {
+fn instant_run_names_its_limits() {
     for (name, says) in [
         ("morning-report-partial", "past its timeout"),
         ("slow-specialist", "past the node timeout of `night_shift`"),
@@ -225,7 +225,7 @@ fn fields_and_inputs_can_be_set() {
 }
 
 #[test]
-fn a_flag_takes_effect_at_its_boundary() {
+fn flag_takes_effect_at_boundary() {
     let seats = |args: &[&str]| -> Vec<(u64, bool)> {
         let mut all = vec!["checkout-launch", "--format", "jsonl"];
         all.extend(args);
@@ -251,7 +251,7 @@ fn a_flag_takes_effect_at_its_boundary() {
 }
 
 #[test]
-fn a_pause_ends_by_itself_by_a_hand_or_where_there_is_none_at_once() {
+fn pause_ends_by_timer_or_input() {
     let ended = run(&["checkout-launch", "--format", "jsonl", "--pause-at", "round:2=60ms"]);
     let lines = ended.lines();
     let resumed = lines.iter().find(|event| event["kind"] == "resumed").expect("resumed");
@@ -278,7 +278,7 @@ fn a_pause_ends_by_itself_by_a_hand_or_where_there_is_none_at_once() {
 }
 
 #[test]
-fn a_run_rests_at_the_boundaries_of_its_pattern() {
+fn run_pauses_at_pattern_boundaries() {
     for (name, at) in [
         ("morning-report", "plan"),
         ("morning-report", "dispatch:1:t2"),
@@ -297,7 +297,7 @@ fn a_run_rests_at_the_boundaries_of_its_pattern() {
 }
 
 #[test]
-fn a_flag_takes_effect_at_the_dispatch_of_a_task() {
+fn flag_takes_effect_at_task_dispatch() {
     let ended = run(&["morning-report", "--flag", "inventory_runtime=off@dispatch:1:t3"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let trace = ended.json()["trace"].clone();
@@ -306,7 +306,7 @@ fn a_flag_takes_effect_at_the_dispatch_of_a_task() {
 }
 
 #[test]
-fn a_reader_that_goes_ends_the_run_quietly() {
+fn closed_reader_ends_run_quietly() {
     let home = Home::new();
     let mut running =
         Running::start(&mut home.command(&["run", "checkout-launch", "--format", "jsonl"]));
@@ -318,7 +318,7 @@ fn a_reader_that_goes_ends_the_run_quietly() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_outcome_that_cannot_be_written_is_no_success() {
+fn unwritten_outcome_fails_run() {
     let home = Home::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
     let ended = end(home.command(&["run", "checkout-unanimous", "--instant"]).stdout(full));
@@ -328,7 +328,7 @@ fn an_outcome_that_cannot_be_written_is_no_success() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_command_prints_and_cannot_be_written_is_no_success() {
+fn unwritten_command_output_fails() {
     let home = Home::new();
     for args in [
         &["schema"][..],
@@ -358,7 +358,7 @@ fn what_a_command_prints_and_cannot_be_written_is_no_success() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_cancels_and_the_outcome_is_written_all_the_same() {
+fn interrupt_cancels_and_writes_outcome() {
     for signal in ["INT", "TERM"] {
         let home = Home::new();
         let args = ["run", "checkout-launch", "--format", "jsonl"];
@@ -393,7 +393,7 @@ fn a_second_interrupt_ends_at_once() {
 
 #[cfg(all(unix, debug_assertions))]
 #[test]
-fn interrupts_wait_for_no_thread_of_the_runtime() {
+fn interrupt_needs_no_runtime_thread() {
     for signal in ["INT", "TERM", "HUP"] {
         let home = Home::new();
         let mut running = Running::start(&mut home.command(&["panic-test", "headless"]));
@@ -407,7 +407,7 @@ fn interrupts_wait_for_no_thread_of_the_runtime() {
 
 #[cfg(unix)]
 #[test]
-fn the_log_is_a_file_for_its_owner_alone() {
+fn log_file_is_private_to_owner() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let args = ["run", "checkout-unanimous", "--instant", "--log-file", "log/run.log"];

@@ -63,7 +63,7 @@ fn a_scenario_comes_on_standard_input() {
 }
 
 #[test]
-fn a_folder_is_judged_file_by_file() {
+fn validates_folder_file_by_file() {
     let home = home("mine/b.toml", &table(&bob("")));
     home.write("mine/a.toml", "title = \n");
     home.write("mine/notes.txt", "no scenario");
@@ -79,7 +79,7 @@ fn a_folder_is_judged_file_by_file() {
 }
 
 #[test]
-fn overrides_and_flags_are_judged_with_the_file() {
+fn validates_overrides_and_flags() {
     let home = home("t.toml", &table(&bob("")));
     for (args, code, says) in [
         (&["--set", "budget.max_rounds=2", "--flag", "late=on@round:2"][..], 0, ""),
@@ -97,7 +97,7 @@ fn overrides_and_flags_are_judged_with_the_file() {
 }
 
 #[test]
-fn a_run_that_lacks_a_reply_from_the_first_is_not_started() {
+fn missing_first_reply_prevents_start() {
     let lacks = |text: &str, says: &str| {
         let home = home("t.toml", text);
         let ended = home.run(&["run", "t.toml", "--instant"]);
@@ -119,7 +119,7 @@ fn a_run_that_lacks_a_reply_from_the_first_is_not_started() {
 }
 
 #[test]
-fn a_reply_that_is_missing_in_the_middle_stops_the_run_and_says_whose() {
+fn missing_later_reply_names_agent() {
     for (rows, reason, says) in [
         (bob("round = 2\n"), "script_missing:bob", "no reply for bob in round 1"),
         (bob("when = \"goal == 'x'\"\n"), "script_missing:bob", "no reply for bob in round 1"),
@@ -144,7 +144,7 @@ fn a_reply_that_is_missing_in_the_middle_stops_the_run_and_says_whose() {
 }
 
 #[test]
-fn warnings_are_said_once_whatever_is_written_and_the_error_last() {
+fn warns_once_and_ends_with_error() {
     let odd = table(&bob("")).replace("flags.late", "budget.min_go_votes = 3\nflags.late");
     let odd = home("odd.toml", &odd);
     for format in ["json", "jsonl", "text"] {
@@ -189,7 +189,7 @@ fn a_live_run_needs_no_script() {
 }
 
 #[test]
-fn a_boundary_that_did_not_come_is_said_at_the_end() {
+fn unreached_boundary_is_reported_at_end() {
     let home = home("t.toml", &table(&bob("")));
     let args = ["run", "t.toml", "--instant", "--format", "jsonl"];
     let named = ["--flag", "late=on@round:2", "--pause-at", "message:3:ann=1ms"];
@@ -217,7 +217,7 @@ fn a_boundary_that_did_not_come_is_said_at_the_end() {
 }
 
 #[test]
-fn a_boundary_that_never_comes_is_refused() {
+fn refuses_unreachable_boundary() {
     let home = home("t.toml", &table(&bob("")));
     for (scenario, at, says) in [
         ("t.toml", "round:4", "budget.max_rounds is 3"),
@@ -242,7 +242,7 @@ fn a_boundary_that_never_comes_is_refused() {
 }
 
 #[test]
-fn a_fallback_that_is_a_text_is_the_reply_of_a_member() {
+fn text_fallback_becomes_member_reply() {
     let agents = "[agents.a]\ndescription = \"A\"\n[agents.b]\ndescription = \"B\"\n\
                   [tools.llm]\nretries.max_attempts = 1\n[tools.b]\n\
                   safe_mode = { fallback = \"We will call {{whom}} back.\\nTomorrow.\" }\n\
@@ -273,7 +273,7 @@ fn a_fallback_that_is_a_text_is_the_reply_of_a_member() {
 }
 
 #[test]
-fn a_run_without_any_domain_finds_no_reliable_source() {
+fn run_without_domains_finds_no_source() {
     for list in ["allowed_domains_policy", "allowed_domains_execution"] {
         let set = format!("research.{list}=[]");
         let ended = Home::new().run(&["run", "payments-incident", "--instant", "--set", &set]);

@@ -123,7 +123,7 @@ fn one_message_is_one_outcome() {
 }
 
 #[test]
-fn a_session_goes_on_with_what_was_said_though_a_run_was_stopped() {
+fn session_continues_after_stopped_run() {
     let ended = run(&desk(), &[]);
     // billing owns the first reply, so it begins the second: its handoffs are too many.
     assert_eq!(ended.code, Some(4), "{ended:?}");
@@ -154,7 +154,7 @@ fn a_session_goes_on_with_what_was_said_though_a_run_was_stopped() {
 }
 
 #[test]
-fn messages_of_the_command_line_are_sent_in_place_of_the_scenarios() {
+fn command_line_replaces_scenario_messages() {
     let ended = run(&desk(), &["--message", "Hello\u{1b}[2J", "--message", "", "--format", "json"]);
     assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
     assert!(ended.err.contains("--message: the text is empty"), "{}", ended.err);
@@ -178,7 +178,7 @@ fn messages_of_the_command_line_are_sent_in_place_of_the_scenarios() {
 }
 
 #[test]
-fn a_pattern_that_answers_no_messages_refuses_them() {
+fn pattern_without_messages_refuses_them() {
     for (name, pattern) in
         [("checkout-launch", "collaboration"), ("morning-report", "orchestrator")]
     {
@@ -190,7 +190,7 @@ fn a_pattern_that_answers_no_messages_refuses_them() {
 }
 
 #[test]
-fn jsonl_has_every_log_one_after_the_other_and_the_session_last() {
+fn jsonl_has_logs_then_session() {
     let ended = run(&desk(), &["--format", "jsonl"]);
     let mut lines = ended.lines();
     let session = lines.pop().expect("a session");
@@ -246,7 +246,7 @@ text = "Done."
 "#;
 
 #[test]
-fn a_member_that_fails_is_told_of_once() {
+fn reports_failed_member_once() {
     let home = Home::new();
     home.write("desk.toml", MUTE);
     let ended = run(&home, &["--format", "text"]);
@@ -268,7 +268,7 @@ fn a_member_that_fails_is_told_of_once() {
 }
 
 #[test]
-fn an_answer_that_is_without_a_failed_member_says_so() {
+fn answer_notes_missing_member() {
     let home = Home::new();
     let skipping = MUTE.replacen(
         "members = [\"one\", \"desk\"]",
@@ -295,7 +295,7 @@ fn an_answer_that_is_without_a_failed_member_says_so() {
 }
 
 #[test]
-fn agents_are_listed_as_agents_and_tools_as_tools() {
+fn lists_agents_apart_from_tools() {
     let home = Home::new();
     home.write("desk.toml", MUTE);
     let ended = run(&home, &["--format", "text"]);
@@ -313,7 +313,7 @@ fn agents_are_listed_as_agents_and_tools_as_tools() {
 }
 
 #[test]
-fn a_failed_call_of_the_model_says_why_the_run_was_stopped() {
+fn failed_model_call_gives_stop_reason() {
     let home = Home::new();
     home.write("desk.toml", MUTE);
     let asked = ["--format", "json", "--message", "Go.", "--message", "And now?"];
@@ -341,7 +341,7 @@ fn told(ended: &Ended) -> Vec<String> {
 }
 
 #[test]
-fn text_tells_who_speaks_who_hands_over_and_why_not() {
+fn text_shows_speakers_and_handoffs() {
     let ended = run(&desk(), &["--format", "text"]);
     let told = told(&ended);
     let expected = [
@@ -370,7 +370,7 @@ fn text_tells_who_speaks_who_hands_over_and_why_not() {
 }
 
 #[test]
-fn members_are_told_as_far_as_their_team_shows_them() {
+fn text_respects_member_visibility() {
     let lines = |inner: &str| {
         let home = Home::new();
         let hidden = TEAM.replace("stream_inner = true", "stream_inner = false");
@@ -413,7 +413,7 @@ fn members_are_told_as_far_as_their_team_shows_them() {
 }
 
 #[test]
-fn every_run_of_a_session_rests_at_the_same_boundaries() {
+fn every_run_pauses_at_same_boundaries() {
     let at = "ask:1:desk/billing.1";
     let ended = run(&desk(), &["--format", "jsonl", "--pause-at", &format!("{at}=1ms")]);
     let lines = ended.lines();
@@ -451,7 +451,7 @@ fn every_run_of_a_session_rests_at_the_same_boundaries() {
 }
 
 #[test]
-fn a_path_goes_from_each_team_to_a_member_of_it() {
+fn boundary_path_follows_team_members() {
     let home = Home::new();
     home.write("desk.toml", &TEAM.replace("INNER", "include"));
     let there = "use ask:1:pm, ask:1:pm/devs.1";
@@ -490,7 +490,7 @@ fn a_path_goes_from_each_team_to_a_member_of_it() {
 }
 
 #[test]
-fn a_reader_that_goes_ends_the_session() {
+fn closed_reader_ends_session() {
     let home = desk();
     let args =
         ["run", "desk.toml", "--instant", "--format", "jsonl", "--pause-at", "ask:1:desk/front.1"];
@@ -506,7 +506,7 @@ fn a_reader_that_goes_ends_the_session() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_the_session_and_what_was_answered_is_written() {
+fn interrupt_writes_finished_answers() {
     let home = desk();
     let args =
         ["run", "desk.toml", "--instant", "--format", "jsonl", "--pause-at", "ask:1:desk/front.1"];
@@ -526,7 +526,7 @@ fn an_interrupt_ends_the_session_and_what_was_answered_is_written() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_is_what_the_exit_code_says_though_a_message_before_was_stopped() {
+fn exit_code_prefers_interrupt() {
     let home = desk();
     let at = "ask:1:desk/billing.1";
     let args = ["run", "desk.toml", "--instant", "--format", "jsonl", "--pause-at", at];

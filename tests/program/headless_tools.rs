@@ -41,7 +41,7 @@ fn run(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Ended {
 }
 
 #[test]
-fn a_foreign_file_runs_no_program_before_it_is_allowed() {
+fn foreign_program_needs_permission_first() {
     let home = Home::new();
     home.write("mine.toml", &program());
     let set = [("SHOP_TOKEN", TOKEN)];
@@ -65,7 +65,7 @@ fn a_foreign_file_runs_no_program_before_it_is_allowed() {
 }
 
 #[test]
-fn a_variable_that_is_missing_is_told_before_the_run() {
+fn reports_missing_variable_before_run() {
     let home = Home::new();
     home.write("mine.toml", &program());
     let ended = run(&home, &["--trust"], &[]);
@@ -78,7 +78,7 @@ fn a_variable_that_is_missing_is_told_before_the_run() {
 }
 
 #[test]
-fn what_is_sent_and_where_it_goes_is_named() {
+fn names_sent_data_and_destination() {
     let home = Home::new();
     let http = |more: &str| {
         with_sales_from(&format!(
@@ -108,7 +108,7 @@ impl Drop for Shop {
 }
 
 #[test]
-fn the_shipped_scenario_asks_the_demo_shop_and_measures_the_disk() {
+fn shipped_scenario_calls_shop_and_disk() {
     let home = Home::new();
     let mut command = home.command(&["demo-service", "--port", "0"]);
     let mut shop = Shop(command.stdout(Stdio::piped()).spawn().expect("a shop"));
@@ -147,7 +147,7 @@ fn planning(text: &str, tasks: &str) -> String {
 }
 
 #[test]
-fn a_task_that_failed_says_what_its_last_attempt_said() {
+fn failed_task_shows_last_error() {
     let home = Home::new();
     let failing = "[workers.sales_worker.command]\nprogram = \"sh\"\nargs = [\"-c\", \"exit 3\"]";
     home.write("mine.toml", &with_sales_from(failing));
@@ -167,7 +167,7 @@ fn a_task_that_failed_says_what_its_last_attempt_said() {
 }
 
 #[test]
-fn the_shop_that_is_needed_is_named_where_it_is_missing() {
+fn missing_shop_error_names_demo_service() {
     let home = Home::new();
     // A port of this machine where nothing listens any more.
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
@@ -187,7 +187,7 @@ fn the_shop_that_is_needed_is_named_where_it_is_missing() {
 }
 
 #[test]
-fn a_plan_of_many_long_ids_is_told_in_short() {
+fn shortens_plan_with_many_ids() {
     let home = Home::new();
     let args = "args = { report_date = \"2026-02-26\", region = \"US\" }, critical = true";
     let long = "x".repeat(500);

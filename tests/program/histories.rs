@@ -119,7 +119,7 @@ async fn run(scene: &Scene, scenario: &str, more: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_team_calls_on_whatever_it_called() {
+async fn team_continues_after_misnamed_calls() {
     let count = |name| Said::Calls(vec![(name, json!({ "what": "x" }))]);
     let scene = strict(move |nth, _| match nth {
         0 => count("functions.count"),
@@ -144,7 +144,7 @@ async fn a_team_calls_on_whatever_it_called() {
 
 /// The swarm hands over, back, and over again; its next messages begin at the entry.
 #[tokio::test]
-async fn a_swarm_hands_back_and_follows_up() {
+async fn swarm_hands_back_and_follows_up() {
     let scene = strict(|nth, _| match nth {
         0 | 2 | 4 => hands_over("billing"),
         1 => hands_over("front"),
@@ -165,7 +165,7 @@ async fn a_swarm_hands_back_and_follows_up() {
 
 /// The log has what the server added, so a fork gives it back too.
 #[tokio::test]
-async fn a_fork_gives_back_what_was_stored() {
+async fn fork_returns_stored_history() {
     let scene = strict(|nth, _| match nth {
         0 => Said::Calls(vec![("count", json!({ "what": "x" }))]),
         _ => Said::Text("Seven."),
@@ -198,7 +198,7 @@ async fn a_fork_gives_back_what_was_stored() {
 
 /// DeepSeek's older models, Groq and Mistral refuse what they, or a server like them, have sent.
 #[tokio::test]
-async fn a_field_that_is_refused_is_left_out_and_told_once() {
+async fn omits_refused_field_and_reports_once() {
     let refusals = [
         "property 'reasoning_content' is unsupported",
         "Extra inputs are not permitted: body.messages.2.assistant.reasoning_content",
@@ -235,7 +235,7 @@ async fn a_field_that_is_refused_is_left_out_and_told_once() {
 }
 
 #[tokio::test]
-async fn fields_above_the_limit_are_not_kept() {
+async fn drops_fields_above_limit() {
     let asked = AtomicUsize::new(0);
     let scene = Scene::with(move |_: &Asking| {
         let mut said = match asked.fetch_add(1, Ordering::Relaxed) {
@@ -289,7 +289,7 @@ const WRITTEN: &str =
     "<tool_call>\n{\"name\": \"count\", \"arguments\": {\"what\": \"x\"}}\n</tool_call>";
 
 #[tokio::test]
-async fn a_call_written_as_text_is_told_once() {
+async fn corrects_textual_call_once() {
     let scene = strict(|nth, body| match nth {
         0 => Said::Text(WRITTEN),
         1 => {
@@ -314,7 +314,7 @@ async fn a_call_written_as_text_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_call_written_as_text_again_is_marked() {
+async fn marks_repeated_textual_call() {
     let scene = strict(|_, _| Said::Text(WRITTEN)).await;
     let outcome = run(&scene, TEAM, &[]).await;
     assert_eq!(scene.asked().len(), 2, "it is told once");

@@ -123,7 +123,7 @@ fn a_hostile_log_breaks_no_command() {
 /// `cargo test --test program -- --ignored million_spans`
 #[test]
 #[ignore = "long and large; the test above is its sample"]
-fn a_hostile_log_of_a_million_spans_breaks_no_command() {
+fn million_spans_break_no_command() {
     give_all(
         (1_000_000, 10_000_000),
         &Bounds { time: Duration::from_secs(1_200), memory: 4 << 20 },
@@ -131,7 +131,7 @@ fn a_hostile_log_of_a_million_spans_breaks_no_command() {
 }
 
 #[test]
-fn a_log_that_is_no_file_is_named() {
+fn error_names_non_file_log() {
     let home = Home::new();
     for path in ["./missing.jsonl", "./"] {
         let ended = end(&mut home.command(&["import", path]));
@@ -170,7 +170,7 @@ fn no_output_passes_on_controls() {
 }
 
 #[test]
-fn names_longer_than_a_scenario_allows_are_refused() {
+fn refuses_overlong_names() {
     let home = Home::new();
     let args = ["run", "dev-team", "--instant", "--no-store", "--format", "jsonl"];
     let log = home.run(&args).out;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::binary::{Home, Running, flat, press_enter, without_times};
 
 #[test]
-fn a_run_is_kept_and_shown_as_it_was() {
+fn kept_run_is_shown_unchanged() {
     let home = Home::new();
     let ran = home.run(&["run", "front-desk", "--instant", "--format", "jsonl"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
@@ -31,7 +31,7 @@ fn a_run_is_kept_and_shown_as_it_was() {
 }
 
 #[test]
-fn a_log_goes_out_into_a_file_and_back() {
+fn log_exports_and_imports() {
     let (home, other) = (Home::new(), Home::new());
     let ran = home.run(&["run", "checkout-unanimous", "--instant", "--format", "jsonl"]);
     let file = other.path().join("run.jsonl.gz").display().to_string();
@@ -71,7 +71,7 @@ fn a_run_becomes_a_page() {
 }
 
 #[test]
-fn a_redacted_log_can_be_shown_and_compared_but_not_continued() {
+fn redacted_log_cannot_be_resumed() {
     let (home, other) = (Home::new(), Home::new());
     let run = |flag: &str| {
         let args = ["run", "checkout-launch", "--instant", "--seed", "5", "--format", "json"];
@@ -111,7 +111,7 @@ fn a_redacted_log_can_be_shown_and_compared_but_not_continued() {
 }
 
 #[test]
-fn runs_are_removed_brought_back_and_pinned() {
+fn removes_restores_and_pins_runs() {
     let home = Home::new();
     home.write("config/roundtable/config.toml", "[store]\nkeep_runs = 1\n");
     let run = || home.run(&["run", "checkout-unanimous", "--instant", "--format", "json"]);
@@ -137,7 +137,7 @@ fn runs_are_removed_brought_back_and_pinned() {
 }
 
 #[test]
-fn runs_are_found_by_what_was_said_in_them() {
+fn search_finds_runs_by_text() {
     let home = Home::new();
     for scenario in ["checkout-unanimous", "front-desk", "front-desk"] {
         home.run(&["run", scenario, "--instant", "--format", "json"]);
@@ -184,7 +184,7 @@ fn runs_are_found_by_what_was_said_in_them() {
 }
 
 #[test]
-fn a_store_that_cannot_be_opened_is_a_warning() {
+fn unusable_store_is_warning() {
     let home = Home::new();
     home.write("state/roundtable/runs.db", "this is no database, but it is long enough to be one");
     let ran = home.run(&["run", "checkout-unanimous", "--instant"]);
@@ -194,7 +194,7 @@ fn a_store_that_cannot_be_opened_is_a_warning() {
 }
 
 #[test]
-fn two_runs_are_compared_to_their_first_difference() {
+fn comparison_finds_first_difference() {
     let home = Home::new();
     let mut ids = Vec::new();
     for more in [&[][..], &[], &["--flag", "legal_analyst=on@round:2"], &["--seed", "5"]] {
@@ -222,7 +222,7 @@ fn two_runs_are_compared_to_their_first_difference() {
 }
 
 #[test]
-fn a_run_is_forked_at_a_boundary_with_other_settings() {
+fn forks_run_at_boundary_with_settings() {
     let home = Home::new();
     let ran = home.run(&["run", "checkout-launch", "--instant", "--format", "jsonl"]);
     assert_eq!(ran.code, Some(0));
@@ -277,7 +277,7 @@ fn a_run_is_forked_at_a_boundary_with_other_settings() {
 }
 
 #[test]
-fn a_recording_answers_the_model_calls_until_a_prompt_is_another_one() {
+fn recording_answers_until_prompt_differs() {
     let home = Home::new();
     for scenario in ["checkout-launch", "parallel-review", "morning-report", "fabricated-quote"] {
         let ran = home.run(&["run", scenario, "--instant", "--format", "json"]);
@@ -312,7 +312,7 @@ fn raw_store(home: &Home) -> rusqlite::Connection {
 }
 
 #[test]
-fn a_copy_of_the_database_alone_has_the_runs() {
+fn database_copy_contains_runs() {
     let (home, other) = (Home::new(), Home::new());
     assert_eq!(home.run(&["run", "checkout-unanimous", "--instant"]).code, Some(0));
     let from = home.path().join("state/roundtable/runs.db");
@@ -323,7 +323,7 @@ fn a_copy_of_the_database_alone_has_the_runs() {
 
 #[cfg(unix)]
 #[test]
-fn a_run_whose_folder_is_removed_says_so() {
+fn removed_run_folder_is_reported() {
     for (args, code) in [
         (&["run", "checkout-unanimous"][..], 0),
         // One that is to be kept stops.
@@ -358,7 +358,7 @@ fn a_run_whose_folder_is_removed_says_so() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_named() {
+fn error_names_non_database_file() {
     let home = Home::new();
     home.write("state/roundtable/runs.db", &"no database at all\n".repeat(40));
     let path = home.path().join("state/roundtable/runs.db").display().to_string();
@@ -375,7 +375,7 @@ fn a_file_that_is_no_database_is_named() {
 }
 
 #[test]
-fn a_damaged_log_is_never_written_out_as_whole() {
+fn damaged_log_never_exports_as_whole() {
     let home = Home::new();
     let doctor = || home.run(&["doctor"]);
     assert!(doctor().flat().contains("store none yet"), "{:?}", doctor());
@@ -457,7 +457,7 @@ fn a_search_names_the_damaged_run() {
 }
 
 #[test]
-fn a_list_after_a_restart_has_the_results() {
+fn list_shows_results_after_restart() {
     let home = Home::new();
     for (scenario, result, text) in [
         ("mixed-table", "go_with_caution", "go with caution"),

@@ -64,7 +64,7 @@ fn kill_at(scenario: &str, nth: usize, replies_first: bool) {
 }
 
 #[test]
-fn no_stored_reply_is_asked_for_again_and_no_call_is_made_before_it_is_stored() {
+fn calls_are_stored_first_never_repeated() {
     let kills = [
         ("checkout-launch", 6, false),
         ("checkout-launch", 9, true),
@@ -82,10 +82,10 @@ fn no_stored_reply_is_asked_for_again_and_no_call_is_made_before_it_is_stored() 
     });
 }
 
-/// `cargo test --test program -- --ignored killed_anywhere`
+/// `cargo test --test program -- --ignored kill_anywhere`
 #[test]
 #[ignore = "a minute; the test above is its sample"]
-fn a_live_run_that_is_killed_anywhere_pays_for_no_reply_twice() {
+fn kill_anywhere_pays_no_reply_twice() {
     const AT_A_TIME: usize = 8;
     let scenarios = [
         "checkout-deadlock",

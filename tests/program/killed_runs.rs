@@ -157,7 +157,7 @@ pub fn wait_until_stored(home: &Home, line: &str) {
 }
 
 #[test]
-fn a_killed_run_is_continued_to_the_outcome_of_an_undisturbed_one() {
+fn resumed_run_matches_undisturbed_outcome() {
     let kills = [
         ("checkout-launch", 48),
         ("fraud-check", 12),
@@ -182,7 +182,7 @@ fn a_killed_run_is_continued_to_the_outcome_of_an_undisturbed_one() {
 }
 
 #[test]
-fn a_continued_run_that_is_killed_is_continued_again() {
+fn resumed_run_survives_second_kill() {
     let home = Home::new();
     let mut command = home.command(&["run", "checkout-launch", "--format", "jsonl"]);
     let mut last = 0;
@@ -204,10 +204,10 @@ fn a_continued_run_that_is_killed_is_continued_again() {
     assert_eq!(found, expected, "{}", resumed.err);
 }
 
-/// `cargo test --test program -- --ignored killed_anywhere`: ten minutes.
+/// `cargo test --test program -- --ignored kill_anywhere`: ten minutes.
 #[test]
 #[ignore = "ten minutes; the test above is its sample"]
-fn a_run_that_is_killed_anywhere_is_continued() {
+fn run_resumes_after_kill_anywhere() {
     const AT_A_TIME: usize = 32;
     let undisturbed: Vec<(Undisturbed, usize)> = thread::scope(|scope| {
         let runs = SCENARIOS.map(|(name, step)| scope.spawn(move || (Undisturbed::of(name), step)));

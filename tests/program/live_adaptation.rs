@@ -50,7 +50,7 @@ fn of<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
 }
 
 #[tokio::test]
-async fn a_parameter_that_is_refused_is_left_out_and_told_once() {
+async fn omits_refused_parameter_and_reports_once() {
     let cases: [(&str, Refuses, &str); 5] = [
         (
             "temperature",
@@ -134,7 +134,7 @@ async fn what_the_file_sets_is_sent() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_names_nothing_ends_the_run_at_once() {
+async fn unspecific_refusal_ends_run_immediately() {
     let scene = refusing(|_| true, "The prompt is not to my liking.").await;
     let args = ["run", "checkout-unanimous", "--headless", "--live", "--format", "json"];
     let ended = scene.run(&args).await;

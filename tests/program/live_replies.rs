@@ -133,7 +133,7 @@ fn cell(outcome: &Value) -> String {
 }
 
 #[tokio::test]
-async fn the_table_of_the_documents_is_what_happens() {
+async fn reply_table_matches_documentation() {
     let mut rows = vec![
         "| reply | `ask_again = 0` | what is said of it | `repair`, `ask_again = 0` | by default |"
             .to_owned(),
@@ -179,7 +179,7 @@ async fn the_table_of_the_documents_is_what_happens() {
 }
 
 #[tokio::test]
-async fn the_model_is_told_what_is_wrong_in_the_same_conversation() {
+async fn correction_continues_same_conversation() {
     let shape = || shapes().into_iter().find(|shape| shape.name == "no `actions`").expect("one");
     let scene = saying(shape(), 2).await;
     let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "jsonl"];
@@ -212,7 +212,7 @@ async fn the_model_is_told_what_is_wrong_in_the_same_conversation() {
 }
 
 #[tokio::test]
-async fn the_text_of_a_run_shows_how_a_refused_reply_begins() {
+async fn text_shows_start_of_refused_reply() {
     let scene = saying(shapes().remove(4), usize::MAX).await;
     let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "text"];
     let ended = scene.run(&args).await;
@@ -223,7 +223,7 @@ async fn the_text_of_a_run_shows_how_a_refused_reply_begins() {
 }
 
 #[tokio::test]
-async fn a_number_that_no_float_holds_is_named() {
+async fn error_names_number_beyond_float() {
     let said = good().to_string().replace("0.8", "1e999");
     let shape = Shape { name: "", message: json!({ "content": said }), finish: "stop" };
     let scene = saying(shape, usize::MAX).await;
@@ -249,7 +249,7 @@ instruction = "Write."
 "#;
 
 #[tokio::test]
-async fn thinking_is_taken_off_briefs_and_answers() {
+async fn removes_thinking_from_briefs_and_answers() {
     let scene = Scene::with(|asking: &Asking| {
         let is_seat = || payload(asking)["role"].is_string();
         match asking.body["messages"][1]["content"].as_str() {

@@ -35,7 +35,7 @@ fn models(asked: &[Asking]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn each_seat_asks_its_own_model_at_its_own_address() {
+async fn each_seat_uses_own_model_address() {
     let (scene, other) = (Scene::with(agreeing).await, Scene::with(agreeing).await);
     scene.home.write("table.toml", TABLE);
     let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "jsonl"];
@@ -61,7 +61,7 @@ async fn each_seat_asks_its_own_model_at_its_own_address() {
 }
 
 #[tokio::test]
-async fn the_command_line_goes_before_the_file_and_set_before_model() {
+async fn command_line_overrides_file_and_model() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     let args = ["run", "table.toml", "--headless", "--live", "--trust"];
@@ -82,7 +82,7 @@ async fn the_command_line_goes_before_the_file_and_set_before_model() {
 }
 
 #[tokio::test]
-async fn a_seat_whose_key_is_missing_is_refused_by_name() {
+async fn missing_key_error_names_seat() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     let ended = scene.run(&["run", "table.toml", "--headless", "--live", "--trust"]).await;
@@ -98,7 +98,7 @@ async fn a_seat_whose_key_is_missing_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn several_keys_and_nothing_that_says_which_is_refused_with_both_ways_to_say_it() {
+async fn ambiguous_keys_error_shows_both_choices() {
     let scene = Scene::with(agreeing).await;
     let mut command = scene.home.command(&["run", "checkout-unanimous", "--headless", "--live"]);
     command.env("OPENAI_API_KEY", KEY).env("ANTHROPIC_API_KEY", "other-key-1");
@@ -114,7 +114,7 @@ async fn several_keys_and_nothing_that_says_which_is_refused_with_both_ways_to_s
 }
 
 #[tokio::test]
-async fn a_failure_names_the_host_of_the_model_that_was_asked() {
+async fn failure_names_host_of_model() {
     let (scene, other) = (
         Scene::with(agreeing).await,
         Scene::with(|_| {
@@ -137,7 +137,7 @@ async fn a_failure_names_the_host_of_the_model_that_was_asked() {
 }
 
 #[tokio::test]
-async fn the_shipped_mixed_table_needs_three_keys_or_one_model_for_all() {
+async fn mixed_table_needs_keys_or_model() {
     let scene = Scene::with(agreeing).await;
     let ended = scene.run(&["run", "mixed-table", "--headless", "--live"]).await;
     assert_eq!(ended.code, Some(2), "{ended:?}");
@@ -185,7 +185,7 @@ fn agreeing_by_messages(asking: &Asking) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_seat_of_anthropic_is_asked_by_messages_and_counts_what_its_cache_took() {
+async fn anthropic_seat_counts_cached_tokens() {
     let (scene, claude) = (Scene::with(agreeing).await, Scene::with(agreeing_by_messages).await);
     scene.home.write("table.toml", TABLE);
     let set = ["--set", "roles.second.model=anthropic/claude-x"];
@@ -213,7 +213,7 @@ fn told<'a>(ended: &'a binary::Ended, of: &str) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn lines_for_people_name_the_model_where_several_are_asked() {
+async fn text_names_models_when_several() {
     let scene = Scene::with(agreeing).await;
     scene.home.write("table.toml", TABLE);
     let args = ["run", "table.toml", "--headless", "--live", "--trust", "--format", "text"];
@@ -269,7 +269,7 @@ fn consults(asking: &Asking) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn lines_of_a_team_name_the_model_of_who_speaks() {
+async fn team_lines_name_speaker_model() {
     let scene = Scene::with(consults).await;
     scene.home.write("team.toml", TEAM);
     let args = ["run", "team.toml", "--headless", "--live", "--trust", "--format", "text"];
@@ -298,7 +298,7 @@ fn blocking_once(asking: &Asking) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_seat_reads_what_the_others_argued() {
+async fn seat_reads_arguments_of_others() {
     let scene = Scene::with(blocking_once).await;
     let args = ["run", "checkout-launch", "--headless", "--live", "--format", "json"];
     let ended = scene.run(&args).await;

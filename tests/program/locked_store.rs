@@ -444,13 +444,13 @@ fn play(all: bool) {
 }
 
 #[test]
-fn commands_end_while_their_store_is_locked() {
+fn commands_end_while_store_locked() {
     play(false);
 }
 
 /// `cargo test --test program -- --ignored locked_anywhere`
 #[test]
 #[ignore = "a minute; the test above is its sample"]
-fn commands_end_while_their_store_is_locked_anywhere() {
+fn commands_end_while_locked_anywhere() {
     play(true);
 }

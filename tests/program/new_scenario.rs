@@ -6,7 +6,7 @@ const PATTERNS: [&str; 7] =
     ["collaboration", "orchestrator", "team", "swarm", "resilience", "research", "router"];
 
 #[test]
-fn each_pattern_begins_with_a_file_that_is_valid_and_succeeds() {
+fn each_pattern_template_succeeds() {
     let home = Home::new();
     let listed = home.run(&["new"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
@@ -32,7 +32,7 @@ fn each_pattern_begins_with_a_file_that_is_valid_and_succeeds() {
 }
 
 #[test]
-fn a_shipped_scenario_is_printed_and_copied() {
+fn prints_and_copies_shipped_scenario() {
     let home = Home::new();
     let text = include_str!("../../scenarios/front-desk.toml");
     assert_eq!(home.run(&["scenarios", "front-desk"]).out, text);
@@ -48,7 +48,7 @@ fn a_shipped_scenario_is_printed_and_copied() {
 }
 
 #[test]
-fn what_is_wrong_says_what_to_type_instead() {
+fn mistakes_suggest_correct_command() {
     let home = Home::new();
     home.write("my-swarm.toml", "");
     home.write("scenarios/my-team.toml", "");

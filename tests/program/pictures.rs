@@ -46,7 +46,7 @@ fn assert_plain_svg(svg: &str) {
 }
 
 #[test]
-fn a_scenario_is_drawn_at_a_boundary_a_time_and_its_end() {
+fn draws_boundary_time_and_end() {
     let home = Home::new();
     let at = |at: &str| picture(&home, &LAUNCH, &["--text", "--at", at]);
     let boundary = at("round:2");
@@ -67,7 +67,7 @@ fn a_scenario_is_drawn_at_a_boundary_a_time_and_its_end() {
 }
 
 #[test]
-fn a_picture_of_the_same_moment_has_the_same_bytes() {
+fn same_moment_has_same_bytes() {
     let home = Home::new();
     for words in [
         &["picture", "checkout-launch", "--at", "4s"][..],
@@ -84,7 +84,7 @@ fn a_picture_of_the_same_moment_has_the_same_bytes() {
 }
 
 #[test]
-fn a_kept_run_and_its_log_have_the_same_picture() {
+fn kept_run_and_log_draw_same() {
     let home = Home::new();
     let flag = "legal_analyst=on@round:2";
     home.run(&["run", "checkout-launch", "--instant", "--flag", flag]);
@@ -110,7 +110,7 @@ fn a_kept_run_and_its_log_have_the_same_picture() {
 }
 
 #[test]
-fn a_moment_that_the_run_does_not_have_is_refused_with_those_that_it_has() {
+fn missing_moment_error_lists_available() {
     let home = Home::new();
     for at in ["round:9", "rond:2"] {
         let ended = fails(&home, &["picture", "checkout-launch", "--at", at], 2);
@@ -137,7 +137,7 @@ fn a_moment_that_the_run_does_not_have_is_refused_with_those_that_it_has() {
 }
 
 #[test]
-fn a_file_that_exists_is_not_replaced() {
+fn keeps_existing_file() {
     let home = Home::new();
     let words = ["picture", "checkout-launch", "--size", "80x24"];
     let printed = picture(&home, &words, &[]);

@@ -20,7 +20,7 @@ fn scenario(home: &Home, shipped: &str, key: &str, prompt: &str) {
 const RUN: [&str; 3] = ["run", "mine/mine.toml", "--format"];
 
 #[test]
-fn a_permission_holds_until_a_prompt_file_changes() {
+fn permission_holds_until_prompt_changes() {
     let home = Home::new();
     scenario(&home, "real-services", "finalize_prompt", "Sum it up.");
     // No service is there, so an allowed run fails at once.
@@ -34,7 +34,7 @@ fn a_permission_holds_until_a_prompt_file_changes() {
 }
 
 #[test]
-fn a_run_is_continued_and_forked_when_its_prompt_file_is_gone() {
+fn resumes_and_forks_without_prompt_file() {
     let home = Home::new();
     scenario(&home, "checkout-unanimous", "finalize_prompt", "Write it for {{region}}.");
     let gone = || std::fs::remove_file(home.path().join("mine/prompt.md")).expect("removed");

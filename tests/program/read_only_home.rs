@@ -20,7 +20,7 @@ fn unwritable(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn a_run_is_not_kept_and_has_its_own_exit_code() {
+fn unkept_run_has_own_exit_code() {
     let home = Home::new();
     for state in unwritable(&home) {
         for (args, code) in [
@@ -39,7 +39,7 @@ fn a_run_is_not_kept_and_has_its_own_exit_code() {
 }
 
 #[test]
-fn a_command_about_kept_runs_says_what_to_do() {
+fn kept_run_commands_advise_fix() {
     let home = Home::new();
     for state in unwritable(&home) {
         for args in [&["runs"][..], &["show", "last"], &["resume", "last"], &["open", "last"]] {

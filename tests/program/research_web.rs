@@ -11,7 +11,7 @@ use crate::support::web_research::{File, with_search};
 const STEERS: &str = "\u{1b}[31m\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{200b}\u{7f}\u{e0041}";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_pages_and_searches_say_steers_no_terminal() {
+async fn page_and_search_text_is_escaped() {
     let steering = |status: &str, headers: &[&str], body: String| {
         Does::Says(answer(status, headers, body.replace("{steers}", STEERS)))
     };

@@ -107,13 +107,13 @@ fn share(runs: usize) {
 }
 
 #[test]
-fn two_processes_keep_their_runs_in_one_store() {
+fn two_processes_share_store() {
     share(6);
 }
 
-/// `cargo test --test program -- --ignored keep_many_runs`
+/// `cargo test --test program -- --ignored share_many_runs`
 #[test]
 #[ignore = "half a minute; the test above is its sample"]
-fn two_processes_keep_many_runs_in_one_store() {
+fn two_processes_share_many_runs() {
     share(20);
 }

@@ -16,7 +16,7 @@ fn completed(home: &Home, words: &[&str]) -> Vec<String> {
 const MINE: &str = "[flags.a]\nlabel = 'A'\n[flags.b]\n[inputs.region]\nvalue = 'EU'\n";
 
 #[test]
-fn a_word_is_completed_by_what_its_command_takes() {
+fn completes_words_for_each_command() {
     let home = Home::new();
     home.write("scenarios/mine.toml", MINE);
     home.write("scenarios/with blanks.toml", MINE);
@@ -60,7 +60,7 @@ fn a_word_is_completed_by_what_its_command_takes() {
 }
 
 #[test]
-fn kept_runs_are_completed_by_their_ids() {
+fn completes_kept_run_ids() {
     let home = Home::new();
     let ran = home.run(&["run", "checkout-unanimous", "--instant", "--format", "json"]);
     let id = ran.json()["run_id"].as_str().expect("an id").to_owned();
@@ -151,7 +151,7 @@ fn zsh_and_fish_take_their_scripts() {
 }
 
 #[test]
-fn the_manual_has_a_page_for_each_command() {
+fn manual_covers_each_command() {
     let home = Home::new();
     let page = home.run(&["man"]);
     assert_eq!((page.code, &*page.err), (Some(0), ""), "{page:?}");

@@ -6,7 +6,7 @@ use crate::support::binary::{Home, end};
 use crate::support::server;
 
 #[test]
-fn a_run_that_its_budget_stops_is_exit_4() {
+fn exhausted_budget_exits_4() {
     let home = Home::new();
     let args = ["run", "checkout-launch", "--headless", "--instant", "--format", "json"];
     let sets = ["--set", "budget.max_total_tokens=100"];
@@ -16,7 +16,7 @@ fn a_run_that_its_budget_stops_is_exit_4() {
 }
 
 #[test]
-fn a_limit_of_cost_on_a_model_without_a_price_is_refused_before_anything_is_asked() {
+fn cost_limit_refuses_unpriced_model_first() {
     let home = Home::new();
     let run = |model: &str, sets: &[&str]| {
         let args = ["run", "checkout-launch", "--headless", "--live", "--model", model];

@@ -31,7 +31,7 @@ const RUN: [&str; 7] = [
 ];
 
 #[tokio::test]
-async fn an_error_that_may_pass_is_retried_and_the_run_comes_to_its_end() {
+async fn retries_transient_error_to_completion() {
     for (error, class, status) in [
         (r#"{"error":{"code":500,"message":"m","type":"server_error"}}"#, "status", 500),
         (
@@ -57,7 +57,7 @@ async fn an_error_that_may_pass_is_retried_and_the_run_comes_to_its_end() {
 }
 
 #[tokio::test]
-async fn an_error_that_stays_ends_the_run_with_the_reason_of_its_status() {
+async fn permanent_error_ends_with_status_reason() {
     for (error, reason) in [
         (r#"{"error":{"code":401,"message":"m"}}"#, "llm_error:auth"),
         (r#"{"error":{"code":404,"message":"m"}}"#, "llm_error:http_404"),

@@ -21,7 +21,7 @@ fn a_run(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn ages_are_not_negative_and_last_is_the_last_one() {
+fn ages_and_last_ignore_wrong_clock() {
     let home = Home::new();
     let log = a_run(&home);
     let now = log[0]["wall_ms"].as_u64().expect("a time");
@@ -43,7 +43,7 @@ fn ages_are_not_negative_and_last_is_the_last_one() {
 }
 
 #[test]
-fn a_run_is_continued_whatever_the_clock_said_when_it_was_started() {
+fn resumes_run_despite_wrong_clock() {
     let home = Home::new();
     let log = a_run(&home);
     let now = log[0]["wall_ms"].as_u64().expect("a time");

@@ -4,7 +4,7 @@
 use crate::support::pty::{Start, Terminal};
 
 #[test]
-fn a_scenario_is_written_edited_and_read_again() {
+fn writes_edits_and_reloads_scenario() {
     let editor = "sed -i.bak 's/My team/Their team/'";
     let env = &[("EDITOR", editor)];
     let mut terminal = Terminal::start(Start { env, ..Start::default() });
@@ -35,7 +35,7 @@ fn a_scenario_is_written_edited_and_read_again() {
 }
 
 #[test]
-fn a_shipped_scenario_is_edited_as_a_copy() {
+fn edits_copy_of_shipped_scenario() {
     let env = &[("VISUAL", "no-such-editor"), ("EDITOR", "true")];
     let mut terminal = Terminal::start(Start { env, ..Start::default() });
     terminal.sees("checkout-launch");

@@ -21,7 +21,7 @@ fn resting() -> Terminal {
 }
 
 #[test]
-fn enter_starts_the_scenario_and_q_leaves_a_summary() {
+fn enter_starts_scenario_q_leaves_summary() {
     let mut terminal = home();
     terminal.press("\r");
     terminal.sees("round 1 of 3");
@@ -39,7 +39,7 @@ fn enter_starts_the_scenario_and_q_leaves_a_summary() {
 }
 
 #[test]
-fn a_person_pauses_steps_and_seats_the_lawyer() {
+fn pauses_steps_and_seats_lawyer() {
     let mut terminal = resting();
     terminal.sees("paused before round 1");
     // Past one boundary: the round opens, and its seats stand at theirs.
@@ -73,7 +73,7 @@ fn a_person_pauses_steps_and_seats_the_lawyer() {
 
 /// The same on a run that is going, as a person in a hurry does it.
 #[test]
-fn a_run_that_is_going_is_paused_goes_on_and_seats_the_lawyer() {
+fn pauses_running_run_and_seats_lawyer() {
     let mut terminal = home();
     terminal.press("\r");
     terminal.sees("speaking");
@@ -116,7 +116,7 @@ fn ctrl_c_asks_and_twice_quits() {
 }
 
 #[test]
-fn the_window_may_be_pulled_to_a_sliver_and_back() {
+fn survives_extreme_resizing() {
     let terminal = resting();
     for (cols, rows) in [(1, 1), (200, 2), (3, 50), (59, 16), (60, 15)] {
         terminal.resize(cols, rows);
@@ -131,7 +131,7 @@ fn the_window_may_be_pulled_to_a_sliver_and_back() {
 }
 
 #[test]
-fn once_quiet_an_idle_dashboard_writes_nothing() {
+fn idle_dashboard_writes_nothing() {
     let mut terminal = resting();
     terminal.press("q");
     // The scenarios are read in the background: the list may come after the page is drawn.
@@ -142,7 +142,7 @@ fn once_quiet_an_idle_dashboard_writes_nothing() {
 }
 
 #[test]
-fn pasted_lines_stay_lines_and_start_nothing() {
+fn pasted_lines_start_nothing() {
     let mut terminal = home();
     terminal.press("n");
     let text = terminal.sees("roundtable run");

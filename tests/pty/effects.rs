@@ -27,7 +27,7 @@ fn done(env: &[(&str, &str)]) -> Terminal {
 }
 
 #[test]
-fn what_is_copied_reaches_the_terminals_clipboard() {
+fn copy_reaches_terminal_clipboard() {
     let mut terminal = done(&[]);
     terminal.press("y");
     terminal.sees("Copied ");
@@ -45,7 +45,7 @@ fn exported(terminal: &Terminal) -> Vec<String> {
 }
 
 #[test]
-fn what_is_copied_holds_nothing_that_a_shell_would_carry_out() {
+fn copied_text_is_shell_safe() {
     let text = include_str!("../../scenarios/checkout-unanimous.toml");
     let answer = "{{campaign}} goes live";
     assert!(text.contains(answer));
@@ -65,7 +65,7 @@ fn what_is_copied_holds_nothing_that_a_shell_would_carry_out() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_said_and_leaves_nothing_behind() {
+fn reports_size_limit_leaves_no_file() {
     let args = &["run", "checkout-unanimous", "--instant"];
     let under = &["sh", "-c", "ulimit -f 1; exec \"$@\"", "sh"];
     let mut terminal = Terminal::start(Start { args, under, ..Start::default() });
@@ -81,7 +81,7 @@ fn a_file_that_may_not_grow_is_said_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn an_export_is_a_file_for_its_owner_alone() {
+fn export_is_private_to_owner() {
     let mut terminal = done(&[]);
     terminal.press("e");
     terminal.sees("exported ");
@@ -101,7 +101,7 @@ fn an_export_is_a_file_for_its_owner_alone() {
 }
 
 #[test]
-fn a_picture_of_any_screen_goes_into_files_that_are_not_replaced() {
+fn picture_files_are_not_replaced() {
     let mut terminal = done(&[]);
     let files = |terminal: &Terminal, start: &str| {
         let files = std::fs::read_dir(terminal.home.path()).expect("a folder");
@@ -137,7 +137,7 @@ fn a_picture_of_any_screen_goes_into_files_that_are_not_replaced() {
 }
 
 #[test]
-fn the_pager_gets_the_terminal_and_gives_it_back() {
+fn pager_borrows_and_returns_terminal() {
     let mut terminal = done(&[("PAGER", "cat > paged; echo in the pager; read line </dev/tty")]);
     terminal.press("5");
     terminal.press("o");
@@ -158,7 +158,7 @@ fn the_pager_gets_the_terminal_and_gives_it_back() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_signal_ends_the_pager_and_the_program() {
+fn signal_ends_pager_and_program() {
     // One that goes when it is told to, one that does not, one that its shell waits for.
     for pager in [
         "echo $$ > pid; echo in the pager; read line </dev/tty",
@@ -190,7 +190,7 @@ fn ends(pid: &str) {
 }
 
 #[test]
-fn a_pager_that_is_not_there_is_said() {
+fn reports_missing_pager() {
     let mut terminal = done(&[("PAGER", "no-such-pager")]);
     terminal.press("5");
     terminal.press("o");
@@ -216,7 +216,7 @@ fn endpoint() -> (String, mpsc::Receiver<()>) {
 }
 
 #[test]
-fn a_foreign_scenario_asks_before_it_reaches_an_endpoint() {
+fn foreign_scenario_asks_before_endpoint() {
     let (host, asked) = endpoint();
     let url = format!("http://{host}/v1");
     let env = &[("OPENAI_API_KEY", "sk-test-1234567890"), ("OPENAI_BASE_URL", url.as_str())];
@@ -248,7 +248,7 @@ fn a_foreign_scenario_asks_before_it_reaches_an_endpoint() {
 }
 
 #[test]
-fn without_a_key_a_live_run_opens_no_dashboard() {
+fn missing_key_opens_no_dashboard() {
     let args = &["run", "checkout-unanimous", "--live"];
     let terminal = Terminal::start(Start { args, ..Start::default() });
     terminal.sees("OPENAI_API_KEY");

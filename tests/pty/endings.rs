@@ -11,7 +11,7 @@ fn live() -> Terminal {
 }
 
 #[test]
-fn signals_end_it_with_their_own_code() {
+fn signals_exit_with_own_code() {
     for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         let terminal = live();
         terminal.signal(signal);
@@ -24,7 +24,7 @@ fn signals_end_it_with_their_own_code() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn a_panic_gives_the_terminal_back_and_says_what_happened() {
+fn panic_restores_terminal_and_reports() {
     for (place, says) in [("loop", "in the loop"), ("task", "in a task")] {
         let args = &["panic-test", place];
         let terminal = Terminal::start(Start { args, ..Start::default() });
@@ -55,7 +55,7 @@ fn an_abort_gives_the_terminal_back() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn a_loop_that_is_stuck_is_left_with_the_terminal_as_it_was() {
+fn signals_end_stuck_loop_cleanly() {
     let terminal = broken("stuck");
     terminal.signal("TERM");
     assert_eq!(terminal.ends(), 143);
@@ -67,7 +67,7 @@ fn a_loop_that_is_stuck_is_left_with_the_terminal_as_it_was() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn no_thread_of_the_runtime_is_needed_to_answer_keys_and_signals() {
+fn keys_and_signals_need_no_runtime() {
     let mut terminal = broken("workers");
     terminal.sees("checkout-launch");
     terminal.press("\u{3}");
@@ -87,7 +87,7 @@ fn no_thread_of_the_runtime_is_needed_to_answer_keys_and_signals() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_threads_of_runs_give_way_to_the_one_that_draws() {
+fn drawing_thread_outranks_run_threads() {
     let terminal = live();
     let own = std::fs::read_to_string("/proc/self/stat").expect("this process");
     let nice = |stat: &str| {
@@ -112,7 +112,7 @@ fn the_threads_of_runs_give_way_to_the_one_that_draws() {
 }
 
 #[test]
-fn sequences_that_never_end_keep_no_ctrl_c_away() {
+fn endless_sequences_block_no_ctrl_c() {
     let unfinished = [
         "\u{1b}",
         "\u{1b}[",
@@ -139,7 +139,7 @@ fn sequences_that_never_end_keep_no_ctrl_c_away() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_again() {
+fn ctrl_z_suspends_and_fg_resumes() {
     let mut terminal = live();
     terminal.press("\u{1a}");
     terminal.waits_for_state('T');
@@ -155,7 +155,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_again() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn stopped_from_outside_it_comes_back_as_well() {
+fn external_stop_resumes_too() {
     let terminal = live();
     terminal.signal("STOP");
     terminal.waits_for_state('T');
@@ -166,7 +166,7 @@ fn stopped_from_outside_it_comes_back_as_well() {
 }
 
 #[test]
-fn an_argument_that_is_wrong_touches_no_screen() {
+fn wrong_argument_touches_no_screen() {
     let args = &["run", "checkout-lunch"];
     let terminal = Terminal::start(Start { args, ..Start::default() });
     terminal.sees("checkout-launch");

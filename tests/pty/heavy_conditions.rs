@@ -57,7 +57,7 @@ fn peak(pid: u32) -> u64 {
 }
 
 #[test]
-fn a_headless_run_is_cancelled_by_a_signal() {
+fn signal_cancels_headless_run() {
     on_one_processor();
     for (when, signal) in [(ENDLESS, "TERM"), (GREEDY, "INT")] {
         let home = Home::new();
@@ -81,7 +81,7 @@ fn a_headless_run_is_cancelled_by_a_signal() {
 }
 
 #[test]
-fn a_run_ends_when_its_time_is_up() {
+fn run_ends_at_time_limit() {
     on_one_processor();
     let home = Home::new();
     home.write("heavy.toml", &table(ENDLESS, 2));
@@ -95,7 +95,7 @@ fn a_run_ends_when_its_time_is_up() {
 /// The answer of a tool that is a long list, and a rule of the level that goes over it in a loop in a
 /// loop: the rule counts as false, and the run goes on.
 #[test]
-fn a_rule_over_the_answer_of_a_tool_is_bounded_too() {
+fn bounds_rule_over_tool_answer() {
     on_one_processor();
     let home = Home::new();
     let answer: Vec<u32> = (0..100_000).collect();
@@ -130,7 +130,7 @@ fn a_rule_over_the_answer_of_a_tool_is_bounded_too() {
 }
 
 #[test]
-fn the_dashboard_answers_keys_and_leaves_when_it_is_told() {
+fn dashboard_answers_keys_and_quits() {
     on_one_processor();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("heavy.toml");
@@ -154,7 +154,7 @@ fn the_dashboard_answers_keys_and_leaves_when_it_is_told() {
 /// Fifty of them in one process and on one thread of the runtime: its timers go on, each run is
 /// cancelled, and no evaluation outlives its run.
 #[test]
-fn fifty_runs_at_once_hold_up_no_timer_and_little_memory() {
+fn fifty_runs_limit_delay_and_memory() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

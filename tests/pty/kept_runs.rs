@@ -6,7 +6,7 @@ use crate::support::binary::Home;
 use crate::support::pty::{Start, Terminal};
 
 #[test]
-fn a_run_of_an_earlier_start_is_listed_and_opened_read_only() {
+fn earlier_run_opens_read_only() {
     let home = Arc::new(Home::new());
     let args = &["run", "checkout-unanimous", "--instant"];
     let mut first = Terminal::start_in(&home, Start { args, ..Start::default() });
@@ -36,7 +36,7 @@ fn a_run_of_an_earlier_start_is_listed_and_opened_read_only() {
 /// The disk is full when the second reply comes.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_live_run_pauses_while_the_disk_is_full() {
+fn full_disk_pauses_live_run() {
     use crate::support::counting_endpoint::{CountingEndpoint, ModelAttempts};
     use crate::support::full_disk::{UNDER, set_full};
 
@@ -68,7 +68,7 @@ fn a_live_run_pauses_while_the_disk_is_full() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_unkept_run_is_named_at_the_end() {
+fn names_unkept_run_at_end() {
     use crate::support::full_disk::{UNDER, set_full};
 
     let args = &["run", "checkout-launch"];
@@ -88,7 +88,7 @@ fn an_unkept_run_is_named_at_the_end() {
 
 /// Another program holds the lock of the store when a live run starts, and for longer than it waits.
 #[test]
-fn a_live_run_pauses_while_the_store_is_locked() {
+fn locked_store_pauses_live_run() {
     use crate::support::counting_endpoint::CountingEndpoint;
     use crate::support::locked_store::StoreLock;
 
@@ -114,7 +114,7 @@ fn a_live_run_pauses_while_the_store_is_locked() {
 }
 
 #[test]
-fn a_signal_ends_a_dashboard_whose_store_is_locked() {
+fn signal_ends_dashboard_with_locked_store() {
     use crate::support::locked_store::StoreLock;
     use std::time::{Duration, Instant};
 

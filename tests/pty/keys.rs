@@ -7,7 +7,7 @@ use crate::support::binary::Home;
 use crate::support::pty::{Start, Terminal};
 
 #[test]
-fn a_key_of_the_configuration_works_and_the_usual_one_does_not() {
+fn configured_key_replaces_default() {
     let home = Arc::new(Home::new());
     home.write(
         "config/roundtable/config.toml",
@@ -37,7 +37,7 @@ fn a_key_of_the_configuration_works_and_the_usual_one_does_not() {
 }
 
 #[test]
-fn a_click_on_the_key_row_runs_the_command() {
+fn click_on_key_row_runs_command() {
     let terminal = Terminal::open();
     terminal.sees("checkout-launch");
     let mut terminal = terminal;

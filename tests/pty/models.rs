@@ -56,7 +56,7 @@ fn again(terminal: &mut Terminal) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_two_keys_the_form_asks_which_and_the_run_is_launched_with_what_is_picked() {
+async fn form_picks_between_two_keys() {
     let scene = Scene::with(vendor).await;
     let (gemini, ollama) = (format!("http://{}/gemini", scene.host), scene.host.clone());
     let env = &[
@@ -104,7 +104,7 @@ async fn with_two_keys_the_form_asks_which_and_the_run_is_launched_with_what_is_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_that_is_refused_says_why_and_a_name_can_be_typed() {
+async fn refused_list_allows_typed_name() {
     let scene = Scene::with(|asking| match asking.head.starts_with("GET /v1/models ") {
         true => answer("401 No", &["connection: close"], r#"{"error":{"message":"bad key"}}"#),
         false => agreeing(asking),
@@ -140,7 +140,7 @@ async fn a_list_that_is_refused_says_why_and_a_name_can_be_typed() {
 
 /// An address that a file of somebody's names is told of before it is asked anything.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_of_a_foreign_scenario_is_asked_for_no_list_before_it_is_allowed() {
+async fn foreign_address_needs_permission_before_list() {
     let scene = Scene::with(vendor).await;
     let text = include_str!("../../scenarios/checkout-launch.toml");
     let table = format!("[model]\nbase_url = \"http://{}/v1\"\n", scene.host);

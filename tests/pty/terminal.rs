@@ -42,7 +42,7 @@ fn leaves(mut terminal: Terminal) -> String {
 }
 
 #[test]
-fn the_theme_fits_the_background_that_the_terminal_names() {
+fn theme_fits_terminal_background() {
     for (typed, next) in [(LIGHT, "colour-blind"), (DARK, "light")] {
         let mut terminal = home_with("", Start { typed, ..Start::default() });
         assert_eq!(next_theme(&mut terminal), next);
@@ -51,14 +51,14 @@ fn the_theme_fits_the_background_that_the_terminal_names() {
 }
 
 #[test]
-fn keys_around_the_answer_are_not_lost() {
+fn keeps_keys_around_answer() {
     let typed = &[b"?", LIGHT].concat();
     let terminal = Terminal::start(Start { typed, ..Start::default() });
     terminal.sees("Help for home");
 }
 
 #[test]
-fn an_answer_that_is_late_and_in_pieces_is_no_key() {
+fn late_split_answer_is_no_key() {
     for attributes in [&b""[..], b"\x1b[?6c"] {
         let mut terminal = home_with("", Start { attributes, ..Start::default() });
         for piece in ["\u{1b}]11;rgb", ":ffff/", "ff", "ff/ffff\u{1b}", "\\", "\u{1b}[?6", "2;22c"]
@@ -76,7 +76,7 @@ fn an_answer_that_is_late_and_in_pieces_is_no_key() {
 type Case<'a> = (&'a str, &'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
 
 #[test]
-fn no_terminal_is_asked_that_need_not_be() {
+fn asks_terminal_only_when_needed() {
     let cases: &[Case] = &[
         ("", &["--theme", "dark"], &[("ROUNDTABLE_THEME", "light")], "light"),
         ("[ui]\ntheme = \"dark\"", &[], &[("ROUNDTABLE_THEME", "light")], "colour-blind"),
@@ -115,7 +115,7 @@ fn colours(screen: &vt100::Screen) -> Vec<String> {
 }
 
 #[test]
-fn a_theme_changes_the_whole_screen_at_once() {
+fn theme_change_redraws_whole_screen() {
     let home = Arc::new(Home::new());
     let log = home.run(&["run", "checkout-unanimous", "--headless", "--format", "jsonl"]);
     let events: Vec<&str> = log.out.lines().filter(|it| !it.contains("\"outcome\"")).collect();
@@ -206,7 +206,7 @@ fn ascii_writes_seven_bits() {
 }
 
 #[test]
-fn the_title_says_what_the_runs_do() {
+fn title_shows_run_states() {
     let mut terminal = Terminal::start(Start { args: RESTING, ..Start::default() });
     terminal.writes("\u{1b}]2;‖ paused checkout-launch · roundtable\u{1b}\\".as_bytes());
     terminal.press(" ");
@@ -262,7 +262,7 @@ fn notified(config: &str, env: &[(&str, &str)], focused: bool) -> String {
 }
 
 #[test]
-fn a_run_that_waits_or_has_ended_is_told_once() {
+fn notifies_once_when_waiting_or_ended() {
     let told = notified("[ui]\nnotify = \"osc9\"\n", &[], false);
     let texts: Vec<&str> = told.split("\u{1b}]9;").skip(1).collect();
     let texts: Vec<&str> = texts.iter().filter_map(|text| text.split('\u{1b}').next()).collect();
@@ -278,7 +278,7 @@ fn a_run_that_waits_or_has_ended_is_told_once() {
 }
 
 #[test]
-fn nobody_is_told_who_looks_or_does_not_want_it() {
+fn no_notice_when_focused_or_disabled() {
     for (config, focused) in
         [("", false), ("[ui]\nnotify = \"off\"\n", false), ("[ui]\nnotify = \"bell\"\n", true)]
     {

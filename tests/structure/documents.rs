@@ -37,7 +37,7 @@ fn known_files(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn each_file_and_folder_in_the_documents_exists() {
+fn documented_paths_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let known = known_files(root);
     let quoted = Regex::new(r"`([a-z0-9_./*-]+(?:\.rs|\.md|\.toml|/))`").expect("a pattern");
@@ -69,7 +69,7 @@ fn each_file_and_folder_in_the_documents_exists() {
 }
 
 #[test]
-fn each_type_and_function_in_the_documents_exists() {
+fn documented_types_and_functions_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let word = Regex::new(r"[A-Za-z_][A-Za-z0-9_]*").expect("a pattern");
     let mut known = BTreeSet::new();
@@ -103,7 +103,7 @@ fn each_type_and_function_in_the_documents_exists() {
 
 /// Links from one document to another, or into the repository.
 #[test]
-fn each_link_in_the_documents_leads_somewhere() {
+fn document_links_resolve() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let link = Regex::new(r"\]\(([^()\s]+)\)").expect("a pattern");
     let mut pages = files::files(&root.join("docs"), "md");
@@ -140,7 +140,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 /// Names of several words in the links of comments: rustdoc checks only those that it documents.
 #[test]
-fn each_name_in_the_links_of_comments_exists() {
+fn comment_links_resolve() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let word = Regex::new(r"[A-Za-z_][A-Za-z0-9_]*").expect("a pattern");
     let link = Regex::new(r"\[`(?:[A-Za-z0-9_]+::)*([A-Za-z0-9]+_[A-Za-z0-9_]+)(?:\(\))?`\]")

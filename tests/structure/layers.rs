@@ -52,7 +52,7 @@ fn is_folder(file: &super::tree::File) -> bool {
 
 /// What `screen`, `words` and the events may not name: no terminal, no runtime and no clock of its own.
 #[test]
-fn pure_layers_name_no_clock_or_terminal() {
+fn pure_layers_avoid_clock_and_terminal() {
     let clocks = ["Instant::now", "SystemTime"];
     let outside = ["tokio::", "crossterm::", "std::fs", "std::env", "std::thread"];
     let is_word = |c: char| c.is_alphanumeric() || c == '_';

@@ -79,7 +79,7 @@ const BINARIES: usize = 5;
 
 /// Padding whose width comes from data is `words::measure::padded`: that of `format!` panics above 65,535.
 #[test]
-fn no_format_pads_to_a_width_of_data() {
+fn no_format_pads_by_data_width() {
     for (path, text) in sources() {
         for (number, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();

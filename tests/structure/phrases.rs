@@ -211,7 +211,7 @@ fn each_exception_is_needed() {
 }
 
 #[test]
-fn a_phrase_is_reported_with_its_line_and_advice() {
+fn reports_phrase_with_line_and_advice() {
     let source = "/// Waits until a host that\n/// went away answers.\nconst A: &str = \"a {rests} b\";\n\
                   #[cfg(test)]\nmod tests {\n    // by hand\n    const B: char = '}';\n    // mend\n}\n\
                   // It is told apart; it is\n// told.\nconst C: &str = \"one \\\n    time-out\";\n";
@@ -231,7 +231,7 @@ fn a_phrase_is_reported_with_its_line_and_advice() {
 
 /// The scanner of this test finds the same strings and doc comments as the compiler's lexer.
 #[test]
-fn every_literal_and_doc_comment_is_seen() {
+fn scanner_sees_all_literals_and_docs() {
     fn literals(tokens: TokenStream) -> usize {
         let of = |token| match token {
             TokenTree::Group(group) => literals(group.stream()),

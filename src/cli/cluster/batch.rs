@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_shown_as_counts_percentiles_and_the_first_failure() {
+    fn batch_shows_counts_percentiles_first_failure() {
         let mut runs: Vec<BatchRun> = (1..=19).map(|it| run(it, "success", Some("go"))).collect();
         runs.push(run(20, "max_rounds_reached", None));
         let text = batch_table(&runs, Some("nats://here:4222"));

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_differs_is_said_with_what_to_do() {
+    fn reports_missing_and_differing_with_advice() {
         let text = |parts: &[LayoutPart]| {
             let findings = of_parts(parts);
             let one = |it: Finding| format!("{} | {}", it.text, it.advice.unwrap_or_default());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_monitoring_port_is_above_the_servers_port() {
+    fn monitoring_port_is_above_server_port() {
         let at = |servers: &[&str]| {
             let servers = servers.iter().map(|it| (*it).to_owned()).collect();
             usual_monitor(&ClusterAddress { servers, ..ClusterAddress::default() })

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_providers_own_list_has_ever_had_our_default() {
+    fn says_default_delisted_only_at_provider() {
         let at = |shell: &[(&str, &str)]| {
             let shell = shell.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
             not_listed_text(
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ollama_is_found_where_it_answers_and_not_missed_where_it_does_not() {
+    async fn finds_ollama_only_where_it_answers() {
         let two = r#"{"object":"list","data":[{"id":"llama3.2"},{"id":"qwen3"}]}"#;
         let host = server("200 OK", two);
         let text = format!("answers at {host} and lists 2 models");

@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_names_its_form_and_its_file() {
+    fn parses_report_format_and_file() {
         let junit = ReportArg { junit: PathBuf::from("a=b.xml") };
         assert_eq!(ReportArg::parse("junit=a=b.xml"), Ok(junit));
         for wrong in ["junit", "junit=", "xml=a", ""] {
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_between_none_and_all() {
+    fn share_is_between_zero_and_one() {
         assert_eq!(share("0.95"), Ok(0.95));
         for wrong in ["1.01", "-0.1", "NaN", "95%", ""] {
             assert!(share(wrong).is_err(), "{wrong}");

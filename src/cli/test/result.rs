@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_says_whether_the_scenario_or_the_network_failed() {
+    fn exit_code_separates_scenario_from_network() {
         let good = || trial(Verdict::Holds, "success");
         let bad = || trial(Verdict::Fails, "success");
         let cut = || trial(Verdict::Fails, "llm_error:connection");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expectation_that_fails_sometimes_is_told_with_its_first_trial() {
+    fn groups_failures_under_first_failed_trial() {
         let trials = vec![
             trial(Verdict::Holds, "success"),
             TrialResult { seed: 43, ..trial(Verdict::Fails, "success") },

@@ -125,7 +125,7 @@ mod tests {
     use crate::log::event::{BoundaryId, Seq};
 
     #[test]
-    fn a_command_is_repeated_until_it_has_taken_effect() {
+    fn repeats_command_until_it_takes_effect() {
         let flag = |on| Command::SetFlag { flag: "legal".into(), on, by: Initiator::Remote };
         let pause = Command::Pause { by: Initiator::Remote };
         let taken = |command: &Command| EventKind::CommandTaken {

@@ -171,7 +171,7 @@ mod tests {
 
     /// An owner may be suspended between its claim and its row, until another one has played the run.
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_owner_that_is_late_does_not_write_over_the_row_of_the_next_one() {
+    async fn late_owner_keeps_next_owners_row() {
         let Some((_server, cluster)) = cluster().await else { return };
         let (_keep, draining) = watch::channel(false);
         let runner_of = Runner::new(cluster.clone(), settings("a"), models(), draining, |_| ());

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_run_needs_permission_and_a_cost_limit() {
+    fn live_run_needs_permission_and_limit() {
         let (none, live) = (BTreeSet::new(), BTreeSet::from([Grant::Live]));
         let scenario = of("checkout-launch", &[]);
         assert!(refusal(&scenario, true, &none).expect("refused").contains("--allow live"));

@@ -41,7 +41,7 @@ async fn events_until(cluster: &Cluster, run: &RunId, kind: &str) -> Vec<Arc<Eve
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_sent_while_no_runner_owns_a_run_are_taken_once_by_the_next_one() {
+async fn next_runner_takes_waiting_commands_once() {
     let Some((server, cluster)) = cluster().await else { return };
     let mut first = OwnRunner::start(&server.url(), "a");
     let run =
@@ -79,7 +79,7 @@ async fn commands_sent_while_no_runner_owns_a_run_are_taken_once_by_the_next_one
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_of_a_newer_version_is_left_to_newer_runners() {
+async fn leaves_newer_runs_to_newer_runners() {
     let Some((server, cluster)) = cluster().await else { return };
     let newer = RunRequest { schema: SCHEMA_VERSION + 1, ..request("checkout-launch", &[]) };
     let handed = cluster.hand_over(newer).await.expect("stored").run;
@@ -115,7 +115,7 @@ async fn events_with(cluster: &Cluster, run: &RunId, kind: &str, count: usize) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_was_resumed_and_paused_again_stays_paused_with_its_next_runner() {
+async fn repaused_run_stays_paused_after_takeover() {
     let Some((server, cluster)) = cluster().await else { return };
     let mut first = OwnRunner::start(&server.url(), "a");
     let paused = request("checkout-launch", &["round:2", "finalize"]);
@@ -154,7 +154,7 @@ async fn claimed_by_ghost(cluster: &Cluster, run: &RunId) -> ClusterLog {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_was_changed_is_not_continued() {
+async fn refuses_to_continue_changed_log() {
     let Some((server, cluster)) = cluster().await else { return };
     let client = async_nats::connect(server.url()).await.expect("connected");
     let context = async_nats::jetstream::new(client);
@@ -227,7 +227,7 @@ async fn a_log_that_was_changed_is_not_continued() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_live_run_that_was_handed_over_as_a_scripted_one_is_refused() {
+async fn refuses_live_run_declared_as_scripted() {
     let Some((server, cluster)) = cluster().await else { return };
     let run = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
     let log = claimed_by_ghost(&cluster, &run).await;
@@ -251,7 +251,7 @@ async fn a_live_run_that_was_handed_over_as_a_scripted_one_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_runner_that_stops_leaves_the_answer_to_a_call_that_takes_longer() {
+async fn stopping_runner_leaves_late_reply() {
     let Some((server, cluster)) = cluster().await else { return };
     let quick = RunnerSettings { drain: Duration::from_millis(1), ..settings("a") };
     // Its appends are stored, but the server's answers are lost: it has to look into the log.
@@ -290,7 +290,7 @@ async fn a_runner_that_stops_leaves_the_answer_to_a_call_that_takes_longer() {
 }
 
 #[tokio::test]
-async fn an_answer_is_left_also_if_its_events_were_not_read_yet() {
+async fn leaves_reply_before_events_are_read() {
     let Some((_server, cluster)) = cluster().await else { return };
     let (bus, run) = (Bus::new(), RunId::new("r-1"));
     let watched = watch_run(&bus, bus.reader(Seq(0)));
@@ -310,7 +310,7 @@ async fn an_answer_is_left_also_if_its_events_were_not_read_yet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
+async fn unlisted_run_returns_to_list() {
     let Some((server, cluster)) = cluster().await else { return };
     let first = OwnRunner::start(&server.url(), "a");
     let ended = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
@@ -346,7 +346,7 @@ async fn a_run_that_is_in_no_list_and_no_queue_is_in_both_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_whose_end_was_not_listed_comes_again_until_it_is() {
+async fn retries_until_run_end_is_listed() {
     let Some((server, cluster)) = cluster().await else { return };
     let mut runner = OwnRunner::start(&server.url(), "a");
     let run =
@@ -369,7 +369,7 @@ async fn a_run_whose_end_was_not_listed_comes_again_until_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runners_of_a_pool_take_over_after_the_same_time() {
+async fn pool_runners_take_over_simultaneously() {
     let Some((server, cluster)) = cluster().await else { return };
     let first = OwnRunner::start(&server.url(), "a");
     let is_listed = async {

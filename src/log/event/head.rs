@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_token_has_its_price() {
+    fn each_token_kind_has_its_price() {
         let whole = Price { input: 1.0, output: 10.0, cached: Some(0.1), cache_write: Some(1.25) };
         let usage = |prompt, completion, cached, written| Usage {
             cached_tokens: cached,

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_stands_without_quotes_and_a_reason_once() {
+    fn omits_quotes_and_repeated_reasons() {
         assert_eq!(&*value_text(&json!("a \"text\"")), "a \"text\"");
         assert_eq!(&*value_text(&json!({ "hits": [12] })), r#"{"hits":[12]}"#);
         let reason = StopReason::MaxToolRounds;

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_steer_a_terminal_is_escaped_and_reads_back_the_same() {
+    fn escapes_terminal_controls_and_round_trips() {
         let value = json!({ "text": "a\u{1b}[2J\u{9b}31m\u{202e}\u{e0041}\u{7f}é🙂\n\u{200d}\u{34f}👩\u{200d}🚀" });
         let mut appended = b"[".to_vec();
         append_line(&value, &mut appended).expect("JSON");

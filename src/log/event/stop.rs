@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn the_advice_about_an_endpoint_holds_for_every_provider_and_every_status() {
+    fn endpoint_advice_fits_every_provider() {
         for error in [
             LlmError::Auth,
             LlmError::RateLimited,
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_given_by_a_model_is_bounded_and_made_visible() {
+    fn model_given_name_is_bounded_visible() {
         let fault = ContributionFault::agent_not_allowed(&format!("\u{1b}[2J{}", "x".repeat(900)));
         let text = StopReason::InvalidContribution(fault).to_string();
         let name = text.strip_prefix("invalid_contribution:agent_not_allowed:").expect("prefix");

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_a_phrase_keeps_its_spelling() {
+    fn phrase_keeps_spelling_of_names() {
         for (id, phrase) in [
             ("max_rounds_reached", "round limit"),
             ("agent_denied:legal_analyst", "legal_analyst denied"),

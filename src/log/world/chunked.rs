@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_stays_as_it_was_and_shares_what_did_not_change() {
+    fn copy_stays_and_shares_unchanged_chunks() {
         let mut list = Chunked::default();
         for number in 0..200 {
             assert_eq!(list.push(number), number);

@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_keep_their_order_and_a_broken_one_is_null() {
+    fn fields_keep_order_and_null_failures() {
         let mut fields = OutcomeFields::default();
         assert_eq!(json!(fields), json!({}));
         fields.add("b", &"text");

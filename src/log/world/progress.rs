@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_stops_at_once_where_nothing_can_continue() {
+    fn clock_stops_where_nothing_can_continue() {
         for (by, stops) in
             [(Initiator::You, false), (Initiator::Store, true), (Initiator::Suspend, true)]
         {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_stood_is_counted_as_far_as_it_lies_between() {
+    fn counts_pauses_within_interval() {
         let mut rests = Pauses::default();
         rests.add(pauses_at(100), pauses_at(200));
         rests.add(pauses_at(500), pauses_at(900));

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_has_the_words_of_lists() {
+    fn status_matches_words_of_lists() {
         let ended = |reason: &str| RunStatus::Ended(reason.to_owned());
         let table = [
             ("DONE", ended("success"), true),

@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_the_latest_samples_by_nearest_rank() {
+    fn percentiles_use_latest_samples() {
         let mut latencies = Latencies::default();
         for ms in 1..MIN_SAMPLES as u64 {
             latencies.add(Duration::from_millis(ms));

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_is_found_in_its_part_of_the_time() {
+    fn counts_land_in_their_interval() {
         let mut tool = ToolTimeline::new(BreakerStage::Closed);
         for ms in (0..1_000).step_by(100) {
             tool.count_request(at(ms));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_has_just_begun_is_judged_with_the_one_before() {
+    fn new_bucket_counts_with_previous() {
         let mut tool = ToolTimeline::new(BreakerStage::Closed);
         for ms in (0..1_010).step_by(10) {
             tool.count_request(at(ms));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buckets_are_bounded_and_lose_no_count() {
+    fn buckets_are_bounded_and_keep_counts() {
         let mut tool = ToolTimeline::new(BreakerStage::Closed);
         for minute in 0..100_000 {
             tool.count_request(at(minute * 60_000));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_of_many_durations_is_right_to_an_eighth() {
+    fn percentile_is_within_one_eighth() {
         for ms in [1, 3, 17, 240, 1_900, 31_000] {
             let mut took = Durations::new();
             for _ in 0..95 {

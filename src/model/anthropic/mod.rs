@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_left_out_and_fields_of_their_names_are_not() {
+    fn drops_bounds_and_keeps_namesake_fields() {
         let plain = json!({ "type": "object", "properties": { "minimum": { "type": "string" } } });
         let plain = to_raw_value(&plain).expect("JSON");
         assert!(without_bounds(&plain).is_none());

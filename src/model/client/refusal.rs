@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_that_an_error_stands_for() {
+    fn maps_errors_to_status() {
         for (error, status) in [
             (json!({ "code": 500, "type": "server_error", "message": "m" }), Some(500)),
             (json!({ "code": 429 }), Some(429)),

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_provider_that_is_not_known_is_told_where_no_model_is_called_that() {
+    fn notes_unknown_provider_prefix() {
         for (asked, url, model, has_note) in [
             (Provider::OpenAi, "https://api.openai.com/v1", "mistral/large", true),
             (Provider::OpenAi, "https://api.openai.com/v1", "ft:gpt-4.1-mini", false),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_a_provider_only_where_it_is_known() {
+    fn splits_only_known_provider_prefix() {
         for (text, provider, model) in [
             ("anthropic/claude-haiku-4-5", Some(Provider::Anthropic), "claude-haiku-4-5"),
             ("OpenAI/gpt-5", Some(Provider::OpenAi), "gpt-5"),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ollama_and_anthropic_call_an_address() {
+    fn parses_ollama_and_anthropic_addresses() {
         for (text, base) in [
             ("127.0.0.1:11500", "http://127.0.0.1:11500/v1"),
             ("0.0.0.0", "http://localhost:11434/v1"),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_that_is_missing_is_named_whatever_the_rest_looks_like() {
+    fn reports_missing_scheme() {
         for text in ["api.openai.com/v1", "localhost:11434/v1", "10.0.0.1:8000", "/v1", "sk-key"] {
             assert_eq!(
                 parse_base_address(text),

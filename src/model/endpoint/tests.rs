@@ -233,7 +233,7 @@ fn the_model_and_the_timeout() {
 }
 
 #[test]
-fn quotes_around_a_value_are_no_part_of_it() {
+fn strips_quotes_around_values() {
     for quote in ["", "\"", "'", " \" ", " '"] {
         let quoted =
             |text: &str| format!("{quote}{text}{}", quote.chars().rev().collect::<String>());
@@ -261,7 +261,7 @@ fn quotes_around_a_value_are_no_part_of_it() {
 }
 
 #[test]
-fn an_own_server_gets_the_name_that_was_given() {
+fn own_server_gets_given_name() {
     let other = ("OPENAI_BASE_URL", OTHER);
     for (given, address, option, scenario, sent) in [
         ("openai/gpt-oss-20b", Some(other), true, None, "openai/gpt-oss-20b"),
@@ -292,7 +292,7 @@ fn an_own_server_gets_the_name_that_was_given() {
 }
 
 #[test]
-fn each_provider_is_sent_the_key_in_its_own_way() {
+fn each_provider_gets_key_its_way() {
     for (name, header, value) in [
         ("OPENAI_API_KEY", "authorization", "Bearer k-1"),
         ("GEMINI_API_KEY", "authorization", "Bearer k-1"),
@@ -306,7 +306,7 @@ fn each_provider_is_sent_the_key_in_its_own_way() {
 }
 
 #[test]
-fn values_that_cannot_be_used_are_not_repeated() {
+fn errors_never_repeat_unusable_values() {
     for text in ["sk-1\nX-Evil: 1", "schlüssel", "sk-\u{7f}"] {
         let shell = vars(&[("OPENAI_API_KEY", text)]);
         let found = find(&shell, None, EndpointRequest::default()).expect_err(text);
@@ -327,7 +327,7 @@ fn values_that_cannot_be_used_are_not_repeated() {
 }
 
 #[test]
-fn paths_are_put_behind_the_base_url() {
+fn appends_paths_to_base_url() {
     for (base, url) in [
         ("https://a.example", "https://a.example/chat/completions"),
         ("https://a.example/v1/", "https://a.example/v1/chat/completions"),
@@ -342,7 +342,7 @@ fn paths_are_put_behind_the_base_url() {
 }
 
 #[test]
-fn the_file_is_read_where_there_is_one() {
+fn reads_file_if_present() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(".env");
     assert_eq!(read_dotenv(&path), Ok(None));
@@ -357,7 +357,7 @@ fn the_file_is_read_where_there_is_one() {
 }
 
 #[test]
-fn who_is_asked_and_for_how_long_is_told_with_its_origin() {
+fn shows_origin_of_provider_and_timeout() {
     let minute = Duration::from_secs(60);
     let config = |name| EndpointRequest {
         config: Some(name),

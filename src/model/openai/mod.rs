@@ -330,7 +330,7 @@ mod tests {
     use crate::log::event::kind::MessageRole;
 
     #[test]
-    fn roles_are_called_what_the_log_calls_them() {
+    fn roles_match_names_in_log() {
         for role in
             [MessageRole::System, MessageRole::User, MessageRole::Assistant, MessageRole::Tool]
         {

@@ -71,7 +71,7 @@ fn spellings() -> [String; 7] {
 }
 
 #[test]
-fn known_secrets_are_found_in_each_form() {
+fn finds_known_secrets_in_each_form() {
     let redactor = Redactor::with_secrets([Secret::new(KEY)]);
     for text in spellings() {
         for (before, after) in [("", ""), ("a", ""), ("it says ", " and more"), ("user:", "\n")] {
@@ -156,7 +156,7 @@ proptest! {
 }
 
 #[test]
-fn secrets_and_what_looks_like_one_are_removed() {
+fn redacts_secrets_and_lookalikes() {
     let redactor = Redactor::with_secrets([Secret::new("hunter2hunter2")]);
     assert_eq!(redactor.redact("no hunter2hunter2, no sk-abc"), "no ***, no ***");
     assert_eq!(

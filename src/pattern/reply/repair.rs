@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn text_around_an_object_is_removed_where_allowed() {
+    fn removes_text_around_object_where_allowed() {
         use Repair::{Fences, Preface, Think};
         /// A text, the allowed repairs, and the repairs that were made if it could be read.
         type RepairCase = (&'static str, &'static [Repair], Option<&'static [Repair]>);
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_taken_out_of_what_is_around() {
+    fn extracts_object_from_surrounding_text() {
         use Repair::{Encoded, List, Wrapper};
         let schema = json!({ "type": "object", "properties": { "a": { "type": "number" } } });
         let object = json!({ "a": 1 });
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_is_taken_off_a_final_text() {
+    fn removes_thinking_from_final_text() {
         let table = [
             ("<think>so</think>Start.", Some("Start.")),
             (" <think>\nso\n</think>\n\nStart. ", Some("Start.")),
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_spelt_as_the_contract_has_them() {
+    fn respells_values_as_in_contract() {
         let schema = json!({
             "type": "object",
             "properties": {

@@ -244,7 +244,7 @@ mod tests {
     use super::find_foreign_operator;
 
     #[test]
-    fn operators_of_other_languages_are_found_outside_of_strings() {
+    fn finds_foreign_operators_outside_strings() {
         for (text, found) in [
             ("a = 1", Some((2, "=="))),
             ("a === 'b'", Some((2, "=="))),

@@ -31,7 +31,7 @@ fn holds(text: &str) -> Result<bool, ConditionError> {
 }
 
 #[test]
-fn conditions_hold_or_not_over_what_is_shown() {
+fn evaluates_conditions_over_facts() {
     for (text, expected) in [
         ("facts.rate >= 0.03", false),
         ("facts.rate < 1", true),
@@ -53,7 +53,7 @@ fn conditions_hold_or_not_over_what_is_shown() {
 
 /// Tools do not always return the type that they should.
 #[test]
-fn values_of_different_types_are_unequal_and_no_error() {
+fn different_types_compare_unequal() {
     for (text, expected) in [
         ("facts.alerts != 'none'", true),
         ("facts.none != 'none'", true),
@@ -66,7 +66,7 @@ fn values_of_different_types_are_unequal_and_no_error() {
 }
 
 #[test]
-fn truth_and_numbers_are_as_python_has_them() {
+fn truth_and_numbers_follow_python() {
     for (text, expected) in [
         ("truthy(facts.none) || truthy(0) || truthy(0.0) || truthy(0u) || truthy(false)", false),
         ("truthy('') || truthy([]) || truthy({})", false),
@@ -83,7 +83,7 @@ fn truth_and_numbers_are_as_python_has_them() {
 }
 
 #[test]
-fn maps_are_gone_through_in_the_order_of_the_file() {
+fn iterates_maps_in_file_order() {
     for text in [
         "facts.sub.map(k, k) == ['zeta', 'alpha', 'mid']",
         "[facts].map(f, f.sub)[0].map(k, k) == ['zeta', 'alpha', 'mid']",
@@ -94,7 +94,7 @@ fn maps_are_gone_through_in_the_order_of_the_file() {
 }
 
 #[test]
-fn what_cannot_be_evaluated_is_an_error_and_no_answer() {
+fn failed_evaluation_returns_error() {
     for text in ["facts.other > 1", "facts.list > 1", "nobody == 1", "1 / 0 == 1"] {
         assert!(matches!(holds(text), Err(ConditionError::Evaluation(_))), "{text}");
     }
@@ -117,7 +117,7 @@ fn syntax_errors_say_where() {
 }
 
 #[test]
-fn names_are_found_with_their_fields_and_places() {
+fn finds_names_with_fields_and_places() {
     let condition = Condition::compile(
         "facts.a.b > 1 && has(inputs.x) && [1].exists(y, y == round) && type(facts) == map",
     )
@@ -140,7 +140,7 @@ fn names_are_found_with_their_fields_and_places() {
 
 /// A test thread has a stack of 2 MB, as tokio's threads do.
 #[test]
-fn deep_or_long_conditions_are_refused_and_never_overflow_the_stack() {
+fn refuses_deep_or_long_conditions() {
     let deep = |open: &str, core: &str, close: &str, times: usize| {
         format!("{}{core}{}", open.repeat(times), close.repeat(times))
     };
@@ -184,7 +184,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_when_it_is_compiled() {
+fn compile_refuses_unsupported_syntax() {
     for (text, offset, said) in [
         ("facts.list.sort() == []", 15, "there is no function `sort`"),
         ("round == 1 && foo(2)", 17, "there is no function `foo`"),
@@ -229,7 +229,7 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn a_side_that_decides_nothing_may_fail_but_never_run_out() {
+fn undecisive_side_may_fail_within_budget() {
     for (text, expected) in [
         ("nobody == 1 || true", Ok(true)),
         ("false && nobody == 1", Ok(false)),
@@ -249,7 +249,7 @@ fn a_side_that_decides_nothing_may_fail_but_never_run_out() {
 
 /// A used-up budget stays used up: no later row of the same decision is evaluated.
 #[test]
-fn a_budget_is_shared_by_all_that_is_evaluated_within_it() {
+fn all_evaluations_share_one_budget() {
     let shown = shown();
     let cheap = Condition::compile("round == 2").expect("CEL");
     let mut budget = EvalBudget::new(EvalLimits { steps: 14, bytes: 100 });
@@ -280,7 +280,7 @@ fn what_nobody_waits_for_ends_early() {
 }
 
 #[test]
-fn an_address_is_of_its_host_and_of_the_domains_above() {
+fn address_matches_host_and_parent_domains() {
     for (wanted, cites) in [
         ("status.example.com", true),
         ("example.com", true),

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_that_a_pattern_adds_is_known() {
+    fn knows_each_field_of_each_pattern() {
         let sources = [
             ("collaboration", include_str!("../../log/world/collaboration.rs")),
             ("orchestrator", include_str!("../../log/world/orchestrator.rs")),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_those_of_the_stop_reasons_of_runs() {
+    fn words_match_stop_reasons() {
         let rows = STOP_ROWS.iter().map(|row| row.word.split(':').next().unwrap_or_default());
         // It is not a row of that table. The others that are not are reasons of tasks.
         let mut words: Vec<&str> = rows.chain(["tool_error"]).collect();

@@ -102,7 +102,7 @@ mod tests {
     use crate::scenario::{load, shipped};
 
     #[test]
-    fn what_is_lost_is_named_for_the_scenarios_whose_point_is_time() {
+    fn instant_warning_names_lost_timing() {
         for (name, says) in [
             ("checkout-launch", &[][..]),
             ("support-swarm", &[]),

@@ -118,7 +118,7 @@ fn an_empty_file_says_nothing() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once_with_its_place() {
+fn reports_all_errors_with_places() {
     let text = "[model]\ntemperature = 3\nmax_tokens = \"many\"\njson = \"yaml\"\nextra = { model = \"x\" }\n\
                 timeout_s = 0\n[prices.x]\ninput = -1\n[ui]\nascii = \"yes\"\n";
     assert_eq!(check_config("config.toml", text).problems.warnings(), 0);
@@ -137,13 +137,13 @@ fn everything_that_is_wrong_is_told_at_once_with_its_place() {
 }
 
 #[test]
-fn what_is_no_toml_is_refused_alone() {
+fn invalid_toml_is_only_error() {
     let found = lines("[model]\nname = \nspeed = 3\n");
     assert_eq!(found, ["config.toml:2:8: error: not TOML: a value is missing"]);
 }
 
 #[test]
-fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
+fn unknown_key_warns_with_suggestion() {
     for (text, said) in [
         (
             "[model]\ntemprature = 1",
@@ -176,7 +176,7 @@ fn an_unknown_key_is_a_warning_that_says_what_was_meant() {
 }
 
 #[test]
-fn a_key_or_an_address_is_told_where_it_belongs_and_never_shown() {
+fn misplaced_secret_gets_place_stays_hidden() {
     for (key, place) in [
         ("api_key", "OPENAI_API_KEY"),
         ("openai_api_key", "remove it here"),
@@ -195,7 +195,7 @@ fn a_key_or_an_address_is_told_where_it_belongs_and_never_shown() {
 }
 
 #[test]
-fn a_scenario_goes_before_the_defaults_key_by_key() {
+fn scenario_overrides_defaults_by_key() {
     let defaults = check_config("config.toml", WHOLE).config.model;
     let scenario = Tuning {
         temperature: Some(1.0),

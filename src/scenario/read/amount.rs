@@ -386,7 +386,7 @@ mod tests {
     use super::{suggest_duration, suggest_durations};
 
     #[test]
-    fn another_form_of_a_duration_is_understood() {
+    fn accepts_other_duration_form() {
         for (text, meant) in [
             ("2 sec", Some("2s")),
             ("2 s", Some("2s")),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn another_form_of_two_durations_is_understood() {
+    fn accepts_other_form_of_two_durations() {
         let fits = |text: &str| {
             let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
             number.parse::<f64>().is_ok() && (text.ends_with("ms") || text.ends_with('s'))

@@ -524,7 +524,7 @@ mod tests {
     use super::suggest_key;
 
     #[test]
-    fn the_place_of_a_key_is_named() {
+    fn suggests_place_of_misplaced_key() {
         let root = ["title", "pattern", "budget", "agents", "swarm"];
         for (path, key, expected) in [
             ("", "max_rounds", "did you mean `budget.max_rounds`?"),

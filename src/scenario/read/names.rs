@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_domain_in_any_spelling_has_one_form_in_ascii() {
+    fn domain_spellings_share_one_ascii_form() {
         for (domain, ascii) in [
             ("Bücher.Example:8080", Some("xn--bcher-kva.example:8080")),
             ("xn--BCHER-kva.example", Some("xn--bcher-kva.example")),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_named_as_requests_name_them() {
+    fn host_names_match_requests() {
         for (domain, host) in [
             ("wiki.corp", "wiki.corp"),
             ("wiki.corp:8080", "wiki.corp:8080"),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn domains_are_read_as_they_stand_in_addresses() {
+    fn reads_domains_as_in_addresses() {
         for (text, name) in [
             (" Vendor.Example.com ", "vendor.example.com"),
             ("localhost:8080", "localhost:8080"),

@@ -328,7 +328,7 @@ prompt = "no prompt"
     }
 
     #[test]
-    fn steps_without_a_prompt_have_their_default() {
+    fn steps_without_prompt_use_default() {
         let file = "pattern = \"research\"\n[research]\nnotes = \"rule\"\nplan_prompt = \"Mine.\"";
         let found: Vec<_> =
             prompts(file, &[], &none()).into_iter().map(|it| (it.path, it.label)).collect();
@@ -340,7 +340,7 @@ prompt = "no prompt"
     }
 
     #[test]
-    fn each_prompt_of_the_shipped_scenarios_can_be_overridden() {
+    fn allows_override_of_each_shipped_prompt() {
         let mut all = 0;
         for scenario in shipped() {
             let found = prompts(scenario.text, &[], &none());

@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_found_behind_quotes_escapes_and_line_ends() {
+    fn finds_characters_behind_quotes_and_escapes() {
         for (raw, wanted, expected) in [
             ("bare", 2, 2),
             ("'abc'", 1, 2),
@@ -602,7 +602,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mark_is_found_wherever_it_stands(
+        fn finds_mark_at_any_place(
             before in r#"([a-zä🙂 ]|\\[tn"\\]|\\u00e4|\\U0001F642|\\x41|\n|\\\n +)*"#,
         ) {
             let raw = format!("\"\"\"{before}#\"\"\"");
@@ -614,7 +614,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_has_an_answer_at_a_character(
+        fn offset_is_always_character_boundary(
             raw in r#"(\PC|["'\\xuU0]){0,20}"#,
             wanted in 0_usize..40,
         ) {
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_what_is_not_closed_is_found() {
+    fn finds_start_of_unclosed_part() {
         for (text, found) in [
             ("a = \"b\nc = 1", Some((4, "\""))),
             ("a = { b = \"c, d = \"e\" }", Some((20, "\""))),

@@ -551,7 +551,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_its_type_is_kept() {
+    fn keeps_first_value_of_each_type() {
         let prepared = Prepared::default();
         let first = prepared.get(|| 1_u32);
         assert!(Arc::ptr_eq(&first, &prepared.get(|| 2_u32)));

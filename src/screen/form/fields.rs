@@ -521,7 +521,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_toml_is_written_as_a_string() {
+    fn quotes_text_that_resembles_toml() {
         assert_eq!(text_value("EU"), "EU");
         assert_eq!(text_value(" 12 "), " 12 ");
         assert_eq!(text_value("Decide whether it may start."), "Decide whether it may start.");

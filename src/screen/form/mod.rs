@@ -462,7 +462,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_argument_is_quoted_only_where_a_shell_needs_it() {
+    fn quotes_arguments_only_when_needed() {
         assert_eq!(quoted("budget.max_rounds=1"), "budget.max_rounds=1");
         assert_eq!(quoted("goal=Is it safe?"), "'goal=Is it safe?'");
         assert_eq!(quoted("it's"), r"'it'\''s'");

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_has_words_and_what_was_said() {
+    fn parses_words_and_said_phrases() {
         let filter =
             RunFilter::parse(" Status:failed said:verd  said:\"Gift cards\" x Said:\"open");
         assert_eq!(filter.terms, ["status:failed", "x"]);

@@ -439,13 +439,13 @@ mod tests {
     }
 
     #[test]
-    fn forks_are_below_their_parent_and_the_newest_tree_is_first() {
+    fn sorts_forks_below_parent_newest_first() {
         let runs = [("f3", "f1"), ("z", ""), ("f2", "a"), ("f1", "a"), ("b", ""), ("a", "")];
         assert_eq!(drawn(&runs), ["0a", "1f2", "1f1", "2f3", "0z", "0b"]);
     }
 
     #[test]
-    fn a_fork_of_a_run_that_is_not_listed_stands_alone() {
+    fn fork_without_listed_parent_stands_alone() {
         assert_eq!(drawn(&[("f", "gone"), ("a", "")]), ["0f", "0a"]);
     }
 

@@ -345,7 +345,7 @@ mod tests {
     use crate::scenario::{ScenarioOrigin, shipped};
 
     #[test]
-    fn own_scenarios_come_first_and_the_rest_by_pattern() {
+    fn sorts_own_scenarios_first_then_pattern() {
         let offer = || LiveOffer::Missing { why: String::new() };
         let mut entries: Vec<ScenarioEntry> = shipped()
             .iter()

@@ -12,7 +12,7 @@ fn errors(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_table_has_no_two_actions_for_a_key() {
+fn each_key_has_one_action() {
     let every: Vec<String> = BINDINGS
         .iter()
         .map(|row| {
@@ -25,7 +25,7 @@ fn the_table_has_no_two_actions_for_a_key() {
 }
 
 #[test]
-fn a_configured_key_replaces_the_usual_ones() {
+fn configured_key_replaces_defaults() {
     let keymap =
         read("[keys]\nstep = \"x\"\nflags = [\"ctrl-f\", \"F5\"]\nkill = []\n").expect("keys");
     let press = KeyPress::char;
@@ -69,7 +69,7 @@ fn mistakes_are_told_with_their_lines() {
 }
 
 #[test]
-fn a_conflict_names_both_actions_and_their_lines() {
+fn conflict_names_both_actions_and_lines() {
     let both = "[keys]\nstep = \"x\"\n\nfork = [\"F\", \"x\"]\n";
     let told = "c.toml:4:14: error: keys.fork: x is also the key of `step` on line 2, in: \
                 home, run, inspector: give one of them another key";

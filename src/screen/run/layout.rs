@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pane_stands_within_its_page_at_every_size() {
+    fn every_pane_fits_its_page() {
         let rows = [1, 4, 9, 60].map(RowSize::Content).into_iter().chain([RowSize::Texts]);
         let wishes: Vec<PaneSizes> = rows
             .flat_map(|rows| {

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_wrong_does_not_make_a_log_late() {
+    fn wrong_clock_causes_no_lag() {
         for clock in [0, 1_000_000, 2_000_000] {
             let mut meter = LagMeter::default();
             assert_eq!(meter.arrived(1_000_000, clock + 30), 0);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_log_and_a_lost_link_are_said() {
+    fn reports_late_log_and_lost_link() {
         let run =
             RemoteRun { runner: "a-1".into(), epoch: 7, is_reached: true, ..Default::default() };
         assert_eq!(run.ownership(), "#7");

@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_takes_only_the_columns_of_its_label() {
+    fn pause_takes_columns_of_its_label() {
         // Ten seconds of work and a pause of 111 s after the first four.
         let world = world(&[0, 1, 2, 3, 4, 115, 116, 119, 121], &[(4, 115)]);
         let track = track(&world, 107);
@@ -616,7 +616,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_times_are_folded_where_they_are_longer_than_all_the_rest() {
+    fn folds_idle_times_longer_than_rest() {
         // One wait of 4 min in a run of 5.
         let one = world(&[0, 20, 40, 280, 290, 300], &[]);
         assert_eq!(labels(&track(&one, 100)).len(), 1);
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_idle_and_a_pause_is_folded_once() {
+    fn folds_overlapping_idle_and_pause_once() {
         // The process died at 10 s, and the run was continued 200 s later.
         let mut world = world(&[0, 5, 10], &[]);
         let (seq, at, span) = (Seq(9), Elapsed(210_000_000), SpanId::RUN);
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_paused_has_no_label_for_the_present_pause() {
+    fn present_pause_has_no_label() {
         let mut world = world(&[0, 5, 10], &[]);
         let at = vec![Boundary::Finalize.id()];
         let (seq, span) = (Seq(9), SpanId::RUN);
@@ -655,7 +655,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_and_moments_are_in_the_same_order(
+        fn columns_keep_order_of_moments(
             events in prop::collection::vec(0u64..2_000, 1..40),
             cuts in prop::collection::btree_set(0u64..2_000, 0..20),
             width in 1u16..200,

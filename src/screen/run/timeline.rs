@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn any_place_of_the_log_is_reached_from_any_other() {
+    fn seeks_between_any_two_places() {
         let log = log(100_000);
         let (mut past, mut world) = (Timeline::default(), World::new());
         for (at, event) in log.iter().enumerate() {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn seeking_stops_at_the_first_event_in_memory() {
+    fn seeking_stops_at_first_held_event() {
         let all = log(100_000);
         let (mut held, mut past, mut world) =
             (EventWindow::default(), Timeline::default(), World::new());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_becomes_small_begins_where_it_is_asked_to_and_soon_at_snapshots_again() {
+    fn shrunken_window_starts_at_requested_place() {
         let all = log(100_000);
         let (mut held, mut past, mut world) =
             (EventWindow::default(), Timeline::default(), World::new());

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_no_further_asks_for_nothing() {
+    fn step_past_limit_requests_nothing() {
         assert_eq!(stepped_limit(LimitChange::MaxInFlight(1), false), None);
         assert_eq!(stepped_limit(LimitChange::MaxWaitMs(0), false), None);
         assert_eq!(stepped_fault(InjectedFault::Hang, true), None);

@@ -7,7 +7,7 @@ use crate::store::database::OpenError;
 use crate::store::database::removal::{Deletion, Retention};
 
 #[tokio::test]
-async fn a_group_of_another_process_is_fenced_off() {
+async fn fences_off_group_of_other_process() {
     let temp = Temp::new();
     let run = temp.begin("r-1", 1, false);
     let other = temp.again();
@@ -19,7 +19,7 @@ async fn a_group_of_another_process_is_fenced_off() {
 }
 
 #[tokio::test]
-async fn a_run_whose_process_ended_is_taken_over_once() {
+async fn orphaned_run_is_taken_over_once() {
     let temp = Temp::new();
     let run = {
         let gone = temp.again();
@@ -73,7 +73,7 @@ async fn rows_say_what_the_list_shows() {
 }
 
 #[tokio::test]
-async fn a_deleted_run_comes_back_until_it_is_removed_for_good() {
+async fn deleted_run_returns_until_final_removal() {
     let temp = Temp::new();
     let run = temp.begin("r-1", 1_000, false);
     temp.database.append(&run, Seq(0), &group(0, &[closed()])).await.expect("appended");
@@ -92,7 +92,7 @@ async fn a_deleted_run_comes_back_until_it_is_removed_for_good() {
 }
 
 #[tokio::test]
-async fn retention_counts_scripted_and_live_runs_apart_and_keeps_what_is_pinned_or_played() {
+async fn retention_counts_scripted_and_live_separately() {
     const DAY: u64 = 86_400_000;
     let temp = Temp::new();
     let now = 100 * DAY;
@@ -170,7 +170,7 @@ fn files_of_others_stay_unchanged() {
 
 #[cfg(unix)]
 #[test]
-fn the_files_are_for_their_owner_alone() {
+fn files_are_private_to_owner() {
     use std::os::unix::fs::PermissionsExt as _;
     let temp = Temp::new();
     temp.begin("r-1", 1, false);
@@ -186,7 +186,7 @@ fn the_files_are_for_their_owner_alone() {
 }
 
 #[test]
-fn many_open_a_new_store_at_the_same_time() {
+fn many_open_new_store_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("runs.db");
     std::thread::scope(|scope| {
@@ -203,7 +203,7 @@ fn many_open_a_new_store_at_the_same_time() {
 }
 
 #[test]
-fn a_full_database_loses_nothing_that_was_stored() {
+fn full_database_keeps_stored_events() {
     let temp = Temp::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("a runtime").block_on(async {

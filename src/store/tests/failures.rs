@@ -110,7 +110,7 @@ impl Temp {
 }
 
 #[test]
-fn each_write_fails_while_another_program_holds_the_lock() {
+fn writes_fail_while_locked() {
     for (name, write) in WRITES {
         let temp = filled();
         let before = contents(&temp);
@@ -129,7 +129,7 @@ fn each_write_fails_while_another_program_holds_the_lock() {
 }
 
 #[test]
-fn the_operator_is_told_of_a_long_wait() {
+fn operator_hears_of_long_wait() {
     let (said, heard) = mpsc::channel();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("runs.db");
@@ -149,7 +149,7 @@ fn the_operator_is_told_of_a_long_wait() {
 }
 
 #[test]
-fn changes_that_wait_for_one_lock_fail_together() {
+fn changes_waiting_for_lock_fail_together() {
     let temp = filled();
     let other = temp.raw();
     other.execute_batch("BEGIN IMMEDIATE").expect("locked");
@@ -168,7 +168,7 @@ fn changes_that_wait_for_one_lock_fail_together() {
 }
 
 #[test]
-fn each_statement_that_fails_fails_its_change() {
+fn failed_statement_fails_its_change() {
     let statements = [
         ("INSERT", "run"),
         ("UPDATE", "run"),
@@ -209,7 +209,7 @@ fn each_statement_that_fails_fails_its_change() {
 }
 
 #[test]
-fn a_full_disk_fails_each_write_at_every_page() {
+fn full_disk_fails_each_write() {
     for (name, write) in WRITES {
         for free in 0.. {
             let temp = filled();
@@ -236,7 +236,7 @@ fn a_full_disk_fails_each_write_at_every_page() {
 
 #[cfg(unix)]
 #[test]
-fn a_store_whose_file_was_removed_cannot_be_written() {
+fn removed_store_file_refuses_writes() {
     for replaced in [false, true] {
         for (name, write) in WRITES {
             let temp = filled();
@@ -256,7 +256,7 @@ fn a_store_whose_file_was_removed_cannot_be_written() {
 }
 
 #[test]
-fn a_copy_of_the_file_alone_has_every_run() {
+fn copied_file_has_every_run() {
     for ends_by_itself in [false, true] {
         let temp = filled();
         // Connections for reading stay open between reads.
@@ -289,7 +289,7 @@ async fn readers(database: &Database, run: &RunId) -> Vec<(&'static str, Result<
 }
 
 #[tokio::test]
-async fn no_reader_passes_on_what_is_damaged() {
+async fn readers_refuse_damaged_groups() {
     let damages = [
         "UPDATE event_group SET bytes = CAST(replace(CAST(bytes AS TEXT), 'word b', 'word x') AS BLOB)",
         "UPDATE event_group SET bytes = CAST(replace(CAST(bytes AS TEXT), '}', ' ') AS BLOB)",
@@ -357,7 +357,7 @@ fn a_damaged_row_hides_no_other() {
 }
 
 #[tokio::test]
-async fn a_damaged_run_does_not_hide_the_others_from_a_search() {
+async fn search_skips_damaged_run() {
     let temp = Temp::new();
     let said =
         EventKind::AnswerComposed { text: "an umbrella".into(), by: None, end: Default::default() };
@@ -379,7 +379,7 @@ async fn a_damaged_run_does_not_hide_the_others_from_a_search() {
 }
 
 #[test]
-fn a_follower_ends_when_nobody_plays_the_run() {
+fn follower_ends_without_player() {
     let temp = filled();
     let groups: Vec<_> = done(temp.database.tail(&id("r-left"), Seq(0)).collect());
     assert_eq!(groups.len(), 1, "{groups:?}");

@@ -134,14 +134,14 @@ async fn keeps_the_contract(log: &dyn RunLog, run: &RunId) {
 }
 
 #[tokio::test]
-async fn a_log_in_memory_keeps_the_contract() {
+async fn memory_log_keeps_contract() {
     let log = MemoryLog::default();
     log.begin(id("r-1"));
     keeps_the_contract(&log, &id("r-1")).await;
 }
 
 #[tokio::test]
-async fn a_log_in_the_database_keeps_the_contract() {
+async fn database_log_keeps_contract() {
     let temp = Temp::new();
     let run = temp.begin("r-1", 1, false);
     keeps_the_contract(&temp.database, &run).await;
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     /// Any division of a log into groups reads back as the same events, from any event on.
     #[test]
-    fn however_a_log_is_divided_it_reads_the_same(
+    fn log_reads_alike_in_any_groups(
         sizes in prop::collection::vec(1_usize..6, 1..12),
         from in 0_u64..60,
     ) {
@@ -194,7 +194,7 @@ fn lines(kinds: &[&str]) -> String {
 const HEAD: &str = include_str!("../../../tests/golden/v2/facts.jsonl");
 
 #[test]
-fn an_exported_file_is_read_as_far_as_it_is_whole() {
+fn reads_exported_file_while_intact() {
     let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
     let head = head.replacen("\"seq\":", "\"seq\":0,\"was\":", 1);
     let second = r#"{"v":2,"seq":1,"at_us":7,"span":0,"kind":"warning","text":"a"}"#;
@@ -218,7 +218,7 @@ fn an_exported_file_is_read_as_far_as_it_is_whole() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_a_log() {
+fn skips_byte_order_mark() {
     let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
     let log = LogFile::read(format!("\u{feff}{head}\n").as_bytes()).expect("a log");
     assert_eq!((log.events.len(), log.notes.len()), (1, 0));
@@ -237,7 +237,7 @@ fn logs_of_older_versions_are_refused() {
 }
 
 #[test]
-fn a_compressed_file_is_known_by_its_bytes() {
+fn detects_compressed_file_by_bytes() {
     use std::io::Write as _;
     let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -249,7 +249,7 @@ fn a_compressed_file_is_known_by_its_bytes() {
 }
 
 #[test]
-fn a_log_that_does_not_end_is_read_up_to_its_limits() {
+fn endless_log_is_read_to_limits() {
     use std::io::Read as _;
     let head = HEAD.lines().find(|line| line.contains("run.started")).expect("a head");
     let limits = LogFileLimits { line: 1 << 16, all: 1 << 18, lines: 1_000 };
@@ -293,7 +293,7 @@ fn listed(temp: &Temp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_last_run_is_the_one_that_was_started_last_by_whichever_clock() {
+async fn last_run_is_last_started() {
     let temp = started_on(&[("r-1", 100), ("r-ahead", 500), ("r-2", 101), ("r-3", 101)]).await;
     let last = |back| temp.database.nth_last(back).expect("read").map(|row| row.id.to_string());
     assert_eq!(last(0).as_deref(), Some("r-3"));
@@ -306,7 +306,7 @@ async fn the_last_run_is_the_one_that_was_started_last_by_whichever_clock() {
 }
 
 #[tokio::test]
-async fn a_run_is_not_removed_because_the_clock_was_set_back_before_it() {
+async fn clock_set_back_never_removes_run() {
     let days = [("r-ahead-1", 500), ("r-ahead-2", 501), ("r-1", 100), ("r-2", 101)];
     let temp = started_on(&days).await;
     let keep = Retention { runs: 2, days: 30, bytes: u64::MAX };
@@ -315,7 +315,7 @@ async fn a_run_is_not_removed_because_the_clock_was_set_back_before_it() {
 }
 
 #[tokio::test]
-async fn days_are_counted_by_what_was_started_before() {
+async fn retention_days_follow_start_order() {
     let keep = Retention { runs: 10, days: 30, bytes: u64::MAX };
     // The clock of a machine without a battery begins in 1970.
     let temp = started_on(&[("r-1", 100), ("r-1970", 0), ("r-ahead", 500), ("r-2", 120)]).await;

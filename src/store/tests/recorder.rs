@@ -114,7 +114,7 @@ fn flaky(failures: u32, stores_anyway: bool) -> (FlakyLog, RunId) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorder_stores_every_event_once_whatever_fails() {
+async fn stores_every_event_once_despite_failures() {
     for (failures, stores_anyway) in [(0, false), (3, false), (1, true)] {
         let (log, run) = flaky(failures, stores_anyway);
         let (bus, mut told) = (Bus::new(), Told::default());
@@ -135,7 +135,7 @@ async fn a_recorder_stores_every_event_once_whatever_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_groups_are_appended_while_one_is_written() {
+async fn appends_next_groups_during_write() {
     for (failures, stores_anyway) in [(0, false), (1, false), (2, false), (1, true), (3, true)] {
         let (log, run) = flaky(failures, stores_anyway);
         let (bus, mut told) = (Bus::new(), Told::default());
@@ -164,7 +164,7 @@ async fn the_next_groups_are_appended_while_one_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mark_is_raised_by_what_is_stored_and_not_by_what_is_published() {
+async fn only_stored_events_raise_mark() {
     let (log, run) = flaky(2, false);
     let (bus, mut told) = (Bus::new(), Told::default());
     let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
@@ -189,7 +189,7 @@ async fn the_mark_is_raised_by_what_is_stored_and_not_by_what_is_published() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_recorder_ends_where_its_listener_gives_up_or_the_log_is_lost() {
+async fn recorder_ends_with_listener_or_log() {
     let (log, run) = flaky(9, false);
     let bus = Bus::new();
     let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
@@ -227,7 +227,7 @@ fn slow() -> (FlakyLog, RunId) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search() {
+async fn fast_run_leaves_words_to_search() {
     let (log, run) = slow();
     let (bus, mut told) = (Bus::new(), Told::default());
     let (mark, reader) = (bus.stored_mark(), bus.reader(Seq(0)));
@@ -248,7 +248,7 @@ async fn the_words_of_a_run_that_is_faster_than_its_store_are_left_to_the_search
 }
 
 #[test]
-fn a_group_in_the_memory_of_another_has_nothing_of_it() {
+fn reused_group_keeps_no_old_events() {
     let run = id("r-1");
     let group = |first: u64, text: &str, mut group: EventGroup| {
         let kind =

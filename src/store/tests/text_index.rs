@@ -49,7 +49,7 @@ fn found(database: &Database, words: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_was_said_is_found_as_soon_as_it_is_stored() {
+async fn finds_words_once_stored() {
     let temp = Temp::new();
     let (one, two) = (temp.begin("r-1", 1, false), temp.begin("r-2", 2, false));
     assert_eq!(found(&temp.database, "margin"), [""; 0]);
@@ -89,7 +89,7 @@ async fn what_was_said_is_found_as_soon_as_it_is_stored() {
 }
 
 #[tokio::test]
-async fn words_that_another_process_has_not_added_yet_are_found_and_not_added_twice() {
+async fn finds_unindexed_words_and_adds_once() {
     let temp = Temp::new();
     let (run, other) = (temp.begin("r-1", 1, false), temp.again());
     for seq in 0..3 {
@@ -107,7 +107,7 @@ async fn words_that_another_process_has_not_added_yet_are_found_and_not_added_tw
 }
 
 #[tokio::test]
-async fn words_are_in_the_index_when_the_process_has_ended() {
+async fn process_end_flushes_words_to_index() {
     let temp = Temp::new();
     let other = temp.again();
     let row = row("r-1", 1, false);
@@ -125,7 +125,7 @@ async fn words_are_in_the_index_when_the_process_has_ended() {
 }
 
 #[tokio::test]
-async fn a_hit_says_who_said_it_and_when() {
+async fn hit_names_speaker_and_time() {
     let temp = Temp::new();
     let run = temp.begin("r-1", 1, false);
     temp.database.append(&run, Seq(0), &said_group(&run, 0, &[CALL])).await.expect("appended");
@@ -156,7 +156,7 @@ async fn a_hit_says_who_said_it_and_when() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_run_go_with_it() {
+async fn removing_run_removes_its_words() {
     let temp = Temp::new();
     let mut runs = Vec::new();
     for (name, text) in [("r-1", "old umbrella"), ("r-2", "new umbrella")] {
@@ -194,7 +194,7 @@ async fn the_words_of_a_run_go_with_it() {
 }
 
 #[test]
-fn prompts_and_what_the_program_says_are_not_searched() {
+fn search_skips_prompts_and_program_text() {
     let words = |line: &str| {
         EventWords::of(&event(&format!("{{\"v\":2,\"seq\":0,\"at_us\":0,{line}}}")))
             .map(|said| said.words)

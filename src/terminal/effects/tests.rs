@@ -16,7 +16,7 @@ fn foreign() -> Scenario {
 }
 
 #[tokio::test]
-async fn a_foreign_file_with_programs_asks_first_and_says_what_is_missing() {
+async fn foreign_file_asks_and_reports_missing() {
     let engine = Engine::new(EngineSettings::default());
     let (models, trust) = (LiveModels::new(ProxyMode::Direct), Trust::saved_in(None));
     let (services, mut answers) = Services::new(engine, models, trust, None, PathBuf::new());
@@ -66,7 +66,7 @@ fn report(text: &str) -> Vec<Export> {
 }
 
 #[tokio::test]
-async fn files_are_written_once_for_their_owner_alone_and_one_notice_says_where() {
+async fn writes_private_files_with_one_notice() {
     let folder = tempfile::tempdir().expect("a folder");
     let (services, mut answers) = writing_to(folder.path());
     let at = |name: &str| folder.path().join(name);
@@ -93,7 +93,7 @@ async fn files_are_written_once_for_their_owner_alone_and_one_notice_says_where(
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_said_with_what_to_do() {
+async fn failed_write_gives_advice() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a file");
     std::fs::write(&file, "").expect("written");
@@ -138,7 +138,7 @@ async fn a_damaged_row_is_noted_once() {
 }
 
 #[test]
-fn a_file_that_is_there_is_left_alone() {
+fn keeps_existing_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |text| write_numbered(folder.path(), "r-7f3a/../x.json", text).expect("written");
     let (first, second) = (write("one"), write("two"));

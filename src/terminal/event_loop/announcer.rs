@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_is_looked_at_twice_a_second_at_most_and_only_after_changes() {
+    fn limits_title_updates() {
         let mut announcer = announcer(NotifyBy::Off, false);
         assert!(announcer.title_due().is_some_and(|due| due <= Instant::now()));
         let written = Instant::now();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_has_no_control_characters_of_its_text() {
+    fn notification_strips_control_characters() {
         let hostile = "a\u{1b}]52;c;aGk=\u{7}b\u{9c}ü";
         for (is_tmux, start, end) in [
             (false, "\u{1b}]9;", "\u{1b}\\"),

@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_time_that_has_come_is_seen_before_the_runtime_looks_at_the_clock() {
+    async fn past_deadline_is_due_at_once() {
         let now = Instant::now();
         assert!(due(Some(now)).now_or_never().is_some());
         let later = now + std::time::Duration::from_secs(3_600);

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn keys_come_as_they_are_typed_and_a_lone_escape_comes_too() {
+    async fn delivers_keys_and_lone_escape() {
         let (mut keys, tty) = UnixStream::pair().expect("a pair");
         let (passed, seen) = std::sync::mpsc::channel();
         let pass = move |event: Event, give: &dyn Fn(Event)| {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_reading_leaves_the_bytes_to_the_next() {
+    async fn stopped_reader_leaves_bytes_to_next() {
         let (mut keys, tty) = UnixStream::pair().expect("a pair");
         let same = || tty.try_clone().expect("the same terminal").into();
         let mut first = Keyboard::read(same(), KeyboardStart::default(), |event, give| give(event))
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_and_the_keys_around_it_are_kept() {
+    fn reads_reply_and_keeps_surrounding_keys() {
         let (colour, start) = asked(b"j\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;22ck");
         assert_eq!(colour.as_deref(), Some(&b"rgb:ffff/ffff/ffff"[..]));
         assert_eq!(keys(&start), [KeyCode::Char('j'), KeyCode::Char('k')]);
@@ -314,14 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_does_not_know_the_question_delays_nothing() {
+    fn unanswered_question_delays_nothing() {
         let (colour, start) = asked(b"\x1b[?6cq");
         assert_eq!(colour, None);
         assert_eq!(keys(&start), [KeyCode::Char('q')]);
     }
 
     #[test]
-    fn a_terminal_that_does_not_answer_or_is_closed_keeps_the_keys() {
+    fn silent_or_closed_terminal_keeps_keys() {
         let (colour, mut start) = asked(b"q\x1b]11;rgb:ff");
         assert_eq!((colour, keys(&start)), (None, vec![KeyCode::Char('q')]));
         let mut events = Vec::new();

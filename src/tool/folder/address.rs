@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stands_after_the_base_with_all_that_is_in_it() {
+    fn appends_escaped_path_to_base() {
         let addresses = assigned(&under(), &["a b/c#d?.md", "é.txt", "100%.md", "x/%2e%2e.md"]);
         let addresses: Vec<&str> = addresses.iter().flatten().map(String::as_str).collect();
         assert_eq!(
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_mirror_the_first_folder_is_the_host() {
+    fn mirror_takes_host_from_first_folder() {
         let paths = [
             "Vendor.example.com/policies/sla.md",
             "notes/a.md",
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_the_same_however_it_is_spelled() {
+    fn address_spellings_are_equal() {
         for (spelled, same) in [
             ("https://NOTES.local/a%62c.md#part", Some("https://notes.local/abc.md")),
             ("https://notes.local:443/é.md", Some("https://notes.local/%C3%A9.md")),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_is_an_address_that_a_path_can_follow() {
+    fn base_accepts_only_extendable_address() {
         for base in ["notes.local", "file:///home", "https://notes.local/?a=", "https://x/#y"] {
             assert!(Layout::new(Some(base)).is_err(), "{base}");
         }
@@ -265,7 +265,7 @@ mod tests {
     proptest! {
         /// Each address belongs to one file, and is found in any spelling.
         #[test]
-        fn addresses_and_files_go_one_to_one(paths in names(), mirror: bool) {
+        fn addresses_map_one_to_one(paths in names(), mirror: bool) {
             let layout = if mirror { Layout::Mirror } else { under() };
             let addresses = layout.addresses(paths.iter().map(PathBuf::as_path));
             prop_assert_eq!(addresses.len(), paths.len());

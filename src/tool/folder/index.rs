@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_simulated_clock_does_not_advance_while_another_search_has_the_index() {
+    async fn simulated_clock_waits_for_locked_index() {
         let spec = FolderSpec { folder: None, base_url: None };
         let index = FolderIndex::shared(&spec, None).expect("the shipped corpus");
         let (locked_now, is_locked) = mpsc::channel();

@@ -286,7 +286,7 @@ mod tests {
                         at times. All else is well. Write to us.\n\nPayments are nice.";
 
     #[test]
-    fn the_sentences_that_hold_most_of_what_was_asked() {
+    fn picks_sentences_with_most_terms() {
         let asked = [("payment", 1.0), ("fail", 2.0)];
         assert_eq!(best(TEXT, &asked), "Payments in the US fail at times.");
         let asked = [("gateway", 1.0), ("fail", 2.0)];
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_sentence_is_cut_around_the_word() {
+    fn cuts_long_sentence_around_word() {
         let long = format!("{} needle {}", "word ".repeat(100), "грн ".repeat(100));
         let cut = best(&long, &[("needl", 1.0)]);
         assert!(cut.chars().count() <= CHARS, "{cut}");

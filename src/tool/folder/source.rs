@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_found_again_by_its_code_and_told_by_its_word() {
+    fn skip_reason_round_trips_by_code() {
         for reason in SkipReason::ALL {
             assert_eq!(SkipReason::from_code(reason.code()), Some(reason));
         }

@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_has_used_for_long_is_taken_away() {
+    fn removes_long_unused_indexes() {
         let folder = tempfile::tempdir().expect("a folder");
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_841_600);
         let make = |name: &str, days: u64| {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_tells_folders_and_addresses_apart() {
+    fn index_paths_never_collide() {
         let cache = Path::new("/cache");
         let under = |base: &str| Layout::Under(base.to_owned());
         let places = [

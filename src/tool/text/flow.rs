@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_is_folded_and_what_cannot_be_seen_is_gone() {
+    fn folds_whitespace_and_drops_invisible_characters() {
         let mut flow = Flow::default();
         flow.push_folded(" \n A\u{a0}\u{200b}word,\u{ad}and \u{202e}more\u{e0041}\u{1b} ");
         flow.end_paragraph();
@@ -152,13 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_one_line_and_bounded() {
+    fn title_is_one_bounded_line() {
         assert_eq!(one_line(" a\n b ", 9), "a b");
         assert_eq!(one_line("abcdef", 4), "abc…");
     }
 
     #[test]
-    fn a_short_first_line_that_stands_alone_is_the_title() {
+    fn short_separate_first_line_is_title() {
         for (text, title) in [
             ("Runbook\n\nStop the queue.\n", "Runbook"),
             ("\r\nRunbook\r\n\r\nStop it.", "Runbook"),

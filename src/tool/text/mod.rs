@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_media_type_is_read_without_its_parameters() {
+    fn media_type_ignores_parameters() {
         let html = DocumentFormat::from_media_type("Text/HTML; charset=utf-8");
         assert_eq!(html, Some(DocumentFormat::Html));
         assert_eq!(DocumentFormat::from_media_type("image/png"), None);

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_again_for_its_owner_alone() {
+    fn cached_page_is_private_to_owner() {
         let folder = tempfile::tempdir().expect("a folder");
         let cache = Cache::at(folder.path().join("new/pages"));
         let kept = entry("https://a.example/../../etc/passwd?x=/y", "text");

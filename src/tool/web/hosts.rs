@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_to_one_host_begin_one_after_another_and_those_to_others_at_once() {
+    async fn paces_requests_per_host() {
         let (hosts, start) = (Hosts::default(), Instant::now());
         for expected in [0, 500, 1_000] {
             drop(turn(&hosts, "a.example", 9, PACE).await);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_go_at_once_than_may() {
+    async fn limits_concurrent_requests() {
         let hosts = Hosts::default();
         let first = turn(&hosts, "a.example", 2, Duration::ZERO).await;
         let second = turn(&hosts, "a.example", 2, Duration::ZERO).await;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_is_given_up_delays_nobody() {
+    async fn cancelled_turn_delays_no_other() {
         let (hosts, start) = (Hosts::default(), Instant::now());
         drop(turn(&hosts, "a.example", 1, PACE).await);
         for _ in 0..10 {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_host_is_left_alone_as_long_as_it_asks() {
+    async fn host_pauses_for_retry_after() {
         let (hosts, start) = (Hosts::default(), Instant::now());
         let rest =
             |host: &str, secs| hosts.record_retry_after(host, 429, Duration::from_secs(secs));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_stands_in_line_is_told_when_a_host_wants_to_rest() {
+    async fn queued_request_hears_of_retry_after() {
         let hosts = Hosts::default();
         let first = turn(&hosts, "a.example", 1, PACE).await;
         let mut second = Box::pin(hosts.acquire("a.example", 1, PACE));

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_site_says_is_kept_for_a_while_and_trouble_for_less() {
+    async fn caches_rules_longer_than_failures() {
         let (permissions, asked) = (RobotsCache::default(), AtomicU32::new(0));
         let ask = async |verdict: CachedRobots| {
             asked.fetch_add(1, Ordering::SeqCst);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_counts_for_one_run_alone_is_not_kept() {
+    async fn never_caches_reply_for_one_run() {
         let permissions = RobotsCache::default();
         let elsewhere = async || {
             Ok::<_, Infallible>(CachedRobots::uncached(RobotsReply::RedirectedAway(String::new())))

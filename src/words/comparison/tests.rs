@@ -46,7 +46,7 @@ fn parallel(first: (u32, &str, &str), second: (u32, &str, &str)) -> Vec<Arc<Even
 }
 
 #[test]
-fn order_of_concurrent_calls_ids_and_times_are_no_difference() {
+fn ignores_call_order_ids_and_times() {
     let left = parallel((1, "risk", "stop"), (2, "demand", "go"));
     let mut right = parallel((5, "demand", "go"), (3, "risk", "stop"));
     for event in &mut right {
@@ -58,7 +58,7 @@ fn order_of_concurrent_calls_ids_and_times_are_no_difference() {
 }
 
 #[test]
-fn another_reply_is_found_with_its_place_and_its_text() {
+fn finds_different_reply_with_place() {
     let long = "the same words until here, then";
     let (one, other) = (format!("{long} go"), format!("{long} stop"));
     let left = parallel((1, "risk", "stop"), (2, "demand", &one));
@@ -76,7 +76,7 @@ fn another_reply_is_found_with_its_place_and_its_text() {
 }
 
 #[test]
-fn what_one_run_alone_has_is_told_with_its_side_and_comes_first() {
+fn one_sided_entries_come_first() {
     let flag = r#""kind":"flag.changed","flag":"legal","on":true,"by":"you","boundary":"round:2""#;
     let (round, refused) = (r#""kind":"warning","text":"a""#, r#""kind":"warning","text":"b""#);
     let found = compare(&log(&[(0, round)]), &log(&[(0, flag), (0, refused)]));
@@ -90,7 +90,7 @@ fn what_one_run_alone_has_is_told_with_its_side_and_comes_first() {
 }
 
 #[test]
-fn the_path_of_a_span_within_thousands_is_told_by_its_end() {
+fn long_span_path_keeps_its_end() {
     let nested = |last: &str| {
         let attempt = |span: u32| (span, attempt(span - 1));
         let mut lines: Vec<_> = (1..20_000).map(attempt).collect();

@@ -49,7 +49,7 @@ const ONE: Option<Price> = Some(Price::new(1.0, 0.0));
 const TEN: Option<Price> = Some(Price::new(10.0, 100.0));
 
 #[test]
-fn each_call_costs_what_its_model_does() {
+fn call_costs_price_of_its_model() {
     for (asked, prices, expected) in [
         ([Some("a"), Some("b")], vec![("a", ONE), ("b", TEN)], Some(812 + 8_120 + 9_600)),
         ([Some("b"), Some("a")], vec![("a", ONE), ("b", TEN)], Some(812 + 8_120 + 9_600)),
@@ -69,7 +69,7 @@ fn each_call_costs_what_its_model_does() {
 }
 
 #[test]
-fn a_price_of_the_scenario_goes_before_those_of_the_models() {
+fn scenario_price_overrides_model_prices() {
     let mut log = run([Some("a"), Some("c")], &[("a", TEN)]);
     let EventKind::RunStarted(head) = &mut Arc::make_mut(&mut log[0]).kind else {
         panic!("a head")
@@ -83,7 +83,7 @@ fn a_price_of_the_scenario_goes_before_those_of_the_models() {
 }
 
 #[test]
-fn a_log_from_before_prices_were_kept_by_model_reads_as_it_did() {
+fn old_log_keeps_its_cost() {
     let mut log = run([None, None], &[]);
     let line = log[0].to_line().expect("a line");
     assert!(!line.contains("model_prices"), "nothing is written of none: {line}");
@@ -102,7 +102,7 @@ fn a_log_from_before_prices_were_kept_by_model_reads_as_it_did() {
 }
 
 #[test]
-fn the_cost_stands_in_the_headers_and_at_the_gateway() {
+fn headers_and_gateway_show_cost() {
     let log = run([Some("a"), Some("b")], &[("a", ONE), ("b", TEN)]);
     let mut dash = Dash::new(200, 50);
     dash.run("r-7f3a", &log);

@@ -201,26 +201,26 @@ fn survives(seed: u64) {
 }
 
 #[test]
-fn a_thousand_hostile_events_with_seed_1() {
+fn survives_hostile_events_with_seed_1() {
     survives(1);
 }
 
 #[test]
-fn a_thousand_hostile_events_with_seed_2() {
+fn survives_hostile_events_with_seed_2() {
     survives(2);
 }
 
 #[test]
-fn a_thousand_hostile_events_with_seed_3() {
+fn survives_hostile_events_with_seed_3() {
     survives(3);
 }
 
 #[test]
-fn a_thousand_hostile_events_with_seed_4() {
+fn survives_hostile_events_with_seed_4() {
     survives(4);
 }
 
 #[test]
-fn a_thousand_hostile_events_with_seed_5() {
+fn survives_hostile_events_with_seed_5() {
     survives(5);
 }

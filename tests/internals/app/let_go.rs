@@ -57,7 +57,7 @@ fn goes_back(dash: &mut Dash, screens: &[String], what: &str) {
 }
 
 #[test]
-fn around_a_table_seats_and_rounds_go_together_then_zoom_then_the_scroll_of_the_text() {
+fn escape_clears_selection_zoom_then_scroll() {
     let mut dash = dash(&facts::decided().log);
     dash.text("3");
     // A seat of an earlier round, both selected by one key.
@@ -91,7 +91,7 @@ fn around_a_table_seats_and_rounds_go_together_then_zoom_then_the_scroll_of_the_
 }
 
 #[test]
-fn the_filter_goes_before_the_tools_and_the_tools_before_all_else() {
+fn escape_clears_filter_before_tools() {
     let mut dash = dash(&tools::working().log);
     dash.text("1jjz");
     let row = dash.screen();
@@ -110,7 +110,7 @@ fn the_filter_goes_before_the_tools_and_the_tools_before_all_else() {
 }
 
 #[test]
-fn a_selected_row_stays_while_the_tools_are_shown() {
+fn tools_keep_selected_row() {
     let mut dash = dash(&tools::working().log);
     dash.text("1gj");
     let row = dash.screen();
@@ -131,7 +131,7 @@ fn a_selected_row_stays_while_the_tools_are_shown() {
 }
 
 #[test]
-fn among_agents_a_tool_goes_before_the_selections_of_the_panes() {
+fn escape_clears_tool_before_panes() {
     let mut dash = dash(&team::office().log);
     dash.text("1j3g");
     let selected = dash.screen();
@@ -158,7 +158,7 @@ fn folded_calls_stay_folded() {
 }
 
 #[test]
-fn in_research_the_page_goes_with_the_lists() {
+fn research_escape_clears_page_with_lists() {
     let mut dash = dash(&research::answered().log);
     dash.text("4j3j2j1j");
     let selected = dash.screen();
@@ -171,7 +171,7 @@ fn in_research_the_page_goes_with_the_lists() {
 }
 
 #[test]
-fn a_run_about_tools_lets_its_tool_go_before_the_zoom() {
+fn escape_clears_tool_before_zoom() {
     let mut dash = dash(&tools::brownout(true).log);
     dash.text("1jz");
     assert!(tool_is_selected(&dash));
@@ -181,7 +181,7 @@ fn a_run_about_tools_lets_its_tool_go_before_the_zoom() {
 }
 
 #[test]
-fn c_with_nothing_behind_it_changes_nothing() {
+fn c_without_cause_does_nothing() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-1e60", &[]);
     let before = dash.screen();
@@ -207,7 +207,7 @@ fn c_with_nothing_behind_it_changes_nothing() {
 }
 
 #[test]
-fn c_in_research_says_when_a_sentence_or_a_note_has_no_quote() {
+fn c_reports_missing_quote() {
     let said = |dash: &Dash| {
         dash.state.notices.current().map(|notice| notice.text.clone()).unwrap_or_default()
     };

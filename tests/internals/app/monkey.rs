@@ -140,7 +140,7 @@ fn arrive(dash: &mut Dash, dice: &mut Dice, run: &mut Coming) {
 }
 
 #[test]
-fn random_input_is_always_answered_with_a_frame() {
+fn random_input_always_draws_frame() {
     let steps = setting("ROUNDTABLE_MONKEY", SAMPLE);
     let seed = setting("ROUNDTABLE_MONKEY_SEED", 7);
     let mut dice = Dice { seed, rolled: 0 };

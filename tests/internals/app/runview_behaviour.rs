@@ -97,7 +97,7 @@ mod keys {
     }
 
     #[test]
-    fn the_last_round_is_followed_by_the_brief() {
+    fn brief_follows_last_round() {
         let mut facts = facts::streaming();
         facts.round(&[]);
         let mut dash = dash(&facts);
@@ -107,14 +107,14 @@ mod keys {
     }
 
     #[test]
-    fn a_run_that_has_ended_takes_no_command() {
+    fn ended_run_ignores_commands() {
         let mut dash = dash(&facts::decided());
         dash.text(" sSB");
         assert!(dash.asked().is_empty());
     }
 
     #[test]
-    fn panes_are_focused_by_number_and_in_turn() {
+    fn numbers_and_tab_focus_panes() {
         let mut dash = dash(&facts::streaming());
         for (number, pane) in [("3", Pane::Third), ("5", Pane::Events), ("1", Pane::First)] {
             dash.text(number);
@@ -127,7 +127,7 @@ mod keys {
     }
 
     #[test]
-    fn q_goes_back_and_escape_lets_go_one_thing_after_the_other() {
+    fn escape_clears_and_q_leaves() {
         let mut dash = dash(&facts::streaming());
         dash.text("1j/risk").press(KeyCode::Enter);
         assert!(shown(&dash).list().is_filtered());
@@ -163,7 +163,7 @@ mod subject {
     }
 
     #[test]
-    fn at_the_end_it_is_about_what_the_run_came_to() {
+    fn ended_run_shows_outcome() {
         let dash = dash(&facts::decided());
         assert_eq!(subject(&dash), SeatSubject::Outcome);
         assert!(dash.screen().contains("rehearse the fail-over"));
@@ -175,7 +175,7 @@ mod subject {
     }
 
     #[test]
-    fn who_is_selected_stays_while_others_speak() {
+    fn selected_seat_stays_while_others_speak() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text("1jjj");
@@ -187,7 +187,7 @@ mod subject {
     }
 
     #[test]
-    fn a_round_is_selected_among_the_stances() {
+    fn stances_pane_selects_round() {
         let mut dash = dash(&facts::streaming());
         dash.text("3h");
         assert_eq!(subject(&dash), SeatSubject::Seat { round: 1, seat: 2 });
@@ -214,7 +214,7 @@ mod truths {
     }
 
     #[test]
-    fn the_header_says_at_every_width_who_answers() {
+    fn header_names_model_at_every_width() {
         let live = || ModelLabel::Live {
             name: "gpt-4.1-mini-2025-04-14".to_owned(),
             host: "models.example".to_owned(),
@@ -230,7 +230,7 @@ mod truths {
     }
 
     #[test]
-    fn who_was_never_asked_waits_for_nothing() {
+    fn unasked_seat_shows_not_reached() {
         let mut facts = Facts::start(Start { flagged: Vec::new(), ..Start::default() });
         facts.after(100).round(&[]);
         facts.ask(0).ask(1);
@@ -251,7 +251,7 @@ mod truths {
     }
 
     #[test]
-    fn where_nothing_failed_nothing_is_said_to_have_failed() {
+    fn cancelled_run_reports_no_failure() {
         let mut facts = Facts::start(Start::default());
         facts.after(100).round(&[3]);
         facts.ask(0);
@@ -292,7 +292,7 @@ mod truths {
     }
 
     #[test]
-    fn text_takes_the_columns_that_all_terminals_agree_on() {
+    fn text_width_matches_terminals() {
         use crate::words::measure::columns;
         for (text, width) in
             [("👩\u{200d}👩\u{200d}👧", 2), ("🇬🇧", 2), ("❤\u{fe0f}", 1), ("👍🏽", 2), ("宽", 2)]
@@ -302,7 +302,7 @@ mod truths {
     }
 
     #[test]
-    fn labels_stand_in_the_order_of_time() {
+    fn labels_keep_time_order() {
         for cols in [40, 60, 80, 120] {
             for facts in [facts::decided(), facts::rounds(12), facts::stopped()] {
                 let mut dash = Dash::new(cols, 24);
@@ -323,7 +323,7 @@ mod truths {
     }
 
     #[test]
-    fn the_scrubber_of_a_run_at_rest_stands_still() {
+    fn paused_scrubber_stands_still() {
         let mut dash = dash(&facts::paused());
         let line = |dash: &Dash| dash.screen().lines().rev().nth(4).expect("a scrubber").to_owned();
         let page_end = |dash: &Dash, secs| shown(dash).head_time(Duration::from_secs(secs));
@@ -334,7 +334,7 @@ mod truths {
     }
 
     #[test]
-    fn every_round_and_its_breakpoint_stand_in_the_second_row() {
+    fn second_row_shows_rounds_and_breakpoints() {
         let row = |dash: &Dash| dash.screen().lines().nth(1).expect("a row").to_owned();
         let mut facts = facts::streaming();
         let at = BoundaryId::new("round:3");
@@ -346,7 +346,7 @@ mod truths {
     }
 
     #[test]
-    fn a_condition_that_cannot_be_used_shows_why_and_no_rows() {
+    fn invalid_filter_shows_only_error() {
         for (cols, rows) in [(80, 24), (120, 36)] {
             let mut dash = Dash::new(cols, rows);
             dash.run(RUN, &facts::streaming().log);
@@ -377,7 +377,7 @@ mod floods {
     }
 
     #[test]
-    fn of_an_endless_text_only_its_end_is_looked_at() {
+    fn endless_text_shows_only_end() {
         for piece in ["x", "word ", "line\n", "\u{1f600}"] {
             let (_, mut dash) = flooded(piece, 2_000_000);
             let (view, run) = seats(&dash);
@@ -396,7 +396,7 @@ mod floods {
     }
 
     #[test]
-    fn of_a_long_reply_that_stands_the_pane_shows_the_start() {
+    fn long_reply_shows_start() {
         let (mut facts, mut dash) = flooded("x", 10);
         let from = facts.log.len();
         facts.replies(2, &format!("the start {}", "y".repeat(3_000_000)));
@@ -421,7 +421,7 @@ mod list {
     }
 
     #[test]
-    fn a_reader_who_has_scrolled_is_not_moved() {
+    fn new_facts_keep_scroll_position() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text("5kkkkkkkkkkkkjjj");
@@ -437,7 +437,7 @@ mod list {
     }
 
     #[test]
-    fn the_selection_moves_within_the_window_before_the_window_moves() {
+    fn selection_moves_before_window() {
         let mut dash = dash(&facts::streaming());
         dash.text("5kkkkkkkkkkkk");
         let before = top_row(&dash).replace('>', " ");
@@ -446,7 +446,7 @@ mod list {
     }
 
     #[test]
-    fn the_selection_stays_in_view_at_any_height() {
+    fn selection_stays_visible_at_any_height() {
         for rows in 16..50 {
             let mut dash = Dash::new(80, rows);
             dash.run(RUN, &facts::streaming().log);
@@ -489,7 +489,7 @@ mod list {
     }
 
     #[test]
-    fn the_filter_knows_the_words_on_screen() {
+    fn filter_matches_screen_words() {
         let facts = facts::prose();
         for (words, kinds) in [
             ("retry", &["call.retried", "attempt.started"][..]),
@@ -512,7 +512,7 @@ mod list {
     }
 
     #[test]
-    fn what_is_no_condition_is_said_and_typed_on() {
+    fn invalid_filter_keeps_editing() {
         let mut dash = dash(&facts::streaming());
         dash.text("/kind == ").press(KeyCode::Enter);
         assert_eq!(dash.state.context(), Context::Filter, "not kept");
@@ -524,7 +524,7 @@ mod list {
     }
 
     #[test]
-    fn new_facts_pass_the_filter_as_they_come() {
+    fn filter_takes_new_facts() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text("/status == 503").press(KeyCode::Enter);
@@ -537,7 +537,7 @@ mod list {
     }
 
     #[test]
-    fn a_long_log_is_filtered_in_slices_newest_first() {
+    fn long_log_filters_newest_first() {
         let facts = facts::rounds(4_000);
         let mut page = RunPage::new(RunId::new(RUN), Duration::ZERO);
         page.apply(&facts.log);
@@ -568,7 +568,7 @@ mod past {
     use super::*;
 
     #[test]
-    fn the_playhead_goes_back_and_forward_fact_by_fact() {
+    fn playhead_steps_fact_by_fact() {
         let facts = facts::streaming();
         let mut dash = dash(&facts);
         let all = facts.log.len();
@@ -585,7 +585,7 @@ mod past {
     }
 
     #[test]
-    fn space_and_g_go_back_to_live() {
+    fn space_and_g_return_live() {
         for back in [" ", "G"] {
             let mut dash = dash(&facts::streaming());
             dash.text(",,,").text(back);
@@ -595,7 +595,7 @@ mod past {
     }
 
     #[test]
-    fn the_past_stands_still_while_the_run_goes_on() {
+    fn playhead_stays_while_run_continues() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text(",,,,,");
@@ -610,7 +610,7 @@ mod past {
     }
 
     #[test]
-    fn the_inspector_shows_a_call_as_it_was_at_the_playhead() {
+    fn inspector_follows_playhead() {
         let mut facts = facts::streaming();
         let reply = r#"{"stance":"go","summary":"Later words"}"#;
         let before = facts.log.len();
@@ -647,7 +647,7 @@ mod past {
     }
 
     #[test]
-    fn text_on_its_way_belongs_to_now() {
+    fn playhead_hides_partial_text() {
         let facts = facts::streaming();
         let mut dash = dash(&facts);
         let live = PartialText { text: "{\"summary\":\"Thin".to_owned(), ..PartialText::default() };
@@ -690,7 +690,7 @@ mod inspector {
     }
 
     #[test]
-    fn p_shows_the_prompt_exactly_as_it_was_seen() {
+    fn p_shows_exact_prompt() {
         let facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text("p");
@@ -709,7 +709,7 @@ mod inspector {
     }
 
     #[test]
-    fn a_prompt_holds_what_was_said_before_it_and_no_reply_of_its_own() {
+    fn prompt_excludes_its_own_reply() {
         let mut facts = facts::streaming();
         let first = facts.call_of(0);
         let follow = facts.ask_after(first, "And if the line is crossed?");
@@ -725,7 +725,7 @@ mod inspector {
     }
 
     #[test]
-    fn c_leads_from_the_answer_back_to_the_first_round() {
+    fn c_traces_answer_to_first_round() {
         let facts = facts::decided();
         let mut dash = dash(&facts);
         let answer = seq_of(&facts, |event| matches!(event.kind, EventKind::AnswerComposed { .. }));
@@ -758,7 +758,7 @@ mod inspector {
     }
 
     #[test]
-    fn c_on_the_page_jumps_in_the_list() {
+    fn c_jumps_in_event_list() {
         let facts = facts::decided();
         let mut dash = dash(&facts);
         dash.text("1jjc");
@@ -769,7 +769,7 @@ mod inspector {
     }
 
     #[test]
-    fn tabs_turn_and_texts_scroll_to_their_end_and_no_further() {
+    fn inspector_turns_tabs_and_scrolls() {
         let mut dash = dash(&facts::streaming());
         dash.text("1").press(KeyCode::Enter).text("3");
         assert_eq!(target(&dash).1, Tab::Raw);
@@ -784,7 +784,7 @@ mod inspector {
     }
 
     #[test]
-    fn an_open_call_is_shown_as_it_goes_on() {
+    fn inspector_updates_open_call() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
         dash.text("1").press(KeyCode::Enter);
@@ -801,7 +801,7 @@ mod inspector {
     }
 
     #[test]
-    fn comma_and_dot_look_at_the_event_before_and_after() {
+    fn comma_and_dot_step_events() {
         let facts = facts::decided();
         let mut dash = dash(&facts);
         dash.text("5").press(KeyCode::Enter).text(",");
@@ -851,7 +851,7 @@ mod out {
     }
 
     #[test]
-    fn e_exports_every_fact_and_the_outcome() {
+    fn e_exports_facts_and_outcome() {
         let facts = facts::decided();
         let mut dash = dash(&facts);
         dash.text("e");
@@ -889,7 +889,7 @@ mod out {
     }
 
     #[test]
-    fn nothing_that_leaves_as_json_steers_a_terminal() {
+    fn exported_json_escapes_control_characters() {
         let facts = hostile();
         let mut dash = dash(&facts);
         dash.text("e");
@@ -949,7 +949,7 @@ mod pointer {
     }
 
     #[test]
-    fn the_wheel_scrolls_what_is_under_it() {
+    fn wheel_scrolls_hovered_pane() {
         let mut dash = dash(&facts::streaming());
         let focus = shown(&dash).focus();
         dash.wheel(true, 40, 28);
@@ -990,7 +990,7 @@ mod time {
     }
 
     #[test]
-    fn without_animation_it_ticks_with_the_seconds() {
+    fn clock_ticks_without_animation() {
         let facts = facts::streaming();
         let mut page = RunPage::new(RunId::new(RUN), Duration::from_millis(2_500));
         page.apply(&facts.log);
@@ -1000,7 +1000,7 @@ mod time {
     }
 
     #[test]
-    fn what_was_dropped_to_bound_memory_is_said() {
+    fn dropped_log_keeps_tally() {
         let facts = facts::decided();
         let mut page = RunPage::new(RunId::new(RUN), Duration::ZERO);
         page.apply(&facts.log);

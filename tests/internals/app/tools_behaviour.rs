@@ -48,7 +48,7 @@ fn comes(dash: &mut Dash, facts: &ToolFacts, kind: EventKind) {
 }
 
 #[test]
-fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
+fn tools_overlay_any_pattern() {
     let mut dash = dash(&tools::working());
     let face = |dash: &Dash| {
         let page = dash.state.visible_run().expect("a run");
@@ -79,7 +79,7 @@ fn each_pattern_has_its_own_face_and_the_tools_lie_over_any() {
 }
 
 #[test]
-fn slots_are_turned_live_and_shown_once_the_fact_is_there() {
+fn slot_change_shows_after_fact() {
     let facts = tools::working();
     let mut dash = dash(&facts);
     dash.text("+");
@@ -132,7 +132,7 @@ fn a_breaker_is_moved_by_hand() {
 }
 
 #[test]
-fn keys_for_tools_say_why_they_do_nothing() {
+fn tool_keys_explain_refusal() {
     let mut dash = dash(&tools::working());
     dash.text("O");
     assert!(dash.asked().is_empty());
@@ -151,7 +151,7 @@ fn keys_for_tools_say_why_they_do_nothing() {
 }
 
 #[test]
-fn a_key_that_a_resilience_run_has_no_use_for_says_so() {
+fn resilience_run_explains_unused_keys() {
     for (key, says) in [("B", "No breakpoint here"), ("t", "this run is about them")] {
         let mut dash = dash(&tools::brownout(true));
         dash.text(key);
@@ -161,13 +161,13 @@ fn a_key_that_a_resilience_run_has_no_use_for_says_so() {
 }
 
 #[test]
-fn the_key_row_offers_to_move_among_the_tools() {
+fn key_row_offers_tool_moves() {
     let dash = dash(&tools::brownout(true));
     assert!(dash.screen().contains("j k move"), "{}", dash.screen());
 }
 
 #[test]
-fn faults_are_injected_and_taken_back_in_their_drawer() {
+fn drawer_injects_and_removes_faults() {
     let facts = tools::brownout(true);
     let mut dash = dash(&facts);
     dash.text("!");
@@ -204,7 +204,7 @@ fn faults_are_injected_and_taken_back_in_their_drawer() {
 }
 
 #[test]
-fn who_looks_at_the_past_acts_on_the_present_and_is_told() {
+fn playhead_commands_act_on_present() {
     let mut dash = dash(&tools::brownout(true));
     dash.text(",,,!");
     assert!(
@@ -227,7 +227,7 @@ fn who_looks_at_the_past_acts_on_the_present_and_is_told() {
 }
 
 #[test]
-fn quick_steps_go_on_from_what_was_asked() {
+fn quick_steps_add_up() {
     let facts = tools::brownout(true);
     let mut dash = dash(&facts);
     let most = |command| match command {
@@ -275,7 +275,7 @@ fn quick_steps_go_on_from_what_was_asked() {
 }
 
 #[test]
-fn rows_of_the_waterfall_are_selected_and_looked_at_whole() {
+fn waterfall_selects_and_inspects_rows() {
     let mut dash = dash(&tools::working());
     let page = |dash: &Dash| -> (Option<WaterfallRow>, TaskSubject) {
         let page = dash.state.visible_run().expect("a run");
@@ -321,7 +321,7 @@ fn refusals_and_stand_ins_are_inspected() {
 }
 
 #[test]
-fn facts_are_found_by_tool_and_by_task() {
+fn filter_finds_tool_and_task() {
     let mut dash = dash(&tools::working());
     let found = |dash: &Dash| {
         let page = dash.state.visible_run().expect("a run");
@@ -373,7 +373,7 @@ fn copies_are_of_what_is_selected() {
 }
 
 #[test]
-fn an_agent_keeps_its_number_where_its_tool_has_a_long_name() {
+fn long_tool_name_keeps_agent_number() {
     let facts = tools::brownout(true);
     let mut dash = Dash::new(62, 24);
     dash.run("r-81c2", &facts.log).text("L");

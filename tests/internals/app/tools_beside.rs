@@ -5,7 +5,7 @@ use crate::support::facts::tools;
 use crate::support::screen::Dash;
 
 #[test]
-fn a_guarded_run_and_a_naive_one_are_seen_next_to_each_other() {
+fn compares_guarded_and_naive_runs() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-aaaa", &tools::brownout(true).log);
     assert!(!dash.screen().contains("vs."), "there is nothing to compare it with yet");

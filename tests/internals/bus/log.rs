@@ -36,7 +36,7 @@ async fn time_begins_with_the_first_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sequence_numbers_have_no_gaps_and_time_never_goes_back_under_many_publishers() {
+async fn concurrent_publishers_keep_order() {
     const PUBLISHERS: u32 = 8;
     const EACH: u32 = 2_000;
     let bus = Bus::new();
@@ -76,7 +76,7 @@ async fn sequence_numbers_have_no_gaps_and_time_never_goes_back_under_many_publi
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_waits_for_what_is_not_there_yet_and_starts_where_it_is_told() {
+async fn reader_waits_for_start_position() {
     let bus = Bus::new();
     let mut reader = bus.reader(Seq(300));
     let waiting = {
@@ -98,7 +98,7 @@ async fn a_reader_waits_for_what_is_not_there_yet_and_starts_where_it_is_told() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_is_dropped_while_it_waits_has_taken_nothing() {
+async fn cancelled_read_takes_nothing() {
     let bus = Bus::new();
     let mut reader = bus.reader(Seq(0));
     let mut facts = Vec::new();
@@ -110,7 +110,7 @@ async fn a_reader_that_is_dropped_while_it_waits_has_taken_nothing() {
 }
 
 #[test]
-fn a_reader_at_the_front_of_a_long_log_lets_go_of_it_on_a_small_stack() {
+fn long_log_drops_on_small_stack() {
     let bus = Bus::new();
     let mut reader = bus.reader(Seq(0));
     for _ in 0..300_000 {
@@ -124,7 +124,7 @@ fn a_reader_at_the_front_of_a_long_log_lets_go_of_it_on_a_small_stack() {
 }
 
 #[test]
-fn the_weight_of_a_log_grows_with_what_its_facts_hold() {
+fn log_weight_grows_with_facts() {
     let weight = |kind: EventKind| {
         let bus = Bus::new();
         bus.publish(SpanId::RUN, kind);
@@ -145,7 +145,7 @@ fn the_weight_of_a_log_grows_with_what_its_facts_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_that_starts_again_after_its_end_stays_closed() {
+async fn closed_log_stays_closed() {
     let log = a_log().await;
     let (head, end) = (&log[0], &log[log.len() - 1]);
     let world = World::from_events([&**end, &**head]);
@@ -153,7 +153,7 @@ async fn a_log_that_starts_again_after_its_end_stays_closed() {
 }
 
 #[test]
-fn a_live_slot_is_there_from_its_first_piece_on() {
+fn live_slot_appears_with_first_piece() {
     let bus = Bus::new();
     let (silent, slot) = (bus.live(SpanId(2)), bus.live(SpanId(3)));
     assert!(bus.live_spans().is_empty());
@@ -166,7 +166,7 @@ fn a_live_slot_is_there_from_its_first_piece_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn live_text_stands_beside_the_log_and_goes_with_its_slot() {
+async fn live_text_ends_with_slot() {
     let bus = Bus::new();
     let slot = bus.live(SpanId(3));
     slot.push("one ");
@@ -200,7 +200,7 @@ async fn a_log() -> Vec<Arc<Event>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_fact_reads_back_from_its_line_as_it_was() {
+async fn facts_round_trip_through_lines() {
     for fact in a_log().await {
         let line = fact.to_line().expect("a line");
         assert!(!line.contains('\n'));
@@ -211,7 +211,7 @@ async fn each_fact_reads_back_from_its_line_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_that_names_its_run_reads_back_the_same() {
+async fn line_with_run_round_trips() {
     let run = crate::log::event::RunId::new("r-7f3a");
     let line_of = |event: &Event| {
         let mut line = Vec::new();
@@ -233,7 +233,7 @@ async fn a_line_that_names_its_run_reads_back_the_same() {
 
 /// Fields of a kind have no name that each fact has for itself.
 #[test]
-fn where_a_run_rests_reads_back_too() {
+fn boundaries_round_trip() {
     use crate::log::event::{BoundaryId, Elapsed, Seq, SpanId};
     let at = BoundaryId::new("round:2");
     let kinds = [
@@ -248,7 +248,7 @@ fn where_a_run_rests_reads_back_too() {
 }
 
 #[test]
-fn a_fact_of_a_later_version_is_kept_as_it_came() {
+fn keeps_facts_of_later_version() {
     let line = r#"{"v":9,"seq":4,"at_us":17,"span":2,"kind":"table.flipped","by":"you","n":[1,2]}"#;
     let fact = Event::from_line(line).expect("a fact");
     assert_eq!(fact.kind.name(), "table.flipped");
@@ -274,7 +274,7 @@ proptest! {
 
     /// fold(prefix), kept as a checkpoint, + fold(rest) = fold(all); and any order is total.
     #[test]
-    fn folds_go_on_from_anywhere_and_take_any_order(cut in 0usize..200, seed in any::<u64>()) {
+    fn folds_resume_and_accept_any_order(cut in 0usize..200, seed in any::<u64>()) {
         let runtime = crate::support::table::paused_runtime();
         let log = runtime.block_on(a_log());
         let cut = cut.min(log.len());

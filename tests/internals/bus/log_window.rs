@@ -36,7 +36,7 @@ fn seqs(facts: &[Arc<Event>]) -> Vec<u64> {
 const NOTHING_KEPT: LogLimits = LogLimits { window: 0, ahead: u64::MAX };
 
 #[test]
-fn a_log_without_bounds_keeps_all_of_its_facts() {
+fn unbounded_log_keeps_all_facts() {
     let bus = Bus::new();
     publish(&bus, 10_000);
     assert_eq!((bus.len(), bus.first_seq()), (10_000, Seq(0)));
@@ -45,7 +45,7 @@ fn a_log_without_bounds_keeps_all_of_its_facts() {
 }
 
 #[test]
-fn what_every_reader_has_read_leaves_the_window_and_what_one_has_not_stays_with_it() {
+fn window_drops_only_read_facts() {
     let bus = Bus::with_limits(NOTHING_KEPT);
     let (mut slow, mut fast) = (bus.reader(Seq(0)), bus.reader(Seq(0)));
     for _ in 0..100 {
@@ -61,7 +61,7 @@ fn what_every_reader_has_read_leaves_the_window_and_what_one_has_not_stays_with_
 }
 
 #[test]
-fn a_reader_that_comes_late_starts_at_the_window_and_knows_what_it_missed() {
+fn late_reader_counts_missed_facts() {
     let bus = Bus::with_limits(NOTHING_KEPT);
     publish(&bus, 5_000);
     let first = bus.first_seq().0;
@@ -78,7 +78,7 @@ fn a_reader_that_comes_late_starts_at_the_window_and_knows_what_it_missed() {
 }
 
 #[test]
-fn a_reader_at_the_very_end_loses_nothing_of_what_comes() {
+fn reader_at_end_misses_nothing() {
     // Also where the next fact begins a segment.
     for before in [0, 1, 31, 32, 33, 255, 256, 512, 1_024] {
         let bus = Bus::with_limits(NOTHING_KEPT);
@@ -93,7 +93,7 @@ fn a_reader_at_the_very_end_loses_nothing_of_what_comes() {
 }
 
 #[test]
-fn a_copy_of_a_reader_goes_on_from_the_same_place() {
+fn cloned_reader_keeps_position() {
     let bus = Bus::with_limits(NOTHING_KEPT);
     let mut reader = bus.reader(Seq(0));
     publish(&bus, 1_000);
@@ -105,7 +105,7 @@ fn a_copy_of_a_reader_goes_on_from_the_same_place() {
 }
 
 #[test]
-fn the_window_is_measured_in_bytes_however_heavy_a_fact_is() {
+fn window_counts_bytes() {
     const MIB: u64 = 1 << 20;
     let bus = Bus::with_limits(LogLimits { window: 8 * MIB, ahead: u64::MAX });
     publish(&bus, 100_000);
@@ -124,7 +124,7 @@ fn the_window_is_measured_in_bytes_however_heavy_a_fact_is() {
 
 /// A resumed run begins with a log that is larger than its limits, and waits before it publishes anything.
 #[tokio::test(start_paused = true)]
-async fn a_log_that_gets_smaller_limits_has_room_once_it_is_read() {
+async fn shrunk_log_frees_room_after_read() {
     let bus = Bus::new();
     publish(&bus, 50_000);
     let mut reader = bus.reader(Seq(0));
@@ -141,7 +141,7 @@ async fn a_log_that_gets_smaller_limits_has_room_once_it_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_that_is_too_far_ahead_of_a_reader_has_no_room_until_it_is_read() {
+async fn log_waits_for_slow_reader() {
     let bus = Bus::with_limits(LogLimits { window: 0, ahead: 1 << 20 });
     let mut reader = bus.reader(Seq(0));
     publish(&bus, 1_000);
@@ -170,7 +170,7 @@ async fn a_log_that_is_too_far_ahead_of_a_reader_has_no_room_until_it_is_read() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_waits_for_no_reader_that_has_gone() {
+async fn log_ignores_dropped_reader() {
     let bus = Bus::with_limits(LogLimits { window: 0, ahead: 1 << 20 });
     let reader = bus.reader(Seq(0));
     while bus.is_within_limits() {
@@ -183,7 +183,7 @@ async fn a_log_waits_for_no_reader_that_has_gone() {
 }
 
 #[test]
-fn a_reader_far_behind_lets_go_of_its_facts_on_a_small_stack() {
+fn slow_reader_drops_on_small_stack() {
     let bus = Bus::with_limits(NOTHING_KEPT);
     let reader = bus.reader(Seq(0));
     publish(&bus, 300_000);
@@ -193,7 +193,7 @@ fn a_reader_far_behind_lets_go_of_its_facts_on_a_small_stack() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_reader_of_a_small_window_loses_a_fact_while_many_publish() {
+async fn concurrent_publishers_lose_no_fact() {
     const PUBLISHERS: u64 = 4;
     const EACH: u64 = 20_000;
     let bus = Bus::with_limits(LogLimits { window: 64 << 10, ahead: 256 << 10 });
@@ -262,7 +262,7 @@ proptest! {
     /// A reader gets every fact from where it starts, in order, and knows how many it missed before;
     /// what the log still holds, it gives.
     #[test]
-    fn readers_get_all_that_they_came_in_time_for(steps in steps()) {
+    fn readers_get_every_kept_fact(steps in steps()) {
         let bus = Bus::with_limits(LogLimits { window: 100_000, ahead: u64::MAX });
         // A reader, where it was to start, and how many it has got.
         let mut readers: Vec<(LogReader, u64, u64)> = Vec::new();

@@ -51,7 +51,7 @@ impl Waiting {
 }
 
 #[test]
-fn time_is_stopped_and_timers_fire_one_at_a_time_when_the_driver_says_so() {
+fn driver_fires_timers_one_by_one() {
     let (clock, driver) = Clock::recorded();
     let start = clock.now();
     let mut late = Waiting::begin(clock.sleep(ms(30)));
@@ -77,7 +77,7 @@ fn time_is_stopped_and_timers_fire_one_at_a_time_when_the_driver_says_so() {
 }
 
 #[test]
-fn a_run_that_waits_for_something_outside_is_not_idle() {
+fn outside_wait_is_not_idle() {
     let (clock, driver) = Clock::recorded();
     assert!(!driver.waits_outside());
     let (first, second) = (clock.outside(), clock.outside());
@@ -89,7 +89,7 @@ fn a_run_that_waits_for_something_outside_is_not_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn from_going_live_on_time_is_real_and_time_off_does_not_count() {
+async fn live_clock_uses_real_time() {
     let (clock, driver) = Clock::recorded();
     let start = clock.now();
     tokio::time::advance(ms(1_000_000)).await;
@@ -130,7 +130,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     /// The clock behaves like a list of deadlines in which the earliest one that is due fires.
     #[test]
-    fn timers_behave_like_a_list_of_deadlines(steps in prop::collection::vec(step(), 0..60)) {
+    fn timers_match_deadline_list(steps in prop::collection::vec(step(), 0..60)) {
         let (clock, driver) = Clock::recorded();
         let start = clock.now();
         let mut now = 0;

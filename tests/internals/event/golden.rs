@@ -26,7 +26,7 @@ fn read(line: &str) -> (Event, Option<String>) {
 }
 
 #[test]
-fn each_line_of_version_2_is_read_and_written_back_as_it_was() {
+fn version_2_lines_round_trip() {
     let mut wrong = Vec::new();
     for line in V2.lines() {
         let (event, unread) = read(line);
@@ -58,7 +58,7 @@ fn older_versions_are_refused() {
 }
 
 #[test]
-fn a_version_may_be_newer_or_missing() {
+fn accepts_newer_or_missing_version() {
     for version in ["", "\"v\":9,"] {
         let fields = r#""kind":"table.flipped","why":"x","after":1,"b":{"said":2,"a":1}}"#;
         let line = format!("{{{version}\"seq\":3,\"at_us\":5,\"span\":1,{fields}");
@@ -130,7 +130,7 @@ async fn digests(name: &str, flags: &[(String, bool)], instant: bool) -> (String
 }
 
 #[test]
-fn whole_logs_and_outcomes_are_what_they_were() {
+fn logs_and_outcomes_match_golden() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/logs.txt");
     let mut found = String::new();
     let new_runtime = crate::support::table::paused_runtime;

@@ -52,7 +52,7 @@ fn each_log(mut check: impl FnMut(&str, &[Arc<Event>])) {
 }
 
 #[test]
-fn no_kind_of_event_keeps_a_text() {
+fn redaction_removes_every_text() {
     let events: Vec<Event> =
         LINES.lines().map(|line| Event::from_line(line).expect("an event")).collect();
     let mut wrong = Vec::new();
@@ -215,7 +215,7 @@ fn said(event: &Event, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn no_text_of_a_shipped_scenario_is_left_and_its_numbers_are_the_same() {
+fn redaction_strips_text_keeps_numbers() {
     each_log(|name, events| {
         let plain: Vec<&Event> = events.iter().map(|event| &**event).collect();
         let without = redacted(plain.iter().copied());
@@ -245,7 +245,7 @@ fn no_text_of_a_shipped_scenario_is_left_and_its_numbers_are_the_same() {
 }
 
 #[test]
-fn equal_texts_have_equal_markers_under_one_key_alone() {
+fn markers_depend_on_text_and_key() {
     let event = |text: &str| Event {
         seq: crate::log::event::Seq(1),
         at: crate::log::event::Elapsed(0),

@@ -47,7 +47,7 @@ fn is_blessing() -> bool {
 }
 
 #[test]
-fn each_kind_and_each_shape_of_an_event_is_as_the_schema_says() {
+fn every_event_matches_schema() {
     let checker = Checker::new(event_schema());
     for line in include_str!("../../golden/v2/facts.jsonl").lines() {
         let event = Event::from_line(line).expect("an event");
@@ -60,7 +60,7 @@ fn each_kind_and_each_shape_of_an_event_is_as_the_schema_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_runs_of_the_shipped_scenarios_are_as_the_schemas_say() {
+async fn shipped_runs_match_schemas() {
     let (events, outcomes) = (Checker::new(event_schema()), Checker::new(outcome_schema()));
     let of_outcome = outcome_schema();
     let engine = Engine::new(EngineSettings::default());
@@ -94,7 +94,7 @@ async fn the_runs_of_the_shipped_scenarios_are_as_the_schemas_say() {
 
 /// The check of expectations knows the fields that the schema has.
 #[test]
-fn the_fields_of_all_outcomes_are_those_of_the_schema() {
+fn outcome_fields_match_schema() {
     let schema = outcome_schema();
     let forms = schema["oneOf"].as_array().expect("forms");
     let (session, patterns) = forms.split_last().expect("forms");
@@ -176,7 +176,7 @@ fn key_of(item: &Value) -> String {
 }
 
 #[test]
-fn a_schema_that_takes_something_away_is_found() {
+fn detects_schema_removal() {
     let then = event_schema();
     let change = |how: &dyn Fn(&mut Value)| {
         let mut now = then.clone();

@@ -18,7 +18,7 @@ fn team(world: &World) -> &AgentsFold {
 }
 
 #[test]
-fn hops_say_who_had_control_and_how_it_went_on() {
+fn hops_show_control_and_outcome() {
     let world = fold(&team::working());
     let team = team(&world);
     let hops: Vec<String> = team
@@ -59,7 +59,7 @@ fn hops_say_who_had_control_and_how_it_went_on() {
 }
 
 #[test]
-fn each_hop_keeps_who_is_in_control_after_it() {
+fn hops_keep_agent_in_control() {
     let control = |facts: &TeamFacts| -> Vec<String> {
         let world = fold(facts);
         let of =
@@ -95,7 +95,7 @@ fn hops_are_counted_as_they_happen() {
 }
 
 #[test]
-fn edges_are_counted_and_so_are_refusals() {
+fn counts_edges_and_refusals() {
     let world = fold(&team::working());
     let edges: Vec<String> = team(&world)
         .edges
@@ -119,7 +119,7 @@ fn edges_are_counted_and_so_are_refusals() {
 }
 
 #[test]
-fn a_swarm_within_a_team_is_put_to_work_by_who_consults_it() {
+fn consultation_starts_nested_swarm() {
     let world = fold(&team::office());
     let team = team(&world);
     let front = team.edges.iter().find(|edge| edge.to == "front".into()).expect("an edge");
@@ -135,7 +135,7 @@ fn a_swarm_within_a_team_is_put_to_work_by_who_consults_it() {
 }
 
 #[test]
-fn what_a_hidden_member_says_is_in_no_transcript() {
+fn transcript_omits_hidden_members() {
     let facts = team::office_answered();
     let world = fold(&facts);
     let team = team(&world);
@@ -164,7 +164,7 @@ fn a_hand_off_has_one_line() {
 }
 
 #[test]
-fn a_run_that_is_cut_off_leaves_nobody_at_work() {
+fn cancelled_run_leaves_no_agent_working() {
     let mut facts = TeamFacts::office();
     facts.after(100).ends("cancelled", None);
     let world = fold(&facts);
@@ -173,7 +173,7 @@ fn a_run_that_is_cut_off_leaves_nobody_at_work() {
 }
 
 #[test]
-fn an_agent_that_runs_twice_at_once_speaks_until_both_are_silent() {
+fn agent_speaks_until_both_runs_end() {
     let speaking = |facts: &TeamFacts| {
         team(&fold(facts)).agent(&"researcher".into()).expect("an agent").speaking
     };
@@ -198,7 +198,7 @@ fn an_agent_that_runs_twice_at_once_speaks_until_both_are_silent() {
 }
 
 #[test]
-fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last() {
+fn swarm_shows_limits_of_latest_run() {
     let mut facts = TeamFacts::office();
     let ask = || serde_json::json!({ "request": "x" });
     facts.says("project_manager", 10, "", &[("desk", ask()), ("dev_team", ask())]);
@@ -225,7 +225,7 @@ fn a_swarm_that_runs_twice_at_once_shows_the_limits_of_the_run_that_moved_last()
 }
 
 #[test]
-fn a_run_that_is_stopped_leaves_the_owner_that_the_session_had() {
+fn stopped_run_keeps_session_owner() {
     let owner = |facts: &TeamFacts| {
         fold(facts).outcome().expect("an outcome").fields.get("owner").expect("an owner")
     };

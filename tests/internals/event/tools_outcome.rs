@@ -35,7 +35,7 @@ fn at_the_second() -> ToolFacts {
 }
 
 #[test]
-fn a_critical_task_that_was_left_out_is_told_as_replaced() {
+fn omitted_critical_task_counts_as_replaced() {
     let mut facts = at_the_second();
     let reason = "worker_error:payments_worker";
     facts.fails("t2", FailureClass::Status, Some(503), None);
@@ -53,7 +53,7 @@ fn a_critical_task_that_was_left_out_is_told_as_replaced() {
 }
 
 #[test]
-fn a_critical_task_that_failed_without_safe_mode_replaces_nothing() {
+fn failed_critical_task_replaces_nothing() {
     let outcome = outcome(&critical());
     assert_eq!(outcome["degraded"], false);
     assert!(outcome.get("replaced").is_none());
@@ -61,7 +61,7 @@ fn a_critical_task_that_failed_without_safe_mode_replaces_nothing() {
 }
 
 #[test]
-fn failed_critical_tasks_are_told_only_where_they_stopped_the_run() {
+fn lists_critical_failures_that_stopped_run() {
     for (reason, is_listed) in
         [("critical_task_failed", true), ("max_seconds", false), ("cancelled", false)]
     {
@@ -76,7 +76,7 @@ fn failed_critical_tasks_are_told_only_where_they_stopped_the_run() {
 }
 
 #[test]
-fn an_attempt_that_the_end_of_the_run_refuses_is_no_dispatch() {
+fn refusal_at_end_counts_no_dispatch() {
     for (reason, dispatches) in [
         ("cancelled", 0),
         ("max_seconds", 0),
@@ -92,7 +92,7 @@ fn an_attempt_that_the_end_of_the_run_refuses_is_no_dispatch() {
 
 /// Whatever ends a call in back-off, its task waits for no further attempt.
 #[test]
-fn a_task_whose_call_is_over_waits_for_no_attempt() {
+fn ended_call_clears_pending_retry() {
     let ends: [fn(&mut ToolFacts); 4] = [
         |facts| {
             facts.gives_up("t2", "cancelled");
@@ -121,7 +121,7 @@ fn a_task_whose_call_is_over_waits_for_no_attempt() {
 }
 
 #[test]
-fn a_task_is_found_by_its_id_and_of_two_of_one_id_the_first() {
+fn task_lookup_takes_first_match() {
     let mut log = world(&many(200));
     let found = orchestrator(&log).task("task_17").map(|(place, row)| (place, row.task.id.clone()));
     assert_eq!(found, Some((16, "task_17".into())));
@@ -135,7 +135,7 @@ fn a_task_is_found_by_its_id_and_of_two_of_one_id_the_first() {
 
 /// Spec section 1: the trace and the history stand last among the pattern's own fields.
 #[test]
-fn a_resilience_run_tells_the_moves_of_its_breakers_and_what_each_agent_got() {
+fn outcome_lists_breaker_and_agent_history() {
     let mut facts = brownout(true);
     let began = facts.log.last().expect("facts").at.0 / 1_000;
     facts.after(100);

@@ -165,7 +165,7 @@ impl Log {
 }
 
 #[test]
-fn requests_are_counted_against_calls_that_were_asked_for() {
+fn counts_requests_per_call() {
     let mut log = Log::new(AlertLimits::default());
     // An agent asks; the client asks again by itself, the wrapper too, and then the agent.
     let first = log.call(1, 0);
@@ -189,7 +189,7 @@ fn requests_are_counted_against_calls_that_were_asked_for() {
 }
 
 #[test]
-fn a_call_that_fails_without_an_attempt_never_hides_the_error_of_one() {
+fn refused_call_keeps_last_error() {
     let mut log = Log::new(AlertLimits::default());
     let refuse = |log: &mut Log| {
         let call = log.call(1, 0);
@@ -207,7 +207,7 @@ fn a_call_that_fails_without_an_attempt_never_hides_the_error_of_one() {
 }
 
 #[test]
-fn a_tool_over_time_leaves_out_the_pauses() {
+fn tool_history_omits_pauses() {
     let mut log = Log::new(AlertLimits::default());
     log.answered_call(100);
     log.put(SpanId::RUN, EventKind::Paused { at: Vec::new() });
@@ -226,7 +226,7 @@ fn a_tool_over_time_leaves_out_the_pauses() {
 }
 
 #[test]
-fn marks_tell_slow_from_good_and_the_tools_fault_from_the_callers() {
+fn marks_separate_slow_failed_and_uncounted() {
     let mut log = Log::new(AlertLimits::default());
     for (ms, failed, expected) in [
         (500, None, CallMark::Good),
@@ -316,7 +316,7 @@ fn a_window_follows_its_breaker() {
 }
 
 #[test]
-fn a_window_of_calls_counts_last_attempts() {
+fn call_window_counts_last_attempts() {
     let mut log = log_with_window(BreakerCounts::Calls);
     let call = log.call(1, 0);
     for number in 1..=2 {
@@ -336,7 +336,7 @@ fn a_window_of_calls_counts_last_attempts() {
 }
 
 #[test]
-fn an_open_breaker_counts_down_and_never_below_nothing() {
+fn countdown_never_goes_negative() {
     let mut log = Log::new(AlertLimits::default());
     log.ms = 1_000;
     let changed = |to, open_for_ms| EventKind::BreakerChanged {
@@ -358,7 +358,7 @@ fn an_open_breaker_counts_down_and_never_below_nothing() {
 }
 
 #[test]
-fn alerts_are_raised_past_their_thresholds_and_end_below_them() {
+fn alerts_follow_thresholds() {
     let mut log = Log::new(AlertLimits {
         breaker_opens_per_minute: Some(1),
         error_rate: Some(0.5),
@@ -428,7 +428,7 @@ fn beside() -> EventKind {
 }
 
 #[test]
-fn an_alert_on_openings_ends_when_they_are_a_minute_old() {
+fn opening_alert_ends_after_minute() {
     let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
     let mut log = Log::new(limits);
     for why in [BreakerCause::Failures, BreakerCause::ProbeFailed] {
@@ -451,7 +451,7 @@ fn an_alert_on_openings_ends_when_they_are_a_minute_old() {
 }
 
 #[test]
-fn openings_by_hand_and_by_retry_after_alert_nobody() {
+fn only_failures_raise_opening_alert() {
     let limits = AlertLimits { breaker_opens_per_minute: Some(0), ..AlertLimits::default() };
     let mut log = Log::new(limits);
     for why in [BreakerCause::Manual, BreakerCause::RetryAfter, BreakerCause::Manual] {
@@ -464,7 +464,7 @@ fn openings_by_hand_and_by_retry_after_alert_nobody() {
 }
 
 #[test]
-fn an_alert_on_errors_ends_when_nothing_was_attempted_for_a_minute() {
+fn error_alert_ends_after_idle_minute() {
     let mut log = Log::new(AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() });
     let call = log.call(1, 0);
     for attempt in 1..=10 {
@@ -481,7 +481,7 @@ fn an_alert_on_errors_ends_when_nothing_was_attempted_for_a_minute() {
 }
 
 #[test]
-fn an_alert_beyond_those_that_are_kept_is_counted_once() {
+fn counts_alert_past_cap_once() {
     let limits = AlertLimits { breaker_opens_per_minute: Some(1), ..AlertLimits::default() };
     let mut log = Log::new(limits);
     for _ in 0..258 {
@@ -494,7 +494,7 @@ fn an_alert_beyond_those_that_are_kept_is_counted_once() {
 }
 
 #[test]
-fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
+fn counts_calls_during_backoff() {
     let mut log = Log::new(AlertLimits::default());
     let waits = |log: &mut Log| {
         let call = log.call(1, 0);
@@ -530,7 +530,7 @@ fn a_call_in_back_off_is_counted_until_its_next_attempt_or_its_end() {
 
 /// What was written is read back as itself, and an agent's slot is counted while it has one.
 #[test]
-fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
+fn tool_facts_round_trip() {
     let task = Task {
         id: "t1".into(),
         worker: "vendor".into(),
@@ -636,7 +636,7 @@ fn every_fact_of_tools_and_tasks_is_a_line_and_back() {
 }
 
 #[test]
-fn call_slots_are_counted_while_calls_have_them() {
+fn counts_slots_in_use() {
     let mut log = Log::new(AlertLimits::default());
     let (first, second) = (log.call(1, 0), log.call(2, 0));
     log.put(second, EventKind::CallQueued);

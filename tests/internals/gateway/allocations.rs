@@ -22,7 +22,7 @@ async fn guarded(guard: &Guard) {
 }
 
 #[test]
-fn an_attempt_that_is_answered_at_once_allocates_nothing_in_the_gateway() {
+fn answered_attempt_allocates_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let guard = Guard::new("tool".into(), CallPolicy::default(), LIMIT, &[]);
@@ -47,7 +47,7 @@ fn an_attempt_that_is_answered_at_once_allocates_nothing_in_the_gateway() {
 
 /// A future is moved when it is awaited, and that of a call is awaited by five others.
 #[tokio::test]
-async fn the_future_of_a_call_is_small() {
+async fn call_future_stays_small() {
     let (scope, odd) = (Scope::new(), Odd::failing(|_| None));
     let guard = Guard::new("vendor".into(), CallPolicy::default(), LIMIT, &[]);
     let call = call(&scope, &guard, &odd);

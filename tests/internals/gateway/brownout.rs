@@ -41,7 +41,7 @@ fn amplification(world: &World) -> f64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarded_it_stays_small_and_naive_it_melts_down() {
+async fn guarded_run_avoids_meltdown() {
     for seed in [1, 42, 2_026] {
         let (guarded, naive) = (brownout(true, seed).await, brownout(false, seed).await);
         let (small, large) = (amplification(&guarded), amplification(&naive));
@@ -61,7 +61,7 @@ async fn guarded_it_stays_small_and_naive_it_melts_down() {
 /// What a person watches: it opens, a probe finds out, it closes again, and what was missing
 /// meanwhile is told.
 #[tokio::test(start_paused = true)]
-async fn guarded_the_breaker_opens_probes_and_closes() {
+async fn guarded_breaker_opens_and_recovers() {
     let world = brownout(true, 42).await;
     let row = world.tools.get("enrich").expect("the vendor");
     let moves: Vec<BreakerStage> = row.history.iter().map(|it| it.to).collect();
@@ -82,7 +82,7 @@ async fn guarded_the_breaker_opens_probes_and_closes() {
 
 /// The naive gateway has no policy left but its time-out, so all that is asked is attempted.
 #[tokio::test(start_paused = true)]
-async fn naive_there_is_no_breaker_and_no_bulkhead() {
+async fn naive_gateway_has_no_breaker() {
     let world = brownout(false, 42).await;
     let row = world.tools.get("enrich").expect("the vendor");
     assert!(row.history.is_empty());
@@ -94,7 +94,7 @@ async fn naive_there_is_no_breaker_and_no_bulkhead() {
 
 /// Fault 25: when no tool will be had for the rest of the run, it stops early with the reason.
 #[tokio::test(start_paused = true)]
-async fn with_every_breaker_open_the_run_stops_early() {
+async fn open_breakers_stop_run_early() {
     let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
     let shipped = shipped.expect("it is shipped");
     let scenario = scenario::load(shipped.text, shipped.origin(), &[]);
@@ -136,7 +136,7 @@ async fn injected_faults_are_amplified_too() {
 /// The vendor fails four calls in five, never five in a row, and is slow later. One breaker counts
 /// failures in a row and misses it, the other judges rates. The log folds to what the gateway counted.
 #[tokio::test(start_paused = true)]
-async fn a_rate_shows_what_a_row_misses() {
+async fn rate_window_catches_missed_failures() {
     for seed in [1, 42, 2_026] {
         let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");
         let shipped = shipped.expect("it is shipped");

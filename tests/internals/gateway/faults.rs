@@ -35,7 +35,7 @@ fn failures(guard: &Guard) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_01_a_429_waits_as_long_as_it_asks_and_is_no_failure() {
+async fn fault_01_429_waits_without_failure() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let tool = Odd::failing(|number| if number == 1 { limited(2_000) } else { None });
@@ -47,7 +47,7 @@ async fn fault_01_a_429_waits_as_long_as_it_asks_and_is_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_02_a_retry_after_past_the_deadline_fails_at_once_and_gates_the_tool() {
+async fn fault_02_long_retry_after_gates() {
     let scope = Scope::with(Duration::from_secs(60));
     let guard = guard(policy(), &scope);
     let tool = Odd::failing(|_| limited(3_600_000));
@@ -67,7 +67,7 @@ async fn fault_02_a_retry_after_past_the_deadline_fails_at_once_and_gates_the_to
 
 /// A `Retry-After` in the past or of nonsense is none (`net::retry_after`): the back-off counts.
 #[tokio::test(start_paused = true)]
-async fn fault_02_without_a_usable_retry_after_the_back_off_counts() {
+async fn fault_02_missing_header_uses_backoff() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let tool = Odd::failing(|number| if number == 1 { status(429) } else { None });
@@ -78,7 +78,7 @@ async fn fault_02_without_a_usable_retry_after_the_back_off_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_03_a_burst_of_500s_opens_on_the_fifth_attempt_without_a_further_wait() {
+async fn fault_03_fifth_500_opens_breaker() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let tool = Odd::failing(|_| status(500));
@@ -106,7 +106,7 @@ async fn fault_03_a_burst_of_500s_opens_on_the_fifth_attempt_without_a_further_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_04_four_failures_and_a_success_never_open_it() {
+async fn fault_04_success_keeps_breaker_closed() {
     let scope = Scope::new();
     let once = CallPolicy { max_attempts: 1, ..policy() };
     let guard = guard(once, &scope);
@@ -128,7 +128,7 @@ fn by_calls() -> CallPolicy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_breaker_that_counts_calls_counts_each_once_by_its_last_attempt() {
+async fn breaker_counts_each_call_once() {
     let scope = Scope::new();
     let guard = guard(by_calls(), &scope);
     let (bad, late) = (
@@ -153,7 +153,7 @@ async fn a_breaker_that_counts_calls_counts_each_once_by_its_last_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_decides_by_itself_also_where_calls_are_counted() {
+async fn probe_decides_when_counting_calls() {
     let scope = Scope::new();
     let guard = guard(by_calls(), &scope);
     guard.override_breaker(BreakerOverride::Trip, Initiator::You);
@@ -169,7 +169,7 @@ async fn a_probe_decides_by_itself_also_where_calls_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_that_a_limit_refuses_says_which() {
+async fn refused_retry_names_limit() {
     let limit_of = async |left: u64, policy: CallPolicy, failure: fn() -> _| {
         let scope = Scope::with(Duration::from_secs(left));
         let guard = guard(policy, &scope);
@@ -203,7 +203,7 @@ async fn a_retry_that_a_limit_refuses_says_which() {
 /// Faults 5 to 9 and 12 to 14 as the gateway takes them: whether it asks again, and whether it is a
 /// failure of the tool. How each of them comes about is tested over real sockets.
 #[tokio::test(start_paused = true)]
-async fn faults_05_to_14_what_is_asked_again_and_what_counts() {
+async fn faults_05_to_14_classify_failures() {
     use FailureClass::*;
     type Failure = Box<dyn Fn() -> Option<Box<AttemptFailed>> + Send + Sync>;
     let table: [(&str, Failure, bool, bool); 14] = [
@@ -236,7 +236,7 @@ async fn faults_05_to_14_what_is_asked_again_and_what_counts() {
 
 /// What trickles in does not keep an attempt alive: the time-out is for the whole of it.
 #[tokio::test(start_paused = true)]
-async fn fault_10_a_slow_drip_ends_at_the_whole_time_out() {
+async fn fault_10_timeout_ends_slow_drip() {
     let scope = Scope::new();
     let once = CallPolicy { max_attempts: 1, ..policy() };
     let guard = guard(once, &scope);
@@ -256,7 +256,7 @@ async fn fault_10_a_slow_drip_ends_at_the_whole_time_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_11_no_answer_is_a_time_out_at_exactly_the_limit() {
+async fn fault_11_silence_times_out_exactly() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let tool = Odd::new(|_| futures::future::pending().boxed());
@@ -272,9 +272,9 @@ async fn fault_11_no_answer_is_a_time_out_at_exactly_the_limit() {
 /// What is tested is fault 16: after a suspension of a day the countdown of an open breaker is
 /// nothing, never negative, and the next call is a probe. Fault 15 has no case of its own here, for
 /// the gateway reads no wall clock that could jump, only tokio's; that this is so the sources are
-/// asked by `fault_15_neither_gateway_nor_run_reads_a_clock_of_the_system` (`tests/resilience`).
+/// asked by `fault_15_sources_avoid_system_clock` (`tests/resilience`).
 #[tokio::test(start_paused = true)]
-async fn faults_15_and_16_clocks_that_jump() {
+async fn fault_16_suspension_leaves_countdown_zero() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     guard.override_breaker(BreakerOverride::Trip, Initiator::You);
@@ -289,7 +289,7 @@ async fn faults_15_and_16_clocks_that_jump() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_17_cancelled_in_the_middle_of_a_probe_gives_permit_and_probe_back() {
+async fn fault_17_cancelled_probe_returns_permit() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     guard.override_breaker(BreakerOverride::Trip, Initiator::You);
@@ -311,7 +311,7 @@ async fn fault_17_cancelled_in_the_middle_of_a_probe_gives_permit_and_probe_back
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_18_cancelled_during_back_off_makes_no_second_attempt() {
+async fn fault_18_cancelled_backoff_stops_retry() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let tool = Odd::failing(|_| status(503));
@@ -326,7 +326,7 @@ async fn fault_18_cancelled_during_back_off_makes_no_second_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_19_a_panic_in_a_tool_is_contained_counts_and_poisons_nothing() {
+async fn fault_19_contains_tool_panic() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let tool = Odd::new(|_| async { panic!("the tool is broken") }.boxed());
@@ -340,7 +340,7 @@ async fn fault_19_a_panic_in_a_tool_is_contained_counts_and_poisons_nothing() {
 
 /// A reader that never reads, and one that is gone: publishing waits for neither.
 #[tokio::test(start_paused = true)]
-async fn fault_20_a_slow_reader_is_not_noticed() {
+async fn fault_20_slow_reader_blocks_nothing() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let _slow = scope.bus.reader(crate::log::event::Seq(0));
@@ -355,7 +355,7 @@ async fn fault_20_a_slow_reader_is_not_noticed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_21_the_eleventh_call_at_once_is_refused_and_not_repeated() {
+async fn fault_21_refuses_eleventh_call() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let slow = Odd::new(|_| sleep(Duration::from_secs(5)).map(|()| Ok(json!({}))).boxed());
@@ -376,7 +376,7 @@ async fn fault_21_the_eleventh_call_at_once_is_refused_and_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_22_a_result_after_the_trip_is_stale() {
+async fn fault_22_late_result_is_stale() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let slow = Odd::new(|_| sleep(Duration::from_secs(5)).map(|()| Ok(json!({}))).boxed());
@@ -396,7 +396,7 @@ async fn fault_22_a_result_after_the_trip_is_stale() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
+async fn fault_23_limits_probes_after_cooldown() {
     use crate::scenario::spec::policy::BreakerMode::{HalfOpen, TwoState};
     for (mode, through) in [(HalfOpen, 1), (TwoState, 10)] {
         let scope = Scope::new();
@@ -414,7 +414,7 @@ async fn fault_23_ten_callers_at_the_end_of_the_open_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_24_a_bulkhead_that_shrinks_lets_nobody_in_until_it_is_below() {
+async fn fault_24_shrunk_bulkhead_refuses_calls() {
     let scope = Scope::new();
     let guard = guard(policy(), &scope);
     let slow = Odd::new(|_| sleep(Duration::from_secs(5)).map(|()| Ok(json!({}))).boxed());
@@ -440,7 +440,7 @@ async fn fault_24_a_bulkhead_that_shrinks_lets_nobody_in_until_it_is_below() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_25_the_deadline_between_two_attempts_ends_the_call_with_what_stands_in() {
+async fn fault_25_deadline_returns_cached_value() {
     let scope = Scope::with(Duration::from_millis(200));
     let safe_mode = SafeMode {
         enabled: true,
@@ -463,7 +463,7 @@ async fn fault_25_the_deadline_between_two_attempts_ends_the_call_with_what_stan
 
 /// An open breaker, a last good value that is too old, a declared one, and none at all.
 #[tokio::test(start_paused = true)]
-async fn safe_mode_takes_the_last_good_value_then_the_declared_one_then_nothing() {
+async fn safe_mode_falls_back_in_order() {
     let safe = |fallback: Option<serde_json::Value>| SafeMode {
         enabled: true,
         allow_partial: true,
@@ -495,7 +495,7 @@ async fn safe_mode_takes_the_last_good_value_then_the_declared_one_then_nothing(
 
 /// At most a tenth of the attempts of the last minute may be repeats, and never fewer than three.
 #[tokio::test(start_paused = true)]
-async fn the_retry_budget_bounds_the_repeats_of_all_calls_together() {
+async fn retry_budget_limits_all_calls() {
     let scope = Scope::new();
     let breaker = None;
     let retry_budget = Some(RetryBudgetLimits::default());
@@ -513,7 +513,7 @@ async fn the_retry_budget_bounds_the_repeats_of_all_calls_together() {
 
 /// One that stands in line is asked for again when the breaker opened meanwhile.
 #[tokio::test(start_paused = true)]
-async fn nobody_comes_out_of_the_line_into_an_open_breaker() {
+async fn open_breaker_stops_queued_call() {
     let scope = Scope::new();
     let bulkhead = Some(BulkheadLimits { max_in_flight: 1, max_wait: None });
     let guard = guard(CallPolicy { bulkhead, ..policy() }, &scope);
@@ -536,7 +536,7 @@ async fn nobody_comes_out_of_the_line_into_an_open_breaker() {
 
 /// Who does not wait as long as a tool asks keeps the others from asking before then.
 #[tokio::test(start_paused = true)]
-async fn fault_02_a_retry_after_that_nobody_waits_for_gates_the_tool() {
+async fn fault_02_last_attempt_gates_tool() {
     let once = CallPolicy { max_attempts: 1, ..policy() };
     let scope = Scope::new();
     let guard = guard(once, &scope);
@@ -581,7 +581,7 @@ async fn every_new_opening_time_is_told() {
 
 /// A tool that has no breaker gets none by hand, and amounts stay within bounds.
 #[tokio::test(start_paused = true)]
-async fn hands_and_limits_keep_to_what_the_policy_has() {
+async fn changes_stay_within_policy() {
     let scope = Scope::new();
     let guard = guard(CallPolicy { breaker: None, ..policy() }, &scope);
     for hand in [BreakerOverride::Reset, BreakerOverride::Trip, BreakerOverride::Hold] {
@@ -596,7 +596,7 @@ async fn hands_and_limits_keep_to_what_the_policy_has() {
 
 /// Two attempts of which one stood in line are two that asked, and none was turned away.
 #[tokio::test(start_paused = true)]
-async fn who_stands_in_line_has_asked_once() {
+async fn queued_call_counts_once() {
     let scope = Scope::new();
     let bulkhead = Some(BulkheadLimits { max_in_flight: 1, max_wait: None });
     let guard = guard(CallPolicy { bulkhead, ..policy() }, &scope);

@@ -213,7 +213,7 @@ fn said_at_once(seed: u32) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn what_an_endpoint_says_at_once_ends_the_call_with_a_class_and_no_secret() {
+async fn hostile_replies_end_calls_without_secrets() {
     let mut failures = 0;
     for seed in 0..4 {
         for (what, bytes) in said_at_once(seed) {
@@ -256,7 +256,7 @@ fn is_plain(failed: &AttemptFailed) {
 }
 
 #[tokio::test]
-async fn what_an_endpoint_says_to_a_tool_ends_its_call_with_a_class_and_no_secret() {
+async fn hostile_replies_end_tool_calls() {
     let mut failures = 0;
     for (what, bytes) in said_at_once(7) {
         let server = Server::start().await;
@@ -275,7 +275,7 @@ async fn what_an_endpoint_says_to_a_tool_ends_its_call_with_a_class_and_no_secre
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_at_any_byte_is_a_failure_or_the_whole_reply() {
+async fn cut_stream_fails_or_completes() {
     let stream = format!("{}{}{ENDING}", piece("gr\u{fc}n \u{1f44d}"), piece(" and more"));
     let enough = stream.find("finish_reason\":\"stop\"}]}").expect("it ends") + 24;
     for at in 0..=stream.len() {
@@ -299,7 +299,7 @@ async fn a_stream_that_is_cut_at_any_byte_is_a_failure_or_the_whole_reply() {
 }
 
 #[tokio::test]
-async fn a_reset_anywhere_in_the_answer_is_a_failure() {
+async fn reset_anywhere_fails_call() {
     let whole = json("200 OK", HELLO);
     let stream = format!("{CHUNKED_HEAD}{}", wire::chunk(&piece("half"))).into_bytes();
     for seed in 0..12 {
@@ -324,7 +324,7 @@ async fn a_reset_anywhere_in_the_answer_is_a_failure() {
 
 /// What an endpoint does that never comes to an end by itself.
 #[tokio::test]
-async fn what_never_ends_is_ended_by_the_limit_of_the_attempt() {
+async fn timeout_ends_endless_reply() {
     let held = tokio::sync::Mutex::new(Vec::new());
     for stream in [false, true] {
         let silent = came("it never answers", stream, SHORT, async |mut connection| {
@@ -361,7 +361,7 @@ async fn what_never_ends_is_ended_by_the_limit_of_the_attempt() {
 
 /// What an endpoint sends as fast as it can, without an end.
 #[tokio::test]
-async fn what_floods_is_ended_by_a_cap() {
+async fn cap_ends_flood() {
     let comment = format!(": {}\n", "x".repeat(1 << 16));
     let said = piece(&"x".repeat(1 << 12));
     let header = format!("x: {}\r\n", "y".repeat(1 << 10));
@@ -384,7 +384,7 @@ async fn what_floods_is_ended_by_a_cap() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_closed_is_a_failure_to_connect() {
+async fn closed_port_fails_to_connect() {
     let server = Server::start().await;
     let model = server.streaming();
     drop(server);

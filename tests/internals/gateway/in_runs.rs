@@ -95,7 +95,7 @@ fn reason(world: &World) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_that_never_answers_is_timed_out_at_exactly_the_limit_and_tried_again() {
+async fn silent_endpoint_times_out_and_retries() {
     let model = odd(|attempt| match attempt {
         1 => futures::future::pending().boxed(),
         _ => async { Ok(reply()) }.boxed(),
@@ -109,7 +109,7 @@ async fn an_endpoint_that_never_answers_is_timed_out_at_exactly_the_limit_and_tr
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_drip_is_ended_at_the_whole_time_out() {
+async fn timeout_ends_slow_drip() {
     let model = odd(|_| {
         async {
             loop {
@@ -124,7 +124,7 @@ async fn a_slow_drip_is_ended_at_the_whole_time_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_partial_text_of_a_timed_out_attempt_stays_with_it() {
+async fn timed_out_attempt_keeps_partial_text() {
     let model = odd(|_| futures::future::pending().boxed());
     let run = engine().start(launch(&model, &["tools.llm.timeout_s=2"]));
     let failed = until(&run, |kind| matches!(kind, EventKind::AttemptFailed(_))).await;
@@ -135,7 +135,7 @@ async fn the_partial_text_of_a_timed_out_attempt_stays_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_a_model_is_contained_and_the_next_run_is_none_the_worse() {
+async fn model_panic_spares_next_run() {
     let model = odd(|_| async { panic!("the model fell over") }.boxed());
     let world = play(&model, &[]).await;
     assert_eq!(reason(&world), "internal_error");
@@ -145,7 +145,7 @@ async fn a_panic_in_a_model_is_contained_and_the_next_run_is_none_the_worse() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_cancelled_in_the_middle_of_an_attempt_gives_everything_back() {
+async fn cancelled_attempt_releases_everything() {
     let model = odd(|_| futures::future::pending().boxed());
     let run = engine().start(launch(&model, &[]));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
@@ -156,7 +156,7 @@ async fn a_run_cancelled_in_the_middle_of_an_attempt_gives_everything_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_cancelled_during_back_off_makes_no_second_attempt() {
+async fn cancelled_backoff_stops_retry() {
     let model = odd(|_| async { Err(failure(FailureClass::Connect, "refused")) }.boxed());
     let run = engine().start(launch(&model, &[]));
     until(&run, |kind| matches!(kind, EventKind::CallRetried { .. })).await;
@@ -167,7 +167,7 @@ async fn a_run_cancelled_during_back_off_makes_no_second_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_must_not_be_repeated_is_tried_once() {
+async fn non_idempotent_call_runs_once() {
     let model = odd(|_| async { Err(failure(FailureClass::Connect, "refused")) }.boxed());
     let world = play(&model, &["tools.llm.idempotent=false"]).await;
     assert_eq!((reason(&world).as_str(), world.tally.attempts), ("llm_error:connection", 1));

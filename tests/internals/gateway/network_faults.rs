@@ -98,7 +98,7 @@ const LONG: u64 = 30_000;
 const GOOD: &str = "{\"good\":true}";
 
 #[tokio::test]
-async fn fault_01_a_429_is_asked_again_and_is_no_failure() {
+async fn fault_01_429_retries_without_failure() {
     let (came, ..) = served(LONG, async |connection, number| match number {
         1 => says(connection, answer("429 Too Many Requests", &["retry-after: 0"], "{}")).await,
         _ => says(connection, answer("200 OK", &[], GOOD)).await,
@@ -108,7 +108,7 @@ async fn fault_01_a_429_is_asked_again_and_is_no_failure() {
 }
 
 #[tokio::test]
-async fn fault_02_a_retry_after_of_an_hour_or_of_ages_is_not_waited_for() {
+async fn fault_02_skips_long_retry_after() {
     for wait in ["3600", "99999999999999999999999999"] {
         let scope = Scope::with(Duration::from_secs(60));
         let guard = guard(policy(), &scope);
@@ -129,7 +129,7 @@ async fn fault_02_a_retry_after_of_an_hour_or_of_ages_is_not_waited_for() {
 
 /// `retry-after-ms` goes before `Retry-After`, and `x-should-retry` before what its status says.
 #[tokio::test]
-async fn what_the_endpoint_says_of_another_attempt_is_heard() {
+async fn obeys_retry_headers() {
     let good = || answer("200 OK", &[], GOOD);
     let (came, scope, _) = served(LONG, async |connection, number| match number {
         1 => {
@@ -159,7 +159,7 @@ async fn what_the_endpoint_says_of_another_attempt_is_heard() {
 }
 
 #[tokio::test]
-async fn fault_03_a_500_is_asked_again_and_counts() {
+async fn fault_03_500_retries_and_counts() {
     let (came, ..) = served(LONG, async |connection, _| {
         says(connection, answer("500 Internal Server Error", &[], "{}")).await;
     })
@@ -168,7 +168,7 @@ async fn fault_03_a_500_is_asked_again_and_counts() {
 }
 
 #[tokio::test]
-async fn fault_05_what_was_asked_wrongly_is_not_asked_again_and_does_not_count() {
+async fn fault_05_bad_request_is_final() {
     for (status, class) in [
         ("400 Bad Request", FailureClass::Status),
         ("401 Unauthorized", FailureClass::Auth),
@@ -183,7 +183,7 @@ async fn fault_05_what_was_asked_wrongly_is_not_asked_again_and_does_not_count()
 }
 
 #[tokio::test]
-async fn fault_06_a_refused_connection_is_asked_again_and_counts() {
+async fn fault_06_refused_connection_retries() {
     let server = Server::start().await;
     let url = format!("http://{}/v1", server.host());
     drop(server);
@@ -192,13 +192,13 @@ async fn fault_06_a_refused_connection_is_asked_again_and_counts() {
 }
 
 #[tokio::test]
-async fn fault_07_a_name_that_does_not_resolve_is_asked_again_and_counts() {
+async fn fault_07_unresolved_name_retries() {
     let (came, _) = asked("http://no-such-host.invalid/v1", LONG).await;
     assert_eq!(came, Came { failed: Some(FailureClass::Resolve), attempts: 2, failures: 2 });
 }
 
 #[tokio::test]
-async fn fault_08_a_certificate_that_nobody_signed_is_not_asked_again_and_counts() {
+async fn fault_08_bad_certificate_is_final() {
     let acceptor = wire::unsigned();
     let server = Server::start().await;
     let url = format!("https://{}/v1?token=hunter2", server.host());
@@ -214,7 +214,7 @@ async fn fault_08_a_certificate_that_nobody_signed_is_not_asked_again_and_counts
 }
 
 #[tokio::test]
-async fn fault_09_a_reset_in_the_middle_of_the_body_throws_the_part_away() {
+async fn fault_09_reset_discards_partial_body() {
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"half\":";
     let (came, scope, _) = served(LONG, async |mut connection, _| {
         connection.request().await;
@@ -229,7 +229,7 @@ async fn fault_09_a_reset_in_the_middle_of_the_body_throws_the_part_away() {
 }
 
 #[tokio::test]
-async fn fault_10_a_slow_drip_ends_at_the_whole_time_out() {
+async fn fault_10_timeout_ends_slow_drip() {
     let (came, ..) = served(150, async |mut connection, _| {
         connection.request().await;
         connection.send("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n").await;
@@ -244,7 +244,7 @@ async fn fault_10_a_slow_drip_ends_at_the_whole_time_out() {
 }
 
 #[tokio::test]
-async fn fault_11_accepts_and_never_answers_is_a_time_out_asked_again_and_counted() {
+async fn fault_11_timeout_retries_and_counts() {
     let held = tokio::sync::Mutex::new(Vec::new());
     let (came, scope, connections) = served(100, async |mut connection, _| {
         connection.request().await;
@@ -262,7 +262,7 @@ async fn fault_11_accepts_and_never_answers_is_a_time_out_asked_again_and_counte
 }
 
 #[tokio::test]
-async fn fault_12_a_200_that_is_no_json_is_not_asked_again_counts_and_says_where() {
+async fn fault_12_invalid_json_is_final() {
     let (came, scope, _) = served(LONG, async |connection, _| {
         says(connection, answer("200 OK", &[], "{\"a\": nope}")).await;
     })
@@ -292,7 +292,7 @@ impl Callee for Model<'_> {
 
 /// What the scenario or the caller got wrong is not told to the breaker as the tool's failure.
 #[tokio::test]
-async fn an_address_out_of_reach_and_an_argument_that_is_missing_are_denied_and_do_not_count() {
+async fn denied_calls_count_no_failure() {
     let denied = Came { failed: Some(FailureClass::Denied), attempts: 1, failures: 0 };
     let closed = reaching("http://127.0.0.1:1/v1", Reach::Internet);
     assert_eq!(asked_of(&closed, LONG).await.0, denied);
@@ -300,7 +300,7 @@ async fn an_address_out_of_reach_and_an_argument_that_is_missing_are_denied_and_
 }
 
 #[tokio::test]
-async fn fault_13_the_part_of_a_stream_that_came_stays_with_its_attempt() {
+async fn fault_13_attempt_keeps_partial_stream() {
     let scope = Scope::new();
     let guard = guard(CallPolicy { backoff: [].into(), ..policy() }, &scope);
     let server = Server::start().await;
@@ -326,7 +326,7 @@ async fn fault_13_the_part_of_a_stream_that_came_stays_with_its_attempt() {
 }
 
 #[tokio::test]
-async fn fault_14_an_endless_body_is_stopped_at_the_cap_and_not_asked_again() {
+async fn fault_14_cap_ends_endless_body() {
     let (came, ..) = served(LONG, async |mut connection, _| {
         connection.request().await;
         connection.send("HTTP/1.1 200 OK\r\n\r\n").await;

@@ -30,7 +30,7 @@ fn moves(facts: &[Arc<crate::log::event::Event>]) -> Vec<BreakerStage> {
 
 /// One process holds a thousand running runs, and what they share bears all of them together.
 #[tokio::test(start_paused = true)]
-async fn a_thousand_runs_at_once_share_one_bulkhead() {
+async fn thousand_runs_share_bulkhead() {
     let shared = policy("shared = true\nbulkhead = { max_in_flight = 40, max_wait_ms = 600000 }");
     let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
     let engine = engine();
@@ -59,7 +59,7 @@ async fn a_thousand_runs_at_once_share_one_bulkhead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_run_does_to_a_shared_breaker_stands_in_the_logs_of_all() {
+async fn shared_breaker_change_reaches_all_logs() {
     let shared = policy("shared = true\nbreaker = { fail_threshold = 1 }");
     let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
     let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
@@ -81,7 +81,7 @@ async fn what_one_run_does_to_a_shared_breaker_stands_in_the_logs_of_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_not_shared_is_each_runs_own() {
+async fn unshared_tool_stays_per_run() {
     let own = policy("breaker = { fail_threshold = 1 }");
     let scenario = scenario(&format!("{own}{}", plans(&[("t1", "money", true)])), &[]);
     let engine = engine();
@@ -94,7 +94,7 @@ async fn a_tool_that_is_not_shared_is_each_runs_own() {
 
 /// By hand, live: what is tripped is refused from the next attempt on, and a reset lets it through.
 #[tokio::test(start_paused = true)]
-async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
+async fn manual_override_moves_live_breaker() {
     let tasks = [("t1", "money", false), ("t2", "money", false), ("t3", "money", false)];
     let scenario =
         scenario(&format!("{}{}", policy(""), plans(&tasks)), &["budget.max_parallel=1"]);
@@ -133,7 +133,7 @@ async fn a_breaker_is_moved_by_hand_while_a_run_goes_on() {
 
 /// What is shared belongs to a file and to all that it asks of the tool, not to a name.
 #[tokio::test(start_paused = true)]
-async fn another_file_or_another_policy_has_a_tool_of_its_own() {
+async fn different_file_or_policy_separates_tools() {
     let shared = |says: &str| {
         let policy = policy("shared = true");
         let text = format!("{policy}{}\n# {says}", plans(&[("t1", "money", true)]));
@@ -149,7 +149,7 @@ async fn another_file_or_another_policy_has_a_tool_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_starts_while_a_shared_breaker_is_open_is_told_so() {
+async fn new_run_learns_open_breaker() {
     let shared = policy("shared = true\nbreaker = { fail_threshold = 1 }");
     let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
     let (bad, _) = told(|_| async { Err(AttemptFailed::from_status(500, "down")) }.boxed());
@@ -189,7 +189,7 @@ async fn nothing_comes_after_the_last_fact() {
 
 /// A vendor's flaky time is counted in the run's own time: who pauses to look does not miss it.
 #[tokio::test(start_paused = true)]
-async fn a_pause_does_not_skip_the_time_in_which_a_vendor_is_flaky() {
+async fn pause_never_skips_flaky_time() {
     let load = "[workers.money.fixture.load]\ncapacity = 9\nflaky_rate = 1.0\nflaky_from = \"500ms\"\nflaky_until = \"30s\"\n";
     let tasks = plans(&[("t1", "money", false), ("t2", "money", false)]);
     let sets = ["budget.max_parallel=1", "budget.max_retries_per_task=0"];
@@ -211,7 +211,7 @@ async fn a_pause_does_not_skip_the_time_in_which_a_vendor_is_flaky() {
 
 /// A run that has ended is told nothing more of what it shared.
 #[tokio::test(start_paused = true)]
-async fn a_log_that_is_closed_does_not_grow() {
+async fn closed_log_never_grows() {
     let shared = policy("shared = true");
     let scenario = scenario(&format!("{shared}{}", plans(&[("t1", "money", true)])), &[]);
     let engine = engine();

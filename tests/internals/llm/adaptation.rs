@@ -80,7 +80,7 @@ fn everything() -> Tuning {
 }
 
 #[tokio::test]
-async fn what_is_set_is_sent_and_nothing_else() {
+async fn sends_only_set_parameters() {
     let server = Server::start().await;
     let ok = closing("200 OK", HELLO);
     let (reply, body) =
@@ -116,7 +116,7 @@ async fn what_is_set_is_sent_and_nothing_else() {
 
 /// The form of a schema: `ResponseFormatJsonSchema` of github.com/openai/openai-openapi, 2025.
 #[tokio::test]
-async fn json_is_requested_on_the_highest_rung_that_the_form_has_and_nobody_rules_out() {
+async fn requests_highest_supported_json_mode() {
     let schema = json!({ "type": "json_schema", "json_schema": {
         "name": "stance", "strict": true, "schema": contract().contract().expect("one").schema(),
     } });
@@ -142,7 +142,7 @@ async fn json_is_requested_on_the_highest_rung_that_the_form_has_and_nobody_rule
 
 /// What is refused is named by the failure, and the next attempt goes without it.
 #[tokio::test]
-async fn each_parameter_is_left_out_once_it_is_refused() {
+async fn omits_refused_parameters() {
     for (refusal, name, key, then) in [
         // gpt-5-mini; github.com/gabrii/Cursor-Azure-GPT-5/issues/33, 2025-09-15
         (
@@ -269,7 +269,7 @@ async fn each_parameter_is_left_out_once_it_is_refused() {
 }
 
 #[tokio::test]
-async fn a_response_format_goes_down_by_one_rung_at_a_time() {
+async fn response_format_falls_back_stepwise() {
     // LM Studio; github.com/LoadShine/tada/issues/16, 2026-01-07
     let lm_studio = json!({ "error": "'response_format.type' must be 'json_schema' or 'text'" });
     // Groq; github.com/i-am-bee/beeai-framework/issues/1215, 2025-10-22
@@ -316,7 +316,7 @@ async fn a_response_format_goes_down_by_one_rung_at_a_time() {
 /// What was sent before a refusal was known is refused for the same: each says so, and together
 /// they take one rung.
 #[tokio::test]
-async fn calls_that_are_refused_at_once_are_all_adapted_and_take_one_rung() {
+async fn concurrent_refusals_drop_one_rung() {
     let server = Server::start().await;
     let shared = Adaptations::default();
     let models: Vec<OpenAi> = (0..4)
@@ -356,7 +356,7 @@ async fn calls_that_are_refused_at_once_are_all_adapted_and_take_one_rung() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_names_nothing_to_leave_out_is_a_plain_failure() {
+async fn unclear_refusal_fails_call() {
     let server = Server::start().await;
     let model = model_of(&server, everything(), false);
     let request = ask(false);
@@ -396,7 +396,7 @@ async fn a_refusal_that_names_nothing_to_leave_out_is_a_plain_failure() {
 
 /// A fact without adaptations is written as it was, and one with them is read again.
 #[test]
-fn the_log_has_what_was_adapted_only_where_something_was() {
+fn log_records_adaptations_only_when_made() {
     let mut failed = *AttemptFailed::new(FailureClass::Status, "no.");
     let plain = serde_json::to_string(&failed).expect("a failure");
     assert!(!plain.contains("adapted"), "{plain}");

@@ -103,7 +103,7 @@ async fn what_is_set_is_sent() {
 }
 
 #[tokio::test]
-async fn a_schema_is_sent_only_where_the_api_can_keep_to_it() {
+async fn sends_schema_only_when_supported() {
     for (form, json, is_sent) in [
         (contract(true), None, true),
         (contract(true), Some(JsonMode::JsonSchema), true),
@@ -120,7 +120,7 @@ async fn a_schema_is_sent_only_where_the_api_can_keep_to_it() {
 }
 
 #[tokio::test]
-async fn a_conversation_alternates_and_has_no_empty_texts() {
+async fn conversation_alternates_without_empty_texts() {
     let calls = [
         call_of("toolu_1", "research", r#"{"q": "é",  "n":1.50}"#),
         call_of("x.é 2", "rm -rf", ""),
@@ -262,7 +262,7 @@ async fn failure_of(bytes: impl AsRef<[u8]>) -> AttemptFailed {
 }
 
 #[tokio::test]
-async fn refusals_have_the_class_of_their_status() {
+async fn status_sets_failure_class() {
     let status = FailureClass::Status;
     for (line, code, kind, class, words) in [
         (
@@ -325,7 +325,7 @@ async fn refusals_have_the_class_of_their_status() {
 }
 
 #[tokio::test]
-async fn a_limit_says_how_long_to_wait_in_each_form() {
+async fn reads_every_retry_after_form() {
     let date = "date: Wed, 21 Oct 2015 12:00:00 GMT";
     for (headers, wait) in [
         (vec!["retry-after: 2"], Some(2_000)),
@@ -389,7 +389,7 @@ async fn what_is_no_message() {
 /// Refusals of parameters: the first at github.com/vogler75/monster-mq/issues/168, 2026-08-20; the
 /// others in the API's form for a field that it does not know.
 #[tokio::test]
-async fn parameters_that_are_refused_are_left_out() {
+async fn omits_refused_parameters() {
     for (message, name, left_out) in [
         ("temperature is deprecated for this model.", "temperature", "/temperature"),
         (
@@ -431,7 +431,7 @@ async fn parameters_that_are_refused_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_probe_asks_for_the_list_and_then_by_name() {
+async fn probe_lists_then_asks_by_name() {
     let listed = |name: &str| {
         let one = json!({ "type": "model", "id": name, "display_name": "C", "created_at": "2026-01-01T00:00:00Z" });
         closing(

@@ -43,7 +43,7 @@ async fn pieces_come_as_they_are_sent() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_cut_at_any_byte_is_the_same() {
+async fn split_text_reads_same() {
     let mut kept = Kept::new().await;
     let unsplit = kept.reply(BASIC.as_bytes(), None).await;
     assert_eq!((&*unsplit.text, unsplit.finish.as_deref()), (SAID, Some("end_turn")));
@@ -83,7 +83,7 @@ fn calling() -> String {
 }
 
 #[tokio::test]
-async fn calls_that_are_cut_at_any_byte_are_the_same() {
+async fn split_calls_read_same() {
     let stream = calling().into_bytes();
     let mut kept = Kept::new().await;
     let unsplit = kept.reply(&stream, None).await;
@@ -183,7 +183,7 @@ async fn lone_surrogates_become_replacement_characters() {
 }
 
 #[tokio::test]
-async fn errors_in_a_stream_have_the_class_of_their_type() {
+async fn error_type_sets_failure_class() {
     for (kind, class, status) in [
         ("overloaded_error", FailureClass::Status, Some(529)),
         ("api_error", FailureClass::Status, Some(500)),
@@ -230,7 +230,7 @@ async fn errors_in_a_stream_have_the_class_of_their_type() {
 }
 
 #[tokio::test]
-async fn a_stream_that_dies_keeps_what_had_come() {
+async fn broken_stream_keeps_partial_text() {
     let whole = saying("Grün") + &text_delta(" and more");
     let first = saying("Grün").len();
     for at in [first, first + 3, first + 60, whole.len() - 1] {
@@ -264,7 +264,7 @@ async fn a_stream_that_dies_keeps_what_had_come() {
 }
 
 #[tokio::test]
-async fn what_never_ends_is_stopped_at_its_cap() {
+async fn caps_endless_stream() {
     let long = "x".repeat(1 << 12);
     let thinking = block_delta(1, &json!({ "type": "thinking_delta", "thinking": long }));
     let json = block_delta(1, &json!({ "type": "input_json_delta", "partial_json": long }));
@@ -327,7 +327,7 @@ async fn calls_that_cannot_be_taken() {
 }
 
 #[tokio::test]
-async fn a_key_that_the_endpoint_says_is_neither_heard_nor_kept() {
+async fn redacts_echoed_key() {
     let (start, end) = KEY.split_at(7);
     let json =
         |piece: &str| block_delta(1, &json!({ "type": "input_json_delta", "partial_json": piece }));

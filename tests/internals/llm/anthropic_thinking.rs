@@ -78,7 +78,7 @@ async fn sent_to(reply: &Reply, host: Option<&str>) -> Value {
 }
 
 #[tokio::test]
-async fn thinking_goes_back_as_it_came_with_the_results_of_the_calls() {
+async fn thinking_returns_with_call_results() {
     let body = json!({ "content": content(), "stop_reason": "tool_use" }).to_string();
     let server = Server::start().await;
     let model = anthropic(&server, false);
@@ -105,7 +105,7 @@ async fn thinking_goes_back_as_it_came_with_the_results_of_the_calls() {
 }
 
 #[tokio::test]
-async fn thinking_that_is_cut_at_any_byte_is_the_same() {
+async fn split_thinking_reads_same() {
     let stream = stream().into_bytes();
     let mut kept = Kept::new().await;
     for cut in 1..stream.len() {
@@ -139,7 +139,7 @@ async fn nobody_hears_the_thinking() {
 
 /// Blocks of another API, or of nobody, are not sent: the message is made of its text and calls.
 #[tokio::test]
-async fn blocks_that_are_not_of_this_api_are_not_sent() {
+async fn omits_foreign_blocks() {
     let server = Server::start().await;
     for blocks in [
         json!([]),
@@ -205,7 +205,7 @@ async fn another_model_gets_no_thinking() {
 
 /// Ids that had to be made are those of the blocks too: results are given back under them.
 #[tokio::test]
-async fn calls_and_blocks_have_the_same_ids() {
+async fn calls_and_blocks_share_ids() {
     let call = json!({ "type": "tool_use", "name": "a", "input": {} });
     let mut twice = call.clone();
     twice["id"] = json!("t.1");
@@ -225,7 +225,7 @@ async fn calls_and_blocks_have_the_same_ids() {
 }
 
 #[tokio::test]
-async fn a_key_within_blocks_is_not_kept() {
+async fn redacts_key_in_blocks() {
     let content = json!([
         { "type": "thinking", "thinking": format!("it is {KEY}!"), "signature": "s" },
         { "type": "tool_use", "id": KEY, "name": "a", "input": { "k": [KEY], KEY: { "x": 1 } } },

@@ -78,7 +78,7 @@ fn is_of_model(fact: &crate::log::event::EventKind) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn most_runs_succeed_and_each_other_names_the_limit_that_ended_it() {
+async fn flaky_runs_succeed_or_name_limit() {
     let good = good_ones().await;
     assert!(good.len() >= 8, "{good:?}");
     for (name, calls) in good {
@@ -108,7 +108,7 @@ async fn most_runs_succeed_and_each_other_names_the_limit_that_ended_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_of_each_pattern_says_what_its_first_call_failed_of() {
+async fn every_pattern_reports_first_failure() {
     let relay = &Relay::start(|_| Does::Drops(0)).await;
     for shipped in scenario::shipped().iter().filter(|it| it.name != "vendor-brownout") {
         let scenario = relay::shipped(shipped.name, &[SHORT]);

@@ -47,7 +47,7 @@ async fn a_plain_answer() {
 }
 
 #[tokio::test]
-async fn text_that_is_not_asked_for_as_json() {
+async fn plain_text_requests_no_json() {
     let server = Server::start().await;
     let model = server.model();
     let request = ask(false);
@@ -238,7 +238,7 @@ async fn what_is_no_chat_completion() {
 }
 
 #[tokio::test]
-async fn half_a_character_in_a_whole_answer_is_a_replacement_character() {
+async fn half_character_becomes_replacement() {
     for (content, text) in [
         (r"a \ud83d", "a \u{fffd}"),
         (r"\udc4d \ud83d\udc4d", "\u{fffd} 👍"),
@@ -253,7 +253,7 @@ async fn half_a_character_in_a_whole_answer_is_a_replacement_character() {
 
 /// Each provider's key has a variable of its own, and a refusal names that one.
 #[tokio::test]
-async fn a_refused_key_names_the_variable_of_its_provider() {
+async fn refused_key_names_its_variable() {
     for (key, address) in [
         ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
         ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
@@ -272,7 +272,7 @@ async fn a_refused_key_names_the_variable_of_its_provider() {
 
 /// An error in a body of status 200 is of the class of the status that it names.
 #[tokio::test]
-async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status() {
+async fn body_error_keeps_status_class() {
     for (body, class, status, words) in [
         (
             r#"{"error":{"code":503,"message":"no capacity"}}"#,
@@ -306,7 +306,7 @@ async fn an_error_in_a_body_that_reports_success_is_of_the_class_of_its_status()
 }
 
 #[tokio::test]
-async fn a_body_that_never_ends_is_stopped_at_its_cap() {
+async fn caps_endless_body() {
     for head in ["transfer-encoding: chunked", "connection: close"] {
         let server = Server::start().await;
         let model = server.model();

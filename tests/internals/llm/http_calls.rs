@@ -81,7 +81,7 @@ fn told(reply: &Reply) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn tools_and_calls_are_asked_as_the_api_has_them() {
+async fn request_carries_tools_and_calls() {
     let research = ToolOffer {
         name: "research".into(),
         description: "Looks things up.".into(),
@@ -146,7 +146,7 @@ async fn tools_and_calls_are_asked_as_the_api_has_them() {
 }
 
 #[tokio::test]
-async fn what_is_asked_without_tools_is_what_it_was() {
+async fn request_without_tools_stays_same() {
     let server = Server::start().await;
     let model = server.streaming();
     let (_, asking) = answered(&server, &model, &ask(true), format!("{STREAM_HEAD}{ENDING}")).await;
@@ -158,7 +158,7 @@ async fn what_is_asked_without_tools_is_what_it_was() {
 
 /// What the log keeps of a message, and what it reads again, is not what is sent.
 #[test]
-fn the_log_has_a_form_of_its_own() {
+fn log_keeps_own_message_form() {
     let message = ChatMessage::assistant("", [call_of("x", "a", "")].into());
     let line = serde_json::to_string(&message).expect("a message");
     assert_eq!(
@@ -210,7 +210,7 @@ async fn calls_of_a_whole_answer() {
 
 /// An id of ours is no other call's of the conversation.
 #[tokio::test]
-async fn ids_that_are_missing_go_on_from_those_before() {
+async fn missing_ids_continue_numbering() {
     let before = [call_of("call_1", "a", ""), call_of("call_3", "a", "")];
     let request = ask_with(&["a"], &[ChatMessage::assistant("", before.into())]);
     let calls = r#"[{"function":{"name":"a"}},{"function":{"name":"a"}}]"#;
@@ -456,7 +456,7 @@ async fn calls_that_cannot_be_taken() {
 }
 
 #[tokio::test]
-async fn arguments_that_never_end_are_stopped_at_the_cap() {
+async fn caps_endless_arguments() {
     let server = Server::start().await;
     let model = server.streaming();
     let request = team();
@@ -483,7 +483,7 @@ async fn arguments_that_never_end_are_stopped_at_the_cap() {
 }
 
 #[tokio::test]
-async fn a_key_within_a_call_is_not_kept() {
+async fn redacts_key_in_call() {
     let call = format!(
         r#"{{"index":0,"id":"{KEY}","function":{{"name":"{KEY}","arguments":"{{\"k\":\"{KEY}\"}}"}}}}"#
     );
@@ -502,7 +502,7 @@ async fn a_key_within_a_call_is_not_kept() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_within_a_call_has_no_calls() {
+async fn stream_cut_in_call_fails() {
     let events =
         piece("so") + &delta(r#"[{"index":0,"id":"x","function":{"name":"a","arguments":"{"}}]"#);
     let failed = streamed(&events).await.expect_err("a failure");
@@ -563,7 +563,7 @@ const ODD: [&str; 7] = [
 ];
 
 #[tokio::test]
-async fn a_stream_that_is_cut_at_any_byte_gives_the_same_calls() {
+async fn split_stream_gives_same_calls() {
     let mut stream = piece("so ");
     stream.extend(ODD.map(delta));
     stream += &piece("it is");
@@ -627,7 +627,7 @@ fn stream_of(calls: &[Cut], turns: &[usize]) -> String {
 }
 
 #[test]
-fn any_stream_that_is_cut_anywhere_gives_the_calls_that_were_sent() {
+fn randomly_split_stream_keeps_calls() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let line = std::cell::RefCell::new(runtime.block_on(Line::new()));

@@ -143,7 +143,7 @@ async fn a_dropped_call_closes_its_connection() {
 }
 
 #[tokio::test]
-async fn fifty_calls_in_a_row_share_one_connection() {
+async fn sequential_calls_share_connection() {
     for (streamed, then) in [(false, json("200 OK", HELLO)), (true, chunked_hello())] {
         let server = Server::start().await;
         let model = if streamed { server.streaming() } else { server.model() };
@@ -183,7 +183,7 @@ async fn a_refusal_keeps_its_connection() {
 }
 
 #[tokio::test]
-async fn a_stream_left_open_after_its_end_keeps_nobody() {
+async fn open_stream_delays_no_reply() {
     let server = Server::start().await;
     let model = server.streaming();
     let (reply, ()) = both(call(&model), async {
@@ -198,7 +198,7 @@ async fn a_stream_left_open_after_its_end_keeps_nobody() {
 }
 
 #[tokio::test]
-async fn fifty_calls_at_once_reuse_fifty_connections() {
+async fn concurrent_calls_reuse_connections() {
     let server = Server::start().await;
     let model = server.model();
     let round = || async {

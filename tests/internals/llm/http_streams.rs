@@ -89,7 +89,7 @@ async fn streams_that_are_odd_and_whole() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_is_understood() {
+async fn reads_unstreamed_reply() {
     let reply = streamed(json("200 OK", HELLO)).await.expect("a reply");
     assert_eq!((&*reply.text, reply.first_token_ms), ("hello", None));
     // nor need either say what it sends
@@ -112,7 +112,7 @@ async fn a_server_that_does_not_stream_is_understood() {
 
 /// A key that is sent back encoded is found too, in whole and in pieces.
 #[tokio::test]
-async fn encoded_keys_are_neither_heard_nor_kept() {
+async fn redacts_encoded_keys() {
     let percent = KEY.replace('-', "%2D");
     let spelled = [("c2stdGVzdC00ZjlhOGM3YjZkNWU=", "***="), (&percent, "***")];
     for (text, kept) in spelled {
@@ -157,7 +157,7 @@ async fn encoded_keys_are_neither_heard_nor_kept() {
 
 /// A reply without a choice is no chat completion, however it comes.
 #[tokio::test]
-async fn a_reply_without_a_single_choice_is_a_bad_response_streamed_as_well_as_whole() {
+async fn reply_without_choice_fails() {
     let counted =
         "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":0}}\n\n";
     for stream in [
@@ -177,7 +177,7 @@ async fn a_reply_without_a_single_choice_is_a_bad_response_streamed_as_well_as_w
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_keeps_what_had_come() {
+async fn cut_stream_keeps_partial_text() {
     let whole = format!("{}{}", piece("grü"), piece("n 👍 and more"));
     let second = piece("grü").len();
     let place = |text: &str| whole.find(text).expect("it is there");
@@ -200,7 +200,7 @@ async fn a_stream_that_is_cut_keeps_what_had_come() {
 }
 
 #[tokio::test]
-async fn a_reset_in_the_middle_of_a_stream() {
+async fn stream_reset_keeps_partial_text() {
     let server = Server::start().await;
     let model = server.streaming();
     let (heard, mut pieces) = Heard::new();
@@ -224,7 +224,7 @@ async fn a_reset_in_the_middle_of_a_stream() {
 }
 
 #[tokio::test]
-async fn events_that_are_bad_say_which_they_are() {
+async fn bad_event_names_its_position() {
     for (event, words) in [
         (
             "data: {\"error\":{\"message\":\"overloaded\"}}\n\n",
@@ -260,7 +260,7 @@ async fn events_that_are_bad_say_which_they_are() {
 }
 
 #[tokio::test]
-async fn an_event_that_never_ends_is_stopped_at_its_cap() {
+async fn caps_endless_event() {
     for part in ["x".repeat(1 << 16), "data: x\n".repeat(1 << 13)] {
         let server = Server::start().await;
         let model = server.streaming();
@@ -280,7 +280,7 @@ async fn an_event_that_never_ends_is_stopped_at_its_cap() {
 }
 
 #[tokio::test]
-async fn a_stream_that_never_ends_is_stopped_at_its_cap() {
+async fn caps_endless_stream() {
     let server = Server::start().await;
     let model = server.streaming();
     let part = format!(": {}\n", "x".repeat(1 << 16));
@@ -297,7 +297,7 @@ async fn a_stream_that_never_ends_is_stopped_at_its_cap() {
 }
 
 #[tokio::test]
-async fn a_text_that_never_ends_is_stopped_at_its_cap() {
+async fn caps_endless_text() {
     let server = Server::start().await;
     let model = server.streaming();
     let part = piece(&"x".repeat(1 << 12));
@@ -316,7 +316,7 @@ async fn a_text_that_never_ends_is_stopped_at_its_cap() {
 }
 
 #[tokio::test]
-async fn a_key_that_the_endpoint_says_in_its_reply_is_neither_heard_nor_kept() {
+async fn redacts_key_in_reply() {
     let (start, end) = KEY.split_at(7);
     let stream = format!(
         "{STREAM_HEAD}{}{}{}data: [DONE]\n\n",
@@ -346,7 +346,7 @@ async fn a_key_that_the_endpoint_says_in_its_reply_is_neither_heard_nor_kept() {
 
 /// Servers of one's own take any key, and people give them `x`: what a model says is no secret then.
 #[tokio::test]
-async fn a_key_too_short_to_be_a_secret_takes_nothing_from_what_is_said() {
+async fn short_key_redacts_nothing() {
     for (key, said, kept) in [
         ("x", "next box", "next box"),
         ("ollama", "ask ollama", "ask ollama"),

@@ -99,7 +99,7 @@ async fn a_system_without_authorities() {
 }
 
 #[tokio::test]
-async fn a_proxy_of_the_environment_is_used_only_when_told() {
+async fn environment_proxy_requires_opt_in() {
     // Nothing listens at port 9 of this machine; a caller that goes there is refused.
     let nowhere = "http://127.0.0.1:9";
     if std::env::var_os("ALL_PROXY").is_some_and(|proxy| proxy == nowhere) {
@@ -116,12 +116,12 @@ async fn a_proxy_of_the_environment_is_used_only_when_told() {
         assert_eq!(failed.class, FailureClass::Connect, "{}", failed.text);
     } else {
         let all = [("ALL_PROXY", nowhere), ("HTTP_PROXY", nowhere), ("http_proxy", nowhere)];
-        again("a_proxy_of_the_environment_is_used_only_when_told", &all);
+        again("environment_proxy_requires_opt_in", &all);
     }
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_named_is_used() {
+async fn uses_named_proxy() {
     let proxy = Server::start().await;
     let via = format!("http://me:secret@{}", proxy.host()).parse().expect("a proxy");
     let model = OpenAi::new(

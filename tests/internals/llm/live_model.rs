@@ -113,7 +113,7 @@ async fn reasons(sets: &[&str], model: &Arc<dyn ChatModel>) -> Vec<String> {
 /// With the defaults, and with those of a script, under which the fifth attempt opens the breaker
 /// between the attempts of a seat.
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_endpoint_is_down_ends_with_the_same_reason_whatever_the_seed() {
+async fn seed_never_changes_failure_reason() {
     let of_script = ["tools.llm.retries.max_attempts=2", "tools.llm.breaker.counts=attempts"];
     for sets in [&[][..], &of_script] {
         let refused = memory(|_| Err(AttemptFailed::new(FailureClass::Connect, "refused.")));
@@ -127,7 +127,7 @@ async fn a_run_whose_endpoint_is_down_ends_with_the_same_reason_whatever_the_see
 const SHORT: &str = "tools.llm.retries.backoff_ms=[2, 4, 8]";
 
 #[tokio::test]
-async fn a_closed_port_ends_every_run_with_the_same_reason() {
+async fn closed_port_gives_one_reason() {
     let server = Server::start().await;
     let host = server.host();
     drop(server);
@@ -141,7 +141,7 @@ async fn a_closed_port_ends_every_run_with_the_same_reason() {
 }
 
 #[tokio::test]
-async fn a_503_for_every_seat_ends_every_run_with_the_same_reason() {
+async fn busy_endpoint_gives_one_reason() {
     let server = Server::start().await;
     let model: Arc<dyn ChatModel> = Arc::new(server.streaming());
     let serving = tokio::spawn(async move {
@@ -162,7 +162,7 @@ async fn a_503_for_every_seat_ends_every_run_with_the_same_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_live_model_has_four_attempts_with_waits_of_a_half_one_and_two_seconds() {
+async fn live_model_attempts_four_times() {
     let scenario = read(SEATS, &["collaboration.sequence=['a']", "budget.min_go_votes=1"]);
     let busy = memory(|_| Err(AttemptFailed::from_status(503, "busy.")));
     let run = engine().start(Launch {
@@ -184,7 +184,7 @@ async fn a_live_model_has_four_attempts_with_waits_of_a_half_one_and_two_seconds
 }
 
 #[test]
-fn the_defaults_of_a_live_model_stand_where_the_file_says_nothing() {
+fn live_model_has_own_defaults() {
     let ms = Duration::from_millis;
     let live = read(SEATS, &[]).llm_live();
     assert_eq!(live.max_attempts, 4);
@@ -221,7 +221,7 @@ fn the_defaults_of_a_live_model_stand_where_the_file_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_503_at_each_of_four_seats_ends_no_run() {
+async fn run_survives_one_503_per_seat() {
     let once = || {
         memory(|request| match (&request.purpose, request.attempt) {
             (Purpose::Contribution { .. }, 1) => Err(AttemptFailed::from_status(503, "busy.")),
@@ -244,7 +244,7 @@ async fn one_503_at_each_of_four_seats_ends_no_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_after_beyond_the_run_says_what_was_asked_for_and_what_was_left() {
+async fn retry_after_error_shows_remaining_time() {
     let limited = memory(|_| {
         let failed = AttemptFailed::from_status(429, "limits the rate of calls (HTTP 429).");
         Err(Box::new(AttemptFailed { retry_after_ms: Some(3_600_000), ..*failed }))

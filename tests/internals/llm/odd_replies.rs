@@ -53,7 +53,7 @@ fn delta(delta: &str, finish: &str) -> String {
 const DONE: &str = "data: [DONE]\n\n";
 
 #[tokio::test]
-async fn an_empty_finish_reason_is_no_end() {
+async fn empty_finish_reason_ends_nothing() {
     for reason in ["\"\"", "\" \"", "null", "false", "\"null\""] {
         let cut = delta(r#"{"content":"Sev"}"#, reason);
         let failed = chat_stream(&cut).await.expect_err(reason);
@@ -81,7 +81,7 @@ async fn an_empty_finish_reason_is_no_end() {
 }
 
 #[tokio::test]
-async fn a_reason_counts_only_after_an_end_in_order() {
+async fn finish_reason_requires_proper_end() {
     let ended = delta(r#"{"content":"Seven."}"#, "\"stop\"");
     let server = Server::start().await;
     // The chunks stop without their end.
@@ -94,7 +94,7 @@ async fn a_reason_counts_only_after_an_end_in_order() {
 }
 
 #[tokio::test]
-async fn an_end_without_anything_is_no_reply() {
+async fn empty_end_is_no_reply() {
     for stream in [delta("{}", "null") + DONE, delta(r#"{"role":"assistant"}"#, "\"\"") + DONE] {
         let failed = chat_stream(&stream).await.expect_err(&stream);
         assert_eq!(failed.class, FailureClass::BadResponse);
@@ -106,7 +106,7 @@ async fn an_end_without_anything_is_no_reply() {
 }
 
 #[tokio::test]
-async fn events_that_keep_a_stream_open_are_skipped() {
+async fn skips_keepalive_events() {
     for alive in [
         "data:\n\n",
         "data: \n\n",
@@ -132,7 +132,7 @@ async fn events_that_keep_a_stream_open_are_skipped() {
 }
 
 #[tokio::test]
-async fn a_list_of_parts_is_read_for_its_text() {
+async fn reads_text_from_parts() {
     let thinking = r#"{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}"#;
     let parts = |text: &str| format!(r#"[{thinking},{{"type":"text","text":"{text}"}},null]"#);
     let stream = [
@@ -171,7 +171,7 @@ async fn a_list_of_parts_is_read_for_its_text() {
 }
 
 #[tokio::test]
-async fn odd_arguments_are_a_call_for_the_model() {
+async fn keeps_calls_with_odd_arguments() {
     for (arguments, kept) in [
         ("[]", "{}"),
         (r#""[]""#, "{}"),
@@ -209,7 +209,7 @@ async fn odd_arguments_are_a_call_for_the_model() {
 }
 
 #[tokio::test]
-async fn a_whole_message_in_an_event_is_read_once() {
+async fn reads_whole_message_once() {
     let message = |text: &str, finish: &str| {
         format!(
             "data: {{\"choices\":[{{\"message\":{{\"content\":\"{text}\"}},\"delta\":{{}},\"finish_reason\":{finish}}}]}}\n\n"
@@ -237,7 +237,7 @@ async fn a_whole_message_in_an_event_is_read_once() {
 }
 
 #[tokio::test]
-async fn an_error_that_says_nothing_is_none() {
+async fn ignores_empty_error() {
     for error in ["{}", "\"\"", "false", "null", "[]", r#"{"code":null,"message":"","type":0}"#] {
         let within = format!(
             r#"{{"error":{error},"choices":[{{"error":{error},"delta":{{"content":"Seven."}},"message":{{"content":"Seven."}},"finish_reason":"stop"}}]}}"#
@@ -271,7 +271,7 @@ async fn an_error_that_says_nothing_is_none() {
 }
 
 #[tokio::test]
-async fn a_stream_of_another_api_says_what_came() {
+async fn foreign_stream_names_event() {
     let foreign = "data: {\"type\":\"response.created\",\"id\":\"r1\"}\n\n";
     for failed in [
         chat_stream(foreign).await,
@@ -290,7 +290,7 @@ async fn a_stream_of_another_api_says_what_came() {
 }
 
 #[tokio::test]
-async fn a_byte_order_mark_is_no_part_of_a_body() {
+async fn body_skips_byte_order_mark() {
     let reply = chat_body(&format!("\u{feff}{HELLO}")).await.expect("a reply");
     assert_eq!(&*reply.text, "hello");
     // Without a content type the first character tells what it is.
@@ -307,7 +307,7 @@ async fn a_byte_order_mark_is_no_part_of_a_body() {
 type Counted = Option<(u64, u64, u64)>;
 
 #[tokio::test]
-async fn tokens_for_reasoning_are_counted_wherever_they_stand() {
+async fn counts_reasoning_tokens_everywhere() {
     let cases: [(&str, Counted, Option<&str>); 20] = [
         // Of a total alone, all but the reply is the prompt.
         (r#"{"total_tokens":500}"#, Some((500, 0, 0)), None),
@@ -413,7 +413,7 @@ async fn tokens_for_reasoning_are_counted_wherever_they_stand() {
 
 /// A proxy that ends its stream with a prompt of 0 tokens does not take the count back.
 #[tokio::test]
-async fn a_later_prompt_of_zero_does_not_count() {
+async fn ignores_later_zero_prompt() {
     let delta = json!({
         "type": "message_delta", "delta": { "stop_reason": "end_turn" },
         "usage": { "input_tokens": 0, "output_tokens": 5 },
@@ -452,7 +452,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn compressed_replies_are_read_though_not_asked_for() {
+async fn reads_unrequested_compression() {
     let stream = delta(r#"{"content":"hello"}"#, "\"stop\"") + DONE;
     for (kind, body) in [("text/event-stream", &*stream), ("application/json", HELLO)] {
         let head = |encoding: &str| {

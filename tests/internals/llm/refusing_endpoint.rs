@@ -70,7 +70,7 @@ const SCENARIOS: [(&str, bool); 5] = [
 const SETS: [&str; 2] = ["model.temperature=0.2", "model.max_tokens=500"];
 
 #[tokio::test]
-async fn each_pattern_goes_on_without_what_is_refused_or_says_what_it_cannot_do_without() {
+async fn patterns_adapt_or_explain_refusal() {
     // Some of their tools take seconds: all of them at once.
     let each = REFUSING.iter().flat_map(|refusing| SCENARIOS.map(|it| holds(refusing, it)));
     join_all(each).await;

@@ -420,7 +420,7 @@ async fn a_failed_end_is_tried_again() {
 /// The body ends after each number of events, without its end: that is a reply only if the API's own
 /// end of a stream had come.
 #[tokio::test]
-async fn a_stream_cut_anywhere_is_no_reply() {
+async fn cut_stream_is_no_reply() {
     let once = ["tools.llm.retries.max_attempts=1"];
     for way in [Way::Chat { stream: true }, Way::Messages { stream: true }] {
         for (nth, ending) in endings().iter().enumerate() {
@@ -446,7 +446,7 @@ async fn a_stream_cut_anywhere_is_no_reply() {
 }
 
 #[tokio::test]
-async fn an_empty_cut_reply_names_its_end() {
+async fn empty_cut_reply_names_end() {
     for (nth, ending) in endings().iter().enumerate() {
         for way in WAYS.into_iter().filter(|way| *way != Way::Script) {
             let end = ending.of(way);
@@ -561,7 +561,7 @@ async fn a_continuation_keeps_all_blocks() {
 
 /// Calls of a reply that did not end well are not made, whichever way they came.
 #[tokio::test]
-async fn calls_of_a_cut_reply_stay_unmade() {
+async fn cut_reply_makes_no_calls() {
     let script = r#"
 [[script]]
 agent = "lead"
@@ -642,7 +642,7 @@ fn shipped_with(name: &str, sets: &[&str]) -> Arc<Scenario> {
 
 /// What a model reads in the next message of a session.
 #[tokio::test]
-async fn the_next_message_says_that_the_last_was_cut() {
+async fn next_message_reports_cut() {
     let script = r#"
 [[script]]
 agent = "lead"
@@ -673,7 +673,7 @@ text = "x"
 
 /// What was said in an attempt that failed is not used, so its end is not either.
 #[tokio::test]
-async fn a_reply_of_a_failed_attempt_is_not_cut() {
+async fn failed_attempt_marks_no_cut() {
     let team = TEAM.replace("\"You write.\"", "\"You write.\"\nmembers = [\"clerk\"]");
     let script = r#"
 [agents.clerk]

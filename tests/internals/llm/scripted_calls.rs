@@ -96,7 +96,7 @@ async fn say(
 }
 
 #[tokio::test]
-async fn rows_are_for_an_agent_a_message_a_turn_and_a_round() {
+async fn rows_match_agent_message_and_round() {
     let rows = vec![
         ScriptRow { agent: Some("billing".into()), message: Some(2), ..row("second message") },
         ScriptRow { agent: Some("billing".into()), turn: Some(2), round: Some(1), ..row("again") },
@@ -147,7 +147,7 @@ async fn a_condition_decides_what_is_called() {
 }
 
 #[tokio::test]
-async fn calls_have_ids_that_repeat_with_the_draw_and_are_counted() {
+async fn call_ids_repeat_with_draw() {
     let three =
         calls(&[("lookup", r#"{"order": "A 17"}"#), ("lookup", ""), ("refund", "not json")]);
     let model = model(vec![ScriptRow { calls: three, ..row("I look it up.") }], true);
@@ -187,7 +187,7 @@ async fn calls_have_ids_that_repeat_with_the_draw_and_are_counted() {
 
 /// A reply that is all calls takes its time in silence.
 #[tokio::test(start_paused = true)]
-async fn calls_come_when_the_text_has_been_said() {
+async fn calls_follow_finished_text() {
     let takes = Duration::from_millis(900);
     let late = |text: &str, fault| ScriptRow {
         latency: Latency { min: takes, max: takes },

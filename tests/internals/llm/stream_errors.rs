@@ -16,7 +16,7 @@ async fn streamed(bytes: impl AsRef<[u8]>) -> Result<Reply, AttemptFailed> {
 /// llama.cpp, OpenRouter and others answer 200, begin to stream and then report an error: it is of the
 /// class of the status that it names, and the text that had come stays.
 #[tokio::test]
-async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() {
+async fn stream_error_keeps_status_class() {
     let llama =
         r#"{"error":{"code":500,"message":"Compute error.","type":"server_error"}}"#.to_owned();
     let router = |code: u16| {
@@ -89,7 +89,7 @@ async fn an_error_within_a_stream_is_of_the_class_of_the_status_it_stands_for() 
 
 /// A refusal of a parameter counts as one only where nothing of the reply had come.
 #[tokio::test]
-async fn a_parameter_that_is_refused_in_the_stream_is_left_out_from_then_on() {
+async fn omits_parameter_refused_in_stream() {
     let refusal =
         "data: {\"error\":{\"code\":400,\"message\":\"stream_options is not supported\"}}\n\n";
     for (before, adapted) in [(String::new(), true), (piece("grün"), false)] {
@@ -133,7 +133,7 @@ async fn lone_surrogates_become_replacement_characters() {
 
 /// The address is the right one where good events came from it.
 #[tokio::test]
-async fn an_event_that_cannot_be_read_after_good_ones_is_not_laid_at_the_address() {
+async fn later_bad_event_blames_no_address() {
     for event in ["data: {\"what\":\n\n", "data: <html>\n\n", "data: [5]\n\n"] {
         let first = streamed(format!("{STREAM_HEAD}{event}")).await.expect_err(event);
         assert!(first.text.contains("Check the base URL (from the shell)"), "{}", first.text);

@@ -67,7 +67,7 @@ fn renewed(text: &str) -> (String, Vec<String>) {
 }
 
 #[test]
-fn generated_parts_of_the_documents_are_those_of_the_code() {
+fn generated_docs_match_code() {
     let writes = std::env::var_os(WRITE).is_some();
     let (mut seen, mut stale) = (BTreeSet::new(), Vec::new());
     for path in pages() {

@@ -40,7 +40,7 @@ fn stances(rows: &Value) -> Vec<Stance> {
 }
 
 #[test]
-fn validate_contribution_answers_as_the_source_does() {
+fn validate_contribution_matches_source() {
     let (with, cases) =
         table(include_str!("../../vectors/collaboration_validate_contribution.json"));
     let allowed = roles(&with["allowed_agents"]);
@@ -77,7 +77,7 @@ fn accept_answers_as_the_source_does() {
 }
 
 #[test]
-fn messages_that_were_refused_have_been_used() {
+fn refused_messages_count_as_used() {
     let allow: RoleSet = BTreeSet::from(["a".into()]);
     let mut gateway = ContributionGateway::new(2);
     let role = "a".into();
@@ -90,7 +90,7 @@ fn messages_that_were_refused_have_been_used() {
 }
 
 #[test]
-fn detect_conflicts_answers_as_the_source_does() {
+fn detect_conflicts_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/collaboration_detect_conflicts.json"));
     for (row, case) in cases.iter().enumerate() {
         let ours = detect_conflicts(stances(&case["given"]["input"]));
@@ -99,7 +99,7 @@ fn detect_conflicts_answers_as_the_source_does() {
 }
 
 #[test]
-fn decide_round_outcome_answers_as_the_source_does() {
+fn decide_round_outcome_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/collaboration_decide_round_outcome.json"));
     for (row, case) in cases.iter().enumerate() {
         let votes = case["given"]["min_go_votes"].as_u64().expect("votes");
@@ -135,7 +135,7 @@ fn by_rows(stances: &[Stance], min_go_votes: u32) -> Option<Decision> {
 }
 
 #[test]
-fn the_rule_of_the_source_can_be_said_in_rows() {
+fn rows_express_source_rule() {
     let (_, cases) = table(include_str!("../../vectors/collaboration_decide_round_outcome.json"));
     for (row, case) in cases.iter().enumerate() {
         let votes = case["given"]["min_go_votes"].as_u64().expect("votes") as u32;
@@ -223,7 +223,7 @@ fn history_row(round: &Value) -> Option<ClosedRound> {
 }
 
 #[test]
-fn recent_rounds_answers_as_the_source_does() {
+fn recent_rounds_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/collaboration_recent_rounds.json"));
     let mut left_out = Vec::new();
     for (row, case) in cases.iter().enumerate() {
@@ -245,7 +245,7 @@ fn recent_rounds_answers_as_the_source_does() {
 }
 
 #[test]
-fn confidence_is_rounded_by_its_exact_binary_value() {
+fn rounds_confidence_by_binary_value() {
     let allowed: RoleSet = BTreeSet::from(["a".into()]);
     for (given, expected) in
         [(0.0625, 0.062), (0.1875, 0.188), (0.0005, 0.001), (0.2345, 0.234), (1.0, 1.0), (0.0, 0.0)]

@@ -34,7 +34,7 @@ fn reasons(outcome: &Value) -> Vec<(&str, &str, Option<&str>)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tasks_run_side_by_side_and_come_back_in_plan_order() {
+async fn tasks_run_parallel_results_keep_order() {
     let scenario =
         scenario(&three(), &["workers.sales.fixture.rows=[{latency='1500ms',result={orders=1}}]"]);
     let since = Instant::now();
@@ -66,7 +66,7 @@ async fn tasks_run_side_by_side_and_come_back_in_plan_order() {
 
 /// Decisions: attempt 1 is cancelled at its time-out, and attempt 2 never runs beside it.
 #[tokio::test(start_paused = true)]
-async fn a_timed_out_attempt_is_really_cancelled_before_the_next() {
+async fn cancels_timed_out_attempt_before_next() {
     let scenario = scenario(&plans(&[("t1", "money", true)]), &[]);
     let out = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&out);
@@ -89,7 +89,7 @@ async fn a_timed_out_attempt_is_really_cancelled_before_the_next() {
 
 /// As in the orchestrator source document: only `task_timeout` is retried.
 #[tokio::test(start_paused = true)]
-async fn other_failures_are_not_repeated_without_a_policy_of_their_own() {
+async fn default_policy_retries_only_timeouts() {
     let scenario = scenario(&three(), &[]);
     let broken = |class: FailureClass| {
         told(move |_| async move { Err(AttemptFailed::new(class, "as told")) }.boxed()).0
@@ -116,7 +116,7 @@ async fn other_failures_are_not_repeated_without_a_policy_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_critical_task_stops_the_run_after_all_have_ended() {
+async fn critical_failure_stops_after_all_end() {
     let script = plans(&[("t1", "sales", false), ("t2", "money", true), ("t3", "stock", false)]);
     let scenario = scenario(&script, &[]);
     let (tool, _) =
@@ -132,7 +132,7 @@ async fn a_failed_critical_task_stops_the_run_after_all_have_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_plan_that_is_refused_stops_with_its_reason_and_what_the_planner_said() {
+async fn refused_plan_stops_with_reason() {
     let table = [
         (says("not JSON"), "invalid_plan:kind", json!({ "kind": "invalid", "raw": "not JSON" })),
         (says(""), "invalid_plan:kind", json!({})),
@@ -155,7 +155,7 @@ async fn each_plan_that_is_refused_stops_with_its_reason_and_what_the_planner_sa
 
 /// A whole number that 64 bits do not hold would be another one for the worker.
 #[tokio::test(start_paused = true)]
-async fn a_plan_whose_args_would_reach_the_worker_changed_is_refused() {
+async fn refuses_plan_with_unrepresentable_integer() {
     let plan = |day: &str, more: &str| {
         let task = |id: &str, day: &str| {
             format!(
@@ -189,7 +189,7 @@ async fn a_plan_whose_args_would_reach_the_worker_changed_is_refused() {
 
 /// Every attempt of every task counts, refused ones too; a task that finds the budget spent fails.
 #[tokio::test(start_paused = true)]
-async fn max_dispatches_bounds_the_attempts_of_all_tasks() {
+async fn max_dispatches_bounds_all_attempts() {
     let scenario = scenario(
         &plans(&[("t1", "sales", false), ("t2", "money", false), ("t3", "stock", false)]),
         &[
@@ -211,7 +211,7 @@ async fn max_dispatches_bounds_the_attempts_of_all_tasks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_whose_flag_is_off_is_denied_at_its_dispatch() {
+async fn disabled_worker_is_denied_at_dispatch() {
     let scenario = scenario(&three(), &[]);
     let launch = Launch {
         flags: vec![("stock_on".into(), false)],
@@ -223,7 +223,7 @@ async fn a_worker_whose_flag_is_off_is_denied_at_its_dispatch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flag_that_is_turned_off_in_mid_run_counts_from_the_next_dispatch() {
+async fn flag_change_affects_next_dispatch() {
     let scenario = scenario(&three(), &["budget.max_parallel=1"]);
     let run = engine().start(Launch::scripted(scenario, false));
     until(&run, |kind| {
@@ -247,7 +247,7 @@ async fn a_flag_that_is_turned_off_in_mid_run_counts_from_the_next_dispatch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_that_a_worker_does_not_take_are_its_bad_args() {
+async fn unknown_arguments_give_bad_args() {
     let plan = json!({ "kind": "plan", "tasks": [
         { "id": "t1", "worker": "sales", "args": { "date": "Monday" }, "critical": false },
     ] });
@@ -258,7 +258,7 @@ async fn arguments_that_a_worker_does_not_take_are_its_bad_args() {
 
 /// Decisions: of two tasks of one worker the later wins in the aggregate, and an event says so.
 #[tokio::test(start_paused = true)]
-async fn the_later_of_two_results_of_one_worker_counts() {
+async fn later_result_of_worker_wins() {
     let scenario = scenario(&plans(&[("t1", "sales", true), ("t2", "sales", true)]), &[]);
     let (tool, _) = told(|number| {
         async move {
@@ -278,7 +278,7 @@ async fn the_later_of_two_results_of_one_worker_counts() {
 
 /// The pane of the results shows a section in the row of its task, so it has to be the right one.
 #[tokio::test(start_paused = true)]
-async fn a_section_belongs_to_the_task_that_produced_it() {
+async fn section_belongs_to_producing_task() {
     let both = || told(|_| async { Ok(json!({ "ok": true })) }.boxed()).0;
     let tasks = [("t1", "sales", true), ("t2", "money", true), ("t3", "sales", true)];
     let owners = async |sections: &str| {
@@ -297,7 +297,7 @@ async fn a_section_belongs_to_the_task_that_produced_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_parallel_changes_while_tasks_are_out() {
+async fn max_parallel_can_change_during_dispatch() {
     let names: Vec<String> = (1..=8).map(|nth| format!("t{nth}")).collect();
     let tasks: Vec<(&str, &str, bool)> =
         names.iter().map(|name| (name.as_str(), "sales", false)).collect();
@@ -322,7 +322,7 @@ async fn max_parallel_changes_while_tasks_are_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_waits_for_what_is_out_and_the_clock_stands() {
+async fn pause_waits_for_tasks_stops_clock() {
     let scenario = scenario(&three(), &["budget.max_parallel=2", "budget.max_seconds=10"]);
     let run = engine().start(Launch::scripted(scenario, false));
     until(&run, |kind| {
@@ -349,7 +349,7 @@ async fn a_pause_waits_for_what_is_out_and_the_clock_stands() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_stepped_one_dispatch_at_a_time() {
+async fn step_runs_one_dispatch() {
     let scenario = scenario(&three(), &[]);
     let schedule = Schedule { start_paused: true, ..Schedule::default() };
     let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, true) });
@@ -387,7 +387,7 @@ async fn world_when_paused(run: &crate::engine::RunHandle, nth: usize) -> Option
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_ends_what_is_out_and_keeps_what_had_ended() {
+async fn deadline_cancels_running_keeps_finished() {
     let scenario = scenario(
         &three(),
         &[
@@ -408,7 +408,7 @@ async fn the_deadline_ends_what_is_out_and_keeps_what_had_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
+async fn cancel_drops_attempts_closes_spans() {
     let scenario = scenario(&three(), &[]);
     let (tool, dropped) = told(|_| futures::future::pending().boxed());
     let run = engine().start(with(&scenario, vec![("money", tool)]));
@@ -426,7 +426,7 @@ async fn a_cancelled_run_drops_its_attempts_and_closes_every_span() {
 
 /// `[tools.<worker>]` puts section 5's policy in the place of the orchestrator's own.
 #[tokio::test(start_paused = true)]
-async fn a_policy_of_its_own_replaces_the_orchestrators() {
+async fn tool_policy_replaces_orchestrator_policy() {
     let policy = "[tools.money]\ntimeout_s = 5\nretries = { max_attempts = 3, backoff_ms = [100], jitter = false }\n";
     let scenario = scenario(&format!("{policy}{}", plans(&[("t1", "money", true)])), &[]);
     let (tool, _) = told(|number| {
@@ -447,7 +447,7 @@ async fn a_policy_of_its_own_replaces_the_orchestrators() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_in_for_a_worker_is_told_and_the_run_is_degraded() {
+async fn worker_fallback_degrades_run() {
     let policy = "[tools.money]\nsafe_mode = { fallback = { incident = 'unknown' } }\n";
     let scenario = scenario(&format!("{policy}{}", plans(&[("t1", "money", true)])), &[]);
     let (tool, _) = told(|_| async { Err(AttemptFailed::from_status(503, "down")) }.boxed());
@@ -462,7 +462,7 @@ async fn what_stands_in_for_a_worker_is_told_and_the_run_is_degraded() {
 
 /// Fault 25: no partial result is allowed, so the run stops with the tool's reason.
 #[tokio::test(start_paused = true)]
-async fn a_run_that_may_not_go_on_without_a_tool_stops_with_its_reason() {
+async fn required_tool_failure_stops_run() {
     let policy = "[tools.money]\nsafe_mode = { allow_partial = false }\n";
     let script = plans(&[("t1", "sales", false), ("t2", "money", false)]);
     let scenario = scenario(&format!("{policy}{script}"), &["budget.max_parallel=1"]);
@@ -475,7 +475,7 @@ async fn a_run_that_may_not_go_on_without_a_tool_stops_with_its_reason() {
 
 /// The same seed and answers give the same outcome, whatever ended first.
 #[tokio::test(start_paused = true)]
-async fn the_outcome_does_not_depend_on_max_parallel() {
+async fn max_parallel_does_not_change_outcome() {
     let mut outcomes = Vec::new();
     for parallel in ["1", "2", "3"] {
         let mut outcome =
@@ -492,7 +492,7 @@ async fn the_outcome_does_not_depend_on_max_parallel() {
 
 /// `allow_partial = false` is about tools that cannot be had, not about workers that may not run.
 #[tokio::test(start_paused = true)]
-async fn a_denied_worker_stops_nothing_that_it_is_not_critical_for() {
+async fn denied_noncritical_worker_stops_nothing() {
     let policy = "[tools.stock]\nsafe_mode = { allow_partial = false }\n";
     let scenario = scenario(&format!("{policy}{}", three()), &[]);
     let launch =
@@ -503,7 +503,7 @@ async fn a_denied_worker_stops_nothing_that_it_is_not_critical_for() {
 
 /// Which tool failed first does not decide why the run stops.
 #[tokio::test(start_paused = true)]
-async fn the_reason_of_a_stop_is_that_of_the_first_task() {
+async fn first_task_gives_stop_reason() {
     let policy = "[tools.sales]\nsafe_mode = { allow_partial = false }\n[tools.money]\nsafe_mode = { allow_partial = false }\n";
     for (first, second) in [(100, 900), (900, 100)] {
         let scenario = scenario(&format!("{policy}{}", three()), &[]);
@@ -524,7 +524,7 @@ async fn the_reason_of_a_stop_is_that_of_the_first_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_at_once_start_nothing_while_the_run_is_paused() {
+async fn raised_parallelism_starts_nothing_while_paused() {
     let scenario = scenario(&three(), &["budget.max_parallel=1"]);
     let schedule =
         Schedule { breaks: vec![BoundaryId::new("dispatch:1:t1")], ..Schedule::default() };
@@ -548,7 +548,7 @@ async fn more_at_once_start_nothing_while_the_run_is_paused() {
 /// As in the orchestrator source document: each worker receives the id of its request with its
 /// arguments. A `request_id` that the planner wrote is overwritten, and stays in the hash.
 #[tokio::test(start_paused = true)]
-async fn a_worker_is_given_the_id_of_its_request() {
+async fn worker_receives_request_id() {
     struct Seen(Arc<std::sync::Mutex<Vec<Value>>>);
     impl crate::gateway::Tool for Seen {
         fn ask<'a>(
@@ -592,7 +592,7 @@ async fn a_bare_worker_is_not_gated() {
 
 /// A rest of the run is no part of how long a task or a call took.
 #[tokio::test(start_paused = true)]
-async fn what_a_run_rests_is_left_out_of_what_its_tasks_took() {
+async fn task_time_excludes_pauses() {
     let scenario = scenario(&plans(&[("t1", "money", true)]), &[]);
     let breaks = vec![BoundaryId::new("dispatch:2:t1")];
     let (tool, _) = told(|number| {
@@ -620,7 +620,7 @@ async fn what_a_run_rests_is_left_out_of_what_its_tasks_took() {
 
 /// An answer outside its contract is none, and counts as the tool's failure.
 #[tokio::test(start_paused = true)]
-async fn an_answer_outside_its_contract_is_a_bad_result() {
+async fn invalid_worker_answer_is_bad_result() {
     let contract = "[workers.money.contract]\nincident = \"text\"\n";
     let scenario = scenario(&format!("{contract}{}", plans(&[("t1", "money", false)])), &[]);
     for (answer, reason) in [
@@ -641,7 +641,7 @@ async fn an_answer_outside_its_contract_is_a_bad_result() {
 
 /// What is injected into the model stands before it as before any tool.
 #[tokio::test(start_paused = true)]
-async fn faults_are_injected_into_the_model_too() {
+async fn injects_faults_into_model() {
     let faults = "[tools.llm]\nfaults = [{ kind = \"errors\", percent = 100, status = 503 }]\n";
     let outcome = played(&scenario(&format!("{faults}{}", three()), &[])).await;
     assert_eq!(outcome["stop_reason"], "llm_error:http_503");
@@ -650,7 +650,7 @@ async fn faults_are_injected_into_the_model_too() {
 
 /// An HTTP tool reaches this machine only where the scenario says so: before that nothing is sent.
 #[tokio::test]
-async fn an_http_tool_does_not_reach_this_machine_unasked() {
+async fn http_tool_denies_private_address() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let port = port.expect("a port").port();
     let script = plans(&[("t1", "sales", false)]);

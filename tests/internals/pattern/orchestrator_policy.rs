@@ -15,7 +15,7 @@ fn allowed(names: &Value) -> BTreeSet<ToolName> {
 }
 
 #[test]
-fn validate_orchestration_plan_answers_as_the_source_does() {
+fn validate_orchestration_plan_matches_source() {
     let (with, cases) = table(include_str!("../../vectors/orchestrator_validate_plan.json"));
     let workers = allowed(&with["allowed_workers"]);
     let max_tasks = u32::try_from(with["max_tasks"].as_u64().expect("a limit")).expect("small");
@@ -63,7 +63,7 @@ fn where_we_part_from_the_source() {
 }
 
 #[test]
-fn args_hash_answers_as_the_source_does() {
+fn args_hash_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/orchestrator_args_hash.json"));
     for (row, case) in cases.iter().enumerate() {
         let input = case["given"]["input"].as_object().expect("arguments");

@@ -74,7 +74,7 @@ fn aggregate_answers_as_the_source_does() {
 
 /// The source's own example: its plan, its figures, its trace.
 #[tokio::test(start_paused = true)]
-async fn morning_report_comes_to_what_the_source_shows() {
+async fn morning_report_matches_source() {
     let outcome = played(&shipped("morning-report", &[])).await;
     assert_eq!((&outcome["status"], &outcome["stop_reason"]), (&json!("ok"), &json!("success")));
     let args = json!({ "report_date": "2026-02-26", "region": "US" });
@@ -126,7 +126,7 @@ async fn morning_report_comes_to_what_the_source_shows() {
 
 /// The deadline comes while the payments are out: they stand apart from what the source lists.
 #[tokio::test(start_paused = true)]
-async fn what_a_stop_leaves_behind_is_listed_as_unfinished() {
+async fn stop_lists_unfinished_tasks() {
     let outcome = played(&shipped("morning-report", &[("budget.max_seconds", "2")])).await;
     assert_eq!(
         (&outcome["stop_reason"], &outcome["phase"]),
@@ -144,7 +144,7 @@ async fn what_a_stop_leaves_behind_is_listed_as_unfinished() {
 /// It takes its slowest chain (2.0 s, timed out, then 0.3 s), not the sum; the pool of the source
 /// waits for the thread that runs on (2.6 s and 0.3 s).
 #[tokio::test(start_paused = true)]
-async fn morning_report_takes_its_slowest_chain_and_cancels_what_timed_out() {
+async fn morning_report_takes_slowest_chain() {
     let run = engine().start(Launch::scripted(shipped("morning-report", &[]), false));
     let facts = facts(&run).await;
     let at = |wanted: &dyn Fn(&EventKind) -> bool| {
@@ -185,7 +185,7 @@ async fn morning_report_takes_its_slowest_chain_and_cancels_what_timed_out() {
 
 /// `INVENTORY_RUNTIME_ENABLED=False` of the source.
 #[tokio::test(start_paused = true)]
-async fn a_denied_worker_stands_in_the_trace() {
+async fn trace_shows_denied_worker() {
     let outcome = played(&shipped("morning-report-denied", &[])).await;
     assert_eq!(outcome["stop_reason"], "critical_task_failed");
     assert_eq!(outcome["trace"][2]["stop_reason"], "worker_denied:inventory_worker");
@@ -194,7 +194,7 @@ async fn a_denied_worker_stands_in_the_trace() {
 
 /// "Make payments_worker non-critical and see how the run returns a partial result."
 #[tokio::test(start_paused = true)]
-async fn a_partial_report_is_degraded_and_says_what_is_missing() {
+async fn partial_report_names_missing_parts() {
     let outcome = played(&shipped("morning-report-partial", &[])).await;
     assert_eq!((&outcome["status"], &outcome["degraded"]), (&json!("ok"), &json!(true)));
     assert_eq!(outcome["aggregate"]["payments"], json!({}));
@@ -210,7 +210,7 @@ async fn a_partial_report_is_degraded_and_says_what_is_missing() {
 
 /// "Compare run time with max_parallel=2 and max_parallel=4."
 #[tokio::test(start_paused = true)]
-async fn a_fourth_worker_gains_from_more_at_once() {
+async fn fourth_worker_gains_from_parallelism() {
     let mut took = Vec::new();
     for parallel in ["2", "4"] {
         let scenario = shipped("fraud-check", &[("budget.max_parallel", parallel)]);

@@ -26,7 +26,7 @@ fn limit(of: &Value) -> u32 {
 }
 
 #[test]
-fn normalize_url_answers_as_the_source_does() {
+fn normalize_url_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/research_normalize_url.json"));
     for case in &cases {
         let url = case["given"]["input"].as_str().expect("an address");
@@ -35,7 +35,7 @@ fn normalize_url_answers_as_the_source_does() {
 }
 
 #[test]
-fn get_domain_answers_as_the_source_does() {
+fn get_domain_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/research_get_domain.json"));
     for case in &cases {
         let url = case["given"]["input"].as_str().expect("an address");
@@ -48,7 +48,7 @@ fn found(urls: &[&str]) -> Vec<FoundSource> {
 }
 
 #[test]
-fn dedupe_urls_answers_as_the_source_does() {
+fn dedupe_urls_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/research_dedupe_urls.json"));
     for case in &cases {
         let urls: Vec<&str> = case["given"]["raw_urls"]
@@ -64,7 +64,7 @@ fn dedupe_urls_answers_as_the_source_does() {
 }
 
 #[test]
-fn evaluate_source_answers_as_the_source_does() {
+fn evaluate_source_matches_source() {
     let (with, cases) = table(include_str!("../../vectors/research_evaluate_source.json"));
     let list = |name: &str| -> Vec<String> {
         let rows = with[name].as_array().expect("a list").iter();
@@ -82,7 +82,7 @@ fn evaluate_source_answers_as_the_source_does() {
 }
 
 #[test]
-fn validate_plan_answers_as_the_source_does() {
+fn validate_plan_matches_source() {
     let (with, cases) = table(include_str!("../../vectors/research_validate_plan.json"));
     let max_steps = limit(&with["max_steps"]);
     for (row, case) in cases.iter().enumerate() {
@@ -108,7 +108,7 @@ fn validate_plan_answers_as_the_source_does() {
 }
 
 #[test]
-fn validate_notes_answers_as_the_source_does() {
+fn validate_notes_matches_source() {
     let (with, cases) = table(include_str!("../../vectors/research_validate_notes.json"));
     let max_notes = limit(&with["budget"]["max_notes"]);
     for (row, case) in cases.iter().enumerate() {
@@ -126,7 +126,7 @@ fn validate_notes_answers_as_the_source_does() {
 /// Decisions: wrong types are refused where the source's `str()` papers over them, so the row whose
 /// claim and quote are null is left out here: no such note comes this far.
 #[test]
-fn verify_notes_answers_as_the_source_does() {
+fn verify_notes_matches_source() {
     let (_, cases) = table(include_str!("../../vectors/research_verify_notes.json"));
     let mut left_out = 0;
     for (row, case) in cases.iter().enumerate() {
@@ -152,7 +152,7 @@ fn verify_notes_answers_as_the_source_does() {
 /// Decisions: an id that is a number is none. The row that cites a note by the text of its number
 /// holds all the same: ids of ours are texts.
 #[test]
-fn validate_synthesis_answers_as_the_source_does() {
+fn validate_synthesis_matches_source() {
     let (with, cases) = table(include_str!("../../vectors/research_validate_synthesis.json"));
     let max = limit(&with["budget"]["max_answer_chars"]);
     for (row, case) in cases.iter().enumerate() {
@@ -234,7 +234,7 @@ fn what_falls_out_says_why() {
 }
 
 #[test]
-fn a_quote_stands_in_its_page_but_for_how_white_space_is_laid_out() {
+fn quote_check_ignores_white_space_layout() {
     let page = FoldedText::fold_white_space(
         "The  failed payment\nrate is\u{a0}3.4%.\n\nEstimated time: 45 minutes.",
     );
@@ -258,7 +258,7 @@ fn a_quote_stands_in_its_page_but_for_how_white_space_is_laid_out() {
 }
 
 #[test]
-fn drafts_are_judged_in_the_sources_order() {
+fn draft_checks_follow_source_order() {
     let table = [
         (json!("text"), Err("item")),
         (json!({ "claim": null, "quote": "x" }), Err("claim")),
@@ -315,7 +315,7 @@ fn each_sentence_has_its_own_citations() {
 }
 
 #[test]
-fn what_is_no_answer_is_told_in_the_sources_order() {
+fn answer_checks_follow_source_order() {
     let long = "x".repeat(201);
     let table = [
         (json!("the answer is 42 [n1]"), "empty"),
@@ -352,7 +352,7 @@ fn what_is_no_answer_is_told_in_the_sources_order() {
 }
 
 #[test]
-fn an_abbreviation_ends_no_sentence_of_an_answer() {
+fn abbreviation_does_not_end_sentence() {
     let text = "The boiler was arranged with Mrs. Patel. [n1] It is at No. 5 Elm Street [n2].";
     let raw = json!({ "answer": text, "citations": [] });
     let cited = answer::judge_answer(&raw, ["n1", "n2"], 850).expect("an answer");
@@ -364,7 +364,7 @@ fn an_abbreviation_ends_no_sentence_of_an_answer() {
 }
 
 #[test]
-fn an_answer_by_rule_is_the_sources() {
+fn rule_answer_matches_source() {
     let ids = [1, 2, 3, 4].map(NoteId::nth);
     let claims = ["US payments incident is P1.", "Uptime is 99.95%.", "Third.", "Fourth."];
     let notes: Vec<(&NoteId, &str)> = ids.iter().zip(claims).collect();
@@ -388,7 +388,7 @@ fn an_answer_by_rule_is_the_sources() {
 }
 
 #[test]
-fn figures_have_units_and_say_of_what() {
+fn figures_carry_unit() {
     let told = |text: &str| -> Vec<(String, f64, Unit)> {
         figures(text).map(|it| (it.text, it.value, it.unit)).collect()
     };
@@ -423,7 +423,7 @@ fn note(id: usize, url: &str, quote: &str) -> Note {
 
 /// Which pairs of quotes contradict and which confirm each other, on pages of two hosts.
 #[test]
-fn notes_are_held_against_one_another_by_their_figures() {
+fn comparing_figures_finds_conflicts() {
     let table = [
         (
             "Enterprise monthly uptime SLA is 99.95%.",
@@ -488,7 +488,7 @@ fn notes_are_held_against_one_another_by_their_figures() {
 }
 
 #[test]
-fn one_domain_confirms_nothing_of_its_own_and_one_page_contradicts_nothing_of_its_own() {
+fn confirmation_needs_two_domains() {
     let same = "Failed payment rate is 3.4%.";
     let (left, right) =
         (note(1, "https://a.example/x", same), note(2, "https://a.example/y", same));
@@ -532,7 +532,7 @@ fn hostile_texts_are_bounded() {
 }
 
 #[test]
-fn notes_by_rule_are_whole_sentences_and_no_headings() {
+fn rule_notes_are_whole_sentences() {
     let page = "Notes on car insurance\n\nPolicies of the house\n\nThe car insurance was arranged with Mrs.\nPatel of Harbor Ltd. in 2024. It was cheap.\n\nCar insurance 2024, our notes";
     let drafts = note_taking::notes_by_rule(
         "Who arranged the car insurance and the house policies?",
@@ -546,7 +546,7 @@ fn notes_by_rule_are_whole_sentences_and_no_headings() {
 }
 
 #[test]
-fn notes_by_rule_are_sentences_of_the_page_that_fit_the_question() {
+fn rule_notes_fit_question() {
     let page = "Enterprise SLA\n\nWelcome to our policies page, we hope you like it here.\n\nEnterprise monthly uptime SLA is\n99.95%. For P1 incidents, first response target is 15 minutes, available 24/7.\n\nShort SLA.\n\nCookies are served every day.";
     let question = "Which enterprise SLA commitments apply for uptime and P1 response time?";
     let drafts = note_taking::notes_by_rule(question, "", page, 3);
@@ -614,7 +614,7 @@ proptest! {
 
     /// Whatever a page says, what is taken of it by rule stands in it.
     #[test]
-    fn notes_by_rule_stand_in_their_page(page in "\\PC{0,400}", question in "\\PC{0,60}") {
+    fn rule_notes_quote_their_page(page in "\\PC{0,400}", question in "\\PC{0,60}") {
         let folded = FoldedText::fold_white_space(&page);
         for draft in note_taking::notes_by_rule(&question, "", &page, 5) {
             prop_assert!(folded.contains_quote(&draft.quote), "{:?}", draft);
@@ -633,7 +633,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_in_a_text_breaks_the_rules(text in "\\PC{0,200}") {
+    fn any_text_agrees_with_itself(text in "\\PC{0,200}") {
         let _ = figures(&text).count();
         let (left, right) = (note(1, "https://a.example/", &text), note(2, "https://b.example/", &text));
         let found = compare(&[&left, &right], 2);

@@ -61,7 +61,7 @@ const RUMOUR: &str = "https://community-rumors.example.net/thread/payment-outage
 
 /// The source's own example output, and the history that its program writes with it.
 #[tokio::test(start_paused = true)]
-async fn payments_incident_comes_to_what_the_source_shows() {
+async fn payments_incident_matches_source() {
     let ours = played(&shipped("payments-incident", &[])).await;
     let denied = json!([
         { "url": REGULATOR, "reason": "source_denied_execution" },
@@ -112,7 +112,7 @@ async fn payments_incident_comes_to_what_the_source_shows() {
 
 /// What the source proposes to try first: the vendor off the execution allowlist.
 #[tokio::test(start_paused = true)]
-async fn without_the_vendor_the_answer_stands_on_one_note() {
+async fn denied_vendor_leaves_one_note() {
     let ours = came("payments-incident", &[("vendor_runtime", false)], &[]).await;
     assert_eq!((&ours["stop_reason"], &ours["citations"]), (&json!("success"), &json!(["n1"])));
     let denied: Vec<&Value> = ours["aggregate"]["denied_sources"]
@@ -128,7 +128,7 @@ async fn without_the_vendor_the_answer_stands_on_one_note() {
 
 /// Then: one page alone.
 #[tokio::test(start_paused = true)]
-async fn with_one_page_there_is_one_citation() {
+async fn one_page_gives_one_citation() {
     let ours = came("payments-incident", &[], &[("budget.max_read_pages", "1")]).await;
     assert_eq!(ours["aggregate"]["pages_read"], 1);
     assert_eq!(ours["aggregate"]["citations_count"], 1);
@@ -137,7 +137,7 @@ async fn with_one_page_there_is_one_citation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_another_region_nothing_is_noted_but_what_holds_everywhere() {
+async fn other_region_notes_only_general_claims() {
     let ours = came("payments-incident", &[], &[("inputs.region", "EU")]).await;
     assert_eq!(ours["aggregate"]["pages_read"], 2);
     assert_eq!(ours["citation_details"][0]["url"], SLA);
@@ -148,7 +148,7 @@ async fn of_another_region_nothing_is_noted_but_what_holds_everywhere() {
 
 /// What the source proposes to try last, and the rest of what a model can make up.
 #[tokio::test(start_paused = true)]
-async fn what_a_model_makes_up_is_caught() {
+async fn catches_fabrications() {
     for (wrong, reason, phase) in [
         ("quote", "verification_failed:quote_not_in_source", "verify"),
         ("citation", "invalid_answer:citation_unknown", "synthesize"),
@@ -167,7 +167,7 @@ async fn what_a_model_makes_up_is_caught() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_made_up_quote_can_be_refused_and_the_run_goes_on() {
+async fn refused_fabricated_quote_continues_run() {
     let ours = came("fabricated-quote", &[], &[("research.misquotes", "refuse")]).await;
     assert_eq!(ours["stop_reason"], "success");
     assert_eq!(ours["refused_notes"][0]["reason"], "quote_not_in_source");
@@ -191,7 +191,7 @@ fn reasons(rows: &Value) -> Vec<(&str, usize)> {
 }
 
 #[tokio::test]
-async fn of_the_rumour_mill_nothing_can_be_relied_on() {
+async fn rumour_mill_has_no_reliable_sources() {
     let ours = came("rumour-mill", &[], &[]).await;
     assert_eq!(
         (&ours["stop_reason"], &ours["phase"]),
@@ -207,7 +207,7 @@ async fn of_the_rumour_mill_nothing_can_be_relied_on() {
 }
 
 #[tokio::test]
-async fn with_the_status_page_there_is_an_answer_that_nobody_confirms() {
+async fn status_page_gives_unconfirmed_answer() {
     let ours = came("rumour-mill", &[("status_page", true)], &[]).await;
     assert_eq!(ours["stop_reason"], "success");
     for cited in ours["citation_details"].as_array().expect("a list") {
@@ -222,7 +222,7 @@ async fn with_the_status_page_there_is_an_answer_that_nobody_confirms() {
 
 /// A person's own folder, and the corpus where none is named.
 #[tokio::test]
-async fn own_notes_are_answered_from_with_their_words() {
+async fn own_notes_answer_in_their_words() {
     let ours = came("own-notes", &[], &[]).await;
     assert_eq!(ours["stop_reason"], "success");
     assert!(ours["conflicts"].as_array().is_some_and(|it| !it.is_empty()), "two say other figures");
@@ -268,7 +268,7 @@ fn on_this_machine(hosts: &[&str]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn web_status_answers_from_pages_that_it_has_read_and_skips_what_it_cannot() {
+async fn web_status_skips_unavailable_pages() {
     let server = Server::start().await;
     let host = server.host();
     // A host that nobody listens at: its socket is closed again.
@@ -300,7 +300,7 @@ async fn web_status_answers_from_pages_that_it_has_read_and_skips_what_it_cannot
 }
 
 #[tokio::test]
-async fn without_a_network_every_source_of_web_status_says_why() {
+async fn offline_web_status_reports_every_source() {
     let (one, other) = (Server::start().await.host(), Server::start().await.host());
     let sets = on_this_machine(&[&one, &other]);
     let sets: Vec<(&str, &str)> = sets.iter().map(|(path, to)| (&**path, &**to)).collect();

@@ -32,7 +32,7 @@ fn stop(raw: &Value) -> String {
 
 /// Each row: the reply, the stop reason, and the sentence for the operator and the model.
 #[test]
-fn each_fault_has_its_reason_and_its_sentence() {
+fn each_fault_has_reason_and_sentence() {
     let alternative = |confidence: Value| json!([{ "route": "general", "confidence": confidence }]);
     let table = [
         (json!("billing"), "not_object", "the reply is \"billing\", not an object"),
@@ -100,7 +100,7 @@ fn the_checks_come_in_their_order() {
 }
 
 #[test]
-fn a_name_that_a_model_gave_is_visible_and_limited() {
+fn shows_and_limits_model_route_name() {
     let denied = stop(&with("route", json!(format!("\u{1b}{}", "x".repeat(200)))));
     let name = denied.strip_prefix("route_denied:").expect("a prefix");
     assert_eq!(name.chars().count(), 64);
@@ -134,7 +134,7 @@ fn what_is_kept_of_a_reply() {
 /// Each row: the classifier's route and confidence, the execution list, the fallback, and the route
 /// with the reason for a fallback, or the reason that there is no route.
 #[test]
-fn the_route_follows_the_execution_list_and_the_confidence() {
+fn route_follows_execution_list_and_confidence() {
     use FallbackCause::{LowConfidence, RouteOff};
     let all = ["billing", "outages", "general"];
     let off = ["outages", "general"];

@@ -74,7 +74,7 @@ fn shown(outcome: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_team_answers_the_request_that_it_is_for() {
+async fn team_answers_routed_request() {
     let run = play(&[], &[]).await;
     assert_eq!(
         shown(&run.outcome),
@@ -107,7 +107,7 @@ async fn a_team_answers_the_request_that_it_is_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_swarm_answers_and_the_member_that_answered_is_named() {
+async fn swarm_answer_names_member() {
     let run = play(&[], &["inputs.request=The internet has been down since Monday."]).await;
     assert_eq!(
         shown(&run.outcome),
@@ -137,7 +137,7 @@ async fn a_low_confidence_takes_the_fallback() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_route_that_is_off_takes_the_fallback() {
+async fn disabled_route_takes_fallback() {
     let run = play(&[("billing_desk", false)], &[]).await;
     assert_eq!(
         shown(&run.outcome),
@@ -151,7 +151,7 @@ async fn a_route_that_is_off_takes_the_fallback() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_route_that_may_be_taken_the_run_stops() {
+async fn no_available_route_stops_run() {
     let run = play(&[("billing_desk", false), ("front_office", false)], &[]).await;
     assert_eq!(
         shown(&run.outcome),
@@ -169,7 +169,7 @@ async fn without_a_route_that_may_be_taken_the_run_stops() {
 
 /// A flag is read when the route is chosen, so a switch at that boundary counts.
 #[tokio::test(start_paused = true)]
-async fn a_flag_that_is_switched_before_the_choice_counts_and_after_it_does_not() {
+async fn flag_counts_only_before_choice() {
     for (at, route) in
         [("classify", "general"), ("route", "general"), ("ask:2:router/billing.1", "billing")]
     {
@@ -233,7 +233,7 @@ async fn each_boundary_has_its_place() {
 
 /// Each row: the reply, repeats, the stop reason.
 #[tokio::test(start_paused = true)]
-async fn a_refused_classification_stops_the_run_or_is_asked_for_again() {
+async fn refused_classification_stops_or_retries() {
     let first = r#"script[0].reply={ route = "sales", confidence = 0.9, reason = "r" }"#;
     let run = play(&[], &[first, "script[0].again=0"]).await;
     assert_eq!(run.outcome["stop_reason"], "route_denied:sales");
@@ -251,7 +251,7 @@ async fn a_refused_classification_stops_the_run_or_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_event_belongs_to_and_what_caused_it() {
+async fn events_know_span_and_cause() {
     let run = play(&[], &[]).await;
     let router = run.world.router().expect("a router");
     let at =
@@ -288,7 +288,7 @@ async fn what_an_event_belongs_to_and_what_caused_it() {
 
 /// The log of a run reads back as the same state.
 #[tokio::test(start_paused = true)]
-async fn a_log_reads_back_as_it_was_written() {
+async fn log_round_trips() {
     let run = play(&[("billing_desk", false)], &[]).await;
     let lines: Vec<String> = run.facts.iter().map(|fact| fact.to_line().expect("a line")).collect();
     let head: Value = serde_json::from_str(&lines[0]).expect("JSON");
@@ -305,7 +305,7 @@ async fn a_log_reads_back_as_it_was_written() {
 
 /// Two decimals would make these look equal: both figures are written out.
 #[tokio::test(start_paused = true)]
-async fn figures_that_look_equal_are_written_out() {
+async fn similar_figures_are_written_out() {
     let reply = r#"script[0].reply={ route = "billing", confidence = 0.5996, reason = "r" }"#;
     let run = play(&[], &[reply]).await;
     let router = run.world.router().expect("a router");
@@ -318,7 +318,7 @@ async fn figures_that_look_equal_are_written_out() {
 
 /// Each row: the flags at the start, the events that have happened, the switch, and its effect.
 #[tokio::test(start_paused = true)]
-async fn the_effect_of_a_switch_is_said_before_it_is_made() {
+async fn switch_effect_is_shown_beforehand() {
     type Row<'a> = (&'a [(&'a str, bool)], &'a str, (&'a str, bool), &'a [&'a str]);
     let later = "Takes effect when the route is chosen.";
     let table: [Row<'_>; 8] = [

@@ -24,7 +24,7 @@ fn in_turn(heard: &Heard) -> team::Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_are_offered_as_tools_with_one_argument() {
+async fn members_are_tools_with_one_argument() {
     let scenario = scenario(vec![team("lead", &["a", "b"], |_| {}), agent("a"), agent("b")], "");
     let cast = Cast::new(|_| says("Done."));
     play(&scenario, &cast).await;
@@ -40,7 +40,7 @@ async fn members_are_offered_as_tools_with_one_argument() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_receives_the_request_and_its_final_reply_alone_is_the_result() {
+async fn final_reply_is_member_result() {
     let scenario = scenario(
         vec![
             team("lead", &["a"], |team| team.member_tools.history_scope = HistoryScope::Isolated),
@@ -76,7 +76,7 @@ async fn a_member_receives_the_request_and_its_final_reply_alone_is_the_result()
 }
 
 #[tokio::test(start_paused = true)]
-async fn parent_branch_shows_the_coordinators_history_and_isolated_only_the_request() {
+async fn parent_branch_shows_coordinator_history() {
     let members = |scope| {
         vec![
             team("lead", &["a", "b"], move |team| team.member_tools.history_scope = scope),
@@ -106,7 +106,7 @@ async fn parent_branch_shows_the_coordinators_history_and_isolated_only_the_requ
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_writes_to_its_own_branch_and_begins_afresh_each_time() {
+async fn member_starts_afresh_on_own_branch() {
     let scenario = scenario(
         vec![
             team("lead", &["a"], |team| team.member_tools.history_scope = HistoryScope::Isolated),
@@ -125,7 +125,7 @@ async fn a_member_writes_to_its_own_branch_and_begins_afresh_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_calls_run_one_after_another_or_at_once_and_come_back_in_their_order() {
+async fn call_results_keep_order() {
     for (parallel, seconds) in [(false, 6), (true, 3)] {
         let scenario = scenario(
             vec![
@@ -155,7 +155,7 @@ async fn several_calls_run_one_after_another_or_at_once_and_come_back_in_their_o
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_calls_failure_is_its_result_and_its_siblings_go_on() {
+async fn failed_call_spares_siblings() {
     for parallel in [false, true] {
         let scenario = scenario(
             vec![
@@ -188,7 +188,7 @@ async fn one_calls_failure_is_its_result_and_its_siblings_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stranger_or_bad_arguments_come_back_as_an_error_that_lists_the_members() {
+async fn invalid_call_error_lists_members() {
     let scenario = scenario(vec![team("lead", &["a", "b"], |_| {}), agent("a"), agent("b")], "");
     let cast = Cast::new(|heard| match heard.round {
         1 => consults("z", "x").and("a", json!({"ask": 1})).and_raw("b", "{oops"),
@@ -207,7 +207,7 @@ async fn a_stranger_or_bad_arguments_come_back_as_an_error_that_lists_the_member
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_loop_is_bounded_by_max_tool_rounds() {
+async fn max_tool_rounds_bounds_loop() {
     for most in [16, 3, 1] {
         let scenario = scenario(
             vec![team("lead", &["a"], |team| team.coordinator.max_tool_rounds = most), agent("a")],
@@ -225,7 +225,7 @@ async fn the_loop_is_bounded_by_max_tool_rounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_call_three_times_in_a_row_is_stuck() {
+async fn third_identical_call_is_stuck() {
     let scenario = scenario(vec![team("lead", &["a"], |_| {}), agent("a")], "");
     let cast = Cast::new(|heard| match heard.agent.as_str() {
         "lead" => consults("a", "again"),
@@ -238,7 +238,7 @@ async fn the_same_call_three_times_in_a_row_is_stuck() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn skip_summarization_ends_with_the_members_replies_of_that_batch() {
+async fn skip_summarization_returns_member_replies() {
     let skip = |members: &[&str]| {
         team("lead", members, |team| {
             team.member_tools.skip_summarization = true;
@@ -270,7 +270,7 @@ async fn skip_summarization_ends_with_the_members_replies_of_that_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn inner_output_is_shown_as_the_team_says_and_the_result_is_not_affected() {
+async fn inner_output_setting_keeps_result() {
     let said = |stream: bool, text: InnerText| {
         let scenario = scenario(
             vec![
@@ -319,7 +319,7 @@ async fn inner_output_is_shown_as_the_team_says_and_the_result_is_not_affected()
 }
 
 #[tokio::test(start_paused = true)]
-async fn teams_nest_and_each_fact_stands_in_the_span_of_its_agent() {
+async fn nested_team_facts_use_agent_spans() {
     let stream = |team: &mut crate::scenario::patterns::agents::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
     };
@@ -392,7 +392,7 @@ async fn teams_nest_and_each_fact_stands_in_the_span_of_its_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_go_through_the_gateway_like_any_tool() {
+async fn member_calls_use_gateway() {
     // Time-out, and a second attempt as the table says: the first is cancelled, nothing runs twice.
     let members = || vec![team("lead", &["a"], |_| {}), agent("a")];
     let policy = "[tools.a]\ntimeout_s = 2\nretries = { max_attempts = 2, backoff_ms = [500], jitter = false }\n";
@@ -449,7 +449,7 @@ async fn members_go_through_the_gateway_like_any_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_fails_in_a_nested_team_fails_its_call_and_nothing_else() {
+async fn nested_agent_failure_fails_only_call() {
     let scenario = scenario(
         vec![
             team("pm", &["dev"], |_| {}),
@@ -473,7 +473,7 @@ async fn an_agent_that_fails_in_a_nested_team_fails_its_call_and_nothing_else() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tools_failure_is_told_and_its_result_is_given_back() {
+async fn tool_results_and_failures_reach_model() {
     let more = "[tools.gone]\nretries = { max_attempts = 1 }\n[[tools.gone.fixture.rows]]\nfault = { status = 404, times = 9 }\nresult = {}\n";
     let scenario = scenario(
         vec![
@@ -501,7 +501,7 @@ async fn a_tools_failure_is_told_and_its_result_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been_told() {
+async fn session_continues_with_coordinator_history() {
     let scenario = scenario(vec![team("lead", &["a"], |_| {}), agent("a")], "");
     let cast =
         Cast::new(|heard| match (heard.agent.as_str(), heard.request.message, heard.round) {
@@ -536,7 +536,7 @@ async fn a_session_goes_on_at_the_coordinator_with_all_that_it_had_said_and_been
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_of_members_names_those_that_failed() {
+async fn answer_names_failed_members() {
     let agents = || {
         let skip = team("lead", &["a", "b"], |team| {
             team.member_tools.skip_summarization = true;

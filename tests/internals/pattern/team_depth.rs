@@ -45,7 +45,7 @@ fn script(heard: &Heard) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_in_the_depth_ends_every_child_and_gives_every_permit_back() {
+async fn cancel_ends_children_releases_permits() {
     // In the middle of a nested tool call, a nested hop, calls at once.
     for after in [50, 150, 250, 1_000, 5_000] {
         let cast = Cast::new(script);
@@ -73,7 +73,7 @@ async fn cancelling_in_the_depth_ends_every_child_and_gives_every_permit_back() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_ends_a_nested_team_as_a_person_does() {
+async fn deadline_ends_nested_team() {
     let cast = Cast::new(|heard| match heard.agent.as_str() {
         "x" => says("slow").after(50_000),
         // Nobody fails, and it is never enough.
@@ -86,7 +86,7 @@ async fn the_deadline_ends_a_nested_team_as_a_person_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_waits_until_every_branch_stands_and_no_members_time_goes_on() {
+async fn pause_stops_all_branches_and_clocks() {
     let cast = Cast::new(script);
     let more = "[tools.right]\ntimeout_s = 14\n[tools.desk]\ntimeout_s = 14\n";
     let run = engine().start(launch(&deep(more), &cast));
@@ -109,7 +109,7 @@ async fn a_pause_waits_until_every_branch_stands_and_no_members_time_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_members_time_out_counts_only_while_the_run_goes() {
+async fn member_timeout_excludes_pauses() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("right", 1) => consults("x", "x"),
         ("right", _) => says("right done").after(8_000),
@@ -133,7 +133,7 @@ async fn a_members_time_out_counts_only_while_the_run_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stepping_lets_one_branch_go_past_one_boundary() {
+async fn step_moves_one_branch() {
     let cast = Cast::new(script);
     let launch = Launch {
         schedule: Schedule { start_paused: true, ..Schedule::default() },
@@ -168,7 +168,7 @@ async fn stepping_lets_one_branch_go_past_one_boundary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_at_once_give_the_same_log_in_every_run() {
+async fn parallel_calls_log_same_order() {
     let mut logs = Vec::new();
     for _ in 0..2 {
         let cast = Cast::new(script);
@@ -184,7 +184,7 @@ async fn calls_at_once_give_the_same_log_in_every_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_span_of_a_nested_run_is_closed_well() {
+async fn nested_run_closes_every_span() {
     let cast = Cast::new(script);
     let run = engine().start(launch(&deep(""), &cast));
     let facts = ended(&run).await;
@@ -199,7 +199,7 @@ async fn every_span_of_a_nested_run_is_closed_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_comes_though_one_of_those_at_once_is_done_already() {
+async fn pause_works_after_sibling_finished() {
     let scenario = scenario(
         vec![
             coordinator("lead", &["quick", "slow"], |team| team.parallel_tools = true),

@@ -38,7 +38,7 @@ fn pair(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_the_run_needs_stops_it_from_any_depth_past_any_stand_in() {
+async fn required_member_stops_run_despite_fallback() {
     let more = table(
         "dev",
         "retries = { max_attempts = 3 }\nsafe_mode = { enabled = true, fallback = { stub = 1 } }\n",
@@ -75,7 +75,7 @@ async fn a_member_that_the_run_needs_stops_it_from_any_depth_past_any_stand_in()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stops_the_run_does_not_wait_for_a_sibling() {
+async fn required_failure_does_not_await_sibling() {
     let agents = vec![
         coordinator("pm", &["a", "b"], |team| team.parallel_tools = true),
         agent("a"),
@@ -94,7 +94,7 @@ async fn what_stops_the_run_does_not_wait_for_a_sibling() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_must_not_be_asked_any_more_ends_the_run_whoever_asked() {
+async fn open_model_breaker_ends_run() {
     let agents = vec![coordinator("pm", &["a"], |_| {}), agent("a")];
     let more = "";
     let mut scenario = Arc::try_unwrap(scenario(agents, more)).expect("nobody else has it");
@@ -116,7 +116,7 @@ async fn a_model_that_must_not_be_asked_any_more_ends_the_run_whoever_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
+async fn retried_hop_resets_limit_counts() {
     // The hand-off of attempt 1 is lost with its reply; the same of attempt 2 is the first.
     let scenario = pair(|swarm| swarm.limits.max_handoffs = 1, &table("a", TWICE));
     let cast = Cast::new(|heard| match heard.agent.as_str() {
@@ -156,7 +156,7 @@ async fn a_hop_that_is_tried_again_undoes_what_the_limits_had_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
+async fn node_timeout_overrides_table_and_faults() {
     let bound = |swarm: &mut crate::scenario::patterns::agents::Swarm| {
         swarm.node_timeout = Some(Duration::from_secs(5));
     };
@@ -188,7 +188,7 @@ async fn node_timeout_bounds_the_member_whatever_its_table_or_a_fault_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_swarm_stops_of_what_its_last_call_failed_of() {
+async fn swarm_stop_reports_last_failure() {
     let more = table(
         "b",
         "timeout_s = 2\nretries = { max_attempts = 2, backoff_ms = [10000], jitter = false }\n",
@@ -219,7 +219,7 @@ async fn told(class: FailureClass, times: u32, more: &str) -> (Vec<String>, usiz
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_members_failure_counts_and_is_tried_again_as_what_it_was() {
+async fn member_failure_keeps_its_class() {
     let breaker = table(
         "a",
         "retries = { max_attempts = 1 }\nbreaker = { fail_threshold = 2, open_for_s = 60 }\n",
@@ -237,7 +237,7 @@ async fn a_members_failure_counts_and_is_tried_again_as_what_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_last_good_value_stands_in_for_an_agent() {
+async fn agents_have_no_last_good_fallback() {
     let more = table(
         "a",
         "retries = { max_attempts = 1 }\nsafe_mode = { enabled = true, cache_ttl_s = 600 }\n",
@@ -262,7 +262,7 @@ async fn no_last_good_value_stands_in_for_an_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_in_for_a_hop_is_said_in_the_session_in_its_place() {
+async fn session_shows_hop_fallback_in_place() {
     let more = table(
         "b",
         "retries = { max_attempts = 1 }\nsafe_mode = { enabled = true, fallback = { say = \"call us\" } }\n",
@@ -297,7 +297,7 @@ async fn what_stands_in_for_a_hop_is_said_in_the_session_in_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_target_that_left_while_the_run_rests_is_not_handed_over_to() {
+async fn departed_target_gets_no_handoff() {
     let scenario = scenario(
         vec![swarm("s", &["a", "b", "c"], |_| {}), agent("a"), agent("b"), agent("c")],
         "",
@@ -322,7 +322,7 @@ async fn a_target_that_left_while_the_run_rests_is_not_handed_over_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_does_not_wait_for_who_stands_in_line_behind_one_that_rests() {
+async fn pause_does_not_wait_for_queue() {
     let more = table("a", "bulkhead = { max_in_flight = 1, max_wait_ms = 86400000 }\n");
     let scenario = scenario(
         vec![
@@ -348,7 +348,7 @@ async fn a_pause_does_not_wait_for_who_stands_in_line_behind_one_that_rests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn independent_history_of_a_nested_swarm_shows_no_more_than_the_members_own_turns() {
+async fn nested_independent_history_shows_own_turns() {
     let agents = vec![
         coordinator("pm", &["desk"], |_| {}),
         swarm("desk", &["a", "b"], |swarm| swarm.independent_history = true),
@@ -366,7 +366,7 @@ async fn independent_history_of_a_nested_swarm_shows_no_more_than_the_members_ow
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_stuck_is_told_by_calls_in_a_row_wherever_they_stand() {
+async fn stuck_check_counts_consecutive_calls() {
     let agents = || vec![swarm("s", &["a", "b"], |_| {}), with_tools("a", &["look"]), agent("b")];
     let asked = async |script: fn(&team::Heard) -> team::Line, agents: Vec<AgentSpec>| {
         let cast = Cast::new(script);
@@ -390,7 +390,7 @@ async fn who_is_stuck_is_told_by_calls_in_a_row_wherever_they_stand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_off_past_the_tool_rounds_is_not_carried_out() {
+async fn handoff_past_tool_rounds_is_dropped() {
     let mut looks = with_tools("a", &["look"]);
     if let crate::scenario::patterns::agents::AgentKind::Model(model) = &mut looks.kind {
         model.max_tool_rounds = 1;
@@ -408,7 +408,7 @@ async fn a_hand_off_past_the_tool_rounds_is_not_carried_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_is_who_replied_last_however_the_run_after_it_ended() {
+async fn last_replier_stays_owner() {
     let scenario = scenario(
         vec![
             swarm("s", &["a", "b", "c"], |swarm| swarm.cross_request_transfer = true),
@@ -440,7 +440,7 @@ async fn the_owner_is_who_replied_last_however_the_run_after_it_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_reply_is_not_left_to_the_session() {
+async fn session_skips_empty_reply() {
     let scenario = pair(|_| {}, "");
     let cast = Cast::new(|heard| if heard.request.message == 1 { says(" ") } else { says("ok") });
     let engine = engine();
@@ -454,7 +454,7 @@ async fn an_empty_reply_is_not_left_to_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_model_makes_up_is_bounded_in_facts_and_in_what_it_is_told() {
+async fn fabricated_names_are_bounded() {
     let cast = Cast::new(|heard| match heard.round {
         1 => hands(&"x".repeat(100_000), None).and(&"y".repeat(50_000), json!({})),
         _ => says("ok"),
@@ -498,7 +498,7 @@ async fn what_a_model_makes_up_is_bounded_in_facts_and_in_what_it_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn random_numbers_of_a_members_attempts_are_their_own() {
+async fn member_attempts_use_own_random_numbers() {
     let more = table(
         "a",
         "timeout_s = 5\nretries = { max_attempts = 8, backoff_ms = [100], jitter = false }\n",
@@ -520,7 +520,7 @@ async fn random_numbers_of_a_members_attempts_are_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_without_a_table_is_asked_once_and_has_a_breaker() {
+async fn agent_without_table_uses_default_policy() {
     let (told, asked) = told(FailureClass::Reset, 7, "").await;
     assert_eq!(asked, 5, "once each, until the breaker of section 5 opens");
     assert_eq!(
@@ -534,7 +534,7 @@ async fn an_agent_without_a_table_is_asked_once_and_has_a_breaker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_number_that_would_reach_a_tool_changed_goes_back_to_the_model() {
+async fn oversized_integer_returns_to_model() {
     let big = r#"{"id": 12345678901234567890123}"#;
     let cast = Cast::new(move |heard| match heard.round {
         1 => says("").and_raw("look", big),

@@ -47,7 +47,7 @@ fn head(event: &Event) -> RunStarted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_says_all_that_the_agents_are() {
+async fn head_describes_agents() {
     let first = first().await;
     let told: Value = serde_json::from_str(&line(&first)).expect("JSON");
     let agents = &told["plan"]["agents"];
@@ -79,7 +79,7 @@ async fn a_head_says_all_that_the_agents_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_from_before_these_were_told_can_be_read() {
+async fn reads_head_without_agent_details() {
     let mut told: Value = serde_json::from_str(&line(&first().await)).expect("JSON");
     for agent in told["plan"]["agents"].as_array_mut().expect("agents") {
         let agent = agent.as_object_mut().expect("an agent");

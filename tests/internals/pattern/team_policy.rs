@@ -27,7 +27,7 @@ fn limit(limits: &Value, name: &str) -> u32 {
 }
 
 #[test]
-fn limits_judge_hand_offs_in_the_sources_order() {
+fn handoff_limits_follow_source_order() {
     let (_, cases) = vectors::table(include_str!("../../vectors/swarm_limits.json"));
     assert_eq!(cases.len(), 60);
     for case in cases {
@@ -50,7 +50,7 @@ fn limits_judge_hand_offs_in_the_sources_order() {
 }
 
 #[test]
-fn with_the_defaults_the_eighth_of_a_ping_pong_and_the_twenty_first_of_a_circle_are_refused() {
+fn default_limits_refuse_repeated_handoffs() {
     let mut limiter = HandoffLimiter::new(SwarmLimits::default());
     let targets = ["b", "a"].iter().cycle();
     let refused = targets.map(|to| ask(&mut limiter, to)).position(|said| said != "ok");
@@ -64,7 +64,7 @@ fn with_the_defaults_the_eighth_of_a_ping_pong_and_the_twenty_first_of_a_circle_
 
 proptest! {
     #[test]
-    fn limits_are_those_of_a_plain_reference(
+    fn limits_match_plain_reference(
         max in 0_u32..12, window in 0_u32..6, unique in 0_u32..5,
         targets in prop::collection::vec("[a-d]", 0..40),
     ) {
@@ -101,7 +101,7 @@ proptest! {
 }
 
 #[test]
-fn names_are_refused_with_the_text_that_names_the_culprit() {
+fn refused_names_are_reported() {
     type Case<'c> = (Option<&'c str>, Option<&'c str>, &'c [&'c str], &'c str);
     let table: [Case<'_>; 9] = [
         (Some("t"), None, &[], "members is empty"),
@@ -127,7 +127,7 @@ fn call(name: &str, said: &str) -> ToolCall {
 }
 
 #[test]
-fn an_agent_is_stuck_at_the_third_same_call_in_a_row() {
+fn third_identical_call_is_stuck() {
     let calls = |said: &[(&str, &str)]| -> Vec<bool> {
         let mut repeats = RepeatDetector::default();
         said.iter().map(|(name, said)| repeats.is_stuck(&call(name, said))).collect()
@@ -143,7 +143,7 @@ fn an_agent_is_stuck_at_the_third_same_call_in_a_row() {
 }
 
 #[test]
-fn arguments_of_a_call_are_an_object_or_told_back() {
+fn call_arguments_must_be_object() {
     assert!(arguments(&call("x", " ")).expect("nothing is an empty object").is_empty());
     assert_eq!(arguments(&call("x", r#"{"a":1}"#)).expect("an object")["a"], 1);
     assert_eq!(
@@ -161,7 +161,7 @@ fn arguments_of_a_call_are_an_object_or_told_back() {
 }
 
 #[test]
-fn a_transfer_says_to_whom_and_may_say_what() {
+fn transfer_names_target_and_optional_message() {
     let to = |said| parse_transfer(&call("transfer_to_agent", said));
     let b = |message: Option<&str>| Transfer { to: "b".into(), message: message.map(Arc::from) };
     assert_eq!(to(r#"{"agent_name":"b"}"#), Ok(b(None)));
@@ -173,7 +173,7 @@ fn a_transfer_says_to_whom_and_may_say_what() {
 }
 
 #[test]
-fn the_targets_input_is_the_template_or_the_message_or_the_sources_own() {
+fn target_input_uses_template_or_message() {
     let (parent, message): (Arc<str>, Arc<str>) = ("parent".into(), "{to} {root_input}".into());
     let (a, b) = (AgentName::from("a"), AgentName::from("b"));
     let input = |template: Option<&str>, message| {

@@ -120,7 +120,7 @@ fn took(hop: &HopRow) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_scenario_ends_as_it_is_there_to_show() {
+async fn each_scenario_ends_as_intended() {
     let device = "inputs.device=known";
     let crash = "inputs.complaint=The app crashes.";
     for (name, flags, set, reason, holder, says) in [
@@ -187,7 +187,7 @@ async fn each_scenario_ends_as_it_is_there_to_show() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_developers_of_the_inner_team_work_at_once_and_below_their_coordinator() {
+async fn inner_developers_work_in_parallel() {
     let played = play("dev-team", &[], &[]).await;
     assert_eq!(played.who(), ["dev_team", "backend_dev", "frontend_dev", "doc_writer"]);
     let depth = |agent: &str| played.hop(agent).depth;
@@ -203,7 +203,7 @@ async fn the_developers_of_the_inner_team_work_at_once_and_below_their_coordinat
 }
 
 #[tokio::test(start_paused = true)]
-async fn reviewers_at_once_take_as_long_as_the_slowest_and_in_turn_as_all_of_them() {
+async fn parallel_reviewers_take_slowest_time() {
     let at_once = play("parallel-review", &[], &[]).await;
     let in_turn = play("parallel-review", &[], &["inputs.parallel=false"]).await;
     let times = |played: &Played| played.hops().into_iter().map(took).collect::<Vec<_>>();
@@ -217,7 +217,7 @@ async fn reviewers_at_once_take_as_long_as_the_slowest_and_in_turn_as_all_of_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_reviewers_outage_is_the_result_of_its_call_alone() {
+async fn reviewer_outage_fails_only_its_call() {
     let played = play("parallel-review", &[], &["inputs.outage=true"]).await;
     let states: Vec<bool> =
         played.hops().iter().map(|hop| matches!(hop.state, HopState::Failed { .. })).collect();
@@ -225,7 +225,7 @@ async fn one_reviewers_outage_is_the_result_of_its_call_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_eighth_hand_off_of_the_ping_pong_is_refused_and_the_third_agent_never_reached() {
+async fn eighth_ping_pong_handoff_is_refused() {
     let played = play("ping-pong", &[], &[]).await;
     let (made, refused) = played.handoffs();
     assert_eq!((made, refused.len()), (7, 3));
@@ -240,7 +240,7 @@ async fn the_eighth_hand_off_of_the_ping_pong_is_refused_and_the_third_agent_nev
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_twenty_first_hand_off_of_the_runaway_is_refused() {
+async fn runaway_twenty_first_handoff_is_refused() {
     let played = play("runaway", &[], &[]).await;
     let (made, refused) = played.handoffs();
     assert_eq!((made, refused.len()), (20, 3));
@@ -249,7 +249,7 @@ async fn the_twenty_first_hand_off_of_the_runaway_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_who_was_handed_over_to_is_bounded_in_time() {
+async fn node_timeout_bounds_only_handoff_targets() {
     let played = play("slow-specialist", &[], &[]).await;
     let bound = Duration::from_secs(4);
     assert!(took(played.hop("on_call")) > bound, "the entry may take longer");
@@ -261,7 +261,7 @@ async fn only_who_was_handed_over_to_is_bounded_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_swarm_inside_a_team_begins_afresh_each_time_that_it_is_asked() {
+async fn nested_swarm_starts_afresh_each_call() {
     let played = play("nested-swarm", &[], &[]).await;
     let who = ["diagnosis", "edge", "service", "database", "status_writer", "diagnosis", "edge"];
     assert_eq!(played.who(), who);
@@ -273,7 +273,7 @@ async fn a_swarm_inside_a_team_begins_afresh_each_time_that_it_is_asked() {
 
 /// What the edge says the second time is what it was told: the cause is gone by then.
 #[tokio::test(start_paused = true)]
-async fn the_metric_of_the_nested_swarm_falls_once_the_cause_is_removed() {
+async fn nested_swarm_metric_falls_after_fix() {
     for error in ["backend timeout", "certificate expired"] {
         let scenario = read("nested-swarm", &[&format!("inputs.error={error}")]);
         let played = go_on(scenario, &[], None, None).await;
@@ -297,7 +297,7 @@ async fn the_metric_of_the_nested_swarm_falls_once_the_cause_is_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_up_of_the_support_swarm_goes_on_at_the_last_owner() {
+async fn support_follow_up_starts_at_owner() {
     let played = play("support-swarm", &[], &[]).await;
     assert_eq!(played.who(), ["triage", "billing", "fraud", "refunds"]);
     let again = go_on(read("support-swarm", &[]), &[], Some(played.next), None).await;
@@ -306,7 +306,7 @@ async fn a_follow_up_of_the_support_swarm_goes_on_at_the_last_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_technician_on_the_bench_is_handed_to_once_they_have_joined() {
+async fn technician_gets_handoff_after_joining() {
     let scenario = read("support-swarm", &["inputs.complaint=The app crashes."]);
     let played = go_on(scenario, &[], None, Some(("support", "tech"))).await;
     assert_eq!(played.who(), ["triage", "tech"]);
@@ -314,7 +314,7 @@ async fn the_technician_on_the_bench_is_handed_to_once_they_have_joined() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_dev_team_answers_a_follow_up_with_one_developer() {
+async fn follow_up_asks_one_developer() {
     let played = play("dev-team", &[], &[]).await;
     let again = go_on(read("dev-team", &[]), &[], Some(played.next), None).await;
     assert_eq!(again.who(), ["dev_team", "backend_dev"]);

@@ -34,7 +34,7 @@ fn once(heard: &Heard) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_starts_at_the_entry_and_the_last_reply_is_the_result() {
+async fn entry_starts_last_reply_wins() {
     let cast = Cast::new(once);
     let world = play(&of(&["a", "b", "c"], |_| {}), &cast).await;
     assert_eq!(cast.speakers(), ["a", "b"], "no summary, and who handed over does not go on");
@@ -52,7 +52,7 @@ async fn it_starts_at_the_entry_and_the_last_reply_is_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_member_is_offered_the_hand_off_to_the_others() {
+async fn members_offer_handoff_to_others() {
     let cast = Cast::new(once);
     play(&of(&["a", "b", "c"], |_| {}), &cast).await;
     let offer = cast.heard()[1].request.tools[0].clone();
@@ -72,7 +72,7 @@ async fn each_member_is_offered_the_hand_off_to_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_target_gets_the_message_or_the_sources_own_input() {
+async fn target_receives_message_or_default_input() {
     for (message, input) in [(Some("look here"), "look here"), (None, "The goal.")] {
         let cast = Cast::new(move |heard| match heard.agent.as_str() {
             "a" => hands("b", message),
@@ -84,7 +84,7 @@ async fn the_target_gets_the_message_or_the_sources_own_input() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_share_one_history_in_which_others_speak_by_name() {
+async fn shared_history_names_other_members() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.turn, heard.round) {
         ("a", 1, 1) => calls("look", json!({"at": 1})).saying("First I look."),
         ("a", 1, _) => hands("b", Some("see for yourself")),
@@ -120,7 +120,7 @@ async fn members_share_one_history_in_which_others_speak_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn independent_history_shows_members_their_own_turns_and_the_entry_all() {
+async fn independent_history_shows_own_turns() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.turn) {
         ("a", 1) => hands("b", Some("one")).saying("I begin."),
         ("b", 1) => hands("c", Some("two")).saying("b's own."),
@@ -147,7 +147,7 @@ async fn independent_history_shows_members_their_own_turns_and_the_entry_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handoff_input_rewrites_what_the_target_is_given() {
+async fn handoff_input_rewrites_target_input() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.turn) {
         ("a", 1) => hands("b", Some("m")),
         ("b", _) => hands("c", None),
@@ -165,7 +165,7 @@ async fn handoff_input_rewrites_what_the_target_is_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_target_is_given_does_not_grow_without_end() {
+async fn target_input_is_bounded() {
     let cast = Cast::new(|heard| {
         let next = match heard.agent.as_str() {
             "a" => "b",
@@ -184,7 +184,7 @@ async fn what_a_target_is_given_does_not_grow_without_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_name_or_oneself_comes_back_with_the_names_and_does_not_count() {
+async fn invalid_target_does_not_count() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("a", 1) => hands("z", None),
         ("a", 2) => hands("a", None),
@@ -209,7 +209,7 @@ async fn an_unknown_name_or_oneself_comes_back_with_the_names_and_does_not_count
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_hand_offs_the_first_counts_and_other_calls_run_first() {
+async fn first_handoff_wins_after_other_calls() {
     let cast = Cast::new(|heard| match heard.agent.as_str() {
         "a" => hands("b", Some("first"))
             .and("look", json!({}))
@@ -248,7 +248,7 @@ fn insists(heard: &Heard) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_told_and_after_max_rejections_the_run_stops_with_the_best_text() {
+async fn max_rejections_stops_with_best_text() {
     let cast = Cast::new(insists);
     let world = play(&of(&["a", "b", "c"], |_| {}), &cast).await;
     let told = outcome(&world);
@@ -268,7 +268,7 @@ async fn a_refusal_is_told_and_after_max_rejections_the_run_stops_with_the_best_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_says_what_the_member_can_do_now() {
+async fn refusal_lists_next_options() {
     // (who is in the swarm, its limits, the tools of `a`, what the member of the last hop is told)
     let limits = |most, window, unique| SwarmLimits {
         max_handoffs: most,
@@ -319,7 +319,7 @@ fn working(heard: &Heard) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
+async fn stopped_swarm_keeps_best_text() {
     let slow = |heard: &Heard| match heard.agent.as_str() {
         "a" => hands("b", None).saying("The first half."),
         _ => working(heard),
@@ -365,7 +365,7 @@ async fn a_swarm_that_is_stopped_from_outside_keeps_its_best_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_twenty_first_hand_off_of_a_circle_is_refused() {
+async fn circular_twenty_first_handoff_is_refused() {
     let cast = Cast::new(|heard| match heard.agent.as_str() {
         "a" => hands("b", None).saying("on"),
         "b" => hands("c", None),
@@ -383,7 +383,7 @@ async fn the_twenty_first_hand_off_of_a_circle_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_was_refused_may_still_answer() {
+async fn refused_member_may_still_answer() {
     let cast = Cast::new(|heard| {
         if heard.last.starts_with("tool: error:") { says("Then I answer.") } else { insists(heard) }
     });
@@ -394,7 +394,7 @@ async fn a_member_that_was_refused_may_still_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_timeout_bounds_runs_that_a_transfer_started_never_the_entrys() {
+async fn node_timeout_does_not_bound_entry() {
     let slow = |heard: &Heard| match heard.agent.as_str() {
         "a" => hands("b", None).saying("I take my time.").after(30_000),
         "b" => hands("c", None).after(4_000),
@@ -425,7 +425,7 @@ async fn node_timeout_bounds_runs_that_a_transfer_started_never_the_entrys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limits_of_a_nested_swarm_are_its_own_and_afresh_for_each_call() {
+async fn nested_swarm_limits_reset_per_call() {
     let limits = SwarmLimits { max_handoffs: 2, ..SwarmLimits::default() };
     let members = vec![
         team::team("lead", &["desk"], |_| {}),
@@ -449,7 +449,7 @@ async fn limits_of_a_nested_swarm_are_its_own_and_afresh_for_each_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_swarm_that_is_stopped_is_its_coordinators_result() {
+async fn stopped_nested_swarm_is_call_result() {
     let members = vec![
         team::team("lead", &["desk"], |_| {}),
         swarm("desk", &["a", "b"], |_| {}),
@@ -468,7 +468,7 @@ async fn a_nested_swarm_that_is_stopped_is_its_coordinators_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn members_join_and_leave_a_running_swarm_and_everyones_list_follows_at_once() {
+async fn roster_changes_update_all_members() {
     let members = || {
         let all = ["a", "b", "c", "d"].into_iter().map(agent);
         [swarm("s", &["a", "b"], |_| {})].into_iter().chain(all).collect::<Vec<_>>()
@@ -539,7 +539,7 @@ fn hands_the_first(heard: &Heard) -> Line {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_follow_up_starts_at_the_entry_which_remembers_what_was_said() {
+async fn follow_up_starts_at_entry() {
     let cast = Cast::new(hands_the_first);
     let (first, second) = two(&of(&["a", "b"], |_| {}), &cast).await;
     assert_eq!(first["answer"], "b answers 1.");
@@ -560,7 +560,7 @@ async fn a_follow_up_starts_at_the_entry_which_remembers_what_was_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cross_request_transfer_starts_it_at_the_owner_of_the_last_reply() {
+async fn cross_request_transfer_starts_at_owner() {
     let cross = of(&["a", "b"], |swarm| swarm.cross_request_transfer = true);
     let cast = Cast::new(hands_the_first);
     let (_, second) = two(&cross, &cast).await;
@@ -579,7 +579,7 @@ async fn cross_request_transfer_starts_it_at_the_owner_of_the_last_reply() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_has_left_leaves_the_start_to_the_entry() {
+async fn departed_owner_leaves_start_to_entry() {
     let swarm = of(&["a", "b", "c"], |swarm| swarm.cross_request_transfer = true);
     let cast = Cast::new(hands_the_first);
     let engine = engine();
@@ -604,7 +604,7 @@ async fn an_owner_that_has_left_leaves_the_start_to_the_entry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_message_leaves_no_call_without_its_result() {
+async fn stopped_message_completes_every_call() {
     let swarm = of(&["a", "b"], |_| {});
     let cast = Cast::new(|heard| match heard.request.message {
         1 => calls("look", json!({"n": heard.round})).and("look", json!({})),
@@ -628,7 +628,7 @@ async fn a_stopped_message_leaves_no_call_without_its_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_members_failure_ends_the_swarm_with_its_own_reason() {
+async fn member_failure_ends_swarm_with_reason() {
     let cast = Cast::new(|heard| match heard.agent.as_str() {
         "a" => hands("b", None).saying("Best so far."),
         _ => fails(FailureClass::Auth),
@@ -643,7 +643,7 @@ async fn a_members_failure_ends_the_swarm_with_its_own_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_is_tried_again_begins_its_turn_afresh() {
+async fn retried_member_restarts_turn() {
     let more = "[tools.b]\ntimeout_s = 5\nretries = { max_attempts = 2, backoff_ms = [100], jitter = false }\n";
     let members = vec![swarm("s", &["a", "b"], |_| {}), agent("a"), agent("b")];
     let asked = std::sync::atomic::AtomicU32::new(0);
@@ -663,7 +663,7 @@ async fn a_member_that_is_tried_again_begins_its_turn_afresh() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_has_each_prompt_as_it_was_sent() {
+async fn log_keeps_prompts_as_sent() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.turn) {
         ("a", 1) => hands("b", Some("one")).saying("I begin."),
         ("b", 1) => hands("a", Some("two")).saying("b's own."),
@@ -701,7 +701,7 @@ async fn a_log_has_each_prompt_as_it_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_off_is_a_boundary_to_step_over_and_break_at() {
+async fn handoff_is_boundary() {
     let cast = Cast::new(once);
     let launch = launch(&of(&["a", "b"], |_| {}), &cast);
     let launch = crate::engine::Launch {
@@ -721,7 +721,7 @@ async fn a_hand_off_is_a_boundary_to_step_over_and_break_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_off_and_the_first_call_after_it_are_one_step() {
+async fn step_covers_handoff_and_first_call() {
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("a", _) => hands("b", None),
         ("b", 1) => calls("none", json!({})),
@@ -750,7 +750,7 @@ async fn a_hand_off_and_the_first_call_after_it_are_one_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_hop_took_leaves_pauses_out() {
+async fn hop_time_excludes_pauses() {
     let cast = Cast::new(|_| says("done").after(2_000));
     let run = engine().start(launch(&of(&["a"], |_| {}), &cast));
     run.send(Command::Pause { by: Initiator::You });

@@ -41,7 +41,7 @@ breaker = { fail_threshold = 1, open_for_s = 60 }
 "#;
 
 #[tokio::test(start_paused = true)]
-async fn every_result_stands_as_the_coordinator_was_told_it() {
+async fn transcript_shows_results_as_told() {
     let members = ["fine", "kept", "table", "left", "shut", "loops"];
     let mut agents = vec![team("lead", &members, |team| {
         team.coordinator.tools = vec!["look".into(), "gone".into()];
@@ -86,7 +86,7 @@ async fn every_result_stands_as_the_coordinator_was_told_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_team_without_inner_prose_shows_of_its_members_that_they_answered() {
+async fn hidden_inner_text_shows_member_answered() {
     let quiet = |team: &mut crate::scenario::patterns::agents::CoordinatorTeam| {
         team.member_tools.stream_inner = true;
         team.member_tools.inner_text = InnerText::Exclude;
@@ -119,7 +119,7 @@ async fn a_team_without_inner_prose_shows_of_its_members_that_they_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_stands_in_for_a_member_of_a_swarm_is_said_by_it_and_the_run_is_degraded() {
+async fn swarm_fallback_degrades_run() {
     let policy = "[tools.b]\nretries = { max_attempts = 1 }\nsafe_mode = { enabled = true, fallback = { text = \"Call us.\" } }\n";
     let agents = vec![swarm("s", &["a", "b"], |_| {}), agent("a"), agent("b")];
     let cast = Cast::new(|heard| match heard.agent.as_str() {

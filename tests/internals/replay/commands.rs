@@ -95,7 +95,7 @@ fn given(
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_steps_and_a_flag_take_effect_where_they_did() {
+async fn replay_applies_pauses_and_flag() {
     let shipped = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
     let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
     let first = scenario.flags.first().expect("a flag");
@@ -115,7 +115,7 @@ async fn pauses_steps_and_a_flag_take_effect_where_they_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scheduled_pause_and_a_scheduled_flag_take_effect_where_they_did() {
+async fn replay_applies_scheduled_pause_and_flag() {
     let shipped = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
     let scenario = load(shipped.text, shipped.origin(), &[]).expect("a good scenario");
     let first = scenario.flags.first().expect("a flag");
@@ -131,7 +131,7 @@ async fn a_scheduled_pause_and_a_scheduled_flag_take_effect_where_they_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_limits_and_breakers_act_as_they_did() {
+async fn replay_applies_faults_limits_and_breakers() {
     let tool = || "llm".into();
     let fault = InjectedFault::Errors { percent: 60, status: 503 };
     let inject = Command::Inject { tool: tool(), fault, by: BY };
@@ -154,7 +154,7 @@ async fn faults_limits_and_breakers_act_as_they_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_concurrency_takes_effect_where_it_did() {
+async fn replay_applies_concurrency_change() {
     let command = Command::SetParallel { max_parallel: 1, by: BY };
     let rules = [given("attempt.started", 2, command, |it| {
         matches!(it, EventKind::ConcurrencyChanged { .. })

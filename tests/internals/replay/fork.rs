@@ -124,7 +124,7 @@ fn end_of(events: &[Arc<Event>], attempt: SpanId) -> Option<(Elapsed, EventKind)
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_in_flight_where_a_fork_begins_return_what_they_returned() {
+async fn fork_keeps_results_of_running_calls() {
     let mut tried = 0;
     for name in ["checkout-launch", "morning-report", "fraud-check"] {
         let launch = || Launch::scripted(scenario(name), false);
@@ -168,19 +168,19 @@ async fn fork_all(picks: impl Fn(usize, usize) -> bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_without_a_change_comes_to_the_outcome_of_its_parent() {
+async fn unchanged_fork_matches_parent() {
     fork_all(|place, len| place % (len / 3).max(1) == 0).await;
 }
 
 /// Each boundary of each scenario: `cargo test --lib replay -- --ignored`.
 #[tokio::test(start_paused = true)]
 #[ignore = "takes minutes"]
-async fn a_fork_at_each_boundary_comes_to_the_outcome_of_its_parent() {
+async fn fork_at_each_boundary_matches_parent() {
     fork_all(|place, len| len < 200 || place % (len / 100) == 0).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_switches_its_flags_at_its_boundary_and_forgets_later_ones() {
+async fn fork_switches_flags_at_boundary() {
     let launch = || Launch::scripted(scenario("checkout-launch"), false);
     let parent = engine().start(launch());
     let full = facts(&parent).await;
@@ -218,7 +218,7 @@ async fn a_fork_switches_its_flags_at_its_boundary_and_forgets_later_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_parent_scheduled_is_scheduled_once() {
+async fn parent_schedule_applies_once() {
     let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
     let launch = |set: &[&str]| {
         let set: Vec<_> = set.iter().map(|it| it.parse().expect("an override")).collect();
@@ -247,7 +247,7 @@ fn first_flag(full: &[Arc<Event>]) -> (FlagName, bool) {
 
 /// A prompt that is edited is sent from the boundary on; what was said before stays.
 #[tokio::test(start_paused = true)]
-async fn an_edited_prompt_takes_effect_at_the_boundary() {
+async fn edited_prompt_applies_at_boundary() {
     let launch = || Launch::scripted(scenario("checkout-launch"), false);
     let full = facts(&engine().start(launch())).await;
     let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
@@ -277,7 +277,7 @@ async fn an_edited_prompt_takes_effect_at_the_boundary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_boundary_that_is_never_reached_is_named_and_leaves_no_run() {
+async fn unreached_boundary_starts_no_run() {
     let launch = || Launch::scripted(scenario("checkout-launch"), true);
     let full = facts(&engine().start(launch())).await;
     let engine = engine();

@@ -76,7 +76,7 @@ fn live(scenario: &Arc<Scenario>, calls: &Arc<AtomicU32>) -> Launch {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_stored_answer_of_a_model_is_asked_for_again_and_what_is_in_doubt_counts() {
+async fn resume_never_repeats_stored_model_calls() {
     let scenario = scenario("checkout-launch", &[]);
     let calls = Arc::<AtomicU32>::default();
     let full = facts(&engine().start(live(&scenario, &calls))).await;
@@ -136,7 +136,7 @@ async fn stopped_in_flight(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idempotent_tool_in_doubt_is_called_again() {
+async fn calls_idempotent_tool_again() {
     let (run, calls, _) = stopped_in_flight(true, InDoubt::Stop).await;
     let log = facts(&run).await;
     let decided = |event: &Arc<Event>| {
@@ -147,7 +147,7 @@ async fn an_idempotent_tool_in_doubt_is_called_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_in_doubt_that_is_not_idempotent_stops_the_run() {
+async fn non_idempotent_tool_stops_run() {
     let (run, calls, _) = stopped_in_flight(false, InDoubt::Stop).await;
     let log = facts(&run).await;
     let Some(EventKind::RunClosed(closed)) = log.last().map(|event| &event.kind) else {
@@ -158,7 +158,7 @@ async fn a_tool_in_doubt_that_is_not_idempotent_stops_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_asks_pauses_before_the_call_and_may_be_resumed_twice() {
+async fn ask_mode_pauses_before_call() {
     let (run, calls, cut) = stopped_in_flight(false, InDoubt::Ask).await;
     let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
     let EventKind::Paused { at } = &paused.kind else { panic!("paused") };

@@ -126,7 +126,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn calls_that_are_ready_together_continue_in_the_recorded_order(
+    fn simultaneous_calls_keep_recorded_order(
         crowd in crowds(),
         part in 0.0_f64..=1.0,
         late_us in 0_u64..200,

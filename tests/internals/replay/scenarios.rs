@@ -49,7 +49,7 @@ async fn continue_all(cuts: impl Fn(usize, usize) -> bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_shipped_scenario_goes_on_wherever_its_log_ends() {
+async fn every_scenario_resumes_from_cut_log() {
     continue_all(|cut, len| cut % (len / 6).max(1) == 1 || cut + 1 == len).await;
 }
 
@@ -57,14 +57,14 @@ async fn every_shipped_scenario_goes_on_wherever_its_log_ends() {
 /// `cargo test --lib replay -- --ignored`.
 #[tokio::test(start_paused = true)]
 #[ignore = "takes minutes"]
-async fn every_shipped_scenario_goes_on_after_each_of_its_events() {
+async fn every_scenario_resumes_after_each_event() {
     continue_all(|cut, len| len < 1_000 || cut % (len / 200) == 1).await;
 }
 
 /// A headless run drops the events that were read, and waits for a reader that is too far behind. A resumed
 /// run can begin with more events than that.
 #[tokio::test(start_paused = true)]
-async fn a_log_that_is_larger_than_the_limits_of_its_run_is_continued() {
+async fn resumes_log_larger_than_limits() {
     let launch = || Launch::scripted(scenario("checkout-launch"), true);
     let full = facts(&engine().start(launch())).await;
     let cut = full.len() - 1;
@@ -81,7 +81,7 @@ async fn a_log_that_is_larger_than_the_limits_of_its_run_is_continued() {
 
 /// A run does not go on from a log that it would not have written.
 #[tokio::test(start_paused = true)]
-async fn another_prompt_is_named_with_its_place_and_changes_nothing() {
+async fn changed_prompt_is_reported() {
     let launch = || Launch::scripted(scenario("checkout-launch"), false);
     let full = facts(&engine().start(launch())).await;
     let second_round = |event: &&Arc<Event>| {
@@ -112,7 +112,7 @@ async fn another_prompt_is_named_with_its_place_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_has_ended_or_is_open_is_not_resumed() {
+async fn ended_or_open_run_cannot_resume() {
     let engine = engine();
     let run = engine.start(Launch::scripted(scenario("checkout-launch"), true));
     let full = facts(&run).await;
@@ -126,7 +126,7 @@ async fn a_run_that_has_ended_or_is_open_is_not_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_log_of_a_run_is_no_recording() {
+async fn rejects_invalid_recording() {
     let run = engine().start(Launch::scripted(scenario("checkout-launch"), true));
     let first = Arc::clone(&facts(&run).await[0]);
     let event = |seq: u64, span: u32, kind: EventKind| {
@@ -218,7 +218,7 @@ impl ChatModel for Pausing {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resumed_run_goes_on_after_pauses() {
+async fn resumed_run_continues_after_pauses() {
     let launch = || {
         let model: Arc<dyn ChatModel> = Arc::new(Pausing);
         let model = ModelChoice::Live(model.into(), Duration::from_secs(20));

@@ -75,7 +75,7 @@ async fn played(engine: &Engine, scenario: &Arc<Scenario>) -> crate::log::bus::B
 }
 
 #[test]
-fn a_run_of_four_calls_allocates_little() {
+fn four_call_run_allocates_little() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let origin = ScenarioOrigin::File("table.toml".into());
@@ -101,7 +101,7 @@ fn a_run_of_four_calls_allocates_little() {
 }
 
 #[test]
-fn a_fact_takes_little_beside_what_it_says() {
+fn event_stays_small() {
     let sizes = (size_of::<EventKind>(), size_of::<Event>());
     assert!(sizes.0 <= 88 && sizes.1 <= 112, "{sizes:?}");
 }

@@ -96,7 +96,7 @@ proptest! {
 
     /// Whatever a person does to the pace of a run, it comes to what it would have come to alone.
     #[test]
-    fn pausing_and_stepping_change_nothing_but_times(
+    fn pause_and_step_change_only_times(
         rows in prop::collection::vec((row(), 0u32..3000), 9),
         presses in prop::collection::vec((0u8..4, 0u32..2500), 0..12),
     ) {

@@ -33,7 +33,7 @@ async fn instantly(script: &str, sets: &[&str]) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_round_of_one_mind_gives_the_outcome_of_the_source() {
+async fn agreeing_round_matches_source() {
     let outcome = instantly(&agreed(), &[]).await;
     let own = ["status", "stop_reason", "answer", "final_decision", "rounds_used"];
     let picked: Vec<_> = own.iter().map(|key| outcome[*key].clone()).collect();
@@ -74,7 +74,7 @@ async fn a_round_of_one_mind_gives_the_outcome_of_the_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rounds_go_on_until_policy_decides_and_conflicts_are_handed_on() {
+async fn rounds_continue_until_policy_decides() {
     let rows = script(&[
         says("a", "", "go"),
         says("b", "round = 1", "block"),
@@ -97,7 +97,7 @@ async fn rounds_go_on_until_policy_decides_and_conflicts_are_handed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_way_to_stop_has_its_reason_phase_and_work_so_far() {
+async fn each_stop_has_reason_and_phase() {
     let raw = |role: &str, text: &str| format!("\n[[script]]\nrole = \"{role}\"\nraw = {text:?}\n");
     let fault = |fault: &str| format!("fault = {fault}");
     let deny = ["roles.c.when_off=deny"];
@@ -243,7 +243,7 @@ async fn each_way_to_stop_has_its_reason_phase_and_work_so_far() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_model_said_stands_in_the_outcome_that_refuses_it() {
+async fn outcome_keeps_refused_reply() {
     let rows = |raw: &str| {
         says("a", "", "go") + &format!("\n[[script]]\nrole = \"b\"\nraw = '{raw}'\n") + BRIEF
     };
@@ -256,7 +256,7 @@ async fn what_a_model_said_stands_in_the_outcome_that_refuses_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn code_fences_are_taken_off_only_where_the_scenario_says_so() {
+async fn removes_code_fences_only_when_configured() {
     let fenced = r#"```json
 {"agent":"b","stance":"go","summary":"s","confidence":1,"actions":["x"]}
 ```"#;
@@ -274,7 +274,7 @@ async fn code_fences_are_taken_off_only_where_the_scenario_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_script_may_say_what_the_model_replies_when_it_is_asked_again() {
+async fn script_answers_repeated_request() {
     let broken = "\n[[script]]\nrole = \"b\"\nagain = 0\nraw = '{\"stance\": \"go\"}'\n";
     let rows = says("a", "", "go") + broken + &says("b", "again = 1", "go") + BRIEF;
     let refused = instantly(&rows, &[]).await;
@@ -286,7 +286,7 @@ async fn a_script_may_say_what_the_model_replies_when_it_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn seats_that_are_sure_to_stop_the_run_are_not_asked_nor_paid() {
+async fn skips_calls_that_must_stop_run() {
     let outcome = instantly(&agreed(), &["roles.c.when_off=deny"]).await;
     assert_eq!(outcome["usage"]["calls"], 2);
     let outcome = instantly(&never(), &["budget.max_messages=1"]).await;
@@ -295,7 +295,7 @@ async fn seats_that_are_sure_to_stop_the_run_are_not_asked_nor_paid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parallel_round_takes_as_long_as_its_slowest_seat() {
+async fn parallel_round_takes_slowest_seat_time() {
     let rows =
         script(&[says("a", "latency = \"700ms\"", "go"), says("b", "latency = \"1900ms\"", "go")]);
     let outcome_of = async |concurrency: &str| {
@@ -335,7 +335,7 @@ async fn the_gateway_retries_and_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_cancels_what_is_in_flight_and_keeps_what_was_accepted() {
+async fn deadline_cancels_running_keeps_accepted() {
     let rows = script(&[says("a", "", "go"), says("b", "latency = \"9s\"", "go")]);
     let started = Instant::now();
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=3"]), false);
@@ -357,7 +357,7 @@ async fn the_deadline_cancels_what_is_in_flight_and_keeps_what_was_accepted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_the_deadline_leaves_no_room_to_repeat_fails_at_once() {
+async fn fails_fast_without_time_to_retry() {
     let rows =
         script(&[says("a", "fault = { status = 429, retry_after_s = 60, times = 9 }", "go")]);
     let outcome =
@@ -368,7 +368,7 @@ async fn a_call_that_the_deadline_leaves_no_room_to_repeat_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_run_does_not_spend_its_time() {
+async fn pause_stops_run_clock() {
     let rows = script(&[
         says("a", "latency = \"1s\"", "caution"),
         says("b", "latency = \"2s\"", "caution"),
@@ -405,7 +405,7 @@ async fn a_paused_run_can_be_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_step_lets_one_seat_go_and_step_round_the_whole_round() {
+async fn step_moves_seat_or_round() {
     let launch = Launch {
         schedule: Schedule { start_paused: true, ..Schedule::default() },
         ..Launch::scripted(scenario(&never(), &["budget.max_rounds=2"]), true)
@@ -442,7 +442,7 @@ fn facts_now(run: &crate::engine::RunHandle) -> Vec<std::sync::Arc<crate::log::e
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
+async fn flag_change_applies_next_round() {
     let rows = script(&[
         says("a", "latency = \"1s\"", "caution"),
         says("b", "latency = \"1s\"", "caution"),
@@ -474,7 +474,7 @@ async fn a_flag_turned_in_a_round_seats_its_role_in_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flag_turned_back_before_its_boundary_leaves_no_trace() {
+async fn reverted_flag_leaves_no_trace() {
     let rows = script(&[says("a", "latency = \"1s\"", "go"), says("b", "latency = \"1s\"", "go")]);
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
@@ -487,7 +487,7 @@ async fn a_flag_turned_back_before_its_boundary_leaves_no_trace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
+async fn launch_sets_flags_and_breakpoints() {
     let launch = Launch {
         flags: vec![("third".into(), true)],
         schedule: Schedule {
@@ -512,7 +512,7 @@ async fn the_command_line_can_turn_flags_and_rest_at_boundaries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resume_before_the_rest_takes_the_pause_back() {
+async fn early_resume_cancels_pause() {
     let rows = script(&[says("a", "latency = \"1s\"", "go"), says("b", "latency = \"1s\"", "go")]);
     let run = table::engine().start(Launch::scripted(scenario(&rows, &[]), false));
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
@@ -524,7 +524,7 @@ async fn resume_before_the_rest_takes_the_pause_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_cancelled_closes_every_call_and_keeps_the_partial_text() {
+async fn cancel_closes_calls_keeps_partial_text() {
     let rows = script(&[says("a", "latency = \"4s\"", "go"), says("b", "latency = \"4s\"", "go")]);
     let engine = table::engine();
     let run = engine.start(Launch::scripted(scenario(&rows, &[]), false));
@@ -551,7 +551,7 @@ async fn a_run_that_is_cancelled_closes_every_call_and_keeps_the_partial_text() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_that_cannot_be_evaluated_is_a_fact_and_counts_as_false() {
+async fn failed_condition_is_recorded_as_false() {
     let rows = script(&[
         says("a", "when = \"facts.missing > 1\"", "block"),
         says("a", "", "go"),
@@ -574,7 +574,7 @@ async fn a_condition_that_cannot_be_evaluated_is_a_fact_and_counts_as_false() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+async fn seed_determines_run() {
     let rows =
         script(&[says("a", "latency = \"1s..9s\"", "go"), says("b", "latency = \"1s..9s\"", "go")]);
     let took = async |seed| {
@@ -586,7 +586,7 @@ async fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_runs_of_one_session_have_ids_of_their_own_and_are_listed() {
+async fn session_lists_runs_with_own_ids() {
     let engine = table::engine();
     let scenario = scenario(&agreed(), &[]);
     let runs: Vec<_> =
@@ -600,7 +600,7 @@ async fn many_runs_of_one_session_have_ids_of_their_own_and_are_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
+async fn forgets_oldest_finished_logs() {
     let settings = crate::engine::EngineSettings { finished_bytes: 200_000, ..Default::default() };
     let engine = crate::engine::Engine::new(settings);
     let scenario = scenario(&agreed(), &[]);
@@ -623,7 +623,7 @@ async fn finished_logs_are_forgotten_above_the_cap_oldest_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_of_an_engine_that_plays_runs_without_end_is_bounded() {
+async fn endless_run_log_is_bounded() {
     let settings = crate::engine::EngineSettings { finished_bytes: 1, ..Default::default() };
     let engine = crate::engine::Engine::new(settings);
     let mut reader = engine.log().reader(crate::log::event::Seq(0));
@@ -641,7 +641,7 @@ async fn the_log_of_an_engine_that_plays_runs_without_end_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
+async fn suspension_stops_clock_during_call() {
     let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
     let run = table::engine().start(launch);
@@ -657,7 +657,7 @@ async fn a_suspended_process_spends_no_time_though_a_call_is_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_a_person_paused_stays_paused_over_a_suspension() {
+async fn user_pause_outlasts_suspension() {
     let launch = Launch {
         schedule: Schedule { start_paused: true, ..Schedule::default() },
         ..Launch::scripted(scenario(&agreed(), &[]), true)
@@ -697,7 +697,7 @@ fn stage(run: &RunHandle) -> RunState {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_the_program_holds_for_two_reasons_continues_after_both() {
+async fn two_holds_need_two_releases() {
     use Initiator::{Runner, Store};
     for (first, second) in [(Store, Runner), (Runner, Store)] {
         for ends in [[first, second], [second, first]] {
@@ -720,7 +720,7 @@ async fn a_run_that_the_program_holds_for_two_reasons_continues_after_both() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_of_a_person_and_a_breakpoint_outlast_the_pause_of_the_program() {
+async fn user_pause_and_breakpoint_outlast_hold() {
     let by_person = held(&[Initiator::Runner, Initiator::You], &[]).await;
     // The boundary after the calls that are out.
     let at_break = held(&[Initiator::Runner], &["finalize"]).await;
@@ -751,7 +751,7 @@ fn nothing_moves_while_paused(facts: &[std::sync::Arc<crate::log::event::Event>]
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_between_two_seats_waits_for_the_call_of_the_first() {
+async fn pause_between_seats_waits_for_call() {
     let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"1s\"", "go")]);
     let launch = Launch {
         schedule: Schedule { breaks: vec![BoundaryId::new("message:1:b")], ..Schedule::default() },
@@ -765,7 +765,7 @@ async fn a_pause_between_two_seats_waits_for_the_call_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rest_at_the_next_round_can_be_taken_back_and_the_run_paused_again() {
+async fn round_pause_can_be_cancelled() {
     let rows = script(&[
         says("a", "latency = \"1s\"", "caution"),
         says("b", "latency = \"1s\"", "caution"),
@@ -784,7 +784,7 @@ async fn a_rest_at_the_next_round_can_be_taken_back_and_the_run_paused_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rest_at_the_next_round_outlasts_a_suspension() {
+async fn round_pause_outlasts_suspension() {
     let rows = script(&[
         says("a", "latency = \"1s\"", "caution"),
         says("b", "latency = \"1s\"", "caution"),
@@ -801,7 +801,7 @@ async fn a_rest_at_the_next_round_outlasts_a_suspension() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_was_pausing_spends_no_time_in_the_background() {
+async fn pausing_run_spends_no_suspended_time() {
     let rows = script(&[says("a", "latency = \"2s\"", "go"), says("b", "latency = \"2s\"", "go")]);
     let launch = Launch::scripted(scenario(&rows, &["budget.max_seconds=5"]), false);
     let run = table::engine().start(launch);

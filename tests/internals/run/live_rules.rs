@@ -90,7 +90,7 @@ fn agree(purpose: &Purpose) -> Said {
 }
 
 #[tokio::test(start_paused = true)]
-async fn seats_read_arguments_of_the_round_before() {
+async fn seats_read_previous_round_arguments() {
     let found = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
     let scenario = Arc::new(load(found.text, found.origin(), &[]).expect("a good scenario"));
     let model = speaker(|purpose, _| match purpose {
@@ -145,7 +145,7 @@ async fn a_missing_agent_is_filled_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_object_is_not_filled_in() {
+async fn empty_object_is_not_completed() {
     let scenario = table::scenario(BRIEF, &["model.ask_again=0"]);
     let model = speaker(|purpose, _| match role(purpose).as_deref() {
         Some("a") => (10, Some("{}".to_owned())),
@@ -191,7 +191,7 @@ async fn the_other_seats_finish_their_reply() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_decided_end_begins_no_further_call() {
+async fn decided_stop_starts_no_call() {
     let scenario = table::scenario(BRIEF, &["flags.third.default=true"]);
     // `a` is refused twice; by then `b` waits for its second attempt, and the reply of `c` is refused.
     let model = speaker(|purpose, _| match role(purpose).as_deref() {
@@ -217,7 +217,7 @@ fn undecided(brief: impl Fn() -> Said + Send + Sync + 'static) -> Arc<Speaker> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_table_without_a_decision_gets_its_brief() {
+async fn undecided_table_gets_brief() {
     let scenario = table::scenario(BRIEF, &[]);
     let model = undecided(|| (10, Some(" They differ. ".to_owned())));
     let stopped = outcome(live(&scenario, &model)).await;
@@ -288,7 +288,7 @@ async fn a_veto_comes_before_the_rows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_that_cannot_be_evaluated_is_told() {
+async fn failed_row_condition_is_reported() {
     let rows = row("confidences.c > 0.5", "no_go") + &row("confidences.a > 0.5", "go");
     let script = format!("{}{}{BRIEF}{rows}", says("a", "", "go"), says("b", "", "go"));
     let run = engine().start(Launch::scripted(table::scenario(&script, &[]), true));
@@ -306,7 +306,7 @@ async fn a_row_that_cannot_be_evaluated_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_says_where_its_flags_stand() {
+async fn prompt_shows_flag_state() {
     let sets = [
         "roles.a.prompt=\"Frost: {{flags.third}}.\"",
         "collaboration.finalize_prompt=\"{{flags.third}}\"",
@@ -338,7 +338,7 @@ fn as_before(events: &[Arc<Event>]) -> Recording {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_goes_on_by_the_rules_it_began_with() {
+async fn run_keeps_its_initial_rules() {
     let found = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
     let load = |sets: &[&str]| {
         let sets: Vec<_> = sets.iter().map(|set| set.parse().expect("an override")).collect();

@@ -40,7 +40,7 @@ async fn fold_lean(mut reader: LogReader) -> (World, u64) {
 }
 
 #[test]
-fn a_run_of_many_facts_is_folded_in_memory_that_does_not_grow_with_them() {
+fn folding_many_events_keeps_memory_bounded() {
     let peak = |turns: u32| {
         let mut told = None;
         let counted = allocation_counter::measure(|| {
@@ -74,7 +74,7 @@ fn a_run_of_many_facts_is_folded_in_memory_that_does_not_grow_with_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
+async fn run_waits_for_slow_reader() {
     let engine = engine(LogLimits { window: 0, ahead: 256 << 10 });
     let run = start(&engine, 20, 200, &[]);
     let mut reader = run.first_reader();
@@ -97,7 +97,7 @@ async fn a_run_waits_for_a_reader_that_is_too_far_behind_and_goes_on_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_waits_for_a_reader_ends_when_it_is_cancelled_and_when_its_time_is_up() {
+async fn cancel_and_deadline_end_waiting_run() {
     for (cancel, reason) in [(true, StopReason::Cancelled), (false, StopReason::MaxSeconds)] {
         let engine = engine(LogLimits { window: 0, ahead: 256 << 10 });
         let run = start(&engine, 20, 200, &["budget.max_seconds=90"]);
@@ -117,7 +117,7 @@ async fn a_run_that_waits_for_a_reader_ends_when_it_is_cancelled_and_when_its_ti
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_runs_that_go_on_share_the_window_and_a_finished_one_keeps_what_it_has() {
+async fn active_runs_share_window() {
     const MIB: u64 = 1 << 20;
     let engine = engine(LogLimits { window: 16 * MIB, ahead: 4 * MIB });
     let weighs = |run: &RunHandle| run.bus().weight();
@@ -176,7 +176,7 @@ proptest! {
     /// Whatever is forgotten when, and whatever facts a file lacks: the outcome is that of the fold
     /// that forgets nothing.
     #[test]
-    fn a_fold_that_forgets_tells_the_same_outcome(
+    fn lean_fold_gives_same_outcome(
         seed in any::<u64>(),
         every in 1u64..40,
         back in 0u64..60,
@@ -206,7 +206,7 @@ proptest! {
 }
 
 #[test]
-fn spans_that_stay_are_not_looked_at_again() {
+fn kept_spans_are_not_rescanned() {
     let swarm = PING_PONG.replace("max_handoffs                  = 20", "max_handoffs = 2000");
     let swarm = swarm.replace("repetitive_handoff_window     = 8", "repetitive_handoff_window = 0");
     let origin = scenario::ScenarioOrigin::Shipped("scenarios/ping-pong.toml");
@@ -229,7 +229,7 @@ fn spans_that_stay_are_not_looked_at_again() {
 
 /// The dashboard keeps hundreds of thousands of events: what it forgets is at their start.
 #[test]
-fn spans_that_were_opened_later_are_not_looked_at() {
+fn later_spans_are_not_scanned() {
     let log = read(scenario_of(20, 500, &[]), true);
     let (mut world, mut most) = (World::new(), 0);
     for (at, event) in log.iter().enumerate() {
@@ -247,7 +247,7 @@ fn spans_that_were_opened_later_are_not_looked_at() {
 }
 
 #[test]
-fn what_is_forgotten_leaves_the_tree_whole() {
+fn forgetting_keeps_span_tree_valid() {
     for (name, log) in logs() {
         let mut world = World::new();
         for fact in log {

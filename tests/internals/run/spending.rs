@@ -39,7 +39,7 @@ fn model_calls(facts: &[Arc<Event>]) -> usize {
 }
 
 #[tokio::test]
-async fn each_pattern_stops_before_the_call_that_would_use_more_tokens() {
+async fn stops_before_call_exceeds_tokens() {
     let relay = Relay::start(|_| Does::Reply).await;
     for (name, sets) in SCENARIOS {
         let (all, every) = relay.play(&shipped(name, sets), 1).await;
@@ -69,7 +69,7 @@ async fn each_pattern_stops_before_the_call_that_would_use_more_tokens() {
 }
 
 #[tokio::test]
-async fn parallel_seats_cannot_find_the_same_room() {
+async fn parallel_seats_reserve_budget_separately() {
     // Three seats of a round would fit one by one, but not by their estimates at once.
     let scenario = shipped(
         "checkout-launch",
@@ -90,7 +90,7 @@ async fn parallel_seats_cannot_find_the_same_room() {
 }
 
 #[tokio::test]
-async fn money_stops_a_run_as_tokens_do() {
+async fn cost_budget_stops_run() {
     let prices = [
         "model.prices.prompt_usd_per_million=1000",
         "model.prices.completion_usd_per_million=1000",
@@ -106,7 +106,7 @@ async fn money_stops_a_run_as_tokens_do() {
 }
 
 #[tokio::test]
-async fn a_reply_whose_endpoint_counts_nothing_is_counted_by_its_size_and_marked() {
+async fn missing_usage_is_estimated_and_marked() {
     let relay = Relay::start(|_| Does::Uncounted).await;
     let (world, facts) = relay.play(&shipped("checkout-unanimous", &[]), 1).await;
     assert_eq!(reason(&world), "success");
@@ -124,7 +124,7 @@ async fn a_reply_whose_endpoint_counts_nothing_is_counted_by_its_size_and_marked
 }
 
 #[test]
-fn four_fifths_of_a_budget_is_an_alert() {
+fn alerts_at_four_fifths_of_budget() {
     let mut story = facts::streaming();
     let used = World::from_events(story.log.iter().map(|fact| &**fact)).tally.usage.total();
     for (limit, alerted) in [(used * 5 / 4 + 2, false), (used * 5 / 4, true)] {
@@ -137,7 +137,7 @@ fn four_fifths_of_a_budget_is_an_alert() {
 }
 
 #[tokio::test]
-async fn what_a_broken_reply_has_used_is_estimated_and_counts() {
+async fn broken_reply_usage_is_estimated() {
     // The second half of the first answer of each call never comes.
     let relay = Relay::start(|got| if got.nth == 0 { Does::Drops(900) } else { Does::Reply }).await;
     let short = "tools.llm.retries.backoff_ms=[2, 4, 8]";

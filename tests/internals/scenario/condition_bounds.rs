@@ -102,7 +102,7 @@ proptest! {
 
 /// A loop in a loop over what a tool can answer: 100,000 numbers are no more than 600 kB.
 #[test]
-fn loops_over_long_lists_end_at_the_limit() {
+fn long_loops_stop_at_limit() {
     let mut shown = CelBindings::default();
     let long: Value = (0..100_000).collect();
     let short: Value = (0..1_000).collect();

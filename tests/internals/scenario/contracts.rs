@@ -43,7 +43,7 @@ text = "Done."
 "#;
 
 #[test]
-fn a_scripted_contribution_keeps_its_contract_or_names_the_stop() {
+fn scripted_contribution_keeps_contract_or_warns() {
     const GO: &str = r#"{ stance = "go", summary = "s", confidence = 0.9, actions = ["a"] }"#;
     let stop = |what: &str| format!("warning: script[0].reply.{what}");
     let stops = |fault: &str| format!("the run stops with invalid_contribution:{fault}");
@@ -119,7 +119,7 @@ fn a_scripted_contribution_keeps_its_contract_or_names_the_stop() {
 }
 
 #[test]
-fn the_words_of_the_contract_are_those_of_the_patterns() {
+fn contract_words_match_patterns() {
     let odd = TABLE.replace("\"go\"", "\"xxxxxxxx\"");
     let words = Stance::ALL.map(Stance::word).join(", ");
     assert!(told(&odd)[0].ends_with(&format!("(one of {words})")), "{:?}", told(&odd));
@@ -156,7 +156,7 @@ text = "Done."
 "#;
 
 #[test]
-fn a_scripted_plan_and_the_rows_of_workers_keep_their_contract() {
+fn scripted_plan_and_rows_keep_contract() {
     judge(
         PLAN,
         &[
@@ -229,7 +229,7 @@ reply = { steps = [
 "#;
 
 #[test]
-fn what_answers_for_the_tools_of_research_keeps_the_envelope() {
+fn research_fixtures_keep_envelope() {
     let help = "(result = { status = \"ok\", data = { results = [{ url = \"https://…\" }] } })";
     let read = "(result = { status = \"ok\", data = { body = \"…\" } }, or { status = \"error\", error = \"not_found\" })";
     let search = |what: &str| {
@@ -274,7 +274,7 @@ fn what_answers_for_the_tools_of_research_keeps_the_envelope() {
 }
 
 #[test]
-fn an_empty_allowlist_is_odd_and_no_more() {
+fn warns_of_empty_allowlist() {
     for (from, what) in [
         ("allowed_domains_policy = [\"a.example\"]", "may be read"),
         ("allowed_domains_execution = [\"a.example\"]", "is switched on"),
@@ -323,7 +323,7 @@ text = "x"
 "#;
 
 #[test]
-fn what_a_scripted_call_gives_has_the_names_of_what_it_calls() {
+fn scripted_call_arguments_match_callee() {
     judge(
         SWARM,
         &[
@@ -361,7 +361,7 @@ fn what_a_scripted_call_gives_has_the_names_of_what_it_calls() {
 }
 
 #[test]
-fn a_key_in_the_wrong_place_is_told_the_right_one() {
+fn misplaced_key_suggests_right_place() {
     judge(
         SWARM,
         &[
@@ -461,7 +461,7 @@ text = "x"
 }
 
 #[test]
-fn a_time_is_a_number_or_a_text_wherever_one_stands() {
+fn durations_are_numbers_or_text() {
     let set = |from: &str, to: &str| told(&SWARM.replacen(from, to, 1));
     for good in ["0.3", "\"300ms\"", "\"2s\"", "\" 1.5m \"", "86400", "\"1440m\""] {
         assert_eq!(set("timeout_s = 0.3", &format!("timeout_s = {good}")), [""; 0], "{good}");

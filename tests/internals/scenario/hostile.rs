@@ -54,7 +54,7 @@ fn team(instruction: &str, handoff_input: &str, rest: &str) -> String {
 }
 
 #[test]
-fn a_file_full_of_errors_takes_work_in_proportion_to_its_length() {
+fn error_work_grows_with_file_length() {
     grows_with_its_length("values that are missing", 2_000, |n| "a = \n".repeat(n));
     grows_with_its_length("tables that are there already", 1_000, |n| "[a]\n".repeat(n));
     grows_with_its_length("quotes", 2_000, |n| "\"\n".repeat(n));
@@ -81,7 +81,7 @@ fn a_file_full_of_errors_takes_work_in_proportion_to_its_length() {
 /// The parser itself is worse than quadratic in tables that are named twice: 20,000 of them, 180 kB,
 /// took 7 seconds. So they are counted before it sees them.
 #[test]
-fn a_file_of_too_many_tables_is_refused_before_it_is_parsed() {
+fn refuses_too_many_tables_before_parsing() {
     let twice = |n: usize| -> String {
         let within = (0..n).map(|at| format!("[a{at}.b]\n"));
         within.chain((0..n).map(|at| format!(" \t[a{at}]\r"))).collect()
@@ -101,7 +101,7 @@ fn names_are_counted() {
 }
 
 #[test]
-fn errors_of_the_language_are_told_alone_and_a_few_of_them() {
+fn reports_few_syntax_errors_alone() {
     let text = "pattern = \"swarm\"\nmax_rounds = \n".to_owned() + &"b = \n".repeat(50);
     let found = problems(&text);
     let told = found.to_string();

@@ -113,7 +113,7 @@ fn spec(scenario: &Scenario) -> &CollaborationSpec {
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn missing_keys_take_defaults() {
     let scenario = read(LEAST, &[]);
     assert_eq!(scenario.name.as_str(), "name");
     assert_eq!((scenario.about.as_str(), scenario.seed), ("", 42));
@@ -217,7 +217,7 @@ fn everything_that_is_there_is_read() {
 }
 
 #[test]
-fn a_reply_for_any_role_is_signed_by_the_one_who_is_asked() {
+fn reply_for_any_role_is_signed() {
     let text =
         LEAST.replace("{ text = \"x\" }", "{ reply = {} }, { round = 9, reply = { a = 1 } }");
     let rows = read(&text, &["budget.max_rounds=9"]).script.rows;
@@ -227,7 +227,7 @@ fn a_reply_for_any_role_is_signed_by_the_one_who_is_asked() {
 }
 
 #[test]
-fn overrides_set_any_field_before_the_file_is_judged() {
+fn overrides_apply_before_validation() {
     let set = [
         "inputs.what=dinner for two",
         "inputs.count=4",
@@ -270,7 +270,7 @@ fn overrides_set_any_field_before_the_file_is_judged() {
 }
 
 #[test]
-fn an_override_of_a_text_stays_as_typed() {
+fn text_override_stays_as_typed() {
     let text = r#"
 title = "T"
 pattern = "collaboration"
@@ -301,7 +301,7 @@ prompt = "{{v}}"
 }
 
 #[test]
-fn a_literal_override_is_a_text_whatever_it_looks_like() {
+fn literal_override_is_always_text() {
     let set = Override::literal("inputs.what", "\"quoted\"\n= 7").expect("an override");
     let scenario =
         load(MOST, ScenarioOrigin::Shipped("scenarios/most.toml"), &[set]).expect("good");
@@ -314,7 +314,7 @@ fn a_literal_override_is_a_text_whatever_it_looks_like() {
 
 /// A file from Windows reads the same, and its mistakes stand in the same places.
 #[test]
-fn line_ends_of_either_kind_are_the_same() {
+fn line_endings_are_equivalent() {
     let windows = MOST.replace('\n', "\r\n");
     let (unix, windows) = (read(MOST, &[]), read(&windows, &[]));
     assert_eq!(unix.goal, windows.goal);
@@ -329,7 +329,7 @@ fn line_ends_of_either_kind_are_the_same() {
 }
 
 #[test]
-fn a_scenario_is_found_by_file_or_by_name() {
+fn finds_scenario_by_file_or_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("checkout-launch.toml");
     std::fs::write(&path, LEAST).expect("written");

@@ -131,7 +131,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 #[test]
-fn mistakes_are_found_with_their_line_and_what_would_be_right() {
+fn mistakes_report_line_and_fix() {
     let documents = documents();
     let before: Vec<Vec<(String, Option<String>)>> = documents
         .iter()

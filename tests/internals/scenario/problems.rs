@@ -138,7 +138,7 @@ fn limits_are_numbers_within_their_range() {
 }
 
 #[test]
-fn some_things_must_be_there_and_say_something() {
+fn required_keys_must_have_content() {
     judge(&[
         (
             r#"title = "A launch"
@@ -180,7 +180,7 @@ title = "B""#,
 }
 
 #[test]
-fn where_there_are_no_inputs_the_scenario_is_said_to_have_none() {
+fn unknown_input_reports_no_inputs() {
     let text = r#"title = "A launch"
 pattern = "collaboration"
 goal = "May {{what}} start?"
@@ -263,7 +263,7 @@ fn a_template_names_an_input() {
 }
 
 #[test]
-fn inputs_are_what_they_say_they_are() {
+fn inputs_match_declared_type() {
     judge(&[
         (
             r#"what = { value = "it" }"#,
@@ -382,7 +382,7 @@ day = "{{dya}}""#,
 }
 
 #[test]
-fn those_who_sit_are_roles_that_there_are() {
+fn seats_name_existing_roles() {
     judge(&[
         (
             r#"sequence = ["ann", "bob"]"#,
@@ -511,7 +511,7 @@ when"#,
 }
 
 #[test]
-fn conditions_are_cel_over_what_is_shown() {
+fn conditions_are_cel_over_context() {
     judge(&[
         (
             "facts.rate < facts.limits.block",
@@ -570,7 +570,7 @@ when = "round == 1""#,
 }
 
 #[test]
-fn rows_that_no_call_comes_to_and_silence_are_warned_of() {
+fn warns_of_unreachable_rows_and_silence() {
     judge(&[
         (
             r#"role = "ann"
@@ -623,7 +623,7 @@ text = "Done: {{what}}."
 }
 
 #[test]
-fn times_and_faults_are_ones_that_can_happen() {
+fn rejects_impossible_times_and_faults() {
     judge(&[
         (
             r#"role = "ann"
@@ -736,7 +736,7 @@ when"#,
 }
 
 #[test]
-fn a_step_is_no_turn_of_a_role() {
+fn step_excludes_role_and_round() {
     judge(&[
         (
             r#"step = "finalize""#,
@@ -759,7 +759,7 @@ round = 1"#,
 }
 
 #[test]
-fn settings_of_model_and_tools_are_judged_too() {
+fn validates_model_and_tool_settings() {
     judge(&[(
         "[[script]]
 role",
@@ -785,7 +785,7 @@ role"#,
 }
 
 #[test]
-fn overrides_are_named_where_they_are_wrong() {
+fn override_errors_name_override() {
     let sets: &[(&str, &[&str])] = &[
         (
             "budget.max_rounds=x",
@@ -926,7 +926,7 @@ fn overrides_are_named_where_they_are_wrong() {
 }
 
 #[test]
-fn ten_mistakes_are_told_at_once_and_shown_where_they_are() {
+fn reports_ten_mistakes_with_position() {
     let text = r#"titel = "Launch"
 pattern = "colaboration"
 goal = "May {{campain}} start?"
@@ -955,21 +955,21 @@ step = "finalize"
 }
 
 #[test]
-fn a_long_line_is_shown_around_the_mistake() {
+fn long_line_shows_part_around_mistake() {
     let long = format!("goal = \"{} {{{{nobody}}}} {}\"\n", "lead ".repeat(60), "tail ".repeat(60));
     let text = GOOD.replacen("goal = \"May {{what}} start on {{day}}?\"\n", &long, 1);
     insta::assert_snapshot!(problems(&text, &[]).pretty(false));
 }
 
 #[test]
-fn colours_are_there_only_when_asked_for() {
+fn colours_appear_only_on_request() {
     let problems = problems("", &[]);
     assert!(!problems.pretty(false).contains('\u{1b}'));
     assert!(problems.pretty(true).contains("\u{1b}[1;31merror\u{1b}[0m"));
 }
 
 #[test]
-fn a_file_that_is_something_else_altogether_is_refused_in_bounds() {
+fn refuses_unrelated_file_within_bounds() {
     let text: String = (0..5_000).map(|line| format!("key{line} = {line}\n")).collect();
     let problems = problems(&text, &["inputs.x=1"]);
     assert!(problems.errors() > 5_000, "{}", problems.count());

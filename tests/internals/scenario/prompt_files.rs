@@ -81,7 +81,7 @@ fn settings(scenario: &Scenario) -> String {
 }
 
 #[test]
-fn a_prompt_may_be_in_a_file_below_the_folder_and_is_filled_in() {
+fn prompt_file_is_loaded_and_filled() {
     let folder = Folder::new();
     let scenario = folder.load(&[]);
     assert!(settings(&scenario).contains("You are Ann, who likes lunch."));
@@ -93,7 +93,7 @@ fn a_prompt_may_be_in_a_file_below_the_folder_and_is_filled_in() {
 }
 
 #[test]
-fn every_prompt_of_the_shipped_scenarios_may_be_in_a_file() {
+fn shipped_prompts_load_from_files() {
     let folder = Folder::new();
     let mut all = 0;
     for shipped in shipped() {
@@ -118,7 +118,7 @@ fn every_prompt_of_the_shipped_scenarios_may_be_in_a_file() {
 }
 
 #[test]
-fn what_is_wrong_with_a_prompt_file_is_said_at_its_line() {
+fn prompt_file_errors_report_line() {
     let folder = Folder::new();
     folder.write("empty.md", " \n");
     folder.write("bytes.md", b"You \xff");
@@ -149,7 +149,7 @@ fn what_is_wrong_with_a_prompt_file_is_said_at_its_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_may_not_leave_the_folder_and_only_a_regular_file_is_read() {
+fn refuses_escaping_links_and_special_files() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
     let elsewhere = tempfile::tempdir().expect("a folder");
@@ -168,7 +168,7 @@ fn a_link_may_not_leave_the_folder_and_only_a_regular_file_is_read() {
 }
 
 #[test]
-fn all_prompt_files_together_are_bounded_however_often_they_are_named() {
+fn total_prompt_size_is_bounded() {
     let folder = Folder::new();
     folder.write("half.md", "x".repeat(600 * 1024));
     let set = ["collaboration.finalize_prompt_file=half.md", "roles.ann.prompt_file=half.md"];
@@ -177,7 +177,7 @@ fn all_prompt_files_together_are_bounded_however_often_they_are_named() {
 }
 
 #[test]
-fn exactly_one_of_both_keys_is_set() {
+fn requires_exactly_one_prompt_key() {
     let folder = Folder::new();
     let with = |text: &str| {
         let text = FILE.replace("prompt_file = \"prompts/ann.md\"", text);
@@ -190,7 +190,7 @@ fn exactly_one_of_both_keys_is_set() {
 }
 
 #[test]
-fn an_override_of_either_key_replaces_what_came_before_it() {
+fn override_replaces_either_prompt_key() {
     let folder = Folder::new();
     folder.write("other.md", "You are somebody else.");
     for (set, text, files) in [
@@ -211,7 +211,7 @@ fn an_override_of_either_key_replaces_what_came_before_it() {
 }
 
 #[test]
-fn a_scenario_that_is_no_file_has_no_prompt_files() {
+fn fileless_scenario_has_no_prompt_files() {
     let piped = check(FILE, ScenarioOrigin::File("stdin".into()), &[]).problems.to_string();
     let what = "this scenario has no folder: it was not read from a file (save the scenario to";
     assert!(piped.contains(what), "{piped}");
@@ -223,7 +223,7 @@ fn a_scenario_that_is_no_file_has_no_prompt_files() {
 }
 
 #[test]
-fn the_digest_of_a_scenario_covers_its_prompt_files() {
+fn digest_covers_prompt_files() {
     let folder = Folder::new();
     let first = folder.load(&[]).hash;
     assert_eq!(folder.load(&["budget.max_rounds=2"]).hash, first, "as without prompt files");
@@ -235,7 +235,7 @@ fn the_digest_of_a_scenario_covers_its_prompt_files() {
 }
 
 #[test]
-fn a_stored_scenario_needs_its_files_no_more() {
+fn stored_scenario_needs_no_files() {
     let folder = Folder::new();
     let first = folder.load(&[]);
     let line = serde_json::to_string(&*first.source).expect("JSON");
@@ -266,7 +266,7 @@ fn a_stored_scenario_needs_its_files_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_of_a_run_has_the_prompt_files_unless_it_is_redacted() {
+async fn log_contains_unredacted_prompt_files() {
     let folder = Folder::new();
     let scenario = Arc::new(folder.load(&[]));
     let run = table::engine().start(Launch::scripted(scenario, true));

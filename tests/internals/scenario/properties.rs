@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shipped_file_with_a_piece_cut_out_or_put_in_is_judged(
+    fn judges_mutated_shipped_files(
         which in any::<prop::sample::Index>(),
         from in any::<prop::sample::Index>(),
         cut in 0_usize..40,
@@ -131,7 +131,7 @@ proptest! {
 
 /// However deep values nest: the TOML parser stops at a depth of its own.
 #[test]
-fn deep_values_do_not_overflow_the_stack() {
+fn deep_values_do_not_overflow_stack() {
     for text in [
         format!("facts = {}", "[".repeat(5_000)),
         format!("facts = {{ a = {}1{} }}", "[".repeat(5_000), "]".repeat(5_000)),

@@ -110,7 +110,7 @@ fn judge(good: &str, changes: &[(&str, &str, &[&str])]) {
 }
 
 #[test]
-fn research_is_read_with_its_domains_limits_and_who_does_what() {
+fn reads_research_domains_limits_and_steps() {
     let scenario = read(WHOLE, &[]);
     let spec = spec(&scenario);
     let budget = &spec.budget;
@@ -139,7 +139,7 @@ fn research_is_read_with_its_domains_limits_and_who_does_what() {
 }
 
 #[test]
-fn what_the_file_leaves_out_is_as_in_the_source() {
+fn omitted_keys_match_source_defaults() {
     let scenario = read(SHORT, &[]);
     let spec = spec(&scenario);
     let budget = &spec.budget;
@@ -162,7 +162,7 @@ fn what_the_file_leaves_out_is_as_in_the_source() {
 
 /// A host in Unicode and its form in ASCII are one host, wherever it is written.
 #[test]
-fn a_host_is_the_same_in_unicode_and_in_ascii() {
+fn unicode_and_ascii_hosts_are_equal() {
     let lists = "allowed_domains_policy = [\"Bücher.example\", \"xn--r8jz45g.xn--zckzah:8080\"]\n\
                  allowed_domains_execution = [\"xn--bcher-kva.example\", \"例え.テスト:8080\"]\n";
     let text = SHORT
@@ -180,7 +180,7 @@ fn a_host_is_the_same_in_unicode_and_in_ascii() {
 
 /// Many hosts stand behind the web: a few that are down say nothing of the others.
 #[test]
-fn the_web_has_a_breaker_only_where_the_file_says_so() {
+fn web_breaker_needs_configuration() {
     let threshold = |text: &str, set: &[&str], tool: &str| {
         let breaker = read(text, set).tools[tool].policy.breaker;
         breaker.map(|breaker| breaker.fail_threshold)
@@ -197,7 +197,7 @@ fn the_web_has_a_breaker_only_where_the_file_says_so() {
 }
 
 #[test]
-fn hosts_that_may_be_private_are_named_as_requests_name_them() {
+fn private_hosts_match_request_form() {
     let hosts = |list: &str| {
         let set = format!("tools.read_source.read.allow_private={list}");
         told(WHOLE, &[&set])
@@ -223,7 +223,7 @@ fn hosts_that_may_be_private_are_named_as_requests_name_them() {
 }
 
 #[test]
-fn pages_that_hang_have_a_part_of_the_run() {
+fn hanging_pages_get_share_of_run() {
     for (seconds, pages, part_ms) in
         [(25, 3, 5_000), (25, 1, 8_333), (90, 3, 10_000), (9, 10, 2_000), (9, 2, 2_250)]
     {
@@ -249,7 +249,7 @@ fn pages_that_hang_have_a_part_of_the_run() {
 }
 
 #[test]
-fn limits_are_clamped_as_in_the_source_and_said_to_be() {
+fn clamps_limits_and_warns() {
     for (key, given, taken, range) in [
         ("max_urls", 21, 20, "1 to 20"),
         ("max_urls", -3, 1, "1 to 20"),
@@ -607,7 +607,7 @@ fn mistakes_are_told_where_they_are() {
 }
 
 #[test]
-fn a_question_that_its_inputs_leave_empty_is_told() {
+fn reports_empty_question() {
     let text = WHOLE.replacen("What of {{what}}?", " {{what}} ", 1);
     assert_eq!(
         told(&text, &["inputs.what=\"\""]),

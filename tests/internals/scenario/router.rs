@@ -48,7 +48,7 @@ fn router(scenario: &Scenario) -> &RouterSpec {
 }
 
 #[test]
-fn a_router_is_read_with_all_that_its_file_says() {
+fn reads_complete_router() {
     assert_eq!(reported(ROUTER), Vec::<String>::new());
     let scenario = load(ROUTER, ScenarioOrigin::Shipped("a"), &[]).expect("a scenario");
     let spec = router(&scenario);
@@ -153,7 +153,7 @@ fn mistakes_are_reported_at_their_place() {
 }
 
 #[test]
-fn a_silent_classifier_and_a_table_of_another_pattern_are_reported() {
+fn reports_silent_classifier_and_foreign_table() {
     let rows = ROUTER.find("[[script]]").expect("a row");
     let agents = ROUTER.find("[[script]]\nagent = \"billing\"").expect("a row");
     let silent = format!("{}{}", &ROUTER[..rows], &ROUTER[agents..]);

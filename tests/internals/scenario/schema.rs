@@ -50,7 +50,7 @@ fn both_refuse(name: &str, changes: &[(&str, &str)]) {
 
 /// What can be judged field by field, the schema and the reader judge alike.
 #[test]
-fn the_schema_refuses_what_the_reader_refuses() {
+fn schema_and_reader_refuse_alike() {
     both_refuse(
         "checkout-unanimous",
         &[
@@ -207,7 +207,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
 
 /// What may be written in more than one way, the schema takes in each as the reader does.
 #[test]
-fn the_schema_takes_what_the_reader_takes() {
+fn schema_and_reader_accept_alike() {
     let schema = Schema::new();
     for (name, from, to) in [
         ("checkout-unanimous", "latency = \"900ms..1.6s\"", "latency = 0.9"),
@@ -241,7 +241,7 @@ fn the_schema_takes_what_the_reader_takes() {
 
 /// Whether the file exists is for the reader to find; the form of its path is not.
 #[test]
-fn the_schema_takes_a_prompt_or_its_file_and_not_both() {
+fn schema_requires_prompt_or_file() {
     let schema = Schema::new();
     for (name, table, key, is_needed) in [
         ("checkout-unanimous", "/collaboration", "finalize_prompt", true),

@@ -74,7 +74,7 @@ fn end(outcome: &Value) -> &str {
 }
 
 #[test]
-fn every_shipped_scenario_is_good_and_without_a_warning() {
+fn shipped_scenarios_load_without_warnings() {
     let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
     assert_eq!(
         names,
@@ -121,7 +121,7 @@ fn every_shipped_scenario_is_good_and_without_a_warning() {
 
 /// The figures, names and order of the collaboration source document.
 #[test]
-fn checkout_launch_has_the_facts_and_limits_of_the_source() {
+fn checkout_launch_keeps_source_facts() {
     let scenario = read("checkout-launch", &[]);
     let shared_context = json!({
         "report_date": "2026-03-02",
@@ -166,7 +166,7 @@ fn checkout_launch_has_the_facts_and_limits_of_the_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_scenario_ends_as_it_is_there_to_show() {
+async fn each_scenario_ends_as_intended() {
     for (name, expected, talk) in [
         ("checkout-launch", "go", "go caution block | go caution caution | go go go"),
         ("checkout-unanimous", "go", "go go go"),
@@ -181,7 +181,7 @@ async fn each_scenario_ends_as_it_is_there_to_show() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lawyer_of_checkout_launch_may_sit_down_at_any_round_and_breaks_no_agreement() {
+async fn lawyer_may_join_at_any_round() {
     let seated = play("checkout-launch", &[("legal_analyst", true)], &[]).await;
     assert_eq!(end(&seated), "go_with_caution");
     assert_eq!(
@@ -231,7 +231,7 @@ async fn the_script_stands_on_the_facts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_attempt_in_the_second_round_is_made_again() {
+async fn retries_failed_attempt_in_second_round() {
     let outcome = play("checkout-launch", &[], &[]).await;
     // Three rounds of three seats and the brief, and one call that took two attempts.
     assert_eq!(outcome["usage"]["calls"], 10, "{}", outcome["usage"]);
@@ -253,7 +253,7 @@ fn latencies_are_made_for_watching() {
 
 /// The figures, names and limits of the orchestrator source document.
 #[test]
-fn morning_report_has_the_data_and_limits_of_the_source() {
+fn morning_report_keeps_source_facts() {
     let scenario = read("morning-report", &[]);
     let goal = "Prepare a morning operations report for e-commerce region US on 2026-02-26. \
                 Include sales, payment risk, and inventory risk with one concrete action.";
@@ -287,7 +287,7 @@ fn morning_report_has_the_data_and_limits_of_the_source() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn morning_report_comes_to_what_the_source_prints() {
+async fn morning_report_matches_source_output() {
     let outcome = play_in_time("morning-report", &[], &[]).await;
     assert_eq!((&outcome["status"], &outcome["stop_reason"]), (&json!("ok"), &json!("success")));
     let aggregate = json!({
@@ -312,7 +312,7 @@ async fn morning_report_comes_to_what_the_source_prints() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_report_ends_as_it_is_there_to_show() {
+async fn each_report_ends_as_intended() {
     for (name, flags, set, reason, says) in [
         ("morning-report", &[][..], &[][..], "success", "YELLOW"),
         ("morning-report", &[], &["inputs.region=EU"], "success", "no data"),
@@ -379,7 +379,7 @@ async fn each_report_ends_as_it_is_there_to_show() {
 
 /// The time of a run on tokio's clock is the sum of its latencies, not a measurement.
 #[tokio::test(start_paused = true)]
-async fn two_more_slots_make_the_fraud_check_as_fast_as_its_slowest_worker() {
+async fn fraud_check_gains_from_two_slots() {
     let two = play_in_time("fraud-check", &[], &[]).await;
     let four = play_in_time("fraud-check", &[], &["budget.max_parallel=4"]).await;
     let elapsed = |outcome: &Value| outcome["elapsed_ms"].as_u64().expect("milliseconds");
@@ -389,7 +389,7 @@ async fn two_more_slots_make_the_fraud_check_as_fast_as_its_slowest_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guards_carry_the_agents_through_the_brownout_and_naive_retries_do_not() {
+async fn guards_survive_brownout_naive_retries_fail() {
     let facts = facts_of("vendor-brownout", &[], &["resilience.turns=8"], false).await;
     let moves: Vec<Value> = facts
         .iter()

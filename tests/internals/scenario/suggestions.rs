@@ -61,7 +61,7 @@ that = 'outcome.rounds_used <= 3 && (live || calls("llm") == 2)'
 "#;
 
 #[test]
-fn a_key_of_the_top_below_a_header_is_sent_to_the_top() {
+fn misplaced_top_key_suggests_top() {
     judge(
         TABLE,
         &[
@@ -80,7 +80,7 @@ fn a_key_of_the_top_below_a_header_is_sent_to_the_top() {
 }
 
 #[test]
-fn a_key_or_a_table_that_is_there_twice_is_named() {
+fn names_duplicate_key_or_table() {
     judge(
         TABLE,
         &[
@@ -99,7 +99,7 @@ fn a_key_or_a_table_that_is_there_twice_is_named() {
 }
 
 #[test]
-fn a_misspelt_header_in_a_list_of_tables_is_reported() {
+fn reports_misspelt_list_table_header() {
     let text =
         TABLE.replacen("[[script]]\ntext", "[script.reply]\nstance = \"go\"\n[[script]]\ntext", 1);
     let text = text.replacen("actions = [\"Go\"]\n", "actions = [\"Go\"]\n[[sceipt]]\n", 1);
@@ -107,7 +107,7 @@ fn a_misspelt_header_in_a_list_of_tables_is_reported() {
 }
 
 #[test]
-fn what_is_not_closed_is_reported_where_it_begins() {
+fn unclosed_text_is_reported_at_start() {
     judge(
         TABLE,
         &[
@@ -173,7 +173,7 @@ fn a_word_without_quotes_gets_them() {
 }
 
 #[test]
-fn a_name_in_single_braces_is_not_replaced() {
+fn reports_single_brace_placeholder() {
     judge(
         TABLE,
         &[
@@ -205,7 +205,7 @@ fn a_name_in_single_braces_is_not_replaced() {
 }
 
 #[test]
-fn a_duration_in_another_form_is_written_in_that_of_the_format() {
+fn suggests_supported_duration_form() {
     judge(
         TABLE,
         &[
@@ -229,7 +229,7 @@ fn a_duration_in_another_form_is_written_in_that_of_the_format() {
 }
 
 #[test]
-fn a_misspelt_key_of_a_reply_is_reported_at_the_key() {
+fn misspelt_reply_key_is_reported() {
     judge(
         TABLE,
         &[(
@@ -241,7 +241,7 @@ fn a_misspelt_key_of_a_reply_is_reported_at_the_key() {
 }
 
 #[test]
-fn functions_and_operators_of_other_languages_are_those_of_cel() {
+fn suggests_cel_for_foreign_syntax() {
     let help = "(write a CEL condition such as facts.alerts >= 3 && inputs.region == 'EU')";
     for (from, to, place, what) in [
         (
@@ -275,7 +275,7 @@ fn functions_and_operators_of_other_languages_are_those_of_cel() {
 }
 
 #[test]
-fn a_name_with_a_minus_is_one_with_an_underscore() {
+fn suggests_underscore_for_minus() {
     judge(
         TABLE,
         &[(
@@ -287,7 +287,7 @@ fn a_name_with_a_minus_is_one_with_an_underscore() {
 }
 
 #[test]
-fn a_word_that_is_no_stop_reason_is_reported() {
+fn reports_unknown_stop_reason() {
     judge(
         TABLE,
         &[
@@ -306,7 +306,7 @@ fn a_word_that_is_no_stop_reason_is_reported() {
 }
 
 #[test]
-fn a_field_that_no_outcome_has_is_reported() {
+fn reports_unknown_outcome_field() {
     judge(
         TABLE,
         &[
@@ -354,7 +354,7 @@ text = "Bad."
 "#;
 
 #[test]
-fn a_misspelt_kind_of_a_plan_is_reported_at_the_key() {
+fn misspelt_plan_kind_is_reported() {
     judge(
         REPORT,
         &[(
@@ -366,7 +366,7 @@ fn a_misspelt_kind_of_a_plan_is_reported_at_the_key() {
 }
 
 #[test]
-fn a_key_of_several_tables_is_sent_to_one_of_them() {
+fn shared_key_suggests_one_table() {
     judge(
         REPORT,
         &[
@@ -385,7 +385,7 @@ fn a_key_of_several_tables_is_sent_to_one_of_them() {
 }
 
 #[test]
-fn a_field_that_the_aggregate_does_not_have_is_reported() {
+fn reports_unknown_aggregate_field() {
     judge(
         REPORT,
         &[
@@ -424,7 +424,7 @@ that = 'cites("docs.example.org") && cites("example.org") && !cites("rumours.exa
 "#;
 
 #[test]
-fn a_cited_host_that_is_almost_an_allowed_one_is_reported() {
+fn reports_almost_allowed_cited_host() {
     judge(
         RESEARCH,
         &[(
@@ -436,7 +436,7 @@ fn a_cited_host_that_is_almost_an_allowed_one_is_reported() {
 }
 
 #[test]
-fn a_private_host_that_is_not_allowed_is_reported() {
+fn reports_disallowed_private_host() {
     let text = include_str!("../../../assets/templates/orchestrator.toml");
     let (before, rest) = text.split_once("[[workers.traffic_worker.fixture.rows]]").expect("rows");
     let (_, after) = rest.split_once("\n\n").expect("another worker");

@@ -146,7 +146,7 @@ fn judge(good: &str, mistakes: &[Mistake]) {
 }
 
 #[test]
-fn a_team_is_read_with_all_that_its_file_says() {
+fn reads_complete_team() {
     let scenario = read(TEAM, &[]);
     let team = spec(&scenario);
     assert_eq!((scenario.pattern.get().name(), team.root.as_str()), ("team", "pm"));
@@ -178,7 +178,7 @@ fn a_team_is_read_with_all_that_its_file_says() {
 }
 
 #[test]
-fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
+fn reads_swarm_with_default_limits() {
     let scenario = read(TEAM, &[]);
     let desk = swarm(spec(&scenario), "desk");
     assert_eq!(
@@ -213,7 +213,7 @@ fn a_swarm_is_read_with_its_limits_and_without_any_the_source_s_hold() {
 }
 
 #[test]
-fn what_an_input_says_is_no_part_of_a_handoffs_template() {
+fn inputs_cannot_extend_handoff_template() {
     let text = TEAM.replace(r#"value = "it""#, r#"value = "{message} of {from}""#);
     let line = text.lines().find(|line| line.starts_with("handoff_input")).expect("the template");
     let text = text.replace(line, r"handoff_input = '\{{to}} {to}: {{what}}, {message}{'");
@@ -233,7 +233,7 @@ fn what_an_input_says_is_no_part_of_a_handoffs_template() {
 }
 
 #[test]
-fn a_tool_is_offered_with_what_is_said_of_it_and_its_arguments_as_a_json_schema() {
+fn tool_is_offered_with_json_schema() {
     let scenario = read(TEAM, &[]);
     let offer = &scenario.tools["tickets"].offer;
     assert_eq!((&*offer.name, &*offer.description), ("tickets", "Finds tickets of it"));
@@ -256,7 +256,7 @@ fn a_tool_is_offered_with_what_is_said_of_it_and_its_arguments_as_a_json_schema(
 
 /// What a member did in a failed attempt was done, and its own calls are retried by themselves.
 #[test]
-fn a_member_is_asked_once_unless_its_table_says_more() {
+fn members_are_not_retried_by_default() {
     let scenario = read(TEAM, &[]);
     let policy = |name: &str| &scenario.tools[name].policy;
     assert_eq!((policy("devs").max_attempts, policy("writer").max_attempts), (1, 3));
@@ -266,7 +266,7 @@ fn a_member_is_asked_once_unless_its_table_says_more() {
 }
 
 #[test]
-fn the_rows_of_agents_say_whose_they_are_and_what_is_called() {
+fn agent_rows_name_agent_and_call() {
     let scenario = read(TEAM, &[]);
     let [first, hands_over, last] = &scenario.script.rows[..] else { panic!("three rows") };
     assert_eq!(first.agent.as_ref().map(|it| it.as_str()), Some("pm"));
@@ -289,7 +289,7 @@ fn the_rows_of_agents_say_whose_they_are_and_what_is_called() {
 
 /// The texts are the source's, to the letter.
 #[test]
-fn the_names_of_a_team_are_judged_in_the_words_of_the_source() {
+fn team_name_errors_match_source() {
     judge(
         SWARM,
         &[
@@ -364,7 +364,7 @@ fn the_names_of_a_team_are_judged_in_the_words_of_the_source() {
 }
 
 #[test]
-fn each_member_is_judged_by_itself_so_that_all_is_told_at_once() {
+fn reports_all_member_errors_together() {
     judge(
         TEAM,
         &[(
@@ -395,7 +395,7 @@ fn each_member_is_judged_by_itself_so_that_all_is_told_at_once() {
 }
 
 #[test]
-fn a_limit_of_an_agent_among_those_of_the_run_is_told_where_it_belongs() {
+fn misplaced_agent_limit_suggests_agent() {
     let keys = |pattern: &str, key: &str| {
         pattern.replacen("[agents.", &format!("[budget]\n{key}\n[agents."), 1)
     };
@@ -421,7 +421,7 @@ fn a_limit_of_an_agent_among_those_of_the_run_is_told_where_it_belongs() {
 }
 
 #[test]
-fn a_swarm_is_made_of_model_agents_and_no_team_is_within_itself() {
+fn swarm_members_are_model_agents() {
     judge(
         TEAM,
         &[
@@ -459,7 +459,7 @@ fn a_swarm_is_made_of_model_agents_and_no_team_is_within_itself() {
 }
 
 #[test]
-fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
+fn agent_keys_determine_its_kind() {
     judge(
         SWARM,
         &[
@@ -594,7 +594,7 @@ fn what_an_agent_is_follows_from_its_keys_and_others_are_refused() {
 }
 
 #[test]
-fn the_root_is_what_the_pattern_says() {
+fn root_matches_pattern() {
     judge(
         SWARM,
         &[
@@ -680,7 +680,7 @@ fn the_root_is_what_the_pattern_says() {
 }
 
 #[test]
-fn what_can_never_help_is_told_of() {
+fn warns_of_useless_settings() {
     judge(
         SWARM,
         &[
@@ -730,7 +730,7 @@ fn what_can_never_help_is_told_of() {
 }
 
 #[test]
-fn agents_that_nobody_can_come_to_are_told_of() {
+fn warns_of_unreachable_agents() {
     judge(
         TEAM,
         &[
@@ -772,7 +772,7 @@ fn agents_that_nobody_can_come_to_are_told_of() {
 }
 
 #[test]
-fn tools_and_agents_have_one_name_each() {
+fn tool_and_agent_names_are_unique() {
     judge(
         TEAM,
         &[
@@ -888,7 +888,7 @@ fn tools_and_agents_have_one_name_each() {
 }
 
 #[test]
-fn the_rows_of_agents_are_judged_and_calls_in_vain_are_told_of() {
+fn agent_rows_are_checked() {
     judge(
         TEAM,
         &[

@@ -129,7 +129,7 @@ fn ms(ms: u64) -> Duration {
 }
 
 #[test]
-fn an_orchestrator_is_read_with_its_workers_sections_and_level() {
+fn reads_orchestrator_workers_and_sections() {
     let scenario = read(PLAN, &[]);
     let PatternSpec::Orchestrator(spec) = &scenario.pattern else { panic!("an orchestrator") };
     let budget = spec.budget;
@@ -171,7 +171,7 @@ fn an_orchestrator_is_read_with_its_workers_sections_and_level() {
 }
 
 #[test]
-fn a_worker_without_a_table_of_its_own_has_the_policy_of_the_source() {
+fn worker_defaults_to_source_policy() {
     let scenario = read(PLAN, &["budget.max_retries_per_task=2"]);
     let own = CallPolicy {
         timeout: None,
@@ -197,7 +197,7 @@ fn a_worker_without_a_table_of_its_own_has_the_policy_of_the_source() {
 }
 
 #[test]
-fn what_answers_for_a_worker_is_read_with_its_templates() {
+fn reads_worker_fixture_templates() {
     let scenario = read(PLAN, &[]);
     let seller = tool(&scenario, "seller");
     assert_eq!(
@@ -226,13 +226,13 @@ fn what_answers_for_a_worker_is_read_with_its_templates() {
 }
 
 #[test]
-fn the_old_word_of_a_breaker_mode_is_still_read() {
+fn reads_old_breaker_mode_word() {
     let (new, old) = (read(STORM, &[]), read(&STORM.replace("two_state", "source"), &[]));
     assert_eq!(tool(&old, "vendor").policy, tool(&new, "vendor").policy);
 }
 
 #[test]
-fn a_storm_is_read_with_its_tools_faults_and_alerts() {
+fn reads_storm_tools_faults_and_alerts() {
     let scenario = read(STORM, &[]);
     let PatternSpec::Resilience(spec) = &scenario.pattern else { panic!("a storm") };
     assert_eq!((spec.agents, spec.turns, spec.pool, spec.guarded), (4, 2, 3, true));
@@ -302,7 +302,7 @@ fn a_storm_is_read_with_its_tools_faults_and_alerts() {
 
 /// The windows that a breaker's table in the storm gives.
 #[test]
-fn a_window_is_read_with_its_defaults() {
+fn window_has_defaults() {
     let whole = WindowLimits {
         kind: WindowKind::Count,
         size: 20,
@@ -393,7 +393,7 @@ fn a_window_without_effect_is_refused() {
 }
 
 #[test]
-fn guards_are_switched_by_an_input_or_at_once() {
+fn guards_switch_by_input_or_directly() {
     for (set, guarded) in [
         (&["inputs.guarded=false"][..], false),
         (&["resilience.guarded=false"], false),
@@ -425,7 +425,7 @@ fn judge(good: &str, mistakes: &[Mistake]) {
 }
 
 #[test]
-fn what_belongs_to_another_pattern_is_told_by_its_name() {
+fn foreign_pattern_keys_name_their_pattern() {
     judge(
         PLAN,
         &[
@@ -509,7 +509,7 @@ fn what_belongs_to_another_pattern_is_told_by_its_name() {
 }
 
 #[test]
-fn the_parts_of_an_orchestrator_know_each_other() {
+fn orchestrator_parts_must_match() {
     judge(
         PLAN,
         &[
@@ -628,7 +628,7 @@ fn the_parts_of_an_orchestrator_know_each_other() {
 }
 
 #[test]
-fn exactly_one_thing_answers_for_a_worker() {
+fn worker_needs_exactly_one_implementation() {
     judge(
         PLAN,
         &[
@@ -766,7 +766,7 @@ fn exactly_one_thing_answers_for_a_worker() {
 }
 
 #[test]
-fn policies_faults_and_storms_are_judged_too() {
+fn validates_policies_faults_and_storms() {
     judge(
         STORM,
         &[

@@ -13,7 +13,7 @@ use crossterm::event::KeyCode;
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
-async fn a_screen_without_news_is_not_drawn_again() {
+async fn unchanged_screen_is_not_redrawn() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     let quiet = person.settles().await;
@@ -28,7 +28,7 @@ async fn a_screen_without_news_is_not_drawn_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_on_a_quiet_screen_is_painted_at_once() {
+async fn key_redraws_quiet_screen_at_once() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     let before = person.settles().await;
@@ -39,7 +39,7 @@ async fn a_key_on_a_quiet_screen_is_painted_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_a_quarter_of_one() {
+async fn event_flood_keeps_keys_responsive() {
     let mut person = Person::at(120, 36);
     person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
     let run = loop {
@@ -82,7 +82,7 @@ async fn a_flood_of_facts_draws_thirty_frames_a_second_and_answers_a_key_within_
 
 /// The log has let go of what the loop reads: the last of it is shown all the same.
 #[tokio::test(start_paused = true)]
-async fn a_page_that_is_far_behind_its_log_still_has_something_to_show() {
+async fn lagging_page_shows_latest_events() {
     let mut person = Person::at(120, 36);
     person.starts(scenario("checkout-launch", &["budget.max_seconds=86400"]), false);
     let run = loop {
@@ -108,7 +108,7 @@ async fn a_page_that_is_far_behind_its_log_still_has_something_to_show() {
 
 /// A key that is held down repeats faster than frames are drawn.
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_held_down_draws_little_more_than_facts_do() {
+async fn held_key_draws_bounded_frames() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     let before = person.settles().await;
@@ -125,7 +125,7 @@ async fn a_key_that_is_held_down_draws_little_more_than_facts_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_a_link_that_stalls_frames_are_skipped_and_keys_are_not() {
+async fn stalled_link_skips_frames_not_keys() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     let before = person.settles().await;
@@ -144,7 +144,7 @@ async fn over_a_link_that_stalls_frames_are_skipped_and_keys_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_background_is_entered_with_runs_held_and_left_as_it_was() {
+async fn suspend_holds_runs_and_restores_terminal() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     person.starts(scenario("checkout-launch", &["budget.max_seconds=100"]), false);
@@ -170,7 +170,7 @@ async fn the_background_is_entered_with_runs_held_and_left_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_signal_ends_the_program_and_every_run_with_it() {
+async fn signal_ends_program_and_runs() {
     let mut person = Person::at(120, 36);
     person.starts(scenario("checkout-launch", &[]), false);
     person.sees("LIVE").await;
@@ -184,7 +184,7 @@ async fn a_signal_ends_the_program_and_every_run_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_that_goes_away_ends_the_program() {
+async fn lost_terminal_ends_program() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     person.hang_up();
@@ -205,7 +205,7 @@ async fn another_size_is_drawn_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_goes_on_whatever_another_run_does() {
+async fn clock_ticks_despite_other_runs() {
     let mut person = Person::at(120, 36);
     person.starts(scenario("checkout-launch", &[]), false);
     person.sees("LIVE").await;

@@ -11,7 +11,7 @@ const PICTURE: &str = include_str!("../../../assets/round-table.svg");
 
 /// The second round of the scenario of the first screen, the lawyer seated, a retry on its way.
 #[test]
-fn the_picture_is_of_a_real_screen() {
+fn picture_shows_real_screen() {
     let recipe = JUSTFILE.split("\nreadme:\n").nth(1).expect("a recipe");
     let line = recipe.lines().next().expect("a command");
     let (words, file) = line.split_once(" > ").expect("a file");

@@ -69,7 +69,7 @@ fn services() -> (Services, UnboundedReceiver<EffectResult>, tempfile::TempDir) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_whose_streams_are_made_later_is_listed_then() {
+async fn lists_cluster_after_streams_are_created() {
     let Some(server) = NatsServer::start() else { return };
     let (services, mut answers, _folder) = services();
     show(&services, ShownCluster::Configured(address(&server.url())));
@@ -90,7 +90,7 @@ async fn a_cluster_whose_streams_are_made_later_is_listed_then() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_a_cluster_continues_there_and_its_run_is_read_and_forked_here() {
+async fn cluster_session_continues_and_forks_locally() {
     let Some((server, cluster)) = cluster().await else { return };
     let mut runner = OwnRunner::start(&server.url(), "a");
     let run = cluster.hand_over(request("support-swarm", &[])).await.expect("stored").run;

@@ -14,7 +14,7 @@ fn copy(name: &str, sets: &[&str]) -> Scenario {
 /// Nothing of what is shipped asks. A copy that was changed asks before it looks at a person's files
 /// or networks, and not for what stands in it, in the program or on the open web.
 #[test]
-fn a_changed_copy_asks_before_it_looks_around() {
+fn changed_copy_asks_before_private_access() {
     let trust = Trust::saved_in(None);
     let names = ["payments-incident", "own-notes", "web-status", "rumour-mill", "fabricated-quote"];
     for name in names {

@@ -50,7 +50,7 @@ fn begin(dash: &mut Dash, run: &str, facts: &team::TeamFacts) {
 }
 
 #[test]
-fn a_message_goes_on_from_the_latest_run_of_its_session() {
+fn message_continues_latest_run() {
     let mut dash = Dash::new(120, 36);
     begin(&mut dash, "r-90dd", &team::answered());
     begin(&mut dash, RUN, &team::follow_up());
@@ -67,7 +67,7 @@ fn a_message_goes_on_from_the_latest_run_of_its_session() {
 }
 
 #[test]
-fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
+fn message_to_ended_run_starts_next() {
     let mut dash = desk(&team::answered());
     dash.text("i");
     let screen = dash.screen();
@@ -90,7 +90,7 @@ fn a_message_to_a_run_that_has_ended_starts_the_next_of_its_session() {
 }
 
 #[test]
-fn a_draft_is_kept_and_nothing_is_sent_by_closing() {
+fn closing_keeps_draft_unsent() {
     let mut dash = desk(&team::answered());
     dash.text("i");
     dash.text("Hello").press(KeyCode::Esc);
@@ -101,7 +101,7 @@ fn a_draft_is_kept_and_nothing_is_sent_by_closing() {
 }
 
 #[test]
-fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
+fn message_waits_for_run_end() {
     let facts = team::working();
     let mut dash = desk(&facts);
     dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
@@ -116,7 +116,7 @@ fn a_message_to_a_run_that_goes_on_waits_for_its_end() {
 }
 
 #[test]
-fn a_run_that_came_to_nothing_keeps_the_message_for_its_person() {
+fn failed_run_keeps_queued_message() {
     let mut facts = team::working();
     let mut dash = desk(&facts);
     dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).asked();
@@ -144,7 +144,7 @@ fn a_long_paste_is_one_message() {
 }
 
 #[test]
-fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
+fn suggestion_can_be_sent_or_edited() {
     let mut dash = desk(&team::answered());
     let suggested = {
         dash.text("i").key(KeyPress::ctrl('s'));
@@ -162,7 +162,7 @@ fn a_suggestion_is_sent_as_it_is_replaced_or_made_ones_own() {
 }
 
 #[test]
-fn a_kept_message_is_edited_and_nothing_runs_into_it() {
+fn queued_message_can_be_edited() {
     let mut dash = desk(&team::working());
     dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
     assert!(dash.screen().contains("i queued message"), "{}", dash.screen());
@@ -178,7 +178,7 @@ fn a_kept_message_is_edited_and_nothing_runs_into_it() {
 }
 
 #[test]
-fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
+fn message_under_edit_is_not_sent() {
     let facts = team::working();
     let mut dash = desk(&facts);
     dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).text("i").text("And");
@@ -192,7 +192,7 @@ fn a_kept_message_that_is_being_edited_is_not_sent_behind_its_editor() {
 }
 
 #[test]
-fn a_draft_is_seen_on_the_page_and_asked_about_before_quitting() {
+fn draft_is_shown_and_guards_quit() {
     let mut dash = desk(&team::answered());
     dash.text("i").text("Hello").press(KeyCode::Esc);
     let screen = dash.screen();
@@ -206,7 +206,7 @@ fn a_draft_is_seen_on_the_page_and_asked_about_before_quitting() {
 }
 
 #[test]
-fn the_box_says_what_is_out_of_view_has_help_and_gives_way_to_a_question() {
+fn message_box_shows_overflow_and_help() {
     let mut dash = desk(&team::working());
     let pasted: Vec<String> = (1..=40).map(|nth| format!("line {nth}")).collect();
     dash.text("i").send(Msg::Paste(pasted.join("\n")));
@@ -225,7 +225,7 @@ fn the_box_says_what_is_out_of_view_has_help_and_gives_way_to_a_question() {
 }
 
 #[test]
-fn all_that_is_told_below_a_message_is_seen_in_a_small_terminal() {
+fn small_terminal_shows_message_hints() {
     let mut dash = desk(&team::working());
     dash.send(Msg::Resize { cols: 60, rows: 16 }).text("i");
     let whole = |dash: &Dash| {
@@ -241,7 +241,7 @@ fn all_that_is_told_below_a_message_is_seen_in_a_small_terminal() {
 }
 
 #[test]
-fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
+fn roster_shows_pending_changes() {
     let mut facts = team::working();
     let mut dash = desk(&facts);
     dash.text("m");
@@ -278,7 +278,7 @@ fn agents_join_and_leave_and_what_was_asked_is_shown_until_it_is_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_goes_on_in_the_real_program() {
+async fn session_continues_in_real_program() {
     let mut person = Person::at(120, 36);
     person.sees("checkout-launch").await;
     person.starts(scenario("support-swarm", &[]), true);

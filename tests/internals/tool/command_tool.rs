@@ -63,14 +63,14 @@ async fn fail(tool: &CommandTool) -> (FailureClass, String) {
 }
 
 #[tokio::test]
-async fn arguments_go_in_as_json_and_the_answer_comes_back_as_json() {
+async fn exchanges_arguments_and_answer_as_json() {
     let args = json!({ "region": "EU", "note": "grün \"x\"; rm -rf $HOME", "n": [1, 2.5] });
     let answer = ask(&tool(spec("cat", &[], &[])), args.clone()).await.expect("an answer");
     assert_eq!(*answer, args);
 }
 
 #[tokio::test]
-async fn its_environment_is_what_the_scenario_names_and_nothing_else() {
+async fn environment_holds_only_named_variables() {
     let plain = Setting::Text("b c".to_owned());
     let (class, text) = fail(&tool(spec("env", &[], &[("A", plain)]))).await;
     assert_eq!(class, FailureClass::BadResponse);
@@ -78,13 +78,13 @@ async fn its_environment_is_what_the_scenario_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn no_secret_comes_back_in_an_answer() {
+async fn answers_hide_secrets() {
     let echo = script(r#"printf '{"said":["%s"]}' "token $TOKEN""#);
     assert_eq!(*ask(&echo, json!({})).await.expect("an answer"), json!({ "said": ["token ***"] }));
 }
 
 #[tokio::test]
-async fn a_program_that_ends_badly_says_why_in_its_last_line() {
+async fn failed_program_reports_last_line() {
     let loud = r#"echo first >&2; printf 'no %s \033[2J today\n\n' "$TOKEN" >&2; exit 3"#;
     for (program, says) in [
         (loud, "sh ended with exit code 3: no *** ␛[2J today"),
@@ -96,7 +96,7 @@ async fn a_program_that_ends_badly_says_why_in_its_last_line() {
 }
 
 #[tokio::test]
-async fn of_many_complaints_the_last_is_kept_and_none_that_was_cut() {
+async fn keeps_only_last_whole_error_line() {
     let many =
         r#"i=0; while [ $i -lt 2000 ]; do echo "line $i $TOKEN" >&2; i=$((i+1)); done; exit 1"#;
     assert_eq!(fail(&script(many)).await.1, "sh ended with exit code 1: line 1999 ***");
@@ -108,7 +108,7 @@ async fn of_many_complaints_the_last_is_kept_and_none_that_was_cut() {
 }
 
 #[tokio::test]
-async fn a_whole_number_beyond_64_bits_is_refused() {
+async fn refuses_integers_beyond_64_bits() {
     let (class, text) = fail(&script("echo '{\"id\": 12345678901234567890123}'")).await;
     assert_eq!(class, FailureClass::BadResponse);
     assert!(
@@ -118,7 +118,7 @@ async fn a_whole_number_beyond_64_bits_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_said_with_its_place() {
+async fn invalid_json_error_names_position() {
     for (program, says) in [
         ("true", "the output of sh is empty, JSON was expected"),
         (
@@ -135,14 +135,14 @@ async fn what_is_no_json_is_said_with_its_place() {
 }
 
 #[tokio::test]
-async fn fault_27_a_program_that_closes_everything_without_a_word_has_broken_the_contract() {
+async fn silent_exit_breaks_contract() {
     let args = json!({ "much": "x".repeat(1 << 20) });
     let failed = ask(&script("exec 0<&- 1>&-; exit 0"), args).await.expect_err("nothing came");
     assert_eq!(failed.class, FailureClass::BadResponse);
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_told_with_what_to_do() {
+async fn missing_program_error_advises_fix() {
     for (program, says) in [
         (
             "no-such-program-here",
@@ -165,7 +165,7 @@ async fn a_program_that_is_not_there_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_variable_that_is_not_set_is_told_before_anything_runs() {
+fn reports_unset_variable_before_start() {
     let needs = spec("true", &[], &[("TOKEN", Setting::Env("NOT_SET".to_owned()))]);
     let told = CommandTool::new(Arc::new(needs), &environment).expect_err("it is missing");
     let told: Vec<String> = told.iter().map(ToString::to_string).collect();
@@ -226,7 +226,7 @@ async fn gone(pids: Vec<Pid>, mut pipe: BufReader<File>) {
 }
 
 #[tokio::test]
-async fn fault_26_a_time_out_ends_it_and_its_children_whatever_they_do_about_signals() {
+async fn timeout_kills_process_tree() {
     let witness = Witness::new();
     let stubborn = witness.script(
         "trap '' TERM INT HUP; echo $$ >&3
@@ -249,7 +249,7 @@ async fn fault_26_a_time_out_ends_it_and_its_children_whatever_they_do_about_sig
 }
 
 #[tokio::test]
-async fn fault_27_a_flood_is_stopped_at_its_cap_and_its_source_ended() {
+async fn output_flood_stops_at_cap() {
     let witness = Witness::new();
     let flood = witness.script(
         "trap '' PIPE; sleep 1000 & echo $$ >&3; echo $! >&3
@@ -266,7 +266,7 @@ async fn fault_27_a_flood_is_stopped_at_its_cap_and_its_source_ended() {
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_behind_neither_delays_its_answer_nor_lives_on() {
+async fn kills_leftover_processes_without_delay() {
     let witness = Witness::new();
     let litter = witness.script(
         "sh -c 'echo $$ >&3; exec sleep 1000' & echo '{\"ok\":true}'; read -r go <\"$PIPE.go\"",

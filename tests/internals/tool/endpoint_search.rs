@@ -55,7 +55,7 @@ async fn asked(bytes: Vec<u8>) -> (Result<Arc<Value>, Box<AttemptFailed>>, Strin
 }
 
 #[tokio::test]
-async fn the_query_is_asked_and_no_more_than_k_results_given() {
+async fn sends_query_and_limits_results() {
     let body = r#"{"results": [
         {"url": "https://a.example/1", "title": "One", "content": "a", "score": 1.0},
         {"url": "https://a.example/2", "title": "Two", "content": "hunter2hunter2", "score": 4.0},
@@ -71,7 +71,7 @@ async fn the_query_is_asked_and_no_more_than_k_results_given() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_a_search_is_a_failure_that_says_where_it_broke() {
+async fn bad_answer_error_names_position() {
     for (status, body, class, says) in [
         ("200 OK", "{\"results\": 7}", FailureClass::BadResponse, "is not a list at /results"),
         ("200 OK", "<html>", FailureClass::BadResponse, "is not JSON"),

@@ -12,7 +12,7 @@ fn code(answer: &Value) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn a_document_is_read_with_its_title_and_day() {
+async fn reads_document_with_title_and_date() {
     let shelf = Shelf::new();
     shelf
         .write("a/b.md", "---\ntitle: A b\ndate: 2026-01-15\n---\nOne\ntwo.\n\nThree.", 0)
@@ -56,7 +56,7 @@ fn beside_a_secret() -> Shelf {
 }
 
 #[tokio::test]
-async fn no_address_leads_out_of_the_folder() {
+async fn addresses_never_leave_folder() {
     let shelf = beside_a_secret();
     let read = shelf.read();
     let root = shelf.root().display().to_string();
@@ -122,7 +122,7 @@ async fn no_address_leads_out_of_the_folder() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn no_link_leads_out_of_it_either_even_one_that_comes_later() {
+async fn symlinks_never_leave_folder() {
     use std::os::unix::fs::symlink;
     let shelf = beside_a_secret();
     let secret = shelf.root().with_file_name("secret.md");
@@ -169,7 +169,7 @@ async fn no_link_leads_out_of_it_either_even_one_that_comes_later() {
 }
 
 #[tokio::test]
-async fn only_what_the_index_takes_can_be_read() {
+async fn reads_only_indexed_files() {
     let shelf = Shelf::new();
     shelf
         .write(".env", "KEY=hunter2hunter2", 0)
@@ -185,7 +185,7 @@ async fn only_what_the_index_takes_can_be_read() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_an_answer_that_says_why() {
+async fn missing_document_answer_gives_reason() {
     let shelf = Shelf::new();
     shelf
         .write("binary.md", b"a\0b", 0)
@@ -209,7 +209,7 @@ async fn what_cannot_be_had_is_an_answer_that_says_why() {
 }
 
 #[tokio::test]
-async fn a_document_of_the_corpus_is_dated_by_itself_alone() {
+async fn corpus_document_dates_itself() {
     let read = FolderRead::new(FolderSpec { folder: None, base_url: None }, None);
     let answer =
         page(&read, "https://official-status.example.com/incidents/payments-2026-03-07").await;

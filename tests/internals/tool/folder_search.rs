@@ -33,7 +33,7 @@ fn status() -> Shelf {
 }
 
 #[tokio::test]
-async fn what_fits_best_comes_first_with_the_sentence_that_fits() {
+async fn best_match_ranks_first_with_sentence() {
     let shelf = status();
     let search = shelf.search();
     let data = found(&search, "What is the failed payment rate of the incident?").await;
@@ -62,7 +62,7 @@ async fn what_fits_best_comes_first_with_the_sentence_that_fits() {
 }
 
 #[tokio::test]
-async fn rare_words_count_more_and_any_word_is_enough() {
+async fn rare_words_weigh_more() {
     let shelf = Shelf::new();
     for number in 0..20 {
         shelf.write(&format!("common-{number:02}.md"), "report report report of the week", 0);
@@ -83,7 +83,7 @@ async fn rare_words_count_more_and_any_word_is_enough() {
 }
 
 #[tokio::test]
-async fn a_title_counts_more_than_a_text() {
+async fn title_outweighs_text() {
     let shelf = Shelf::new();
     shelf
         .write("a.md", "# Other\n\nThe migration of the garden and of the shed is done at last.", 0)
@@ -96,7 +96,7 @@ async fn a_title_counts_more_than_a_text() {
 }
 
 #[tokio::test]
-async fn a_question_is_plain_words_whatever_stands_in_it() {
+async fn query_is_plain_words() {
     let shelf = status();
     let search = shelf.search();
     for query in [
@@ -168,7 +168,7 @@ async fn other_languages_have_words_too() {
 }
 
 #[tokio::test]
-async fn the_index_follows_the_folder_and_reads_what_has_changed_alone() {
+async fn reindexes_only_changed_files() {
     let shelf = status();
     let counts = |data: &Value| {
         ["indexed", "refreshed", "removed"].map(|key| data[key].as_u64().expect("a count"))
@@ -199,7 +199,7 @@ async fn the_index_follows_the_folder_and_reads_what_has_changed_alone() {
 }
 
 #[tokio::test]
-async fn the_order_depends_on_the_documents_and_not_on_their_past() {
+async fn ranking_ignores_document_history() {
     let (slow, at_once) = (Shelf::new(), Shelf::new());
     let words = ["tide", "gate", "lamp", "rope", "mast"];
     let text = |number: usize, turn: usize| {
@@ -232,7 +232,7 @@ async fn the_order_depends_on_the_documents_and_not_on_their_past() {
 }
 
 #[tokio::test]
-async fn names_of_any_kind_have_an_address() {
+async fn any_file_name_has_address() {
     let shelf = Shelf::new();
     let names = [
         "a b.md",
@@ -260,7 +260,7 @@ async fn names_of_any_kind_have_an_address() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_name_that_is_no_text_has_one_too() {
+async fn non_utf8_name_has_address() {
     use std::os::unix::ffi::OsStrExt;
     let shelf = Shelf::new();
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
@@ -272,7 +272,7 @@ async fn a_name_that_is_no_text_has_one_too() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_left_out_is_counted_by_its_reason() {
+async fn counts_skipped_files_by_reason() {
     use std::os::unix::fs::symlink;
     let shelf = status();
     let outside = tempfile::tempdir().expect("a folder");
@@ -328,7 +328,7 @@ async fn what_is_left_out_is_counted_by_its_reason() {
 }
 
 #[tokio::test]
-async fn a_mirror_has_the_addresses_of_the_web() {
+async fn mirror_uses_web_addresses() {
     let shelf = Shelf::mirror();
     shelf
         .write("vendor.example.com/policies/sla.md", "Uptime words", 0)
@@ -346,7 +346,7 @@ async fn a_mirror_has_the_addresses_of_the_web() {
 }
 
 #[tokio::test]
-async fn an_empty_folder_has_nothing_and_one_that_is_not_there_is_told() {
+async fn empty_folder_differs_from_missing() {
     let shelf = Shelf::new();
     let data = found(&shelf.search(), "anything").await;
     assert_eq!((urls(&data).len(), &data["indexed"]), (0, &json!(0)));
@@ -384,7 +384,7 @@ fn short(path: &std::path::Path) -> String {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_kept_is_for_its_owner_alone() {
+async fn index_is_private_to_owner() {
     use std::os::unix::fs::PermissionsExt;
     let shelf = status();
     found(&shelf.search(), "soup").await;
@@ -409,7 +409,7 @@ async fn what_is_kept_is_for_its_owner_alone() {
 }
 
 #[tokio::test]
-async fn an_index_that_is_broken_or_foreign_is_made_anew() {
+async fn rebuilds_broken_or_foreign_index() {
     let shelf = status();
     found(&shelf.search(), "soup").await;
     let place = shelf.place();
@@ -454,7 +454,7 @@ async fn an_index_that_is_broken_or_foreign_is_made_anew() {
 }
 
 #[tokio::test]
-async fn while_another_process_writes_it_is_searched_in_memory() {
+async fn locked_index_searches_in_memory() {
     let shelf = status();
     found(&shelf.search(), "soup").await;
     let other = rusqlite::Connection::open(shelf.place().join("index.db")).expect("opens");
@@ -472,7 +472,7 @@ async fn while_another_process_writes_it_is_searched_in_memory() {
 }
 
 #[tokio::test]
-async fn two_tools_at_once_share_one_index() {
+async fn concurrent_tools_share_index() {
     let shelf = status();
     let (one, two) = (shelf.search(), shelf.search());
     let (first, second) = tokio::join!(found(&one, "soup"), found(&two, "soup"));
@@ -485,7 +485,7 @@ async fn two_tools_at_once_share_one_index() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_leaves_a_whole_index() {
+async fn dropped_call_leaves_index_intact() {
     let shelf = Shelf::new();
     for number in 0..60 {
         shelf.write(&format!("{number:03}.md"), format!("tide {}", "word ".repeat(200)), 0);
@@ -502,7 +502,7 @@ async fn a_call_that_is_dropped_leaves_a_whole_index() {
 }
 
 #[test]
-fn work_that_nobody_waits_for_ends_and_what_was_read_is_kept() {
+fn abandoned_work_stops_and_keeps_progress() {
     let shelf = status();
     let root = shelf.root().canonicalize().expect("there");
     let source = DocumentSource::Folder(root);
@@ -540,7 +540,7 @@ async fn the_shipped_corpus_is_indexed_once() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told_before_the_run_starts() {
+fn reports_missing_folder_before_start() {
     let shelf = Shelf::new();
     let missing = shelf.path("missing");
     let scenario = |folder: &std::path::Path| {

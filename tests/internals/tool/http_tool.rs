@@ -76,7 +76,7 @@ async fn one(
 }
 
 #[tokio::test]
-async fn arguments_fill_the_address_and_the_answer_is_what_the_pointer_names() {
+async fn arguments_fill_address_and_pointer_selects() {
     let server = Server::start().await;
     let url = at(&server, "/v1/{sku}?region={region}");
     let tool = tool(HttpSpec { pointer: "/data/0".to_owned(), ..spec(url) });
@@ -95,7 +95,7 @@ async fn arguments_fill_the_address_and_the_answer_is_what_the_pointer_names() {
 }
 
 #[tokio::test]
-async fn arguments_are_sent_as_a_body_where_the_scenario_says_so() {
+async fn sends_arguments_as_configured_body() {
     let server = Server::start().await;
     let method = HttpMethod::Post;
     let tool = tool(HttpSpec { method, send_args: true, ..spec(at(&server, "/v1")) });
@@ -114,7 +114,7 @@ async fn arguments_are_sent_as_a_body_where_the_scenario_says_so() {
 }
 
 #[tokio::test]
-async fn an_argument_that_does_not_fit_is_told_without_a_request() {
+async fn bad_argument_sends_no_request() {
     let tool = tool(spec("http://127.0.0.1:1/v1/{sku}".to_owned()));
     for (args, says) in [
         (json!({ "sku": { "a": 1 } }), "the argument sku is not a string, number or bool"),
@@ -128,7 +128,7 @@ async fn an_argument_that_does_not_fit_is_told_without_a_request() {
 }
 
 #[tokio::test]
-async fn a_status_that_is_no_success_has_its_class_and_what_to_do() {
+async fn error_status_has_class_and_advice() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let host = server.host();
@@ -166,7 +166,7 @@ async fn a_status_that_is_no_success_has_its_class_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn retry_after_is_read_as_seconds_and_as_a_date() {
+async fn parses_retry_after_seconds_and_date() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let date = "date: Wed, 21 Oct 2015 12:00:00 GMT";
@@ -181,7 +181,7 @@ async fn retry_after_is_read_as_seconds_and_as_a_date() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_told_and_not_followed() {
+async fn reports_redirect_without_following() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let to = format!("location: http://me:{TOKEN}@other.example/x?key=1");
@@ -191,7 +191,7 @@ async fn a_redirect_is_told_and_not_followed() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_said_with_its_place() {
+async fn invalid_json_error_names_position() {
     let server = Server::start().await;
     let pointer = "/data".to_owned();
     let tool = tool(HttpSpec { pointer, ..spec(at(&server, "/v1")) });
@@ -208,7 +208,7 @@ async fn what_is_no_json_is_said_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_whole_number_beyond_64_bits_is_refused_where_it_is_used() {
+async fn refuses_used_integer_beyond_64_bits() {
     let server = Server::start().await;
     let body = r#"{"data":[{"n":18446744073709551615},{"n":18446744073709551616}]}"#;
     let pointed =
@@ -223,7 +223,7 @@ async fn a_whole_number_beyond_64_bits_is_refused_where_it_is_used() {
 }
 
 #[tokio::test]
-async fn no_secret_comes_back_in_an_answer() {
+async fn answer_hides_secrets() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let echo = format!(r#"{{"you":"Bearer {TOKEN}"}}"#);
@@ -232,7 +232,7 @@ async fn no_secret_comes_back_in_an_answer() {
 }
 
 #[tokio::test]
-async fn a_body_past_its_cap_is_not_read_on() {
+async fn stops_reading_body_at_cap() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let endless = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
@@ -248,7 +248,7 @@ async fn a_body_past_its_cap_is_not_read_on() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_or_never_comes_has_its_class() {
+async fn connection_failures_have_class() {
     let server = Server::start().await;
     let tool_here = tool(spec(at(&server, "/v1")));
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\":";
@@ -260,7 +260,7 @@ async fn a_connection_that_breaks_or_never_comes_has_its_class() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_dropped_lets_go_of_its_connection() {
+async fn dropped_attempt_closes_connection() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let args = Map::new();
@@ -282,7 +282,7 @@ async fn an_attempt_that_is_dropped_lets_go_of_its_connection() {
 }
 
 #[tokio::test]
-async fn this_machine_and_its_networks_are_refused_unless_allowed() {
+async fn refuses_private_networks_by_default() {
     let server = Server::start().await;
     let (_, port) =
         server.host().rsplit_once(':').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("a port");
@@ -306,7 +306,7 @@ async fn this_machine_and_its_networks_are_refused_unless_allowed() {
 }
 
 #[test]
-fn what_keeps_it_from_being_asked_is_told_at_once_and_before() {
+fn reports_bad_settings_before_request() {
     let mut wrong = spec("https://{host}/v1".to_owned());
     for (name, setting) in [
         ("x-none", Setting::Env("NOT_SET".to_owned())),

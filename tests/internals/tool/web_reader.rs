@@ -80,7 +80,7 @@ async fn failed(reader: &WebReader, url: &str) -> AttemptFailed {
 }
 
 #[tokio::test]
-async fn a_page_is_read_as_what_a_person_sees_of_it() {
+async fn reads_visible_page_text() {
     let site = Site::of(&[(
         "/status?id=7",
         "<!doctype html><title>Status</title><meta name=date content=2026-02-10>
@@ -109,7 +109,7 @@ async fn a_page_is_read_as_what_a_person_sees_of_it() {
 }
 
 #[tokio::test]
-async fn other_kinds_of_text_are_read_and_dated_by_their_head() {
+async fn reads_other_text_types_with_date() {
     let site = Site::start(|path, _, _| {
         let (content_type, body) = match path {
             "/plain" => ("text/plain", "Runbook\n\nStop  the queue."),
@@ -137,7 +137,7 @@ async fn other_kinds_of_text_are_read_and_dated_by_their_head() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_to_an_allowed_domain_and_no_other() {
+async fn follows_redirects_only_to_allowed_domains() {
     let site = Site::start(|path, _, _| match path {
         "/moved" => redirect("/b/../new?x=1"),
         "/new?x=1" => page("<p>Moved here."),
@@ -172,7 +172,7 @@ async fn a_redirect_is_followed_to_an_allowed_domain_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_host_in_unicode_is_allowed_in_either_form() {
+async fn allows_unicode_host_in_either_form() {
     let site = Site::start(|path, _, _| match path {
         "/a" => redirect("https://bücher.example/x"),
         _ => redirect("https://XN--bcher-kva.example/x"),
@@ -194,7 +194,7 @@ async fn a_host_in_unicode_is_allowed_in_either_form() {
 }
 
 #[tokio::test]
-async fn a_redirect_from_an_allowed_private_host_to_another_private_address_is_refused() {
+async fn refuses_redirect_to_other_private_address() {
     let bystander = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     bystander.set_nonblocking(true).expect("a socket");
     let other = bystander.local_addr().expect("a bound socket").to_string();
@@ -224,7 +224,7 @@ async fn a_redirect_from_an_allowed_private_host_to_another_private_address_is_r
 }
 
 #[tokio::test]
-async fn what_is_on_a_network_of_its_own_is_refused_however_it_is_written() {
+async fn refuses_private_addresses_in_any_form() {
     let bystander = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
     bystander.set_nonblocking(true).expect("a socket");
     let port = bystander.local_addr().expect("a bound socket").port();
@@ -243,7 +243,7 @@ async fn what_is_on_a_network_of_its_own_is_refused_however_it_is_written() {
 }
 
 #[tokio::test]
-async fn redirects_that_do_not_end_are_ended() {
+async fn redirect_loop_ends() {
     let site = Site::start(|path, _, _| match path {
         "/a" => redirect("/b"),
         "/b" => redirect("/a#x"),
@@ -263,7 +263,7 @@ async fn redirects_that_do_not_end_are_ended() {
 }
 
 #[tokio::test]
-async fn a_page_that_cannot_be_had_is_an_answer() {
+async fn unavailable_page_is_answer() {
     let site = Site::start(|path, _, _| {
         Does::Says(match path {
             "/gone" => answer("410 Gone", &[HTML], ""),
@@ -308,7 +308,7 @@ async fn a_page_that_cannot_be_had_is_an_answer() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_a_failure_with_its_class() {
+async fn transient_failure_has_class() {
     let site = Site::start(|path, _, _| {
         Does::Says(match path {
             "/busy" => answer("429 Too Many Requests", &[], ""),
@@ -351,7 +351,7 @@ async fn what_may_pass_is_a_failure_with_its_class() {
 }
 
 #[tokio::test]
-async fn a_body_past_its_cap_is_not_read_on() {
+async fn stops_reading_body_at_cap() {
     let bomb = packed(&vec![b'x'; 64 << 20]);
     assert!(bomb.len() < 80 << 10);
     let site = Site::start(move |path, _, _| match path {
@@ -377,7 +377,7 @@ async fn a_body_past_its_cap_is_not_read_on() {
 }
 
 #[tokio::test]
-async fn packed_pages_are_unpacked_and_wrong_charsets_seen_through() {
+async fn decompresses_pages_and_corrects_charsets() {
     let site = Site::start(|path, _, _| {
         let latin = "content-type: text/html; charset=iso-8859-1";
         let utf8 = "<p>Gebühr: 5 €</p>".as_bytes();
@@ -424,7 +424,7 @@ fn behind<'a>(reader: &'a WebReader, url: &str) -> Behind<'a> {
 }
 
 #[tokio::test]
-async fn the_gateway_asks_again_what_may_pass_and_no_dead_page() {
+async fn retries_transient_failures_not_dead_pages() {
     let site = Site::start(|path, _, before| match (path, before) {
         ("/late", 0) => Does::Says(answer("500 Internal Server Error", &[HTML], "")),
         ("/late", _) => page("<p>Here after all."),
@@ -444,7 +444,7 @@ async fn the_gateway_asks_again_what_may_pass_and_no_dead_page() {
 }
 
 #[tokio::test]
-async fn a_host_that_asks_to_be_left_alone_is_and_no_other() {
+async fn long_retry_after_blocks_one_host() {
     for (status, code) in [("429 Too Many Requests", "http_429"), ("503 Busy", "http_503")] {
         let busy =
             Site::start(move |_, _, _| Does::Says(answer(status, &["retry-after: 3600"], "")));
@@ -470,7 +470,7 @@ async fn a_host_that_asks_to_be_left_alone_is_and_no_other() {
 }
 
 #[tokio::test]
-async fn what_asks_to_be_left_alone_for_a_moment_is_asked_again_after_it() {
+async fn short_retry_after_is_retried() {
     let site = Site::start(|_, _, before| match before {
         0 => Does::Says(answer("503 Busy", &["retry-after: 0.01"], "")),
         _ => page("<p>Here after all."),
@@ -484,7 +484,7 @@ async fn what_asks_to_be_left_alone_for_a_moment_is_asked_again_after_it() {
 }
 
 #[tokio::test]
-async fn a_slow_drip_ends_at_the_whole_time_out() {
+async fn slow_drip_hits_total_timeout() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 9999\r\n\r\n";
     let site = Site::start(move |_, _, _| Does::Drips(head)).await;
     let (reader, scope) = (site.reader(), Scope::new());
@@ -498,7 +498,7 @@ async fn a_slow_drip_ends_at_the_whole_time_out() {
 }
 
 #[tokio::test]
-async fn robots_txt_is_honoured_and_asked_for_once() {
+async fn fetches_and_obeys_robots_txt_once() {
     let site = Site::start(|path, _, _| match path {
         "/robots.txt" => Does::Says(answer(
             "200 OK",
@@ -522,7 +522,7 @@ async fn robots_txt_is_honoured_and_asked_for_once() {
 }
 
 #[tokio::test]
-async fn a_site_without_robots_txt_is_open_and_one_in_trouble_is_not() {
+async fn missing_robots_txt_allows_failing_refuses() {
     for (status, open) in [("404 Not Found", true), ("403 Forbidden", true), ("500 Oh", false)] {
         let site = Site::start(move |path, _, _| match path {
             "/robots.txt" => Does::Says(answer(status, &[], "")),
@@ -557,7 +557,7 @@ async fn a_site_without_robots_txt_is_open_and_one_in_trouble_is_not() {
 }
 
 #[tokio::test]
-async fn rules_that_stand_where_a_run_may_not_go_are_a_no_for_that_run() {
+async fn forbidden_robots_redirect_refuses_page() {
     let rules = Site::of(&[("/rules", "User-agent: *\nDisallow: /closed")]).await;
     let to = rules.url("/rules");
     let site = Site::start(move |path, _, _| match path {
@@ -618,7 +618,7 @@ fn keeping(site: &Site) -> WebSpec {
 }
 
 #[tokio::test]
-async fn a_page_is_kept_for_its_time_and_then_asked_for_only_if_it_changed() {
+async fn cache_expires_then_revalidates() {
     let modified = "Tue, 10 Feb 2026 08:00:00 GMT";
     let site = Site::start(move |_, head, before| {
         let headers = ["etag: \"one\"".to_owned(), format!("last-modified: {modified}")];
@@ -656,7 +656,7 @@ async fn a_page_is_kept_for_its_time_and_then_asked_for_only_if_it_changed() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_kept_is_used_only_where_it_might_come_now() {
+async fn cache_obeys_current_rules() {
     let site = Site::start(|path, _, _| match path {
         "/moved" => redirect("/new"),
         "/robots.txt" => Does::Says(answer("200 OK", &[], "User-agent: *\nDisallow: /")),
@@ -699,7 +699,7 @@ async fn a_page_that_is_kept_is_used_only_where_it_might_come_now() {
 
 /// A page that came over a domain that is not allowed any more is not read from the disk either.
 #[tokio::test]
-async fn a_page_that_is_kept_is_not_used_where_a_domain_on_its_way_is_denied_now() {
+async fn cache_refuses_denied_redirect_domain() {
     let new = Site::of(&[("/new", "<p>Here.")]).await;
     let to = new.url("/new");
     let old = Site::start(move |_, _, _| redirect(&to)).await;

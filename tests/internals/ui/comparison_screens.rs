@@ -55,7 +55,7 @@ fn a_comparison_in_seven_bits() {
 }
 
 #[test]
-fn a_comparison_of_any_size_stays_inside() {
+fn comparison_fits_any_size() {
     let mut dash = shown(120, 36, false, false);
     for (cols, rows) in [(20, 5), (1, 1), (0, 0), (60, 16), (61, 9), (7, 40), (300, 3), (400, 90)] {
         dash.send(Msg::Resize { cols, rows });

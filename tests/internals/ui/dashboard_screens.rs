@@ -293,7 +293,7 @@ fn in_seven_bits() {
 }
 
 #[test]
-fn without_colours_everything_is_told_by_glyph_word_or_reversal() {
+fn states_differ_without_colours() {
     let mut dash = dash(120, 36);
     dash.theme = crate::screen::theme::Theme::shipped("mono").expect("shipped");
     with_runs(&mut dash);
@@ -306,7 +306,7 @@ fn without_colours_everything_is_told_by_glyph_word_or_reversal() {
 }
 
 #[test]
-fn too_small_says_what_it_has_and_what_it_needs() {
+fn too_small_screen_names_needed_size() {
     let mut dash = dash(59, 15);
     dash.run("r-0004", &live());
     let screen = dash.screen();

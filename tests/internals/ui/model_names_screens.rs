@@ -68,7 +68,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn where_several_are_asked_each_is_named_beside_who_asks_it() {
+fn names_each_model_beside_caller() {
     for (name, log, panes) in cases() {
         let log = live(log, true);
         for (cols, rows) in [(120, 36), (200, 50)] {
@@ -84,7 +84,7 @@ fn where_several_are_asked_each_is_named_beside_who_asks_it() {
 }
 
 #[test]
-fn a_run_of_one_model_names_it_in_its_header_and_in_the_inspector_alone() {
+fn header_and_inspector_name_single_model() {
     for (name, log, panes) in cases() {
         let log = live(log, false);
         let keys = panes.iter().map(|(_, keys)| *keys).chain([""]);
@@ -104,7 +104,7 @@ fn a_run_of_one_model_names_it_in_its_header_and_in_the_inspector_alone() {
 }
 
 #[test]
-fn the_inspector_of_a_call_says_which_model_is_asked() {
+fn inspector_names_model_of_call() {
     for (several, name) in [(true, "gemini-2.5-flash"), (false, "only-one")] {
         let log = live(team::working().log, several);
         let mut dash = dash(120, 36, &log);
@@ -118,7 +118,7 @@ fn the_inspector_of_a_call_says_which_model_is_asked() {
 
 /// No line of a screen is wider than it, and frames stand where they stood: names change no layout.
 #[test]
-fn no_name_breaks_a_frame_at_any_size() {
+fn no_model_name_breaks_frame() {
     for (name, log, _) in cases() {
         let log = live(log, true);
         for (cols, rows) in

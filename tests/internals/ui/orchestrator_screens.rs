@@ -33,7 +33,7 @@ fn reported() {
 }
 
 #[test]
-fn a_task_that_the_report_needs_failed() {
+fn draws_failed_critical_task() {
     insta::assert_snapshot!("critical_120x36", dash(120, 36, &tools::critical()).screen());
 }
 
@@ -58,7 +58,7 @@ fn a_selected_task_whole() {
 }
 
 #[test]
-fn before_the_plan_and_with_more_tasks_than_rows() {
+fn draws_empty_and_overflowing_plans() {
     let facts = ToolFacts::orchestrator(4);
     insta::assert_snapshot!("waiting_120x36", dash(120, 36, &facts).screen());
     insta::assert_snapshot!("many_120x36", dash(120, 36, &tools::many(400)).screen());
@@ -84,7 +84,7 @@ fn paused_before_a_dispatch() {
 }
 
 #[test]
-fn in_seven_bits_there_is_nothing_else() {
+fn ascii_screen_is_all_ascii() {
     let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     let mut dash = Dash::over(120, 36, shipped(), settings);
     dash.run("r-81c2", &tools::working().log);
@@ -94,7 +94,7 @@ fn in_seven_bits_there_is_nothing_else() {
 }
 
 #[test]
-fn what_a_switch_would_do_is_said_of_workers() {
+fn switch_preview_names_workers() {
     let mut dash = dash(120, 36, &tools::working());
     dash.text("f");
     let screen = dash.screen();

@@ -33,7 +33,7 @@ fn scrubber(dash: &Dash) -> String {
 }
 
 #[test]
-fn what_happened_while_the_cluster_was_not_reached_is_marked_on_the_scrubber() {
+fn scrubber_marks_events_missed_offline() {
     let mut lost = remote();
     let log = facts::decided().log;
     let (from, until) = (log[log.len() / 3].at, log[log.len() / 2].at);
@@ -53,7 +53,7 @@ fn what_happened_while_the_cluster_was_not_reached_is_marked_on_the_scrubber() {
 }
 
 #[test]
-fn only_the_last_times_without_a_connection_are_kept() {
+fn keeps_only_recent_offline_times() {
     let mut many = remote();
     for at in 0..20 {
         many.note_away(AwayTime { from: Elapsed(at), until: Elapsed(at), events: at });
@@ -63,7 +63,7 @@ fn only_the_last_times_without_a_connection_are_kept() {
 }
 
 #[test]
-fn what_left_memory_of_a_watched_run_is_read_from_its_cluster() {
+fn reads_dropped_events_from_cluster() {
     let mut dash = watched(120, 36, remote());
     let before = Seq(dash.state.visible_run().expect("a run").log().len() as u64 / 2);
     dash.send(Msg::EventsDropped { run: RunId::new(RUN), before });
@@ -79,7 +79,7 @@ fn what_left_memory_of_a_watched_run_is_read_from_its_cluster() {
 }
 
 #[test]
-fn the_ids_of_runs_of_a_cluster_are_whole() {
+fn shows_whole_cluster_run_ids() {
     let row = |id: &str| RunRow {
         title: "Nested swarm: a diagnosis inside an incident".into(),
         runner: Some("ann-laptop-4711".into()),
@@ -97,7 +97,7 @@ fn the_ids_of_runs_of_a_cluster_are_whole() {
 }
 
 #[test]
-fn the_runner_is_named_beside_a_long_title_too() {
+fn long_title_leaves_room_for_runner() {
     let long = RemoteRun { runner: "ann-laptop-4711".to_owned(), ..remote() };
     let dash = watched(80, 24, long.clone());
     assert!(dash.screen().contains("on ann-la…-4711"), "{}", dash.screen());

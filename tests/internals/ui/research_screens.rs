@@ -57,7 +57,7 @@ fn an_answer_with_conflicts() {
 
 /// The question is asked with one more part, of which no note says anything.
 #[test]
-fn a_part_without_a_note_is_listed_below_the_answer() {
+fn lists_unanswered_part_below_answer() {
     let mut facts = research::answered();
     let first = Arc::make_mut(&mut facts.log[0]);
     let EventKind::RunStarted(head) = &mut first.kind else { panic!("no head: {first:?}") };
@@ -119,7 +119,7 @@ fn solid(text: &str) -> String {
 }
 
 #[test]
-fn a_sentence_leads_to_each_of_its_quotes_and_back() {
+fn sentence_links_to_quotes_and_back() {
     for (cols, rows) in SIZES {
         let mut dash = dash(cols, rows, &research::answered());
         dash.text("3c");
@@ -143,7 +143,7 @@ fn a_sentence_leads_to_each_of_its_quotes_and_back() {
 }
 
 #[test]
-fn a_note_leads_to_its_page_and_back() {
+fn note_links_to_page_and_back() {
     let mut dash = dash(80, 24, &research::answered());
     dash.text("4jjjjc");
     assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
@@ -162,7 +162,7 @@ fn a_note_leads_to_its_page_and_back() {
 }
 
 #[test]
-fn what_is_not_jumped_to_has_a_cause() {
+fn events_lead_to_their_cause() {
     let mut dash = dash(120, 36, &research::answered());
     dash.text("/source.closed").press(KeyCode::Enter).text("gc");
     let screen = dash.screen();
@@ -175,7 +175,7 @@ fn what_is_not_jumped_to_has_a_cause() {
 }
 
 #[test]
-fn rows_stand_still_and_are_followed_again() {
+fn selection_stops_following_until_resumed() {
     let mut facts = research::reading();
     let mut dash = dash(120, 36, &facts);
     assert!(titled(&dash, "1 Sources · following"), "{}", dash.screen());
@@ -199,7 +199,7 @@ fn rows_stand_still_and_are_followed_again() {
 }
 
 #[test]
-fn a_note_that_is_picked_stays_when_what_the_notes_say_of_one_another_comes_above() {
+fn selected_note_survives_inserted_conflicts() {
     let facts = research::answered();
     let compared = screen::until(&facts.log, |kind| {
         matches!(kind, EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_))))
@@ -219,7 +219,7 @@ fn before_anything_happened() {
 }
 
 #[test]
-fn in_seven_bits_there_is_nothing_else() {
+fn ascii_screen_is_all_ascii() {
     let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     for (name, facts) in [("reading", research::reading()), ("answered", research::answered())] {
         let mut dash = Dash::over(120, 36, shipped(), settings.clone());
@@ -231,7 +231,7 @@ fn in_seven_bits_there_is_nothing_else() {
 }
 
 #[test]
-fn hostile_pages_are_shown_and_never_sent() {
+fn shows_hostile_pages_without_sending() {
     let facts = research::hostile("\u{1b}[2J\u{202e}gone\u{7} ");
     let mut dash = dash(120, 36, &facts);
     insta::assert_snapshot!("hostile_120x36", dash.screen());
@@ -243,7 +243,7 @@ fn hostile_pages_are_shown_and_never_sent() {
 /// A page as large as may be read, one line of a megabyte in it: its end is reached, and the quote
 /// in its middle is found.
 #[test]
-fn a_huge_page_is_read_from_end_to_end() {
+fn scrolls_whole_huge_page() {
     let quote = "the needle that stands in the very middle of it";
     let line = "word ".repeat(200_000);
     let body = format!("{line}\n\n{quote}\n\n{}last words", "A paragraph.\n\n".repeat(10_000));
@@ -260,7 +260,7 @@ fn a_huge_page_is_read_from_end_to_end() {
 }
 
 #[test]
-fn a_click_and_the_wheel_select_and_scroll() {
+fn click_selects_and_wheel_scrolls() {
     let mut dash = dash(120, 36, &research::answered());
     let find = |dash: &Dash, text: &str| {
         let screen = dash.screen();
@@ -287,7 +287,7 @@ fn a_click_and_the_wheel_select_and_scroll() {
 }
 
 #[test]
-fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
+fn enter_opens_call_y_copies_quote() {
     let mut dash = dash(120, 36, &research::answered());
     for (keys, shows) in [
         ("1g", "payments, 5 March"),
@@ -312,7 +312,7 @@ fn enter_shows_the_call_behind_it_and_y_copies_the_quote() {
 }
 
 #[test]
-fn e_exports_the_report_once_there_is_one() {
+fn e_exports_finished_report() {
     let files = |facts: &ResearchFacts| {
         let mut dash = dash(120, 36, facts);
         dash.asked();
@@ -350,7 +350,7 @@ fn e_exports_the_report_once_there_is_one() {
 }
 
 #[test]
-fn trust_that_nobody_stated_is_not_shown() {
+fn hides_unstated_trust() {
     // Of the rumours the scenario says nothing.
     let mut dash = dash(200, 50, &research::answered());
     let row = |dash: &Dash, no: &str| {
@@ -370,7 +370,7 @@ fn trust_that_nobody_stated_is_not_shown() {
 }
 
 #[test]
-fn a_breakpoint_stands_before_the_next_step() {
+fn breakpoint_shows_before_next_step() {
     let mut facts = research::reading();
     let mut dash = dash(120, 36, &facts);
     dash.asked();
@@ -388,7 +388,7 @@ fn a_breakpoint_stands_before_the_next_step() {
 }
 
 #[test]
-fn the_past_is_shown_as_it_was() {
+fn scrubbing_shows_past_state() {
     let facts = research::answered();
     let mut dash = dash(120, 36, &facts);
     for _ in 0..28 {
@@ -403,7 +403,7 @@ fn the_past_is_shown_as_it_was() {
 }
 
 #[test]
-fn facts_of_research_are_filtered_by_their_reason() {
+fn filters_facts_by_reason() {
     let mut dash = dash(120, 36, &research::unreliable());
     dash.text("/reason == \"stale\"").press(KeyCode::Enter);
     assert!(dash.screen().contains(" · 1 shown"), "{}", dash.screen());
@@ -413,7 +413,7 @@ fn facts_of_research_are_filtered_by_their_reason() {
 
 /// A page that was read and is of no use all the same shows its text, and why.
 #[test]
-fn a_stale_page_says_so_above_its_text() {
+fn stale_page_warns_above_text() {
     for (cols, rows) in SIZES {
         let mut dash = dash(cols, rows, &research::unreliable());
         dash.text("1jGgjjjjj2");
@@ -424,7 +424,7 @@ fn a_stale_page_says_so_above_its_text() {
 }
 
 #[test]
-fn the_preview_of_a_run_says_how_many_sources_came_how_far() {
+fn run_preview_counts_sources_by_progress() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-b7c0", &research::answered().log);
     dash.state.home.preview_source = crate::screen::home::HomePane::Runs;

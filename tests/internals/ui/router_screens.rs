@@ -31,7 +31,7 @@ fn while_the_classifier_reads_the_request() {
 }
 
 #[test]
-fn a_route_is_chosen_and_its_agent_works() {
+fn draws_chosen_route_and_working_agent() {
     let events = facts("front-desk", &[], &[], Schedule::default());
     let open = until(&events, is_chosen) + 4;
     for (cols, rows) in SIZES {
@@ -59,7 +59,7 @@ fn there_is_no_route() {
 
 /// A selected route takes the place of the decision, and Esc gives it back.
 #[test]
-fn a_selected_route_says_what_it_is() {
+fn selected_route_shows_description() {
     let events = facts("front-desk", &[], &[], Schedule::default());
     let mut dash = dash(120, 36, &events);
     dash.press(KeyCode::Down).press(KeyCode::Down);
@@ -75,7 +75,7 @@ fn a_selected_route_says_what_it_is() {
 
 /// Names that are no routes are shown, and never called.
 #[test]
-fn a_name_that_is_no_route_is_shown_as_such() {
+fn unknown_route_is_marked() {
     let set = [
         r#"script[0].reply={ route = "billing", confidence = 0.9, reason = "r", alternatives = [{ route = "sales", confidence = 0.1 }] }"#,
     ];

@@ -53,7 +53,7 @@ fn before_the_first_round() {
 }
 
 #[test]
-fn a_seat_speaks_again_after_a_retry() {
+fn seat_speaks_again_after_retry() {
     at_every_size("streaming", streaming);
 }
 
@@ -72,7 +72,7 @@ fn each_pane_alone() {
 }
 
 #[test]
-fn two_panes_share_a_place_where_it_is_narrow() {
+fn two_panes_share_narrow_space() {
     let mut dash = streaming(100, 34);
     insta::assert_snapshot!("stacked_100x34", dash.screen());
     dash.text("24");
@@ -114,7 +114,7 @@ fn bars(dash: &Dash) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn bars_keep_their_width_during_a_run() {
+fn bars_keep_width_during_run() {
     let log = facts::decided().log;
     for cols in [120, 160, 200] {
         let widths = |dash: &Dash| {
@@ -168,7 +168,7 @@ fn resumed() -> Facts {
 
 /// The header, the events, the rounds and the scrubber have one clock, that of the run.
 #[test]
-fn a_pause_is_no_time_of_the_run() {
+fn pause_adds_no_run_time() {
     let dash = of(resumed)(120, 36);
     insta::assert_snapshot!("resumed_120x36", dash.screen());
     let screen = dash.screen();
@@ -248,12 +248,12 @@ fn seats_show_all_that_they_say() {
 }
 
 #[test]
-fn nine_seats_and_more_stand_in_a_list() {
+fn nine_or_more_seats_become_list() {
     at_every_size("nine_seats", |cols, rows| dash(cols, rows, &facts::seats(9).log));
 }
 
 #[test]
-fn two_to_eight_seats_stand_around_the_table() {
+fn up_to_eight_seats_surround_table() {
     for seats in 2..=8 {
         let mut dash = dash(120, 36, &facts::seats(seats).log);
         dash.text("1z");
@@ -262,7 +262,7 @@ fn two_to_eight_seats_stand_around_the_table() {
 }
 
 #[test]
-fn many_rounds_are_seen_through_a_window() {
+fn many_rounds_scroll_in_window() {
     let mut dash = dash(120, 36, &facts::rounds(12).log);
     insta::assert_snapshot!("many_rounds", dash.screen());
     dash.text("3jhhhhhh");
@@ -293,12 +293,12 @@ fn seats_of_different_models_name_them() {
 }
 
 #[test]
-fn a_seat_is_asked_again_and_the_budget_is_seen() {
+fn draws_repeated_request_and_budget() {
     at_every_size("asked_again", of(facts::asked_again));
 }
 
 #[test]
-fn a_budget_of_tokens_stopped_the_run() {
+fn draws_run_stopped_by_token_budget() {
     at_every_size("over_budget", of(facts::over_budget));
 }
 

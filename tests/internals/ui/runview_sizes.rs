@@ -145,7 +145,7 @@ fn every_face_at_every_size() {
 }
 
 #[test]
-fn every_pane_of_every_face_is_walked_through() {
+fn all_panes_survive_all_moves() {
     let moves =
         [Action::Down, Action::PageDown, Action::Bottom, Action::Up, Action::PageUp, Action::Top];
     for (name, facts) in other_faces() {
@@ -211,7 +211,7 @@ fn every_state_at_every_size() {
 }
 
 #[test]
-fn every_way_to_look_at_every_size() {
+fn all_views_fit_all_sizes() {
     let facts = facts::decided();
     let keys: [(&str, &[Action]); 9] = [
         ("zoom", &[Action::Pane(3), Action::Zoom]),
@@ -322,7 +322,7 @@ fn hostile_text_never_breaks_columns() {
 }
 
 #[test]
-fn hostile_tasks_and_tools_never_break_columns() {
+fn hostile_tasks_never_break_columns() {
     for text in HOSTILE {
         let long = text.repeat(2_000 / text.len() + 1);
         let mut facts = ToolFacts::orchestrator(4);
@@ -360,7 +360,7 @@ fn hostile_tasks_and_tools_never_break_columns() {
 }
 
 #[test]
-fn hostile_text_leaves_as_it_is_and_is_exported_whole() {
+fn copies_hostile_text_unchanged() {
     let facts = hostile(HOSTILE[0]);
     let mut page = page(&facts.log);
     let size = Size { cols: 120, rows: 36 };

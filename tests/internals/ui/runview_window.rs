@@ -71,7 +71,7 @@ fn said(dash: &Dash) -> String {
 }
 
 #[test]
-fn the_scrubber_begins_where_the_events_do_and_the_list_says_how_many_are_gone() {
+fn scrubber_starts_at_oldest_held_event() {
     for (cols, rows) in [(80, 24), (120, 36)] {
         let mut dash = dash(cols, rows, 20_000);
         insta::assert_snapshot!(format!("window_{cols}x{rows}"), dash.screen());
@@ -82,7 +82,7 @@ fn the_scrubber_begins_where_the_events_do_and_the_list_says_how_many_are_gone()
 }
 
 #[test]
-fn places_stay_those_of_the_whole_run_and_the_present_state_knows_all_of_it() {
+fn window_keeps_run_positions_and_state() {
     let all = storm();
     let mut dash = dash(120, 36, all.len());
     dash.text("L");
@@ -110,7 +110,7 @@ fn places_stay_those_of_the_whole_run_and_the_present_state_knows_all_of_it() {
 }
 
 #[test]
-fn the_playhead_goes_no_further_back_than_the_window_and_moves_on_with_it() {
+fn playhead_stays_inside_moving_window() {
     let all = storm();
     let mut dash = dash(120, 36, 12_000);
     let gone = log(&dash).dropped_count();
@@ -146,7 +146,7 @@ fn the_playhead_goes_no_further_back_than_the_window_and_moves_on_with_it() {
 }
 
 #[test]
-fn what_leads_to_an_event_that_is_gone_says_so() {
+fn links_to_dropped_events_explain() {
     let mut dash = dash_that_keeps(1_000, 120, 36, 20_000);
     // The window begins in the middle of a call.
     let is_answer = |fact: &&Arc<Event>| matches!(fact.kind, EventKind::AttemptAnswered(_));
@@ -186,7 +186,7 @@ fn what_leads_to_an_event_that_is_gone_says_so() {
 }
 
 #[test]
-fn a_filter_looks_at_what_is_held_and_forgets_what_is_not() {
+fn filter_searches_only_held_events() {
     let all = storm();
     let mut dash = dash(120, 36, 12_000);
     dash.text("/call.started").press(KeyCode::Enter);
@@ -216,7 +216,7 @@ fn a_filter_looks_at_what_is_held_and_forgets_what_is_not() {
 }
 
 #[test]
-fn an_export_begins_with_the_head_and_says_how_many_events_it_lacks() {
+fn export_has_head_and_dropped_count() {
     let mut dash = dash(120, 36, 20_000);
     dash.text("e");
     let Some(Effect::Export(files)) = dash.asked().pop() else { panic!("no export") };
@@ -238,7 +238,7 @@ fn an_export_begins_with_the_head_and_says_how_many_events_it_lacks() {
 }
 
 #[test]
-fn a_page_of_a_run_without_end_takes_no_more_memory_as_it_goes_on() {
+fn endless_run_memory_stays_bounded() {
     let all = storm();
     let peak = |facts: usize| {
         let counted = allocation_counter::measure(|| {
@@ -259,7 +259,7 @@ fn a_page_of_a_run_without_end_takes_no_more_memory_as_it_goes_on() {
 
 /// Keys of every kind while the window moves: nothing is looked for that is not there.
 #[test]
-fn any_key_is_answered_while_events_go() {
+fn handles_any_key_while_window_moves() {
     let all = storm();
     let keys = "5gGjkc/x,.12345zoiytTpDnGg+-";
     let mut dash = dash(80, 24, 6_000);

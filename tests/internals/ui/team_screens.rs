@@ -78,7 +78,7 @@ fn diagrams_of_two_to_twelve_agents() {
 }
 
 #[test]
-fn more_agents_than_lanes_have_room_are_named_in_rows() {
+fn lists_agents_beyond_lanes_in_rows() {
     let facts = team::ring(30, 40);
     for (cols, rows) in SIZES {
         insta::assert_snapshot!(
@@ -89,7 +89,7 @@ fn more_agents_than_lanes_have_room_are_named_in_rows() {
 }
 
 #[test]
-fn every_hop_of_a_diagram_is_reached_and_the_newest_is_followed_again() {
+fn diagram_selects_every_hop_and_follows() {
     for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
         let mut dash = dash(cols, rows, &team::desks(12, 20));
         assert!(dash.screen().contains("Hops · following"), "{}", dash.screen());
@@ -111,7 +111,7 @@ fn every_hop_of_a_diagram_is_reached_and_the_newest_is_followed_again() {
 }
 
 #[test]
-fn a_selected_hop_is_shown_whole_and_an_agent_after_it() {
+fn shows_selected_hop_and_agent_whole() {
     let mut dash = dash(120, 36, &team::working());
     dash.text("1gjj");
     let screen = dash.screen();
@@ -127,7 +127,7 @@ fn a_selected_hop_is_shown_whole_and_an_agent_after_it() {
 }
 
 #[test]
-fn the_outcome_of_a_team_is_shown_at_its_end() {
+fn finished_team_shows_outcome() {
     // Below full width the pane is focused; there it is the only one.
     let before = dash(80, 24, &team::office());
     assert!(!before.screen().contains("Outcome"), "{}", before.screen());
@@ -143,7 +143,7 @@ fn the_outcome_of_a_team_is_shown_at_its_end() {
 }
 
 #[test]
-fn the_outcome_of_a_stopped_team_says_why_and_what_to_do() {
+fn stopped_team_outcome_advises_fix() {
     for (scenario, parts) in [
         ("ping-pong", ["✗ repeated handoffs in accounts", "fix their instructions"]),
         ("runaway", ["✗ handoff limit in brand", "Raise max_handoffs"]),
@@ -162,7 +162,7 @@ fn the_outcome_of_a_stopped_team_says_why_and_what_to_do() {
 }
 
 #[test]
-fn a_message_that_follows_has_an_outcome_of_its_own() {
+fn follow_up_message_has_own_outcome() {
     let mut dash = dash(80, 24, &team::answered());
     assert!(!dash.screen().contains("of this conversation"), "{}", dash.screen());
     let mut facts = team::follow_up();
@@ -176,7 +176,7 @@ fn a_message_that_follows_has_an_outcome_of_its_own() {
 }
 
 #[test]
-fn a_text_keeps_away_from_the_frame() {
+fn transcript_text_clears_frame() {
     for (cols, rows) in [(80, 24), (120, 36)] {
         let mut dash = dash(cols, rows, &team::answered());
         dash.text("4");
@@ -192,7 +192,7 @@ fn a_text_keeps_away_from_the_frame() {
 
 /// Agents stand behind the gateway as tools do, but are none to whoever looks at a run.
 #[test]
-fn the_preview_of_a_run_lists_agents_as_agents() {
+fn run_preview_lists_agents_as_agents() {
     let facts = screen::facts("support-swarm", &[], &[], Default::default());
     let mut dash = Dash::new(120, 36);
     dash.run("r-90de", &facts);
@@ -221,7 +221,7 @@ fn before_anything_happened() {
 }
 
 #[test]
-fn in_seven_bits_there_is_nothing_else() {
+fn ascii_screen_is_all_ascii() {
     let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     for (name, facts) in [("swarm", team::working()), ("office", team::office())] {
         let mut dash = Dash::over(120, 36, shipped(), settings.clone());
@@ -273,7 +273,7 @@ fn a_model_call_whole() {
 }
 
 #[test]
-fn the_tree_of_calls_folds_and_unfolds() {
+fn call_tree_folds_and_unfolds() {
     let mut dash = dash(120, 36, &team::working());
     let tool = |dash: &Dash| {
         let screen = dash.screen();
@@ -289,7 +289,7 @@ fn the_tree_of_calls_folds_and_unfolds() {
 }
 
 #[test]
-fn the_transcript_is_read_line_by_line_and_followed_again() {
+fn transcript_scrolls_by_line_and_follows() {
     let mut dash = dash(120, 36, &team::answered());
     assert!(dash.screen().contains("Transcript · following"), "{}", dash.screen());
     dash.text("4g");
@@ -307,7 +307,7 @@ fn the_transcript_is_read_line_by_line_and_followed_again() {
 }
 
 #[test]
-fn the_marks_of_a_transcript_stand_beside_its_text() {
+fn transcript_marks_stand_beside_text() {
     let mut dash = dash(60, 16, &team::working());
     dash.text("4gG");
     let screen = dash.screen();
@@ -321,7 +321,7 @@ fn the_marks_of_a_transcript_stand_beside_its_text() {
 }
 
 #[test]
-fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
+fn click_selects_any_team_item() {
     let mut dash = dash(120, 36, &team::working());
     let find = |dash: &Dash, text: &str| {
         let screen = dash.screen();
@@ -345,7 +345,7 @@ fn a_click_selects_an_agent_a_hop_a_call_and_a_line() {
 }
 
 #[test]
-fn facts_of_a_team_are_filtered_by_agent_and_led_back_to_their_cause() {
+fn filters_facts_by_agent_with_causes() {
     let mut dash = dash(120, 36, &team::working());
     dash.text("/agent == \"fraud\"").press(KeyCode::Enter);
     let screen = dash.screen();
@@ -358,7 +358,7 @@ fn facts_of_a_team_are_filtered_by_agent_and_led_back_to_their_cause() {
 }
 
 #[test]
-fn keys_that_mean_nothing_to_a_team_say_so() {
+fn unused_keys_explain_themselves() {
     let mut dash = dash(120, 36, &team::office());
     dash.text("B");
     assert!(dash.screen().contains("No breakpoint here"), "{}", dash.screen());
@@ -371,7 +371,7 @@ fn keys_that_mean_nothing_to_a_team_say_so() {
 }
 
 #[test]
-fn members_that_do_not_fit_are_marked_and_reached() {
+fn overflowing_members_are_marked_and_reachable() {
     let mut dash = dash(60, 16, &team::working());
     dash.text("m");
     let screen = dash.screen();
@@ -386,7 +386,7 @@ fn members_that_do_not_fit_are_marked_and_reached() {
 }
 
 #[test]
-fn a_team_at_work_offers_its_own_keys_before_another_run() {
+fn working_team_offers_own_keys_first() {
     let mut dash = dash(80, 24, &team::working());
     let keys = |dash: &Dash| dash.screen().lines().last().expect("the key row").to_owned();
     for offer in ["Tab pane", "m members", "i message"] {
@@ -398,7 +398,7 @@ fn a_team_at_work_offers_its_own_keys_before_another_run() {
 }
 
 #[test]
-fn a_header_counts_consultations_and_says_that_the_run_will_pause_at_the_next_round() {
+fn header_counts_consultations_and_coming_pause() {
     let mut facts = team::office();
     let consulted = |dash: &Dash| dash.screen().lines().next().expect("a header").to_owned();
     let dash_before = dash(120, 36, &facts);
@@ -413,7 +413,7 @@ fn a_header_counts_consultations_and_says_that_the_run_will_pause_at_the_next_ro
 }
 
 #[test]
-fn what_was_said_of_the_past_goes_with_it() {
+fn playhead_warning_clears_at_present() {
     let mut dash = dash(120, 36, &team::working());
     dash.text(",").text("mG ");
     assert!(
@@ -430,7 +430,7 @@ fn what_was_said_of_the_past_goes_with_it() {
 }
 
 #[test]
-fn labels_of_hops_that_do_not_fit_leave_a_mark() {
+fn overflowing_hop_labels_leave_ellipsis() {
     for (agents, hops) in [(4, 9), (7, 6), (12, 20), (30, 40)] {
         let dash = dash(60, 16, &team::ring(agents, hops));
         let screen = dash.screen();
@@ -454,7 +454,7 @@ fn labels_of_hops_that_do_not_fit_leave_a_mark() {
 }
 
 #[test]
-fn a_result_without_words_is_its_name_alone() {
+fn wordless_result_shows_only_name() {
     let mut facts = TeamFacts::desk(team::session(team::CHARGED, "triage"));
     let asked = |order: u64| json!({ "order": order });
     facts.after(30).hop("triage", None);
@@ -485,7 +485,7 @@ fn a_result_without_words_is_its_name_alone() {
 }
 
 #[test]
-fn consultations_of_one_agent_are_not_drawn_as_a_chain() {
+fn separate_consultations_form_no_chain() {
     let mut events = screen::facts("nested-swarm", &[], &[], Schedule::default());
     // Before its end: then the row has the verdict.
     events.truncate(screen::until(&events, |kind| matches!(kind, EventKind::RunClosed(_))) - 1);
@@ -515,7 +515,7 @@ fn the_answer_is_shown_once() {
 }
 
 #[test]
-fn a_call_tree_never_hides_its_root() {
+fn call_tree_always_shows_root() {
     let facts = team::office_answered();
     for rows in [32, 36] {
         let mut dash = dash(120, rows, &facts);

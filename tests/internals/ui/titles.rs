@@ -23,7 +23,7 @@ fn begun(scenario: &str) -> Vec<Arc<Event>> {
 }
 
 #[test]
-fn the_title_says_what_is_live_then_what_ended() {
+fn title_lists_live_then_ended_runs() {
     let mut dash = Dash::new(120, 36);
     assert_eq!(title_of(&dash), "roundtable");
     dash.run("r-0001", &begun("checkout-launch"));
@@ -42,7 +42,7 @@ fn the_title_says_what_is_live_then_what_ended() {
 }
 
 #[test]
-fn what_a_name_contains_does_not_reach_the_terminal() {
+fn title_escapes_control_characters() {
     let mut events = begun("checkout-launch");
     let mut first = Event::clone(&events[0]);
     if let EventKind::RunStarted(head) = &mut first.kind {

@@ -42,7 +42,7 @@ fn a_breaker_that_judges_rates() {
 }
 
 #[test]
-fn a_window_is_drawn_in_every_theme() {
+fn draws_breaker_window_in_every_theme() {
     for theme in ["dark", "light", "colour-blind", "mono"] {
         for ascii in [true, false] {
             let theme = theme.to_owned();
@@ -59,7 +59,7 @@ fn a_window_is_drawn_in_every_theme() {
 
 /// What failed is history once the tool is well: the share stays, its colour does not.
 #[test]
-fn a_share_of_errors_is_red_only_while_it_fails() {
+fn error_rate_is_red_while_failing() {
     let mut facts = tools::rates(9);
     let now = style_of(&dash(120, 36, &facts), "% errors");
     facts.after(3_000);
@@ -84,7 +84,7 @@ fn the_same_without_guards() {
 }
 
 #[test]
-fn a_run_without_guards_names_its_amplification_first() {
+fn unguarded_run_shows_amplification_first() {
     let screen = dash(120, 36, &tools::brownout(false)).screen();
     let row = screen.lines().nth(1).expect("the second row");
     let begins = " no guards   1.08 requests a call   vendor 50.0 % errors";
@@ -96,7 +96,7 @@ fn a_run_without_guards_names_its_amplification_first() {
 }
 
 #[test]
-fn tools_that_nobody_calls_are_not_listed() {
+fn hides_uncalled_tools() {
     for guarded in [true, false] {
         let mut dash = dash(120, 36, &tools::brownout(guarded));
         let screen = dash.screen();
@@ -111,7 +111,7 @@ fn tools_that_nobody_calls_are_not_listed() {
 }
 
 #[test]
-fn a_click_on_a_tool_selects_it_in_both_tables() {
+fn click_selects_tool_in_both_tables() {
     let mut dash = dash(120, 36, &tools::brownout(true));
     for (nth, tool) in [(0, "search"), (1, "vendor"), (1, "search"), (0, "vendor")] {
         let screen = dash.screen();
@@ -125,7 +125,7 @@ fn a_click_on_a_tool_selects_it_in_both_tables() {
 }
 
 #[test]
-fn at_the_end_the_second_pane_has_the_outcome_until_a_tool_is_selected() {
+fn second_pane_shows_outcome_at_end() {
     let mut facts = tools::brownout(true);
     facts.after(500).ends("success", None);
     for (cols, rows) in SIZES {
@@ -143,14 +143,14 @@ fn at_the_end_the_second_pane_has_the_outcome_until_a_tool_is_selected() {
 }
 
 #[test]
-fn a_stopped_run_says_why_in_its_outcome() {
+fn stopped_run_outcome_gives_reason() {
     let mut facts = tools::brownout(false);
     facts.after(500).ends("max_seconds", None);
     insta::assert_snapshot!("outcome_stopped_120x36", dash(120, 36, &facts).screen());
 }
 
 #[test]
-fn the_lanes_show_the_past_and_nothing_after_the_playhead() {
+fn lanes_end_at_playhead() {
     let facts = tools::brownout(true);
     let mut dash = dash(120, 36, &facts);
     let live = dash.screen();
@@ -169,7 +169,7 @@ fn the_lanes_show_the_past_and_nothing_after_the_playhead() {
 }
 
 #[test]
-fn the_lanes_go_on_after_a_long_pause() {
+fn lanes_continue_after_long_pause() {
     let mut facts = ToolFacts::storm(true);
     for nth in 0..8 {
         if nth == 4 {
@@ -236,7 +236,7 @@ fn the_tools_over_an_orchestrator() {
 }
 
 #[test]
-fn in_seven_bits_there_is_nothing_else() {
+fn ascii_screen_is_all_ascii() {
     let settings = DisplaySettings { ascii: true, ..DisplaySettings::default() };
     let mut dash = Dash::over(120, 36, shipped(), settings);
     dash.run("r-81c2", &tools::brownout(true).log);
@@ -247,7 +247,7 @@ fn in_seven_bits_there_is_nothing_else() {
 }
 
 #[test]
-fn no_colour_and_light_tell_states_apart() {
+fn mono_and_light_distinguish_states() {
     for theme in ["mono", "light"] {
         let settings = DisplaySettings { theme: theme.to_owned(), ..DisplaySettings::default() };
         let mut dash = Dash::over(120, 36, shipped(), settings);

@@ -457,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_of_a_skipped_source_is_no_identifier() {
+    fn skip_reason_reads_as_phrase() {
         assert_eq!(skip_phrase("http_404"), "HTTP 404");
         assert_eq!(skip_phrase("robots_disallowed"), "robots disallowed");
         assert_eq!(skip_phrase("resolve"), "name not found");

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_which_no_note_says_anything_is_unanswered() {
+    fn part_without_note_is_unanswered() {
         let quotes =
             ["The excess of the car insurance is 250 EUR.", "Mrs. Patel mended the boiler."];
         for (question, expected) in [
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_end_where_people_see_them_end() {
+    fn splits_sentences_at_natural_ends() {
         let text =
             "Uptime is 99.95%. For P1, target\nis 15 minutes.\n\n\nNo. 5 is next, e.g. here!";
         let all: Vec<String> = sentences(text).collect();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abbreviation_does_not_end_a_sentence() {
+    fn abbreviation_does_not_end_sentence() {
         for (text, expected) in [
             (
                 "The boiler was arranged with Mrs. Patel. She came.",
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_has_few_words_and_says_nothing() {
+    fn heading_is_short_without_statement() {
         for heading in ["Notes on car insurance", "Car insurance (private)", "Who to call"] {
             assert!(is_heading(heading), "{heading}");
         }

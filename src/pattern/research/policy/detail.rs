@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_a_plan_says_where_it_is() {
+    fn each_plan_fault_names_its_place() {
         let with = |nth: usize, key: &str, value: Value| {
             let mut steps = steps();
             steps[nth][key] = value;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_a_note_says_where_it_is() {
+    fn each_note_fault_names_its_place() {
         let quote = "The service is up again since noon.";
         let table = [
             (json!("note"), "notes[3] is \"note\", not an object"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_an_answer_says_what_it_is() {
+    fn each_answer_fault_explains_itself() {
         let sentence =
             |text: &str, ids: Value| json!({ "sentences": [{ "text": text, "citations": ids }] });
         let table = [

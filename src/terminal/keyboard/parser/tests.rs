@@ -164,14 +164,14 @@ fn table() -> Vec<(&'static str, Vec<Event>)> {
 }
 
 #[test]
-fn each_key_is_what_its_terminal_means() {
+fn parses_each_key_sequence() {
     for (bytes, events) in table() {
         assert_eq!(read(&[bytes.as_bytes()]), events, "{bytes:?}");
     }
 }
 
 #[test]
-fn it_does_not_matter_where_bytes_are_cut() {
+fn splits_never_change_keys() {
     let all: String = table().iter().map(|(bytes, _)| *bytes).collect();
     for text in table().iter().map(|(bytes, _)| *bytes).chain([all.as_str()]) {
         let bytes = text.as_bytes();
@@ -185,7 +185,7 @@ fn it_does_not_matter_where_bytes_are_cut() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_left_out() {
+fn skips_bytes_that_are_not_text() {
     for bytes in
         [&b"\xff\xfea"[..], b"\x80a", b"\xc3a", b"\xe2\x82a", b"\xf0\x9f\x99a", b"\xed\xa0\x80a"]
     {
@@ -228,7 +228,7 @@ fn what_is_held_is_bounded() {
 proptest! {
     /// Random bytes, mostly those that begin, continue or end a sequence.
     #[test]
-    fn after_any_junk_ctrl_c_gets_through_at_once(
+    fn ctrl_c_passes_after_junk(
         junk in prop::collection::vec(
             prop_oneof![
                 3 => Just(ESC),
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn a_paste_is_one_event_whatever_it_holds(text in "\\PC{0,40}|[\\x00-\\x7f]{0,40}") {
+    fn paste_is_one_event(text in "\\PC{0,40}|[\\x00-\\x7f]{0,40}") {
         prop_assume!(!text.contains("\u{1b}[201~"));
         let bytes = format!("\u{1b}[200~{text}\u{1b}[201~q");
         prop_assert_eq!(read(&[bytes.as_bytes()]), [paste(&text), c('q')]);
@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn key_after_stalled_paste_is_a_key() {
+fn key_after_stalled_paste_is_key() {
     let stalled = |next: &[&[u8]]| {
         let (mut parser, mut events) = (Parser::default(), Vec::new());
         let mut give = |event| events.push(event);
@@ -335,7 +335,7 @@ fn keys(text: &str) -> Vec<Event> {
 }
 
 #[test]
-fn a_reply_is_taken_and_is_no_key() {
+fn reply_never_becomes_key() {
     for (reply, colour) in [
         (COLOUR, "rgb:1e1e/F0f0/2e2e"),
         (WITH_BELL, "rgb:ffff/ffff/ffff"),
@@ -350,7 +350,7 @@ fn a_reply_is_taken_and_is_no_key() {
 }
 
 #[test]
-fn what_comes_of_a_reply_and_its_pieces() {
+fn parses_reply_in_pieces() {
     for (reads, left) in [
         // Only the attributes: the terminal does not know the question.
         (&["j", ATTRIBUTES, "k"][..], "jk"),
@@ -383,14 +383,14 @@ fn what_comes_of_a_reply_and_its_pieces() {
 }
 
 #[test]
-fn escape_is_still_a_key_while_a_reply_is_expected() {
+fn escape_works_while_awaiting_reply() {
     let (events, parser) = asked(&[b"\x1b", b"q"], SEQUENCE_TIMEOUT);
     assert_eq!(events, [key(KeyCode::Esc, KeyModifiers::NONE), c('q')]);
     assert!(parser.awaits_reply());
 }
 
 #[test]
-fn what_a_reply_may_swallow_is_bounded() {
+fn reply_swallows_bounded_bytes() {
     let (mut parser, mut events) = (Parser::default(), Vec::new());
     parser.await_reply();
     parser.feed(b"\x1b]11;rgb:", |_| {});
@@ -401,7 +401,7 @@ fn what_a_reply_may_swallow_is_bounded() {
 proptest! {
     /// With the replies expected, or hours later.
     #[test]
-    fn a_reply_cut_anywhere_gives_the_same_keys(
+    fn split_reply_gives_same_keys(
         before in "[a-zA-Z0-9:?/]{0,4}",
         after in "[a-zA-Z0-9:?/]{0,4}",
         colour in prop::sample::select(&[COLOUR, WITH_BELL, WITH_ALPHA, ""][..]),
@@ -425,7 +425,7 @@ proptest! {
     }
 
     #[test]
-    fn ctrl_c_gets_through_any_part_of_a_reply(cut in 0usize..40, more in any::<bool>()) {
+    fn ctrl_c_passes_within_reply(cut in 0usize..40, more in any::<bool>()) {
         let text = format!("{COLOUR}{ATTRIBUTES}");
         let cut = cut.min(text.len());
         let mut bytes = text.as_bytes()[..cut].to_vec();

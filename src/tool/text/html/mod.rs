@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_not_there() {
+    fn skips_hidden_content() {
         for html in [
             "<script>no</script>",
             "<style>no</style>",
@@ -386,7 +386,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_soup_of_tags_is_read_and_its_text_is_clean(html in soup()) {
+        fn any_tag_soup_yields_clean_text(html in soup()) {
             let text = read(&html).expect("small enough").text;
             prop_assert_eq!(text.trim(), &text);
             prop_assert!(!text.contains("\n\n\n"), "{:?}", text);

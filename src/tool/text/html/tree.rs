@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_that_makes_much_of_little_is_refused() {
+    fn refuses_markup_bombs() {
         let formats: String = (0..600).map(|n| format!("<b id={n}>")).collect();
         let bomb = format!("<p>{formats}</p>{}", "<p>x".repeat(20_000));
         assert!(matches!(HtmlTree::parse(&bomb, &|| true), Err(Unreadable::Broken(_))));

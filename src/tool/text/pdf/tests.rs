@@ -55,7 +55,7 @@ fn text(content: &str) -> String {
 }
 
 #[test]
-fn words_and_lines_are_where_the_pen_moves() {
+fn words_and_lines_follow_pen() {
     for (content, seen) in [
         ("BT /F1 12 Tf 72 700 Td (Uptime is) Tj 0 -14 Td (99.95%.) Tj ET", "Uptime is\n99.95%."),
         ("BT /F1 12 Tf [(Up) -20 (time) -300 (is)] TJ ET", "Uptime is"),
@@ -72,7 +72,7 @@ fn words_and_lines_are_where_the_pen_moves() {
 }
 
 #[test]
-fn pages_are_apart_and_the_file_says_what_it_is() {
+fn separates_pages_and_reads_metadata() {
     let page = |text: &str| format!("BT /F1 12 Tf ({text}) Tj ET");
     let document = read(&pdf(&[&page("One."), &page("Two.")])).expect("a text");
     let whole = ExtractedDocument {
@@ -84,7 +84,7 @@ fn pages_are_apart_and_the_file_says_what_it_is() {
 }
 
 #[test]
-fn what_is_no_pdf_is_refused_and_nothing_breaks_down() {
+fn refuses_non_pdf_without_panic() {
     for bytes in [&b""[..], b"%PDF-1.7", b"hello", &[0; 64]] {
         assert!(matches!(read(bytes), Err(Unreadable::Broken(_))), "{bytes:?}");
     }
@@ -123,7 +123,7 @@ fn a_page_is_limited_in_size() {
 }
 
 #[test]
-fn a_file_that_nobody_waits_for_is_given_up_within_a_page() {
+fn stops_unwanted_read_within_page() {
     let bytes = pdf(&[&format!("BT /F1 12 Tf {}", "(x) Tj ".repeat(1_000))]);
     let asked = std::cell::Cell::new(0);
     let wanted = || {

@@ -19,7 +19,7 @@ fn edited(dash: &mut Dash) -> Option<ScenarioOrigin> {
 }
 
 #[test]
-fn a_template_is_chosen_and_its_file_is_selected() {
+fn chosen_template_selects_its_new_file() {
     for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
         let mut dash = Dash::new(cols, rows);
         dash.text("N");
@@ -50,7 +50,7 @@ fn a_template_is_chosen_and_its_file_is_selected() {
 }
 
 #[test]
-fn escape_and_a_click_outside_write_nothing() {
+fn escape_and_outside_click_write_nothing() {
     let mut dash = Dash::new(120, 36);
     dash.asked();
     for close in [KeyCode::Esc, KeyCode::Char('q')] {
@@ -66,7 +66,7 @@ fn escape_and_a_click_outside_write_nothing() {
 }
 
 #[test]
-fn a_shipped_scenario_is_edited_as_a_copy_which_stays_selected() {
+fn edited_shipped_scenario_selects_its_copy() {
     let mut dash = Dash::new(120, 36);
     dash.text("E");
     let Some(ScenarioOrigin::Shipped(path)) = edited(&mut dash) else { panic!("shipped") };
@@ -86,7 +86,7 @@ fn a_shipped_scenario_is_edited_as_a_copy_which_stays_selected() {
 }
 
 #[test]
-fn a_file_that_changed_is_told_with_its_first_error() {
+fn changed_file_shows_first_error() {
     let mut dash = Dash::new(120, 36);
     let good = include_str!("../../../../assets/templates/swarm.toml");
     let mut all = dash.state.scenarios.clone();

@@ -98,7 +98,7 @@ proptest! {
 
     /// Whatever is typed: where the form is good, its command line runs the same.
     #[test]
-    fn the_command_line_runs_what_the_form_describes(
+    fn command_line_runs_form_settings(
         goal in "[ -~é宽\n]{0,30}",
         campaign in "[ -~é]{0,12}",
         rounds in prop::option::of(0u32..2000),

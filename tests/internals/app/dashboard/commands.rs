@@ -32,7 +32,7 @@ fn keys(dash: &Dash) -> String {
 }
 
 #[test]
-fn commands_are_found_by_parts_of_their_names_and_run() {
+fn finds_and_runs_commands_by_parts() {
     let mut dash = Dash::new(120, 36);
     assert!(keys(&dash).contains(": commands"), "{}", keys(&dash));
     dash.text(":");
@@ -53,7 +53,7 @@ fn commands_are_found_by_parts_of_their_names_and_run() {
 }
 
 #[test]
-fn a_command_that_cannot_run_says_why() {
+fn unavailable_command_explains_why() {
     let mut dash = Dash::new(120, 36);
     dash.text(":step-round");
     let screen = dash.screen();
@@ -81,7 +81,7 @@ fn the_mouse_runs_a_command() {
 }
 
 #[test]
-fn a_key_that_does_nothing_says_so() {
+fn idle_key_explains_itself() {
     let mut dash = Dash::new(120, 36);
     dash.text("z");
     assert_eq!(said(&dash), "z (zoom): only in run.");
@@ -98,7 +98,7 @@ fn a_key_that_does_nothing_says_so() {
 }
 
 #[test]
-fn a_click_on_the_key_row_is_the_key() {
+fn click_on_key_row_presses_key() {
     let mut dash = Dash::new(120, 36);
     click(&mut dash, "? help");
     assert_eq!(dash.state.context(), Context::Help);
@@ -120,14 +120,14 @@ fn a_click_on_the_key_row_is_the_key() {
 }
 
 #[test]
-fn the_small_key_row_keeps_the_next_pane() {
+fn small_key_row_keeps_next_pane() {
     let dash = Dash::new(80, 24);
     assert!(keys(&dash).contains("Tab pane"), "{}", keys(&dash));
     assert!(keys(&dash).contains(": commands"), "{}", keys(&dash));
 }
 
 #[test]
-fn configured_keys_are_shown_and_do_what_the_usual_ones_did() {
+fn configured_keys_replace_and_show() {
     let _keys = use_keys_in_test(
         "[keys]\nhelp = \"ctrl-g\"\nnew-run = [\"x\", \"F2\"]\npause-or-resume = \"b\"\nreload = []\n",
     );

@@ -62,7 +62,7 @@ fn view(dash: &Dash) -> Option<&ComparisonView> {
 }
 
 #[test]
-fn d_marks_a_run_and_compares_it_with_the_next_one() {
+fn d_marks_and_compares_runs() {
     let mut dash = with_history();
     dash.text("d");
     assert!(dash.asked().is_empty());
@@ -83,7 +83,7 @@ fn d_marks_a_run_and_compares_it_with_the_next_one() {
 }
 
 #[test]
-fn the_figures_of_live_runs_are_followed_until_both_have_ended() {
+fn live_figures_update_until_both_end() {
     let logs = [plain(), with_flag()];
     let names = ["r-left", "r-rite"];
     let parts = [logs[0].len() / 2, logs[1].len() / 2];
@@ -138,7 +138,7 @@ fn under_id(event: &Arc<Event>, id: &str) -> Arc<Event> {
 }
 
 #[test]
-fn escape_takes_the_mark_away_and_d_twice_too() {
+fn escape_or_second_d_clears_mark() {
     for keys in ["\u{1b}", "d"] {
         let mut dash = with_history();
         dash.text("d");
@@ -153,7 +153,7 @@ fn escape_takes_the_mark_away_and_d_twice_too() {
 }
 
 #[test]
-fn a_fork_is_compared_with_its_parent() {
+fn compares_fork_with_parent() {
     let mut dash = with_history();
     dash.text("jjd");
     let screen = dash.screen();
@@ -172,7 +172,7 @@ fn a_fork_is_compared_with_its_parent() {
 }
 
 #[test]
-fn a_comparison_that_is_no_longer_awaited_does_not_open() {
+fn cancelled_comparison_never_opens() {
     let mut dash = with_history();
     dash.text("djd");
     let (request, _) = requested(&mut dash);
@@ -187,7 +187,7 @@ fn a_comparison_that_is_no_longer_awaited_does_not_open() {
 }
 
 #[test]
-fn the_first_difference_is_selected_and_keys_move_between_differences() {
+fn selects_first_difference_and_moves_between() {
     let mut dash = with_history();
     dash.text("djd");
     let (request, _) = requested(&mut dash);
@@ -220,7 +220,7 @@ proptest! {
 
     /// Each difference has a row of its own, in order, and no more events are called equal than are.
     #[test]
-    fn no_different_event_is_shown_as_equal(
+    fn different_events_never_show_as_equal(
         drop in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
         flag in any::<bool>(),
     ) {

@@ -40,7 +40,7 @@ fn end(dash: &mut Dash, request: RequestId, problem: Option<String>) {
 }
 
 #[test]
-fn the_playhead_reads_back_what_is_before_the_first_event_in_memory() {
+fn playhead_reads_back_earlier_events() {
     let events = events();
     let mut dash = windowed(&events);
     assert!(
@@ -78,7 +78,7 @@ fn the_playhead_reads_back_what_is_before_the_first_event_in_memory() {
 }
 
 #[test]
-fn the_list_of_events_is_read_back_from_its_first_row() {
+fn event_list_reads_back_from_top() {
     let events = events();
     for (key, selected) in [("g", 0), ("k", 29)] {
         let mut dash = windowed(&events);
@@ -101,7 +101,7 @@ fn the_list_of_events_is_read_back_from_its_first_row() {
 }
 
 #[test]
-fn events_arrive_while_earlier_ones_are_read() {
+fn events_arrive_while_reading_earlier_ones() {
     let events = events();
     let mut dash = Dash::new(120, 36);
     list(&mut dash, Vec::new());
@@ -122,7 +122,7 @@ fn events_arrive_while_earlier_ones_are_read() {
 }
 
 #[test]
-fn a_store_that_lacks_events_is_said_and_nothing_is_lost() {
+fn reports_missing_events_and_loses_none() {
     let events = events();
     for (stored, problem, said) in [
         (20, None, "the store has no event 21"),
@@ -144,7 +144,7 @@ fn a_store_that_lacks_events_is_said_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_run_whose_events_all_left_memory_is_read_when_it_is_opened() {
+fn opening_run_reads_evicted_events() {
     let events = events();
     let mut dash = Dash::new(120, 36);
     list(&mut dash, Vec::new());

@@ -68,7 +68,7 @@ fn before_the_first_round() {
 }
 
 #[test]
-fn in_an_open_round_it_waits_for_the_next_one() {
+fn flag_waits_for_next_round() {
     // Every seat of round 2 has been asked, so its boundaries are behind.
     let mut calls = 0;
     let events = facts("checkout-launch", &[], &[], Schedule::default());
@@ -87,7 +87,7 @@ fn in_an_open_round_it_waits_for_the_next_one() {
 }
 
 #[test]
-fn before_a_seat_has_been_asked_its_boundary_is_the_next() {
+fn switch_takes_effect_before_next_seat() {
     let events = upto(&[], &[], started(2));
     assert!(
         said(&world(&events), true).starts_with("Takes effect before demand_analyst in round 2.")
@@ -105,7 +105,7 @@ fn between_two_rounds() {
 }
 
 #[test]
-fn standing_before_a_round_its_roster_is_not_taken_yet() {
+fn pause_before_round_lets_seat_join() {
     let events = upto(&[], &[], closed(1));
     let at = vec![BoundaryId::new("round:2")];
     let world = then(&events, EventKind::Paused { at });
@@ -117,7 +117,7 @@ fn standing_before_a_round_its_roster_is_not_taken_yet() {
 }
 
 #[test]
-fn standing_in_a_round_it_joins_the_next() {
+fn pause_in_round_delays_join() {
     let events = upto(&[], &[], started(2));
     let at = vec![BoundaryId::new("message:2:demand_analyst")];
     let text = said(&then(&events, EventKind::Paused { at }), true);
@@ -138,7 +138,7 @@ fn leaving_keeps_what_is_being_said() {
 }
 
 #[test]
-fn a_role_that_may_not_be_missed_stops_the_run() {
+fn denied_role_stops_run() {
     let sets = [r#"roles.legal_analyst.when_off="deny""#];
     let events = upto(&sets, &[(FLAG, true)], started(1));
     let text = said(&world(&events), false);
@@ -150,7 +150,7 @@ fn a_role_that_may_not_be_missed_stops_the_run() {
 }
 
 #[test]
-fn messages_that_do_not_last_are_said() {
+fn warns_when_messages_run_out() {
     let events = upto(&["budget.max_messages=6"], &[], closed(1));
     let text = said(&world(&events), true);
     assert!(
@@ -162,7 +162,7 @@ fn messages_that_do_not_last_are_said() {
 }
 
 #[test]
-fn in_the_last_round_nobody_joins_any_more() {
+fn last_round_admits_no_seat() {
     let events = upto(&[], &[], started(3));
     let text = said(&world(&events), true);
     assert!(text.contains("No further round is possible: no seat changes."), "{text}");
@@ -200,7 +200,7 @@ fn what_was_promised_is_what_happens() {
 }
 
 #[test]
-fn a_switch_is_shown_as_asked_until_its_fact_comes() {
+fn switch_stays_pending_until_confirmed() {
     let events = upto(&[], &[], started(2));
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &events).text("f");
@@ -266,7 +266,7 @@ fn a_switch_can_be_taken_back() {
 }
 
 #[test]
-fn after_the_end_a_switch_asks_nothing() {
+fn switch_does_nothing_after_end() {
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &events).text("f ");
@@ -280,7 +280,7 @@ fn after_the_end_a_switch_asks_nothing() {
 }
 
 #[test]
-fn a_seat_that_leaves_says_so_and_its_call_is_shown() {
+fn leaving_seat_shows_round() {
     let events = upto(&[], &[(FLAG, true)], started(1));
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &events).text("f ").press(KeyCode::Esc);
@@ -289,7 +289,7 @@ fn a_seat_that_leaves_says_so_and_its_call_is_shown() {
 }
 
 #[test]
-fn a_seat_whose_flag_stops_the_run_neither_joins_nor_leaves() {
+fn stopping_flag_moves_no_seat() {
     for flags in [&[][..], &[(FLAG, true)]] {
         let mut events = facts("checkout-denied", &[], flags, Schedule::default());
         events.truncate(until(&events, |kind| matches!(kind, EventKind::CallStarted(_))));

@@ -62,7 +62,7 @@ fn started(dash: &mut Dash) -> (LaunchRequest, ForkRequest) {
 }
 
 #[test]
-fn a_kept_run_is_forked_at_the_last_boundary_unless_another_is_chosen() {
+fn forks_at_last_boundary_by_default() {
     let mut dash = with_history();
     fork(&mut dash, "r-10aa");
     let screen = dash.screen();
@@ -84,7 +84,7 @@ fn a_kept_run_is_forked_at_the_last_boundary_unless_another_is_chosen() {
 }
 
 #[test]
-fn flags_begin_as_they_were_at_the_boundary() {
+fn fork_keeps_flags_of_boundary() {
     let mut dash = with_history();
     fork(&mut dash, "r-10aa");
     assert!(dash.screen().contains("[x] on"), "{}", dash.screen());
@@ -101,7 +101,7 @@ fn flags_begin_as_they_were_at_the_boundary() {
 }
 
 #[test]
-fn a_changed_limit_is_an_override_after_those_of_the_run() {
+fn fork_overrides_only_changed_limit() {
     let mut dash = with_history();
     fork(&mut dash, "r-10aa");
     assert!(dash.screen().contains("Max messages       11"), "{}", dash.screen());
@@ -136,7 +136,7 @@ fn an_edited_prompt_is_an_override() {
 }
 
 #[test]
-fn the_playhead_says_where_a_run_on_the_screen_is_forked() {
+fn playhead_picks_fork_boundary() {
     let mut dash = Dash::new(120, 36);
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     dash.run("r-20bb", &events);
@@ -159,7 +159,7 @@ fn the_playhead_says_where_a_run_on_the_screen_is_forked() {
 }
 
 #[test]
-fn a_form_opens_only_for_who_waits_for_it() {
+fn late_fork_reply_opens_no_form() {
     let mut dash = with_history();
     dash.text("F");
     let asked = dash.asked();
@@ -175,7 +175,7 @@ fn a_form_opens_only_for_who_waits_for_it() {
 }
 
 #[test]
-fn a_run_is_started_again_by_one_key() {
+fn rerun_takes_one_key() {
     let mut dash = with_history();
     dash.text("R");
     let asked = dash.asked();
@@ -199,7 +199,7 @@ fn select(dash: &mut Dash, run: &str) {
 }
 
 #[test]
-fn an_interrupted_run_is_continued_by_the_key_that_resumes() {
+fn space_resumes_interrupted_run() {
     let mut dash = with_history();
     select(&mut dash, "r-40dd");
     dash.asked();
@@ -221,7 +221,7 @@ fn an_interrupted_run_is_continued_by_the_key_that_resumes() {
 }
 
 #[test]
-fn an_opened_run_that_is_continued_is_no_longer_read_only() {
+fn resuming_ends_read_only() {
     let mut dash = with_history();
     select(&mut dash, "r-40dd");
     dash.asked();
@@ -251,7 +251,7 @@ fn open_file(dash: &mut Dash) {
 }
 
 #[test]
-fn an_exported_log_is_not_taken_for_the_kept_run_that_has_its_id() {
+fn imported_log_forks_own_events() {
     let mut dash = with_history();
     open_file(&mut dash);
     for key in ["F", "R"] {
@@ -290,7 +290,7 @@ fn with_live_run(status: &str) -> Dash {
 }
 
 #[test]
-fn a_live_run_is_continued_after_a_question() {
+fn live_resume_asks_first() {
     let mut dash = with_live_run("interrupted");
     dash.text(" ");
     assert!(dash.asked().is_empty());
@@ -301,7 +301,7 @@ fn a_live_run_is_continued_after_a_question() {
 }
 
 #[test]
-fn a_live_run_is_started_again_after_a_question() {
+fn live_rerun_asks_first() {
     let mut dash = with_live_run("success");
     for answer in ["n", "y"] {
         dash.text("R");
@@ -315,7 +315,7 @@ fn a_live_run_is_started_again_after_a_question() {
 }
 
 #[test]
-fn forks_are_listed_below_the_run_that_they_come_from() {
+fn forks_follow_their_parent() {
     let mut dash = Dash::new(120, 36);
     let fork = |id: &str, hours: u64, parent: &str, at: &str| RunRow {
         parent: Some(RunId::new(parent)),

@@ -36,7 +36,7 @@ pub fn retype(dash: &mut Dash, text: &str) {
 }
 
 #[test]
-fn everything_is_prefilled_and_enter_enter_starts() {
+fn prefilled_form_starts_on_enter() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");
     assert_eq!(form(&dash).fields.focus, FieldId::Start);
@@ -66,7 +66,7 @@ fn forty_pasted_lines_go_in_whole() {
 }
 
 #[test]
-fn control_characters_of_a_paste_become_signs_and_that_is_said() {
+fn paste_escapes_control_characters() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
@@ -77,7 +77,7 @@ fn control_characters_of_a_paste_become_signs_and_that_is_said() {
 }
 
 #[test]
-fn joiners_of_a_paste_stay_where_they_join() {
+fn paste_keeps_valid_joiners() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
@@ -88,7 +88,7 @@ fn joiners_of_a_paste_stay_where_they_join() {
 }
 
 #[test]
-fn a_paste_past_the_cap_is_refused_whole() {
+fn refuses_oversized_paste() {
     let mut dash = Dash::new(80, 24);
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
@@ -99,7 +99,7 @@ fn a_paste_past_the_cap_is_refused_whole() {
 }
 
 #[test]
-fn enter_is_a_line_end_in_a_text_and_goes_on_from_a_number() {
+fn enter_breaks_text_and_leaves_number() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
@@ -113,7 +113,7 @@ fn enter_is_a_line_end_in_a_text_and_goes_on_from_a_number() {
 }
 
 #[test]
-fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
+fn field_error_blocks_start() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     let rounds = FieldId::Limit("budget.max_rounds");
@@ -138,7 +138,7 @@ fn what_is_wrong_is_said_beside_its_field_and_keeps_the_run_from_starting() {
 }
 
 #[test]
-fn every_limit_and_the_seed_say_what_is_wrong_beside_themselves() {
+fn limits_and_seed_report_errors() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     let limits =
@@ -159,7 +159,7 @@ fn every_limit_and_the_seed_say_what_is_wrong_beside_themselves() {
 }
 
 #[test]
-fn a_goal_that_nobody_edited_follows_the_inputs() {
+fn unedited_goal_follows_inputs() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     let region = FieldId::Input("region".into());
@@ -180,7 +180,7 @@ fn a_goal_that_nobody_edited_follows_the_inputs() {
 }
 
 #[test]
-fn flags_and_models_are_on_the_command_line() {
+fn command_line_shows_flags_and_model() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
@@ -201,7 +201,7 @@ fn flags_and_models_are_on_the_command_line() {
 }
 
 #[test]
-fn live_without_a_key_says_what_to_set_and_does_not_start() {
+fn missing_key_blocks_live_start() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Model);
@@ -214,7 +214,7 @@ fn live_without_a_key_says_what_to_set_and_does_not_start() {
 }
 
 #[test]
-fn live_shows_host_model_and_origin_of_the_key_and_a_foreign_file_is_asked_about() {
+fn live_start_asks_about_foreign_file() {
     let text = scenario::shipped()[0].text;
     let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], DisplaySettings::default());
     dash.text("n");
@@ -259,7 +259,7 @@ fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
 }
 
 #[test]
-fn why_an_answer_is_not_kept_is_said_in_the_question() {
+fn consent_says_why_not_kept() {
     let mut dash = asking(80, 24, &["run sh -c true"]);
     let screen = dash.screen();
     assert!(screen.contains("Remembered for this version of the file."), "{screen}");
@@ -276,7 +276,7 @@ fn why_an_answer_is_not_kept_is_said_in_the_question() {
 }
 
 #[test]
-fn a_foreign_file_is_not_allowed_before_its_end_was_read() {
+fn consent_requires_reading_to_end() {
     let long = format!("run sh -c echo harmless {}; rm -rf everything", "; true ".repeat(400));
     for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
         let mut dash = asking(cols, rows, &[&long]);
@@ -301,7 +301,7 @@ fn a_foreign_file_is_not_allowed_before_its_end_was_read() {
 }
 
 #[test]
-fn a_question_that_came_on_a_tiny_screen_is_read_once_it_is_seen() {
+fn tiny_screen_accepts_no_consent() {
     let mut dash = asking(20, 5, &["run sh -c true"]);
     dash.text("y");
     assert!(dash.asked().is_empty(), "a screen that shows nothing answers nothing");
@@ -310,7 +310,7 @@ fn a_question_that_came_on_a_tiny_screen_is_read_once_it_is_seen() {
 }
 
 #[test]
-fn escape_closes_and_asks_when_something_was_changed() {
+fn escape_asks_before_discarding_changes() {
     let mut dash = Dash::new(80, 24);
     dash.text("n").press(KeyCode::Esc);
     assert_eq!(dash.state.context(), Context::Home);
@@ -327,7 +327,7 @@ fn escape_closes_and_asks_when_something_was_changed() {
 }
 
 #[test]
-fn the_focused_field_is_always_in_view() {
+fn focused_field_stays_visible() {
     for (cols, rows) in [(60, 16), (80, 24), (120, 36), (200, 50)] {
         let mut dash = Dash::new(cols, rows);
         dash.text("n");
@@ -344,7 +344,7 @@ fn the_focused_field_is_always_in_view() {
 }
 
 #[test]
-fn arrows_leave_a_text_at_its_ends() {
+fn arrows_leave_text_at_ends() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
@@ -366,7 +366,7 @@ fn a_broken_scenario_has_no_form() {
 }
 
 #[test]
-fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
+fn form_escapes_file_text() {
     let text =
         scenario::shipped().iter().find(|one| one.name == "checkout-launch").expect("it").text;
     let text = text.replace("Decide whether", "\\u202eDecide\\u001b[31m\\U000E0041 whether");
@@ -389,7 +389,7 @@ fn what_a_file_says_is_shown_as_signs_where_it_would_steer_the_terminal() {
 }
 
 #[test]
-fn that_it_was_not_started_goes_with_the_form() {
+fn start_refusal_closes_with_form() {
     let refused = |dash: &mut Dash| {
         dash.text("n");
         goto(dash, &FieldId::Limit("budget.max_rounds"));
@@ -418,7 +418,7 @@ fn that_it_was_not_started_goes_with_the_form() {
 }
 
 #[test]
-fn moving_past_a_text_types_nothing_into_it() {
+fn navigation_types_nothing() {
     let mut dash = Dash::new(80, 24);
     dash.text("n").text("jjjjkkkkkkjG");
     assert!(!form(&dash).fields.changed(), "{}", form(&dash).command_line());
@@ -452,7 +452,7 @@ fn moving_past_a_text_types_nothing_into_it() {
 }
 
 #[test]
-fn a_field_of_one_line_takes_the_first_line_and_says_so() {
+fn single_line_field_pastes_first_line() {
     let lines: Vec<String> = (1..=40).map(|line| format!("{line}")).collect();
     for id in
         [FieldId::Input("campaign".into()), FieldId::Limit("budget.max_rounds"), FieldId::Seed]
@@ -477,7 +477,7 @@ fn a_field_of_one_line_takes_the_first_line_and_says_so() {
 }
 
 #[test]
-fn who_answers_is_in_view_on_a_small_screen_and_what_is_not_is_named() {
+fn small_screen_names_hidden_fields() {
     let entries = scenario::shipped().len();
     for at in 0..entries {
         let mut dash = Dash::new(80, 24);

@@ -26,7 +26,7 @@ fn listed(dash: &Dash) -> Vec<String> {
 }
 
 #[test]
-fn runs_of_this_session_come_first_and_none_is_listed_twice() {
+fn session_runs_list_first_and_once() {
     let mut dash = with_history();
     // A fork is below its parent, if both are kept runs.
     assert_eq!(listed(&dash), ["r-10aa", "r-20bb", "r-50ee", "r-30cc", "r-40dd"]);
@@ -110,7 +110,7 @@ fn answer_search(dash: &mut Dash, request: RequestId, runs: &[&str], left: u64) 
 }
 
 #[test]
-fn what_was_said_is_searched_by_the_store_while_the_list_says_so() {
+fn said_filter_searches_store() {
     let mut dash = with_history();
     dash.text("/").text("said:");
     assert_eq!(searches(&mut dash), [], "no word yet");
@@ -153,7 +153,7 @@ fn what_was_said_is_searched_by_the_store_while_the_list_says_so() {
 }
 
 #[test]
-fn a_filter_is_typed_live_kept_and_removed() {
+fn filter_applies_live_and_clears() {
     let table: &[(&str, &[&str])] = &[
         ("refund", &["r-30cc"]),
         ("status:failed", &["r-30cc"]),
@@ -180,7 +180,7 @@ fn a_filter_is_typed_live_kept_and_removed() {
 }
 
 #[test]
-fn a_filter_begins_empty_and_the_last_one_is_recalled() {
+fn up_recalls_last_filter() {
     let mut dash = with_history();
     dash.text("/status:failed").press(KeyCode::Enter);
     dash.text("/").press(KeyCode::Backspace).text("d").press(KeyCode::Esc);
@@ -195,7 +195,7 @@ fn a_filter_begins_empty_and_the_last_one_is_recalled() {
 }
 
 #[test]
-fn a_filter_searches_the_runs_of_this_session_too() {
+fn filter_covers_session_runs() {
     let mut dash = with_history();
     dash.run("r-7777", &ended()).text("q/status:done");
     assert_eq!(listed(&dash), ["r-7777", "r-20bb"]);
@@ -242,7 +242,7 @@ fn a_removed_run_is_brought_back() {
 }
 
 #[test]
-fn a_run_that_is_played_or_belongs_to_the_session_is_not_removed() {
+fn keeps_running_and_session_runs() {
     let mut dash = with_history();
     dash.text("gX");
     assert!(dash.asked().is_empty());
@@ -263,7 +263,7 @@ fn p_pins_and_unpins() {
 }
 
 #[test]
-fn a_kept_run_is_opened_read_only() {
+fn kept_run_opens_read_only() {
     let mut dash = with_history();
     dash.text("j").press(KeyCode::Enter).press(KeyCode::Esc);
     let (run, request) = opening(&mut dash);
@@ -302,7 +302,7 @@ fn a_kept_run_is_opened_read_only() {
 }
 
 #[test]
-fn an_interrupted_run_says_so_and_its_clock_stands() {
+fn interrupted_run_stops_its_clock() {
     let mut dash = with_history();
     dash.text("jjj").press(KeyCode::Enter);
     let events = ended();
@@ -318,7 +318,7 @@ fn an_interrupted_run_says_so_and_its_clock_stands() {
 }
 
 #[test]
-fn a_run_that_is_played_elsewhere_is_followed() {
+fn follows_run_of_another_process() {
     let mut dash = with_history();
     dash.text("g").press(KeyCode::Enter);
     let effects = dash.asked();
@@ -337,7 +337,7 @@ fn a_run_that_is_played_elsewhere_is_followed() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_is_an_error_on_the_first_screen() {
+fn home_reports_unreadable_log() {
     let mut dash = with_history();
     dash.press(KeyCode::Enter);
     let (run, request) = opening(&mut dash);
@@ -348,7 +348,7 @@ fn a_log_that_cannot_be_read_is_an_error_on_the_first_screen() {
 }
 
 #[test]
-fn opened_logs_are_bounded_and_a_late_answer_is_dropped() {
+fn opened_logs_stay_bounded() {
     let mut dash = Dash::new(120, 36);
     let large = |id: &str, hours| RunRow {
         bytes: 200 << 20,
@@ -364,7 +364,7 @@ fn opened_logs_are_bounded_and_a_late_answer_is_dropped() {
 }
 
 #[test]
-fn a_hundred_thousand_runs_are_walked_through() {
+fn lists_hundred_thousand_runs() {
     let mut dash = Dash::new(80, 24);
     let row = |nth: u64| kept(&format!("r-{nth:05}"), nth, "checkout-launch", "Many", "success");
     list(&mut dash, (0..100_000).map(row).map(|row| RunRow { started_ms: 0, ..row }).collect());

@@ -29,7 +29,7 @@ fn no_context_has_a_key_twice() {
 }
 
 #[test]
-fn a_picture_can_be_taken_of_whatever_is_on_the_screen() {
+fn picture_works_on_every_screen() {
     let mut dash = Dash::new(120, 36);
     let mut contexts = BTreeSet::new();
     for keys in ["", "n", "?", "/", ":", "N"] {
@@ -46,7 +46,7 @@ fn a_picture_can_be_taken_of_whatever_is_on_the_screen() {
 }
 
 #[test]
-fn every_action_stands_in_the_table_once_and_in_the_help_once() {
+fn lists_every_action_once() {
     let table: Vec<Action> = BINDINGS.iter().map(|row| row.action).collect();
     let unique: BTreeSet<Action> = table.iter().copied().collect();
     assert_eq!(table.len(), unique.len(), "an action stands in the table twice");
@@ -69,7 +69,7 @@ fn every_action_stands_in_the_table_once_and_in_the_help_once() {
 }
 
 #[test]
-fn keys_that_terminals_or_multiplexers_need_are_left_alone() {
+fn bindings_avoid_reserved_keys() {
     for row in BINDINGS {
         assert!(!row.keys.contains(&KeyPress::ctrl('b')), "tmux and screen take Ctrl-B");
         assert!(!row.keys.contains(&KeyPress::ctrl('i')), "Ctrl-I is Tab");
@@ -79,14 +79,14 @@ fn keys_that_terminals_or_multiplexers_need_are_left_alone() {
 }
 
 #[test]
-fn what_ends_a_run_is_uppercase_and_asks() {
+fn kill_key_is_uppercase() {
     for row in BINDINGS.iter().filter(|row| row.action == Action::Kill) {
         assert!(row.keys.iter().all(|key| key.typed_char().is_some_and(char::is_uppercase)));
     }
 }
 
 #[test]
-fn where_text_is_typed_letters_are_text() {
+fn letters_type_in_text_fields() {
     for context in [Context::FormText, Context::Filter, Context::Help] {
         for c in ' '..='~' {
             assert_eq!(lookup(context, KeyPress::char(c)), None, "{c} in {}", context.word());
@@ -105,7 +105,7 @@ fn a_digit_names_its_pane() {
 }
 
 #[test]
-fn the_key_row_offers_only_what_would_do_something() {
+fn key_row_offers_available_actions() {
     let dash = Dash::new(120, 36);
     let words = |dash: &Dash| -> Vec<&str> {
         visible_hints(&dash.state, false).iter().map(|offer| offer.word).collect()
@@ -118,7 +118,7 @@ fn the_key_row_offers_only_what_would_do_something() {
 }
 
 #[test]
-fn help_is_found_by_typing_and_enter_does_what_the_row_says() {
+fn help_finds_and_runs_action() {
     let mut dash = Dash::new(120, 36);
     dash.text("?").text("launch form: goal");
     assert_eq!(dash.state.context(), Context::Help);
@@ -136,7 +136,7 @@ fn help_is_found_by_typing_and_enter_does_what_the_row_says() {
 }
 
 #[test]
-fn help_over_the_form_keeps_what_was_typed() {
+fn help_keeps_form_input() {
     let mut dash = Dash::new(120, 36);
     dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab).text("x");
     dash.press(KeyCode::BackTab).press(KeyCode::BackTab).text("?").press(KeyCode::Esc);
@@ -144,7 +144,7 @@ fn help_over_the_form_keeps_what_was_typed() {
 }
 
 #[test]
-fn the_legend_is_whole_on_small_screens() {
+fn legend_fits_small_screens() {
     for (cols, rows) in [(60, 16), (80, 24), (120, 36)] {
         let mut dash = Dash::new(cols, rows);
         dash.text("?");
@@ -156,7 +156,7 @@ fn the_legend_is_whole_on_small_screens() {
 }
 
 #[test]
-fn a_screen_that_is_too_small_lets_nothing_happen_unseen() {
+fn tiny_screen_only_quits() {
     let mut dash = Dash::new(120, 36);
     dash.send(Msg::Resize { cols: 20, rows: 5 });
     for c in ('!'..='~').chain([' ']).filter(|c| *c != 'q') {

@@ -56,7 +56,7 @@ fn model(form: &LaunchForm) -> Option<String> {
 }
 
 #[test]
-fn nothing_is_asked_for_before_live_is_chosen_and_each_thing_once() {
+fn live_choice_triggers_each_request_once() {
     let mut dash = open();
     for _ in 0..40 {
         dash.press(KeyCode::Tab);
@@ -83,7 +83,7 @@ fn nothing_is_asked_for_before_live_is_chosen_and_each_thing_once() {
 }
 
 #[test]
-fn a_name_of_the_list_is_taken_and_the_run_is_launched_with_it() {
+fn listed_model_starts_run() {
     let mut dash = with_list(&["big-2", "small-1", "small-2"]);
     choose(&mut dash).text("SMALL 2");
     assert!(!dash.screen().contains("big-2"), "{}", dash.screen());
@@ -101,7 +101,7 @@ fn a_name_of_the_list_is_taken_and_the_run_is_launched_with_it() {
 }
 
 #[test]
-fn the_command_line_of_the_form_names_the_model() {
+fn command_line_names_model() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Model);
@@ -116,7 +116,7 @@ fn the_command_line_of_the_form_names_the_model() {
 }
 
 #[test]
-fn what_is_typed_is_taken_where_no_name_fits_and_a_whole_name_goes_before_longer_ones() {
+fn typed_model_name_wins() {
     let mut dash = with_list(&["gpt-4", "gpt-4-turbo"]);
     choose(&mut dash).text("other/model").press(KeyCode::Enter);
     assert_eq!(model(form(&dash)).as_deref(), Some("other/model"));
@@ -134,7 +134,7 @@ fn what_is_typed_is_taken_where_no_name_fits_and_a_whole_name_goes_before_longer
 }
 
 #[test]
-fn a_list_that_comes_late_leaves_the_selected_row_selected() {
+fn late_list_keeps_selection() {
     let mut dash = live();
     choose(&mut dash).text("small");
     assert!(dash.screen().contains("loading the list"), "{}", dash.screen());
@@ -147,7 +147,7 @@ fn a_list_that_comes_late_leaves_the_selected_row_selected() {
 }
 
 #[test]
-fn a_place_without_a_list_is_no_failure_and_one_that_failed_says_why_and_is_asked_again() {
+fn retries_only_failed_model_list() {
     let mut dash = live();
     let [(form_id, place)] = &lists_wanted(&mut dash)[..] else { panic!("one list") };
     let tell = |dash: &mut Dash, list| {
@@ -178,7 +178,7 @@ fn a_place_without_a_list_is_no_failure_and_one_that_failed_says_why_and_is_aske
 }
 
 #[test]
-fn several_keys_and_nothing_said_are_asked_about_and_a_choice_makes_it_ready() {
+fn several_keys_require_choice() {
     let mut dash = open();
     goto(&mut dash, &FieldId::Model);
     dash.press(KeyCode::Left);
@@ -205,7 +205,7 @@ fn several_keys_and_nothing_said_are_asked_about_and_a_choice_makes_it_ready() {
 }
 
 #[test]
-fn a_model_that_cannot_be_asked_keeps_the_run_from_starting() {
+fn unusable_model_blocks_start() {
     let mut dash = live();
     choose(&mut dash).text("beta/b-1").press(KeyCode::Enter);
     let why = "no key for api.beta.com: BETA_KEY is not set";
@@ -217,7 +217,7 @@ fn a_model_that_cannot_be_asked_keeps_the_run_from_starting() {
 }
 
 #[test]
-fn what_to_do_about_a_missing_key_is_shown_whole() {
+fn shows_whole_missing_key_advice() {
     let why = "no key for api.openai.com: OPENAI_API_KEY is not set. export OPENAI_API_KEY=… (or \
                ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY), or put it into a .env file \
                here. An endpoint on this machine needs none: export \
@@ -236,7 +236,7 @@ fn what_to_do_about_a_missing_key_is_shown_whole() {
 }
 
 #[test]
-fn a_scenario_that_asks_for_a_key_that_is_missing_can_ask_the_one_that_is_there() {
+fn available_key_replaces_missing_key() {
     let mut dash = open();
     goto(&mut dash, &FieldId::Model);
     dash.press(KeyCode::Left);
@@ -251,7 +251,7 @@ fn a_scenario_that_asks_for_a_key_that_is_missing_can_ask_the_one_that_is_there(
 }
 
 #[test]
-fn answers_to_another_form_or_another_model_are_no_news() {
+fn ignores_stale_model_replies() {
     let mut dash = live();
     let [(form_id, place)] = &lists_wanted(&mut dash)[..] else { panic!("one list") };
     let other = RequestId(form_id.0 + 1000);
@@ -278,7 +278,7 @@ fn answers_to_another_form_or_another_model_are_no_news() {
 }
 
 #[test]
-fn a_local_ollama_is_offered_beside_the_provider_in_force() {
+fn offers_local_ollama_beside_provider() {
     let mut dash = with_list(&["small-1"]);
     let (ollama, list) = (place("ollama"), listing(&["llama3.2"]));
     dash.send(Msg::ModelsListed { form: RequestId(1), place: ollama, list });
@@ -287,7 +287,7 @@ fn a_local_ollama_is_offered_beside_the_provider_in_force() {
 }
 
 #[test]
-fn the_list_of_whom_the_run_asks_stands_first_though_another_came_before_it() {
+fn current_provider_lists_first() {
     let mut dash = live();
     let [(form, at)] = &lists_wanted(&mut dash)[..] else { panic!("one list") };
     let (form, at) = (*form, at.clone());
@@ -299,7 +299,7 @@ fn the_list_of_whom_the_run_asks_stands_first_though_another_came_before_it() {
 }
 
 #[test]
-fn the_field_begins_with_the_model_of_the_command_line_and_of_the_run_that_is_launched_again() {
+fn field_starts_with_requested_model() {
     let mut dash = Dash::new(120, 36);
     dash.state.model = Some("alpha/a-1".into());
     dash.text("n");
@@ -331,7 +331,7 @@ fn the_field_begins_with_the_model_of_the_command_line_and_of_the_run_that_is_la
 }
 
 #[test]
-fn a_paste_goes_into_the_window_as_one_visible_line() {
+fn paste_becomes_one_visible_line() {
     let mut dash = live();
     goto(&mut dash, &FieldId::ModelName);
     dash.send(Msg::Paste("\n  o\u{1b}[2Jther/model  \nsecond".to_owned()));
@@ -344,7 +344,7 @@ fn a_paste_goes_into_the_window_as_one_visible_line() {
 }
 
 #[test]
-fn the_window_scrolls_through_many_names_and_the_mouse_takes_one() {
+fn model_list_scrolls_and_takes_clicks() {
     let names: Vec<String> = (0..300).map(|nth| format!("model-{nth:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut dash = with_list(&names);
@@ -366,7 +366,7 @@ fn the_window_scrolls_through_many_names_and_the_mouse_takes_one() {
 }
 
 #[test]
-fn a_next_message_keeps_the_model_of_its_run() {
+fn next_message_keeps_model() {
     let scenario = scenario::shipped().iter().find(|one| one.name == "support-swarm").expect("it");
     let scenario = scenario::load(scenario.text, scenario.origin(), &[]).expect("good");
     let request = LaunchRequest {

@@ -25,7 +25,7 @@ fn kind_at_playhead(dash: &Dash) -> String {
 }
 
 #[test]
-fn the_playhead_goes_from_mark_to_mark() {
+fn playhead_jumps_between_marks() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-1", &table());
     let mut kinds = Vec::new();
@@ -51,7 +51,7 @@ fn the_playhead_goes_from_mark_to_mark() {
 }
 
 #[test]
-fn the_notable_events_are_listed_until_all_are_wanted() {
+fn lists_notable_events_by_default() {
     let mut dash = Dash::new(120, 36);
     let log = table();
     dash.run("r-1", &log).text("5");
@@ -75,7 +75,7 @@ fn the_notable_events_are_listed_until_all_are_wanted() {
 
 /// What is jumped to is always listed.
 #[test]
-fn an_event_that_is_not_notable_is_listed_with_all() {
+fn jump_to_hidden_event_lists_all() {
     let mut dash = Dash::new(120, 36);
     let log = table();
     dash.run("r-1", &log).text("/call.retried").press(KeyCode::Enter).text("c");
@@ -86,7 +86,7 @@ fn an_event_that_is_not_notable_is_listed_with_all() {
 }
 
 #[test]
-fn brackets_lead_to_the_runs_of_the_list() {
+fn brackets_switch_runs() {
     let mut dash = Dash::new(120, 36);
     for run in ["r-1", "r-2", "r-3"] {
         dash.run(run, &table());
@@ -104,7 +104,7 @@ fn brackets_lead_to_the_runs_of_the_list() {
 }
 
 #[test]
-fn one_key_pauses_all_live_runs_and_resumes_them() {
+fn one_key_pauses_and_resumes_all() {
     let mut dash = Dash::new(120, 36);
     let mut log = table();
     log.truncate(until(&log, |kind| matches!(kind, EventKind::CallAnswered { .. })));
@@ -144,7 +144,7 @@ fn the_scenarios_are_filtered_by_words() {
 
 /// What a drawer changes stays in sight: the page is laid out in the rows above it.
 #[test]
-fn a_drawer_covers_nothing_of_the_run() {
+fn drawer_leaves_run_visible() {
     for (cols, rows) in [(60, 16), (80, 24), (120, 36), (200, 50)] {
         let mut dash = Dash::new(cols, rows);
         let mut log = table();

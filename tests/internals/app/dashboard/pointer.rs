@@ -41,7 +41,7 @@ fn many() -> Vec<crate::scenario::catalogue::ScenarioEntry> {
 }
 
 #[test]
-fn a_click_selects_and_a_click_on_what_is_selected_starts_it() {
+fn click_selects_then_starts() {
     let mut dash = Dash::new(120, 36);
     click(&mut dash, "checkout-unanimous  ");
     assert_eq!(dash.state.home.scenario.as_deref(), Some("checkout-unanimous"));
@@ -62,7 +62,7 @@ fn a_double_click_opens() {
 }
 
 #[test]
-fn a_click_on_a_pane_or_a_tab_focuses_it() {
+fn click_focuses_pane_or_tab() {
     let mut dash = Dash::new(120, 36);
     click(&mut dash, "No runs yet");
     assert_eq!(dash.state.home.focus, HomePane::Runs);
@@ -74,7 +74,7 @@ fn a_click_on_a_pane_or_a_tab_focuses_it() {
 }
 
 #[test]
-fn the_wheel_turns_what_is_under_it_and_the_selection_stays() {
+fn wheel_scrolls_and_keeps_selection() {
     let mut dash = Dash::over(80, 24, many(), DisplaySettings::default());
     let before = dash.state.home.scenario.clone();
     for _ in 0..5 {
@@ -93,7 +93,7 @@ fn the_wheel_turns_what_is_under_it_and_the_selection_stays() {
 }
 
 #[test]
-fn a_resize_keeps_the_selection_in_view() {
+fn resize_keeps_selection_visible() {
     let mut dash = Dash::over(200, 50, many(), DisplaySettings::default());
     dash.text("G");
     let selected = dash.state.home.scenario.clone().expect("one");
@@ -118,7 +118,7 @@ fn the_form_is_worked_by_mouse() {
 }
 
 #[test]
-fn a_click_puts_the_cursor_where_it_is() {
+fn click_moves_cursor() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     // The text knows its width once it has been drawn.
@@ -141,7 +141,7 @@ fn questions_are_answered_by_mouse() {
 }
 
 #[test]
-fn flags_and_help_are_worked_by_mouse() {
+fn flags_and_help_accept_clicks() {
     let mut dash = Dash::new(120, 36);
     let mut events = facts("checkout-launch", &[], &[], Schedule::default());
     events.truncate(20);

@@ -28,7 +28,7 @@ fn live() -> Vec<Arc<Event>> {
 }
 
 #[test]
-fn nothing_moves_while_no_run_is_live() {
+fn nothing_ticks_without_live_run() {
     let mut dash = Dash::new(120, 36);
     assert_eq!(dash.state.next_tick(), None);
     dash.run("r-0001", &facts("checkout-launch", &[], &[], Schedule::default()));
@@ -58,7 +58,7 @@ fn what_changes_nothing_draws_nothing() {
 }
 
 #[test]
-fn a_live_run_ticks_for_its_spinner_or_for_its_clock_alone() {
+fn live_run_ticks_spinner_or_clock() {
     const SECOND: Duration = Duration::from_secs(1);
     let tick = |animation, keys: &str| {
         let settings = DisplaySettings { animation, ..DisplaySettings::default() };
@@ -77,7 +77,7 @@ fn a_live_run_ticks_for_its_spinner_or_for_its_clock_alone() {
 }
 
 #[test]
-fn a_filter_that_is_behind_keeps_nobody_awake_on_the_first_screen() {
+fn pending_filter_leaves_home_idle() {
     let mut dash = Dash::new(120, 36);
     let ended = facts("checkout-launch", &[], &[], Schedule::default());
     dash.run("r-0001", &ended).text("/round").text("q").press(KeyCode::Esc).press(KeyCode::Esc);
@@ -104,7 +104,7 @@ fn a_paused_run_stands_still() {
 }
 
 #[test]
-fn a_terminal_that_is_too_small_shows_nothing_that_moves() {
+fn tiny_screen_never_ticks() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &live()).send(Msg::Resize { cols: 40, rows: 10 });
     assert_eq!(dash.state.next_tick(), None);
@@ -123,7 +123,7 @@ fn good_news_goes_by_itself_once() {
 }
 
 #[test]
-fn failures_are_all_kept_until_they_are_seen() {
+fn failures_stay_until_dismissed() {
     let mut dash = Dash::new(120, 36);
     for what in ["copy", "export"] {
         dash.send(Msg::EffectFailed { what, text: "the disk is full".to_owned() });
@@ -153,7 +153,7 @@ fn hostile_text_never_reaches_the_terminal() {
 }
 
 #[test]
-fn news_takes_the_status_row_that_it_needs() {
+fn long_notice_takes_status_row() {
     let row = |dash: &Dash| dash.screen().lines().rev().nth(1).expect("a row").to_owned();
     let mut dash = Dash::new(80, 24);
     dash.run("r-7f3a", &live()).text("q");

@@ -55,7 +55,7 @@ fn quits(dash: &mut Dash) -> Option<u8> {
 }
 
 #[test]
-fn the_first_screen_stands_on_checkout_launch_and_enter_starts_it() {
+fn enter_starts_checkout_launch() {
     let mut dash = Dash::new(80, 24);
     assert_eq!(dash.state.home.scenario.as_deref(), Some("checkout-launch"));
     dash.press(KeyCode::Enter);
@@ -69,7 +69,7 @@ fn the_first_screen_stands_on_checkout_launch_and_enter_starts_it() {
 }
 
 #[test]
-fn whoever_does_something_else_in_the_meantime_is_not_taken_away() {
+fn started_run_steals_no_focus() {
     let mut dash = Dash::new(80, 24);
     dash.press(KeyCode::Enter);
     let request = dash.launch();
@@ -81,7 +81,7 @@ fn whoever_does_something_else_in_the_meantime_is_not_taken_away() {
 }
 
 #[test]
-fn a_run_that_could_not_start_says_why_and_stays_said() {
+fn failed_start_shows_until_dismissed() {
     let mut dash = Dash::new(80, 24);
     dash.press(KeyCode::Enter);
     let request = dash.launch().id;
@@ -94,7 +94,7 @@ fn a_run_that_could_not_start_says_why_and_stays_said() {
 }
 
 #[test]
-fn several_runs_stand_side_by_side_and_rows_do_not_jump() {
+fn run_rows_keep_their_place() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &live()).text("q").run("r-0002", &ended()).text("q").run("r-0003", &live());
     dash.text("q");
@@ -117,7 +117,7 @@ fn several_runs_stand_side_by_side_and_rows_do_not_jump() {
 }
 
 #[test]
-fn a_further_message_is_listed_below_the_first_one_of_its_session() {
+fn next_message_lists_below_first() {
     let mut dash = Dash::new(120, 36);
     let further = team::follow_up();
     dash.run("r-90dd", &team::answered().log).text("q").run("r-0002", &ended()).text("q");
@@ -132,7 +132,7 @@ fn a_further_message_is_listed_below_the_first_one_of_its_session() {
 }
 
 #[test]
-fn enter_on_a_run_opens_it_and_q_comes_back() {
+fn enter_opens_run_and_q_returns() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &ended()).text("q").run("r-0002", &ended()).text("q");
     dash.text("j").press(KeyCode::Enter);
@@ -143,7 +143,7 @@ fn enter_on_a_run_opens_it_and_q_comes_back() {
 }
 
 #[test]
-fn space_pauses_and_lets_go_on_from_both_screens() {
+fn space_pauses_and_resumes_everywhere() {
     let mut dash = Dash::new(120, 36);
     let events = live();
     dash.run("r-0001", &events).text(" ");
@@ -164,7 +164,7 @@ fn space_pauses_and_lets_go_on_from_both_screens() {
 }
 
 #[test]
-fn a_run_that_has_ended_takes_no_command() {
+fn ended_run_ignores_commands() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &ended()).text("q sK");
     assert!(dash.asked().is_empty());
@@ -186,7 +186,7 @@ fn the_kill_switch_asks_first() {
 }
 
 #[test]
-fn q_quits_from_the_first_screen_and_asks_when_a_run_is_live() {
+fn q_asks_while_run_is_live() {
     let mut dash = Dash::new(80, 24);
     dash.text("q");
     assert_eq!(quits(&mut dash), Some(0));
@@ -208,7 +208,7 @@ fn escape_never_quits() {
 }
 
 #[test]
-fn ctrl_c_asks_to_stop_the_run_and_twice_quits() {
+fn ctrl_c_stops_then_quits() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &live()).key(KeyPress::ctrl('c'));
     assert_eq!(dash.state.context(), Context::Confirm);
@@ -219,7 +219,7 @@ fn ctrl_c_asks_to_stop_the_run_and_twice_quits() {
 }
 
 #[test]
-fn two_ctrl_c_that_are_far_apart_are_not_twice() {
+fn ctrl_c_presses_expire() {
     let mut dash = Dash::new(80, 24);
     dash.key(KeyPress::ctrl('c'));
     assert_eq!(quits(&mut dash), None);
@@ -231,7 +231,7 @@ fn two_ctrl_c_that_are_far_apart_are_not_twice() {
 }
 
 #[test]
-fn ctrl_c_works_while_a_text_is_typed() {
+fn ctrl_c_works_while_typing() {
     let mut dash = Dash::new(80, 24);
     dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab);
     assert_eq!(dash.state.context(), Context::FormText);
@@ -247,7 +247,7 @@ fn a_signal_leaves_without_asking() {
 }
 
 #[test]
-fn going_to_the_background_pauses_what_is_going_and_coming_back_lets_only_that_go_on() {
+fn suspend_pauses_and_resumes_running_runs() {
     let mut dash = Dash::new(80, 24);
     let mut paused = live();
     let at = vec![crate::log::event::BoundaryId::new("round:2")];
@@ -270,7 +270,7 @@ fn going_to_the_background_pauses_what_is_going_and_coming_back_lets_only_that_g
 }
 
 #[test]
-fn a_run_that_ends_behind_another_screen_is_told() {
+fn announces_run_ended_in_background() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &live()).run("r-0002", &live());
     let kind = EventKind::SessionRunClosed {
@@ -283,7 +283,7 @@ fn a_run_that_ends_behind_another_screen_is_told() {
 }
 
 #[test]
-fn what_was_dropped_to_bound_memory_is_in_the_header() {
+fn header_counts_dropped_events() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &ended()).text("q");
     let kind = EventKind::SessionRunDropped { run: RunId::new("r-0001"), events: 61 };
@@ -324,14 +324,14 @@ fn pages_of_stored_runs_are_removed() {
 }
 
 #[test]
-fn n_over_a_run_opens_the_form_of_its_scenario() {
+fn n_opens_form_of_selected_run() {
     let mut dash = Dash::new(120, 36);
     dash.text("j").run("r-0001", &live()).text("n");
     assert!(dash.screen().contains("New run of checkout-launch"));
 }
 
 #[test]
-fn broken_files_are_listed_with_what_is_wrong_and_where() {
+fn broken_files_show_error_position() {
     let text = "title = \"Mine\"\npattern = \"collaboration\"\ngoal = \"x\"\nbudgt = 3\n";
     let mut dash = Dash::over(120, 36, vec![own("./mine.toml", text)], DisplaySettings::default());
     let screen = dash.screen();
@@ -369,7 +369,7 @@ fn scenarios_read_anew_keep_the_selection() {
 }
 
 #[test]
-fn a_small_screen_shows_a_title_whole_before_its_activity() {
+fn small_screen_keeps_whole_title() {
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     for (cols, activity) in [(80, false), (120, true)] {
         let mut dash = Dash::new(cols, 24);
@@ -385,7 +385,7 @@ fn a_small_screen_shows_a_title_whole_before_its_activity() {
 }
 
 #[test]
-fn a_new_run_waits_for_the_scenarios_and_says_so() {
+fn new_run_waits_for_scenarios() {
     let mut dash = Dash::over(120, 36, Vec::new(), DisplaySettings::default());
     dash.text("n");
     let said = dash.state.notices.current().expect("said").text.clone();

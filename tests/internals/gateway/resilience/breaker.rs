@@ -49,14 +49,14 @@ fn refused(why: RefusalReason, retry_in: Option<Duration>) -> BreakerRefusal {
 }
 
 #[test]
-fn the_defaults_are_those_of_the_source() {
+fn defaults_match_source() {
     let limits = BreakerLimits::default();
     assert_eq!((limits.fail_threshold, limits.open_for), (5, OPEN_FOR));
     assert_eq!((limits.probe_permits, limits.mode), (1, BreakerMode::HalfOpen));
 }
 
 #[test]
-fn fault_2_a_gate_refuses_until_then_and_counts_nothing() {
+fn fault_2_gate_refuses_without_counting() {
     let start = Instant::now();
     let hour = 3600 * SECOND;
     let mut breaker = breaker(BreakerMode::HalfOpen);
@@ -93,7 +93,7 @@ fn fault_2_a_gate_refuses_until_then_and_counts_nothing() {
 }
 
 #[test]
-fn fault_3_the_fifth_failure_in_a_row_opens_it() {
+fn fault_3_fifth_failure_opens_breaker() {
     for mode in BOTH {
         let now = Instant::now();
         let mut breaker = breaker(mode);
@@ -114,7 +114,7 @@ fn fault_3_the_fifth_failure_in_a_row_opens_it() {
 }
 
 #[test]
-fn fault_4_four_failures_and_a_success_never_open_it() {
+fn fault_4_success_keeps_breaker_closed() {
     for mode in BOTH {
         let now = Instant::now();
         let mut breaker = breaker(mode);
@@ -147,7 +147,7 @@ fn fault_16_no_countdown_is_negative() {
 }
 
 #[test]
-fn an_open_time_beyond_the_clock_does_not_panic() {
+fn huge_open_time_never_panics() {
     let now = Instant::now();
     let mut breaker = opened(BreakerMode::HalfOpen, now);
     breaker.set_limits(BreakerLimits { open_for: Duration::MAX, ..breaker.limits() });
@@ -155,7 +155,7 @@ fn an_open_time_beyond_the_clock_does_not_panic() {
 }
 
 #[test]
-fn fault_17_a_cancelled_probe_gives_its_place_back() {
+fn fault_17_cancelled_probe_frees_place() {
     let start = Instant::now();
     let mut breaker = opened(BreakerMode::HalfOpen, start);
     let now = start + OPEN_FOR;
@@ -169,7 +169,7 @@ fn fault_17_a_cancelled_probe_gives_its_place_back() {
 
 /// Fault 22: six attempts are out, five failures open the breaker, the sixth result comes late.
 #[test]
-fn fault_22_a_result_after_the_trip_is_stale_and_the_opening_time_stays() {
+fn fault_22_late_result_is_stale() {
     let start = Instant::now();
     let late = start + 10 * SECOND;
     for verdict in [AttemptVerdict::Success, AttemptVerdict::Failure, AttemptVerdict::Neither] {
@@ -184,7 +184,7 @@ fn fault_22_a_result_after_the_trip_is_stale_and_the_opening_time_stays() {
 }
 
 #[test]
-fn fault_22_in_the_sources_mode_a_late_result_counts() {
+fn fault_22_source_counts_late_result() {
     let start = Instant::now();
     let late = start + 10 * SECOND;
     let table = [
@@ -210,7 +210,7 @@ fn fault_22_in_the_sources_mode_a_late_result_counts() {
 }
 
 #[test]
-fn fault_23_ten_callers_at_the_end_of_the_open_time() {
+fn fault_23_limits_probes_after_cooldown() {
     let table = [
         (BreakerMode::HalfOpen, 1, 1),
         (BreakerMode::HalfOpen, 3, 3),
@@ -233,7 +233,7 @@ fn fault_23_ten_callers_at_the_end_of_the_open_time() {
 }
 
 #[test]
-fn a_failed_probe_opens_it_again_and_the_other_probes_are_stale() {
+fn failed_probe_reopens_breaker() {
     let start = Instant::now();
     let mut breaker = opened(BreakerMode::HalfOpen, start);
     breaker.set_limits(BreakerLimits { probe_permits: 2, ..breaker.limits() });
@@ -245,7 +245,7 @@ fn a_failed_probe_opens_it_again_and_the_other_probes_are_stale() {
 }
 
 #[test]
-fn limits_change_live_and_counts_are_kept() {
+fn limit_change_keeps_counts() {
     let start = Instant::now();
     let mut breaker = breaker(BreakerMode::HalfOpen);
     for _ in 0..4 {
@@ -336,7 +336,7 @@ fn a_window_opens_at_its_rates() {
 
 /// What the source's breaker misses: it counts failures in a row only.
 #[test]
-fn failures_in_a_row_miss_four_in_five() {
+fn consecutive_count_misses_high_rate() {
     let results = "xxxx.".repeat(100);
     let start = Instant::now();
     let mut in_a_row = breaker(BreakerMode::HalfOpen);
@@ -348,7 +348,7 @@ fn failures_in_a_row_miss_four_in_five() {
 
 /// The results of probes, until one changes the state.
 #[test]
-fn with_a_window_all_probes_must_succeed() {
+fn window_requires_all_probes() {
     let table = [
         ("...", Some((3, Recorded::Closed))),
         ("..", None),

@@ -525,13 +525,13 @@ proptest! {
 
     /// Faults 3, 4, 17, 22 and 23 in every order.
     #[test]
-    fn half_open_does_what_its_history_says(ops in prop::collection::vec(op(), STEPS)) {
+    fn half_open_matches_history(ops in prop::collection::vec(op(), STEPS)) {
         live(BreakerMode::HalfOpen, None, ops)?;
     }
 
     /// The rates of the latest calls, and all probes.
     #[test]
-    fn count_window_does_what_its_history_says(
+    fn count_window_matches_history(
         (window, ops) in (window(), prop::collection::vec(op(), STEPS))
     ) {
         live(BreakerMode::HalfOpen, Some(window), ops)?;
@@ -539,7 +539,7 @@ proptest! {
 
     /// The rates of the latest seconds.
     #[test]
-    fn time_window_does_what_its_history_says(
+    fn time_window_matches_history(
         (window, ops) in (window(), prop::collection::vec(op(), STEPS))
     ) {
         let window = WindowLimits { kind: WindowKind::Time, ..window };
@@ -548,7 +548,7 @@ proptest! {
 
     /// The same in the source's mode.
     #[test]
-    fn the_sources_mode_does_what_the_source_does(ops in prop::collection::vec(op(), STEPS)) {
+    fn two_state_matches_source(ops in prop::collection::vec(op(), STEPS)) {
         live(BreakerMode::TwoState, None, ops)?;
     }
 }

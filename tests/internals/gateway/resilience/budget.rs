@@ -72,7 +72,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_window_holds_what_a_list_of_everything_says(
+    fn budget_window_matches_ledger(
         ops in prop::collection::vec(op(), STEPS),
     ) {
         let mut now = Instant::now() + 3600 * SECOND;
@@ -108,7 +108,7 @@ proptest! {
 }
 
 #[test]
-fn a_tenth_of_the_attempts_and_never_fewer_than_three() {
+fn allows_tenth_or_three_retries() {
     let now = Instant::now();
     let limits = RetryBudgetLimits::default();
     assert_eq!((limits.ratio_percent, limits.min), (10, 3));
@@ -124,7 +124,7 @@ fn a_tenth_of_the_attempts_and_never_fewer_than_three() {
 }
 
 #[test]
-fn what_is_a_minute_old_no_longer_counts() {
+fn attempts_expire_after_minute() {
     let start = Instant::now();
     let limits = RetryBudgetLimits::default();
     let mut budget = RetryBudget::default();

@@ -19,7 +19,7 @@ fn filled(permits: u32, in_flight: usize) -> (Bulkhead, Vec<Permit>) {
 }
 
 #[tokio::test]
-async fn fault_21_the_eleventh_at_once_is_turned_away_at_once() {
+async fn fault_21_refuses_eleventh_at_once() {
     let limits = BulkheadLimits::default();
     assert_eq!((limits.max_in_flight, limits.max_wait), (10, Some(Duration::ZERO)));
     let (bulkhead, held) = filled(limits.max_in_flight, 10);
@@ -37,7 +37,7 @@ async fn fault_21_the_eleventh_at_once_is_turned_away_at_once() {
 }
 
 #[tokio::test]
-async fn fault_17_who_is_cancelled_keeps_no_permit() {
+async fn fault_17_cancelled_waiter_frees_permit() {
     let (bulkhead, mut held) = filled(1, 1);
     let mut first = Box::pin(bulkhead.enter(None));
     let mut second = Box::pin(bulkhead.enter(None));
@@ -62,7 +62,7 @@ async fn fault_17_who_is_cancelled_keeps_no_permit() {
 
 /// Fault 19, as far as the bulkhead goes: the unwinding gives the permit back.
 #[test]
-fn fault_19_a_panic_gives_the_permit_back() {
+fn fault_19_panic_returns_permit() {
     let bulkhead = Bulkhead::new(1);
     let inside = bulkhead.clone();
     let panicked = std::thread::spawn(move || {
@@ -75,7 +75,7 @@ fn fault_19_a_panic_gives_the_permit_back() {
 }
 
 #[test]
-fn fault_24_made_smaller_with_eight_in_flight() {
+fn fault_24_shrunk_bulkhead_refuses_entry() {
     let (bulkhead, mut held) = filled(10, 8);
     bulkhead.resize(5);
     assert_eq!(bulkhead.fill(), fill(8, 5, 0), "who is in stays in");
@@ -90,7 +90,7 @@ fn fault_24_made_smaller_with_eight_in_flight() {
 }
 
 #[tokio::test]
-async fn made_larger_it_lets_those_in_line_in_at_once_and_in_their_order() {
+async fn growth_admits_queue_in_order() {
     let (bulkhead, _held) = filled(1, 1);
     let mut line: Vec<_> = (0..3).map(|_| Box::pin(bulkhead.enter(None))).collect();
     for waiting in &mut line {
@@ -107,7 +107,7 @@ async fn made_larger_it_lets_those_in_line_in_at_once_and_in_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stood_in_line_too_long_is_turned_away() {
+async fn queue_timeout_refuses_call() {
     let (bulkhead, held) = filled(1, 1);
     let start = tokio::time::Instant::now();
     let waited = bulkhead.enter(Some(Duration::from_millis(250))).await;
@@ -124,7 +124,7 @@ async fn who_stood_in_line_too_long_is_turned_away() {
 
 /// Many tasks on several threads enter, leave and give up while the size changes under them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_tasks_at_once_leave_nothing_behind() {
+async fn concurrent_tasks_release_all_permits() {
     const MOST: u32 = 4;
     let bulkhead = Bulkhead::new(MOST);
     let inside = Arc::new(AtomicU32::new(0));

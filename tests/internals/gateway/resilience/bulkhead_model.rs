@@ -215,7 +215,7 @@ proptest! {
 
     /// Faults 17, 21 and 24 in every order.
     #[test]
-    fn a_bulkhead_does_what_a_list_of_all_that_asked_says(
+    fn bulkhead_matches_model(
         ops in prop::collection::vec(op(), STEPS),
     ) {
         let runtime = crate::support::table::paused_runtime();

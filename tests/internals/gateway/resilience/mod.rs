@@ -27,7 +27,7 @@ pub fn config() -> ProptestConfig {
 /// Fault 15, as far as the machines go: a jump of a clock cannot reach them, for none of them reads
 /// one at all; time is passed in.
 #[test]
-fn fault_15_no_machine_reads_a_clock() {
+fn fault_15_machines_read_no_clock() {
     let machines = [
         ("breaker", include_str!("../../../../src/gateway/breaker.rs")),
         ("bulkhead", include_str!("../../../../src/gateway/bulkhead.rs")),
@@ -55,7 +55,7 @@ fn clocks(source: &str) -> Vec<String> {
 /// Fault 15: all of the gateway and the run read tokio's clock alone, which is monotonic and which
 /// tests pause. A wall clock that jumps moves nothing where none is read.
 #[test]
-fn fault_15_neither_gateway_nor_run_reads_a_clock_of_the_system() {
+fn fault_15_sources_avoid_system_clock() {
     let mut found = Vec::new();
     for module in ["gateway", "tool", "run"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(module);
@@ -81,7 +81,7 @@ fn fault_15_neither_gateway_nor_run_reads_a_clock_of_the_system() {
 }
 
 #[test]
-fn a_clock_is_found_however_it_is_imported() {
+fn finds_every_clock_import() {
     for source in [
         "use std::time::Instant;",
         "use std::time::{Duration, Instant};",

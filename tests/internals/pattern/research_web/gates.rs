@@ -39,7 +39,7 @@ async fn leading(to: Vec<String>) -> Site {
 }
 
 #[tokio::test]
-async fn a_redirect_goes_no_further_than_both_allowlists() {
+async fn redirect_must_pass_both_allowlists() {
     let (never, not_now, good) = (bystander().await, bystander().await, good().await);
     let site = leading(vec![never.url("/x?token=1#y"), not_now.url("/x")]).await;
     let mut file = File::of(&[&site, &good]).finding([
@@ -68,7 +68,7 @@ async fn a_redirect_goes_no_further_than_both_allowlists() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_an_allowed_host_is_cited_where_it_was_found() {
+async fn allowed_redirect_is_cited_at_target() {
     let good = good().await;
     let site = leading(vec![good.url("/good")]).await;
     let file = File::of(&[&site, &good]).finding([site.url("/0"), good.url("/good#part")]);
@@ -83,7 +83,7 @@ async fn a_redirect_to_an_allowed_host_is_cited_where_it_was_found() {
 /// Listed or not: what is on a network of its own needs a word of its own, however it is written,
 /// and whether `robots.txt` is asked for first or not.
 #[tokio::test]
-async fn a_network_of_its_own_is_not_asked_unless_the_scenario_says_so() {
+async fn private_network_needs_permission() {
     let (inside, good) = (bystander().await, good().await);
     let port = inside.port();
     let hosts = [
@@ -174,7 +174,7 @@ const LOCATIONS: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn a_redirect_is_read_as_what_would_be_asked_and_judged_as_it_is_written() {
+async fn redirect_is_resolved_and_judged() {
     let (there, evil) = (good().await, bystander().await);
     for (location, becomes) in LOCATIONS {
         let fill = |text: &str, here: &str| {
@@ -235,7 +235,7 @@ async fn a_redirect_is_read_as_what_would_be_asked_and_judged_as_it_is_written()
 /// The allowlists hold hosts as they stand in addresses; a page that passed them as it was found is
 /// not denied for how a URL is written once it is parsed.
 #[tokio::test]
-async fn a_page_is_cited_under_the_host_that_was_allowed() {
+async fn cites_page_under_allowed_host() {
     let site = good().await;
     for host in [format!("127.1:{}", site.port()), format!("0x7f.0.0.1:{}", site.port())] {
         let mut file = File::of(&[&site]).finding([format!("http://{host}/good")]);
@@ -246,7 +246,7 @@ async fn a_page_is_cited_under_the_host_that_was_allowed() {
 }
 
 #[tokio::test]
-async fn addresses_that_are_found_pass_as_they_are_written_or_not_at_all() {
+async fn found_addresses_pass_unchanged_or_fail() {
     let site = good().await;
     let (host, port) = (&site.host, site.port());
     let dropped = [
@@ -282,7 +282,7 @@ async fn addresses_that_are_found_pass_as_they_are_written_or_not_at_all() {
 
 /// A page that is kept was allowed when it came: that is no leave for now.
 #[tokio::test]
-async fn a_page_that_is_kept_passes_the_allowlists_of_now() {
+async fn cached_page_passes_current_allowlists() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = || Some(Cache::at(folder.path().join("pages")));
     let good = good().await;
@@ -316,7 +316,7 @@ async fn a_page_that_is_kept_passes_the_allowlists_of_now() {
 
 /// A host behind a flag is on the execution allowlist while the flag is on.
 #[tokio::test]
-async fn a_host_behind_a_flag_that_is_off_is_not_asked() {
+async fn disabled_host_is_not_requested() {
     let (vendor, good) = (bystander().await, good().await);
     let site = leading(vec![vendor.url("/x")]).await;
     let file = File {
@@ -343,7 +343,7 @@ async fn a_host_behind_a_flag_that_is_off_is_not_asked() {
 /// What `robots.txt` says: `/closed` is closed unless the site has it otherwise. Rules that stand
 /// where the run may not go are a no.
 #[tokio::test]
-async fn robots_txt_closes_pages_and_leads_nowhere() {
+async fn robots_txt_blocks_pages() {
     let evil = bystander().await;
     let away = format!("http://{}/robots.txt", evil.host);
     let rules = "User-agent: *\nDisallow: /closed";

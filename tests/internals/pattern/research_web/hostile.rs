@@ -58,7 +58,7 @@ fn noting(notes: Value, answer: Option<Value>) -> Arc<Writer> {
 }
 
 #[tokio::test]
-async fn a_page_gets_a_model_that_obeys_it_no_further() {
+async fn obedient_model_reaches_nothing_more() {
     let (site, evil) = sites().await;
     let address = evil.url("/steal");
     let obeying = noting(
@@ -87,7 +87,7 @@ async fn a_page_gets_a_model_that_obeys_it_no_further() {
 }
 
 #[tokio::test]
-async fn what_a_page_makes_a_model_say_does_not_stand() {
+async fn page_dictated_answer_is_refused() {
     let quoted = json!({ "notes": [{ "claim": "It is 99.95%.", "quote": FACT }] });
     let cases = [
         (json!({ "notes": [{ "claim": ORDER }] }), None, "invalid_notes:quote"),
@@ -119,7 +119,7 @@ async fn what_a_page_makes_a_model_say_does_not_stand() {
 }
 
 #[tokio::test]
-async fn a_quote_of_what_is_hidden_is_refused_and_counted() {
+async fn refuses_and_counts_hidden_quote() {
     let (site, _) = sites().await;
     let notes = json!({ "notes": [
         { "claim": "It is 100%.", "quote": HIDDEN }, { "claim": "It is 99.95%.", "quote": FACT },
@@ -153,7 +153,7 @@ async fn searching(body: impl Fn(&str) -> Value + Send + Sync + 'static) -> (Sit
 }
 
 #[tokio::test]
-async fn a_search_may_find_what_it_wants_and_is_read_as_far_as_the_gates_let_it() {
+async fn hostile_search_results_must_pass_gates() {
     let (site, file) = searching(|host| {
         let found = [
             json!({ "url": "javascript:alert(1)", "title": "x", "score": 1e308 }),
@@ -189,7 +189,7 @@ async fn a_search_may_find_what_it_wants_and_is_read_as_far_as_the_gates_let_it(
 
 /// An address that both allowlists hold is on a network of its own all the same.
 #[tokio::test]
-async fn what_a_search_finds_on_a_network_of_its_own_is_not_asked() {
+async fn search_results_cannot_reach_private_network() {
     let inside = Site::start(|_, _, _| page(GOOD)).await;
     let found = inside.url("/x");
     let (site, mut file) = searching(move |host| {
@@ -205,7 +205,7 @@ async fn what_a_search_finds_on_a_network_of_its_own_is_not_asked() {
 }
 
 #[tokio::test]
-async fn of_ten_thousand_results_those_are_taken_that_were_asked_for() {
+async fn takes_requested_number_of_results() {
     let (site, file) = searching(|host| {
         let all = (0..10_000).map(|n| json!({ "url": format!("http://{host}/{n}"), "score": n }));
         json!({ "results": all.collect::<Vec<_>>() })
@@ -221,7 +221,7 @@ async fn of_ten_thousand_results_those_are_taken_that_were_asked_for() {
 }
 
 #[tokio::test]
-async fn a_search_that_answers_nonsense_stops_the_run_and_leads_nowhere() {
+async fn nonsense_search_reply_stops_run() {
     let evil = Site::start(|_, _, _| page(GOOD)).await;
     let away = evil.url("/search");
     let says = move |kind: &str| {

@@ -171,7 +171,7 @@ const DEAD: &[Case] = &[
 ];
 
 #[tokio::test]
-async fn a_page_that_cannot_be_had_is_asked_for_once_and_told_with_its_reason() {
+async fn unavailable_page_is_requested_once() {
     for (name, does, reason, asked) in DEAD {
         let (told, site) = beside(does, |_| {}).await;
         told.ended_well_with(&site.url("/good"), 2, 0);
@@ -186,7 +186,7 @@ async fn a_page_that_cannot_be_had_is_asked_for_once_and_told_with_its_reason() 
 
 /// Trouble that may pass is asked for again, as often as the scenario says and no oftener.
 #[tokio::test]
-async fn trouble_that_does_not_pass_is_told_after_the_last_attempt() {
+async fn lasting_failure_is_reported_after_retries() {
     let cases: [(&str, Deed, FailureClass, Option<u16>, &str); 3] = [
         (
             "500 for good",
@@ -226,7 +226,7 @@ async fn trouble_that_does_not_pass_is_told_after_the_last_attempt() {
 }
 
 #[tokio::test]
-async fn trouble_that_passes_costs_an_attempt_and_nothing_else() {
+async fn passing_failure_costs_one_attempt() {
     let (told, site) = beside(
         |_, before| match before {
             0 => says("500 Oh", &[HTML], ""),
@@ -245,7 +245,7 @@ async fn trouble_that_passes_costs_an_attempt_and_nothing_else() {
 
 /// What one site asks for is nothing to the others.
 #[tokio::test]
-async fn a_site_that_asks_to_be_left_alone_keeps_nobody_from_the_others() {
+async fn rate_limited_site_spares_other_sites() {
     for (status, code) in
         [("429 Too Many Requests", "http_429"), ("503 Service Unavailable", "http_503")]
     {
@@ -264,7 +264,7 @@ async fn a_site_that_asks_to_be_left_alone_keeps_nobody_from_the_others() {
 }
 
 #[tokio::test]
-async fn a_page_that_drips_ends_at_its_time_out() {
+async fn dripping_page_times_out() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 9999\r\n\r\n";
     let (told, site) = beside(
         move |_, _| Does::Drips(head),
@@ -280,7 +280,7 @@ async fn a_page_that_drips_ends_at_its_time_out() {
 }
 
 #[tokio::test]
-async fn hosts_that_are_not_there_are_asked_again_and_then_left() {
+async fn missing_hosts_are_retried_then_skipped() {
     let site = Site::of(&[("/good", GOOD)]).await;
     let dead = nobody();
     let unknown = "no-such-host.invalid".to_owned();
@@ -298,7 +298,7 @@ async fn hosts_that_are_not_there_are_asked_again_and_then_left() {
 }
 
 #[tokio::test]
-async fn however_many_hosts_are_dead_the_one_that_lives_is_read() {
+async fn dead_hosts_spare_live_host() {
     let site = Site::start(|path, _, _| match path {
         "/good" => page(GOOD),
         _ => says("500 Oh", &[HTML], ""),
@@ -313,7 +313,7 @@ async fn however_many_hosts_are_dead_the_one_that_lives_is_read() {
 }
 
 #[tokio::test]
-async fn packed_pages_and_those_in_another_charset_are_quoted_as_they_read() {
+async fn quotes_compressed_and_recoded_pages() {
     let site = Site::start(|path, _, _| {
         let latin = "content-type: text/html; charset=iso-8859-1";
         let text = "<p>The enterprise uptime SLA of Zürich is 99.95% at 5 € each month.</p>";
@@ -383,7 +383,7 @@ async fn pages_are_read_one_after_another() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_lets_go_of_the_page_that_it_reads() {
+async fn cancel_releases_open_page() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 9999\r\n\r\n<p>The";
     let site = Site::start(move |_, _, _| Does::Hangs(head)).await;
     let file = File::of(&[&site]).finding([site.url("/slow"), site.url("/good")]);

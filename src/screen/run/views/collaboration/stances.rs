@@ -154,7 +154,7 @@ mod tests {
     use super::window;
 
     #[test]
-    fn the_round_that_is_looked_at_is_in_view() {
+    fn selected_round_is_in_view() {
         assert_eq!(window(2, 3, 3), 1);
         assert_eq!(window(1, 9, 3), 1);
         assert_eq!(window(5, 9, 3), 4);

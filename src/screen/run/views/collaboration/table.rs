@@ -611,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_stand_apart_and_within_their_pane() {
+    fn seats_stay_apart_within_pane() {
         for (width, height) in (0..=120).flat_map(|width| (0..=40).map(move |it| (width, it))) {
             let area = area(width, height);
             for (seats, off) in (0..=12).flat_map(|seats| [(seats, 0), (seats, 1), (seats, 2)]) {
@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn the_height_of_a_seat_that_is_off_goes_to_the_others() {
+    fn disabled_seat_gives_height_to_others() {
         let area = Rect::new(0, 0, 68, 15);
         let heights = |off: &[bool]| -> Vec<u16> {
             let round = RoundTable::for_seats(area, off).expect("room for a table");
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn nine_or_too_little_room_make_a_list() {
+    fn nine_seats_or_small_pane_list() {
         let nine = [false; 9];
         assert_eq!(RoundTable::for_seats(area(90, 20), &nine), None);
         assert_eq!(RoundTable::for_seats(area(50, 20), &[false; 4]), None);

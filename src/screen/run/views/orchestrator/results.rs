@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_are_left_go_to_those_that_need_them_in_turns() {
+    fn shares_spare_rows_in_turns() {
         let table: [(&[usize], usize, &[usize]); 5] = [
             (&[1, 2, 3], 3, &[1, 1, 1]),
             (&[1, 2, 3], 5, &[1, 2, 2]),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_wrapped_between_two_and_the_last_row_has_the_rest() {
+    fn wraps_between_fields_last_takes_rest() {
         let field = |name: &'static str, text: &str| (name, text.to_owned());
         let fields = [field("aa", "111"), field("bb", "2"), field("", "ccccc"), field("d", "4")];
         assert_eq!(wrapped(&fields, 80, MOST_ROWS).len(), 1);

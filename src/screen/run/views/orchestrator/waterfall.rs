@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_grows_by_whole_steps_and_holds_every_moment() {
+    fn axis_grows_in_whole_steps() {
         for (columns, is_live) in
             [1, 10, 30, 48, 120].into_iter().flat_map(|n| [(n, true), (n, false)])
         {
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_of_a_running_run_keep_their_place_for_long() {
+    fn running_bars_rarely_move() {
         // A run of 90 s, looked at ten times a second.
         let looks = (1..900).map(|nth| Duration::from_millis(nth * 100));
         let mut ends: Vec<u64> = looks.map(|now| Axis::covering(now, 60, true).end).collect();

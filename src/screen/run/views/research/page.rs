@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_megabyte_is_cut_at_blanks() {
+    fn wraps_huge_line_at_blanks() {
         let text = "word ".repeat(200_000);
         let reading = reading(&text);
         assert!(reading.lines.len() > 200);
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hard_wrapped_paragraph_is_one_line() {
+    fn joins_hard_wrapped_paragraph() {
         let long = "words enough to fill a line of text as people break it by hand";
         let text = format!("{long}\nand more\n- an item\n\n{long}\n- another\nshort\nlines");
         let reading = reading(&text);

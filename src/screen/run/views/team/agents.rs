@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loop_guard_says_what_is_wrong() {
+    fn loop_guard_explains_warning() {
         let guard = |window, distinct_agents| LoopGuard { handoffs: 9, window, distinct_agents };
         for (guard, text) in [
             (

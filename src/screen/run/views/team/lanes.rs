@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_goes_from_lane_to_lane() {
+    fn hop_connects_two_lanes() {
         let lanes = Lanes::fit(80, 12, &[3, 3, 3]).expect("room");
         let row = |control, hop| {
             let mut text = vec![' '; 80];
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_in_a_diagram_covers_anything_else(
+        fn diagram_parts_never_overlap(
             width in 0u16..220,
             height in 0u16..60,
             names in proptest::collection::vec(1u16..30, 0..40),
