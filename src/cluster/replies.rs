@@ -41,7 +41,7 @@ impl Cluster {
     ///
     /// # Errors
     /// The server does not answer, in one sentence.
-    pub async fn spoken(&self, run: &RunId) -> Result<ReplyTexts, String> {
+    pub async fn live_texts(&self, run: &RunId) -> Result<ReplyTexts, String> {
         let subject = self.namespace().texts(run);
         let live = self.client().subscribe(subject).await.map_err(|error| error_text(&error))?;
         Ok(ReplyTexts { live })

@@ -343,13 +343,13 @@ impl Guard {
     }
 
     /// Overrides the breaker manually, if the policy has one.
-    pub fn override_breaker(&self, hand: BreakerOverride, by: Initiator) {
+    pub fn override_breaker(&self, action: BreakerOverride, by: Initiator) {
         let now = self.clock.now();
         let mut state = self.lock();
         if state.policy.breaker.is_none() {
             return;
         }
-        match hand {
+        match action {
             BreakerOverride::Trip => state.breaker.trip(now),
             BreakerOverride::Hold => state.breaker.hold_open(now),
             BreakerOverride::Disable => state.breaker.disable(),
@@ -403,7 +403,7 @@ impl Guard {
     }
 
     /// Removes an injected fault.
-    pub fn heal(&self, kind: FaultKind, by: Initiator) {
+    pub fn remove_fault(&self, kind: FaultKind, by: Initiator) {
         let mut state = self.lock();
         if state.faults.iter().all(|had| had.kind() != kind) {
             return;

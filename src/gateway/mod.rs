@@ -204,7 +204,7 @@ impl GuardedTool {
 
     /// A tool with its guard in the initial state. The guard goes by this clock: that of its run, or
     /// a real one if runs share it.
-    pub fn new(making: ToolSetup, clock: Clock) -> Arc<Self> {
+    pub fn new(setup: ToolSetup, clock: Clock) -> Arc<Self> {
         let ToolSetup {
             name,
             tool,
@@ -215,7 +215,7 @@ impl GuardedTool {
             faults,
             shared,
             fingerprint: _,
-        } = making;
+        } = setup;
         let guard = Guard::new(name, policy, timeout, &faults).with_clock(clock);
         Arc::new(Self { guard, tool, contract, kind, shared })
     }
@@ -281,9 +281,9 @@ impl ToolRegistry {
                     guard.change(change, by);
                 }
             }
-            Command::Breaker { tool, hand, by } => {
+            Command::Breaker { tool, action, by } => {
                 if let Some(guard) = guard(&tool) {
-                    guard.override_breaker(hand, by);
+                    guard.override_breaker(action, by);
                 }
             }
             Command::Inject { tool, fault, by } => {
@@ -293,7 +293,7 @@ impl ToolRegistry {
             }
             Command::RemoveFault { tool, kind, by } => {
                 if let Some(guard) = guard(&tool) {
-                    guard.heal(kind, by);
+                    guard.remove_fault(kind, by);
                 }
             }
             other => return Some(other),

@@ -269,13 +269,13 @@ pub(crate) fn command_of(event: &Event) -> Option<Command> {
         EventKind::BreakerChanged {
             tool, to, cause: BreakerCause::Manual, by: Some(by), ..
         } => {
-            let hand = match to {
+            let action = match to {
                 BreakerStage::Open => BreakerOverride::Trip,
                 BreakerStage::Held => BreakerOverride::Hold,
                 BreakerStage::Disabled => BreakerOverride::Disable,
                 BreakerStage::Closed | BreakerStage::HalfOpen => BreakerOverride::Reset,
             };
-            Command::Breaker { tool: tool.clone(), hand, by: *by }
+            Command::Breaker { tool: tool.clone(), action, by: *by }
         }
         kind => return kind.pattern()?.get().confirms(),
     })

@@ -25,7 +25,7 @@ use futures::stream::BoxStream;
 use serde_json::Value;
 
 use crate::base::word_query::push_plain_words;
-use crate::log::event::said_part::SaidPart;
+use crate::log::event::text_part::TextPart;
 use crate::log::event::{Event, RunId, Seq};
 
 /// Durable, ordered logs, one for each run. A log grows at its end only, by groups of consecutive
@@ -323,14 +323,14 @@ impl EventWords {
     /// The words of an event; `None` if nothing was said in it.
     pub fn of(event: &Event) -> Option<Self> {
         let mut words = String::new();
-        SaidPart::of(&event.kind)?.each_text(&mut |text| {
+        TextPart::of(&event.kind)?.each_text(&mut |text| {
             push_plain_words(text, &mut words, MAX_WORDS);
         });
         (!words.is_empty()).then_some(Self { seq: event.seq, words })
     }
 }
 
-impl SaidPart<'_> {
+impl TextPart<'_> {
     /// The texts, in their order. A reply in JSON has those of its values.
     pub fn each_text(self, each: &mut dyn FnMut(&str)) {
         match self {

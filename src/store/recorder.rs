@@ -23,7 +23,7 @@ const IN_FLIGHT: usize = 4;
 
 /// A group of more events has no words, and no later group of its run has: the run is faster than the
 /// store. The next search reads the words from the log.
-const MOST_INDEXED: u32 = 256;
+const MAX_INDEXED: u32 = 256;
 
 /// The wait before the first repetition of a write that failed, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -235,7 +235,7 @@ impl GroupSource<'_> {
                 if let Err(error) = group.push_line(event, self.run) {
                     return Err(RecordError::GaveUp(error.to_string()));
                 }
-                self.has_words &= group.len() <= MOST_INDEXED;
+                self.has_words &= group.len() <= MAX_INDEXED;
                 if self.has_words {
                     group.push_words(event);
                 } else {

@@ -448,8 +448,8 @@ pub fn command_words(command: &Command) -> String {
             format!("limits the run to {max_parallel} tasks at a time")
         }
         Command::SetLimit { tool, .. } => format!("changes a limit of {tool}"),
-        Command::Breaker { tool, hand, .. } => {
-            let does = match hand {
+        Command::Breaker { tool, action, .. } => {
+            let does = match action {
                 BreakerOverride::Trip => "opens",
                 BreakerOverride::Hold => "holds open",
                 BreakerOverride::Disable => "disables",

@@ -68,7 +68,7 @@ fn idle_disconnected_runner_loses_run() {
         }
         let mut second = team.runner("b", None);
         second.until("continues");
-        proxy.heal();
+        proxy.remove_fault();
         first.until("belongs to another runner now");
         let (rest, err) = end_of(followed);
         lines.extend(rest);
@@ -91,7 +91,7 @@ fn disconnected_runner_keeps_in_flight_answer() {
     let mut second = team.runner("b", Some(&endpoint));
     second.until("continues");
     endpoint.release();
-    proxy.heal();
+    proxy.remove_fault();
     first.until("belongs to another runner now");
     let (lines, err) = end_of(followed);
     check_questions(&lines, &endpoint, &err);
@@ -117,7 +117,7 @@ fn unstored_answer_is_in_doubt() {
     endpoint.release();
     let second = team.runner("b", Some(&endpoint));
     let (lines, err) = end_of(followed);
-    proxy.heal();
+    proxy.remove_fault();
     first.until("belongs to another runner now");
     drop(second);
     check_questions(&lines, &endpoint, &err);
@@ -152,7 +152,7 @@ fn runner_without_models_keeps_run() {
     // The cluster does not notice: another run is played meanwhile.
     let other = team.run(&["checkout-launch", "--instant", "--format", "jsonl"]);
     check_log(&other.lines(), &local("checkout-launch"));
-    vendor.heal();
+    vendor.remove_fault();
     let (rest, err) = end_of(followed);
     lines.extend(rest);
     assert!(!err.contains("continues"), "{err}");

@@ -115,7 +115,7 @@ fn kept() -> (Home, String) {
 #[test]
 fn a_command_says_truly_what_fitted() {
     /// The largest limit: more than a store with two runs, its log and its index need.
-    const MOST: usize = 4_096;
+    const MAX_LIMIT: usize = 4_096;
     /// 24 KiB: a page of the store and more.
     const STEP: usize = 48;
     let commands: [&[&str]; 5] = [
@@ -172,10 +172,10 @@ fn a_command_says_truly_what_fitted() {
         for args in commands {
             let play = &play;
             scope.spawn(move || {
-                let sizes = (0..MOST).step_by(STEP);
+                let sizes = (0..MAX_LIMIT).step_by(STEP);
                 let fitted = sizes.map(|blocks| play(args, blocks)).take_while(|it| !it).count();
                 assert!(
-                    fitted > 0 && fitted < MOST / STEP,
+                    fitted > 0 && fitted < MAX_LIMIT / STEP,
                     "{args:?}: {fitted} sizes are too small"
                 );
             });

@@ -77,6 +77,28 @@ const SHORT_FILES_PERCENT: usize = 5;
 const FILES: usize = 500;
 const BINARIES: usize = 5;
 
+/// A longer name is not read in a list of tests, and not typed as a filter.
+#[test]
+fn test_names_have_six_words() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut long = Vec::new();
+    for path in ["src", "tests"].into_iter().flat_map(|folder| files(&root.join(folder), "rs")) {
+        let text = std::fs::read_to_string(&path).expect("a source file");
+        let mut lines = text.lines().map(str::trim_start);
+        while let Some(line) = lines.next() {
+            if !line.starts_with("#[test]") && !line.starts_with("#[tokio::test") {
+                continue;
+            }
+            let name = lines.find_map(|line| line.split_once("fn ")).map_or("", |(_, rest)| rest);
+            let name = name.split('(').next().unwrap_or_default();
+            if name.split('_').count() > 6 {
+                long.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(long.is_empty(), "more than six words:\n{}", long.join("\n"));
+}
+
 /// Padding whose width comes from data is `words::measure::padded`: that of `format!` panics above 65,535.
 #[test]
 fn no_format_pads_by_data_width() {

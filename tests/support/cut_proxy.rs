@@ -63,7 +63,7 @@ impl CutProxy {
     }
 
     /// Passes bytes again, those that were held first.
-    pub fn heal(&self) {
+    pub fn remove_fault(&self) {
         self.link.set(LinkState::Whole);
     }
 }

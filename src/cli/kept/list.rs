@@ -302,7 +302,7 @@ fn cells(row: &RunRow, now: u64) -> [String; 9] {
 }
 
 /// Most hits of a run that `--json` lists.
-const MOST_HITS: usize = 20;
+const MAX_HITS: usize = 20;
 
 /// Width of a hit in `--json`, in columns.
 const JSON_COLUMNS: usize = 240;
@@ -311,7 +311,7 @@ const JSON_COLUMNS: usize = 240;
 const HIT_COLUMNS: usize = 120;
 
 /// Fewest columns for the text of a hit.
-const LEAST_COLUMNS: usize = 24;
+const MIN_COLUMNS: usize = 24;
 
 /// How long runs are added to the index between two looks at what is left.
 const SLICE: Duration = Duration::from_secs(1);
@@ -405,11 +405,8 @@ impl TextHits {
             count => format!("  +{}", count - 1),
         };
         let taken = columns(&head) + 2 + columns(&more);
-        let cut = excerpt(
-            &place.text,
-            &self.query,
-            hit_columns().saturating_sub(taken).max(LEAST_COLUMNS),
-        );
+        let cut =
+            excerpt(&place.text, &self.query, hit_columns().saturating_sub(taken).max(MIN_COLUMNS));
         let (head, more) = (paint.role(StyleRole::Dim, &head), paint.role(StyleRole::Dim, &more));
         Ok(format!("{head}  {}{more}\n", emphasised(&cut, paint)))
     }
@@ -453,7 +450,7 @@ fn search(
     while !behind.is_empty() {
         add(&mut behind)?;
     }
-    index.hits_of(query, MOST_HITS)
+    index.hits_of(query, MAX_HITS)
 }
 
 /// The width of the terminal.

@@ -311,14 +311,16 @@ fn no_warnings(warnings: &[String]) -> ExpectationResult {
 /// Adds a condition that could not be evaluated, once for each place, or a value that a text lacks.
 fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
     /// Most of them; a loop may have a new error in each round.
-    const MOST: usize = 20;
+    const MAX_WARNINGS: usize = 20;
     if let EventKind::ConditionFailed { place, text } = &event.kind {
         // A text has several values, each of which may be missing.
         let (start, effect) = match place.ends_with(".text") {
             true => (format!("{place}: {text}"), "it is left out"),
             false => (format!("{place}: "), "it counts as false"),
         };
-        if warnings.len() < MOST && !warnings.iter().any(|warning| warning.starts_with(&start)) {
+        if warnings.len() < MAX_WARNINGS
+            && !warnings.iter().any(|warning| warning.starts_with(&start))
+        {
             warnings.push(format!("{place}: {text}; {effect}"));
         }
     }

@@ -227,7 +227,7 @@ const ALIVE: Duration = Duration::from_secs(8);
 const LAST: Duration = Duration::from_secs(5);
 
 /// Least time between two changes of its row.
-const LIST_AT_MOST: Duration = Duration::from_millis(200);
+const MIN_LIST_PAUSE: Duration = Duration::from_millis(200);
 
 impl Runner {
     /// Plays runs until it has to stop, and every run has ended or was returned to the queue.
@@ -333,7 +333,7 @@ impl Runner {
                 _ = ticks.tick() => {}
                 () = self.slots_changed.notified() => {
                     // A runner of many short runs is not listed again for each.
-                    sleep(LIST_AT_MOST).await;
+                    sleep(MIN_LIST_PAUSE).await;
                 }
                 changed = draining.changed() => {
                     if changed.is_err() {

@@ -65,7 +65,8 @@ pub enum Command {
         /// Name of the tool.
         tool: ToolName,
         /// What to do with the breaker.
-        hand: BreakerOverride,
+        #[serde(rename = "hand")]
+        action: BreakerOverride,
         /// Who sent the command.
         by: Initiator,
     },

@@ -16,10 +16,10 @@ pub mod purpose;
 pub mod redact;
 pub mod result_text;
 pub mod safe_json;
-pub mod said_part;
 #[cfg(feature = "tui")]
 pub mod schema;
 pub mod stop;
+pub mod text_part;
 pub mod tool;
 pub mod weight;
 

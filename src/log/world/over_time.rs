@@ -151,7 +151,7 @@ impl Activity {
 /// Most idle times that are kept.
 const KEPT: usize = 8;
 /// Shortest idle time that is kept.
-const LEAST: Duration = Duration::from_secs(30);
+const MIN_IDLE: Duration = Duration::from_secs(30);
 
 /// The longest idle times of a run.
 #[derive(Clone, Debug, Default)]
@@ -164,7 +164,7 @@ impl IdleTimes {
     /// Records the time between two consecutive events.
     pub(crate) fn add(&mut self, from: Elapsed, until: Elapsed) {
         let length = until.since(from);
-        if length < LEAST {
+        if length < MIN_IDLE {
             return;
         }
         let place = self.longest.partition_point(|(from, until)| until.since(*from) >= length);

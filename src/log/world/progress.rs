@@ -257,11 +257,11 @@ mod tests {
 
     #[test]
     fn counts_pauses_within_interval() {
-        let mut rests = Pauses::default();
-        rests.add(pauses_at(100), pauses_at(200));
-        rests.add(pauses_at(500), pauses_at(900));
-        rests.add(pauses_at(50), pauses_at(60)); // never in a log of roundtable
-        let stood = |from, until| rests.between(pauses_at(from), pauses_at(until)).as_millis();
+        let mut pauses = Pauses::default();
+        pauses.add(pauses_at(100), pauses_at(200));
+        pauses.add(pauses_at(500), pauses_at(900));
+        pauses.add(pauses_at(50), pauses_at(60)); // never in a log of roundtable
+        let stood = |from, until| pauses.between(pauses_at(from), pauses_at(until)).as_millis();
         let table = [
             ((0, 50), 0),
             ((0, 150), 50),

@@ -46,13 +46,13 @@ pub(crate) async fn dispatch(
     limit: &ConcurrencyLimit,
     tasks: &[Task],
 ) -> Result<Vec<TaskResult>, StopReason> {
-    let floor = Dispatcher { cx, spec, dispatches: AtomicU32::new(0) };
+    let dispatcher = Dispatcher { cx, spec, dispatches: AtomicU32::new(0) };
     let mut came: Vec<Option<TaskResult>> = tasks.iter().map(|_| None).collect();
     let (mut next, mut stops) = (0, false);
     let mut slots = FuturesUnordered::new();
     loop {
         while next < tasks.len() && limit.open() {
-            slots.push(floor.run_in_slot(cx.control().branch(), next, &tasks[next]));
+            slots.push(dispatcher.run_in_slot(cx.control().branch(), next, &tasks[next]));
             next += 1;
         }
         if slots.is_empty() {
@@ -79,7 +79,7 @@ pub(crate) async fn dispatch(
             next = tasks.len();
         }
         if next < tasks.len() && !limit.close_surplus() {
-            slots.push(floor.run_in_slot(branch, next, &tasks[next]));
+            slots.push(dispatcher.run_in_slot(branch, next, &tasks[next]));
             next += 1;
         } else if next >= tasks.len() {
             limit.close();

@@ -390,12 +390,12 @@ pub fn join_with_or(words: &[&str]) -> String {
 
 /// A list of names, limited to the first eight.
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
-    const MOST: usize = 8;
+    const MAX_NAMES: usize = 8;
     let names: Vec<String> =
         names.into_iter().map(|name| visible_within(name, WORD_CHARS)).collect();
     match names.len() {
         0 => "none".to_owned(),
-        1..=MOST => names.join(", "),
-        more => format!("{} and {} more", names[..MOST].join(", "), more - MOST),
+        1..=MAX_NAMES => names.join(", "),
+        more => format!("{} and {} more", names[..MAX_NAMES].join(", "), more - MAX_NAMES),
     }
 }

@@ -281,8 +281,8 @@ pub(crate) fn tool_policy(
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<CallPolicy> {
-    let spoken = !file.agents.entries.is_empty();
-    let safe_mode = safe_mode(table.safe_mode.as_ref()?, spoken, scope, cx);
+    let read_by_model = !file.agents.entries.is_empty();
+    let safe_mode = safe_mode(table.safe_mode.as_ref()?, read_by_model, scope, cx);
     let limits = PolicyTables {
         retries: table.retries.as_ref()?,
         budget: table.retry_budget.as_ref()?,
@@ -454,18 +454,18 @@ fn window(
     Some(limits)
 }
 
-/// Builds the fallback settings. `spoken`: models read the tool's results, so a fallback may be a
+/// Builds the fallback settings. `read_by_model`: models read the tool's results, so a fallback may be a
 /// string.
 fn safe_mode(
     table: &SafeModeTable,
-    spoken: bool,
+    read_by_model: bool,
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> SafeMode {
     let fallback = table.fallback.as_ref().map(|fallback| {
         cx.at_key("safe_mode.fallback", |cx| match fallback {
             TextOrTable::Text(text) => {
-                if !spoken {
+                if !read_by_model {
                     let what = "only an agent, or a tool for agents, can have a string as fallback";
                     cx.error(text.at, what, "write a table, such as { status = \"unknown\" }");
                 }

@@ -99,10 +99,10 @@ pub(crate) struct ClockTime(pub Duration);
 
 impl FormatShape for ClockTime {
     fn schema() -> Value {
-        seconds_schema(0.0, MOST_SECONDS)
+        seconds_schema(0.0, MAX_SECONDS)
     }
     fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
-        read_seconds(node, cx, 0.0, MOST_SECONDS).map(Self)
+        read_seconds(node, cx, 0.0, MAX_SECONDS).map(Self)
     }
 }
 
@@ -207,13 +207,13 @@ fn time_schema() -> Value {
 const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
 
 /// Longest time in a script or a fixture, in seconds.
-const MOST_SECONDS: f64 = 3_600.0;
+const MAX_SECONDS: f64 = 3_600.0;
 
 impl FormatShape for Latency {
     fn schema() -> Value {
         let times = format!(r"^\s*{TIME}\s*(\.\.\s*{TIME}\s*)?$");
         json!({ "oneOf": [
-            { "type": "number", "minimum": 0, "maximum": MOST_SECONDS },
+            { "type": "number", "minimum": 0, "maximum": MAX_SECONDS },
             { "type": "string", "pattern": times },
         ] })
     }
@@ -221,7 +221,7 @@ impl FormatShape for Latency {
         let text = match &node.value {
             TomlValue::Text(text) => text,
             TomlValue::Integer(_) | TomlValue::Number(_) => {
-                let both = read_number(node, cx, 0.0, MOST_SECONDS).map(milliseconds)?;
+                let both = read_number(node, cx, 0.0, MAX_SECONDS).map(milliseconds)?;
                 return Some(Self { min: both, max: both });
             }
             _ => {
@@ -230,7 +230,7 @@ impl FormatShape for Latency {
             }
         };
         let (min, max) = text.split_once("..").unwrap_or((text, text));
-        let most = Duration::from_secs_f64(MOST_SECONDS);
+        let most = Duration::from_secs_f64(MAX_SECONDS);
         let short = |text: &str| parse_duration(text).filter(|time| *time <= most);
         let (Some(min), Some(max)) = (short(min), short(max)) else {
             let fits = |text: &str| short(text).is_some();

@@ -406,10 +406,10 @@ const KEY_SYNONYMS: [(&str, &str, &str); 21] = [
 ];
 
 /// Maximum number of tables that are named for a key, and for one that is misspelt, too.
-const MOST_PLACES: usize = 6;
-const MOST_PLACES_NEAR: usize = 3;
+const MAX_PLACES: usize = 6;
+const MAX_PLACES_NEAR: usize = 3;
 /// Maximum number of keys of a table that are listed after the places of a key.
-const MOST_KEYS_HERE: usize = 10;
+const MAX_KEYS_HERE: usize = 10;
 
 /// The suggestion for an unknown key of the table at `path`, whose keys are `known`.
 fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
@@ -431,15 +431,15 @@ fn suggest_key(path: &str, key: &str, known: &[&str]) -> String {
     // Short keys resemble many others.
     let near = || closest_name(key, PLACES.keys().map(String::as_str)).filter(|_| key.len() > 3);
     let (elsewhere, most) = match places(key) {
-        Some(places) => (places, MOST_PLACES),
-        None => (near().and_then(places).unwrap_or_default(), MOST_PLACES_NEAR),
+        Some(places) => (places, MAX_PLACES),
+        None => (near().and_then(places).unwrap_or_default(), MAX_PLACES_NEAR),
     };
     // Do not suggest a key for the model that only tools have.
     let for_it = |place: &&String| !(path == "tools.llm" && place.starts_with("tools.NAME."));
     let elsewhere = elsewhere.iter().filter(for_it).map(String::as_str);
     let known_places: Vec<&str> = here.into_iter().chain(elsewhere).collect();
     let keys_here = match known.len() {
-        1..=MOST_KEYS_HERE if here.is_none() && !path.is_empty() => {
+        1..=MAX_KEYS_HERE if here.is_none() && !path.is_empty() => {
             format!(" This table has {}", known.join(", "))
         }
         _ => String::new(),

@@ -239,10 +239,10 @@ impl std::error::Error for Problems {}
 
 /// Maximum length of a path, an error or a help text, in characters: they contain names from the
 /// file, which may be long.
-const MOST_CHARS: usize = 400;
+const MAX_CHARS: usize = 400;
 
 fn truncate_text(text: String) -> String {
-    match text.char_indices().nth(MOST_CHARS) {
+    match text.char_indices().nth(MAX_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
     }

@@ -27,11 +27,11 @@ use crate::words::styled::StyleRole;
 use crate::words::verdict::{RunVerdict, place_after, stop_lead};
 
 /// Most columns of the name of a runner, on a narrow screen and on a wide one.
-const MOST_RUNNER: Range<usize> = 12..20;
+const MAX_RUNNER: Range<usize> = 12..20;
 /// Minimum width of the model's name.
-const LEAST_MODEL: usize = 24;
+const MIN_MODEL: usize = 24;
 /// Fewest columns in which the beginning of a cause says something.
-const LEAST_CAUSE: usize = 40;
+const MIN_CAUSE: usize = 40;
 /// Width of the budget's bar, on a narrow screen and on a wide one. It does not change during a run.
 const BAR: Range<u16> = 5..8;
 /// Columns of the longest state of a live run, so that what follows keeps its place.
@@ -97,7 +97,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
         pieces.push(piece(2, format!("kept, {}", age_text(kept.age_ms(cx.now))), dim, 3));
     }
     if let Some(remote) = page.remote.as_deref() {
-        let most = if area.width < 100 { MOST_RUNNER.start } else { MOST_RUNNER.end };
+        let most = if area.width < 100 { MAX_RUNNER.start } else { MAX_RUNNER.end };
         let runner = elide_middle(&remote.runner, most, cx.glyphs);
         pieces.push(piece(2, format!("on {runner}"), dim, 3));
         pieces.push(piece(4, remote.ownership(), dim, 3));
@@ -124,7 +124,7 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     }
     // "live" or "scripted" is never left out.
     let who = head.map(|head| &head.model);
-    let least_who = who.map_or_else(String::new, |who| model_within(who, LEAST_MODEL, cx.glyphs));
+    let least_who = who.map_or_else(String::new, |who| model_within(who, MIN_MODEL, cx.glyphs));
     pieces.push(piece(1, least_who.clone(), dim, 0));
     let width = usize::from(area.width.saturating_sub(2));
     let taken = |pieces: &[Piece]| -> usize {
@@ -337,7 +337,7 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
                 text.clear();
                 shortest.clone()
             }
-            None if room >= LEAST_CAUSE => shortest.clone(),
+            None if room >= MIN_CAUSE => shortest.clone(),
             None => format!("see pane {}", page.views.shown().advice_pane().number()),
         };
         text = if text.is_empty() { shown } else { format!("{text}: {shown}") };

@@ -22,7 +22,7 @@ pub(super) const NO_PARTIAL_TEXT: &str = "Partial text is not recorded; scrub to
 
 /// The text of the subject, and how it is painted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SubjectText<'a> {
+pub struct PaneText<'a> {
     /// The text, or the part of it in the window.
     pub text: Cow<'a, str>,
     pub state: TextState,
@@ -44,7 +44,7 @@ pub enum TextState {
     Problem,
 }
 
-impl<'a> SubjectText<'a> {
+impl<'a> PaneText<'a> {
     pub(crate) fn new(
         text: impl Into<Cow<'a, str>>,
         state: TextState,
@@ -92,7 +92,7 @@ pub const MAX_ROWS: u16 = 100;
 pub const ACTION: u16 = 11;
 
 /// Number of rows of each action, at most 4.
-pub fn action_rows(width: u16, words: &SubjectText<'_>) -> Vec<u16> {
+pub fn action_rows(width: u16, words: &PaneText<'_>) -> Vec<u16> {
     let width = usize::from(width.saturating_sub(ACTION).max(1));
     let rows = |text: &Cow<'_, str>| wrap_within(text, width, 4).0.len() as u16;
     words.actions.iter().take(6).map(rows).collect()
@@ -111,13 +111,13 @@ pub struct RowShares {
 
 impl RowShares {
     /// Rows in which all of an outcome is shown at this width.
-    pub fn outcome_rows(width: u16, words: &SubjectText<'_>) -> u16 {
+    pub fn outcome_rows(width: u16, words: &PaneText<'_>) -> u16 {
         let above = if words.state == TextState::Problem { 3 } else { 2 };
         above + words.rows_within(width, MAX_ROWS) + 3
     }
 
     /// Divides the rows of the pane's text area: the text gets at least a third.
-    pub fn divide(area: Rect, is_outcome: bool, words: &SubjectText<'_>) -> RowShares {
+    pub fn divide(area: Rect, is_outcome: bool, words: &PaneText<'_>) -> RowShares {
         let rows = area.height;
         // The stop reason, for a stop also how far the run came, and a gap.
         let above = match (is_outcome, words.state) {
@@ -139,8 +139,8 @@ impl RowShares {
 
 /// What is spoken in a pane: a text, and the call that it belongs to.
 #[derive(Clone, Debug)]
-pub struct Spoken<'a> {
-    pub words: SubjectText<'a>,
+pub struct TextPane<'a> {
+    pub words: PaneText<'a>,
     /// The call behind it, if any.
     pub call: Option<SpanId>,
     /// Whether it is the outcome of the run.
@@ -152,7 +152,7 @@ pub struct Spoken<'a> {
     pub scroll: Option<Scroll>,
 }
 
-impl Spoken<'_> {
+impl TextPane<'_> {
     /// The text with its actions, for the clipboard.
     pub fn to_text(&self) -> String {
         let mut text = self.words.text.to_string();
@@ -194,25 +194,25 @@ pub fn rows_scrolled(action: Action, pane: Option<Rect>) -> Option<isize> {
 }
 
 /// What a run says that has nothing else to say: its outcome, or where to look.
-pub fn run_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
+pub fn run_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     let world = run.shown();
     if world.head.is_none() {
-        return SubjectText::note("The run is starting.");
+        return PaneText::note("The run is starting.");
     }
     match world.progress.stage {
         RunState::Closed => outcome_text(run, call),
         _ => {
             let key = key_of(Action::Tools);
-            SubjectText::note(format!("The agents call their tools: {key} opens the tools."))
+            PaneText::note(format!("The agents call their tools: {key} opens the tools."))
         }
     }
 }
 
 /// The text of a call that has no verdict yet.
-pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
+pub fn call_text(run: &RunData, call: SpanId) -> PaneText<'_> {
     let world = run.shown();
     let Some(attempt) = world.spans.last_child(call) else {
-        return SubjectText::note("Waiting for the first attempt.");
+        return PaneText::note("Waiting for the first attempt.");
     };
     if let Some(live) = run.live(attempt.id).filter(|live| !live.text.is_empty()) {
         return readable_reply(&live.text, TextState::Streaming);
@@ -221,22 +221,22 @@ pub fn call_text(run: &RunData, call: SpanId) -> SubjectText<'_> {
     let closed = attempt.closed_by.and_then(|seq| run.event(seq)).map(|event| &event.kind);
     match closed {
         Some(EventKind::AttemptAnswered(reply)) => readable_reply(&reply.text, TextState::Complete),
-        Some(EventKind::AttemptFailed(failed)) => SubjectText::problem(failed.text.clone()),
-        _ if run.is_scrubbed() => SubjectText::note(NO_PARTIAL_TEXT),
-        _ => SubjectText::note("Waiting for the first token."),
+        Some(EventKind::AttemptFailed(failed)) => PaneText::problem(failed.text.clone()),
+        _ if run.is_scrubbed() => PaneText::note(NO_PARTIAL_TEXT),
+        _ => PaneText::note("Waiting for the first token."),
     }
 }
 
 /// The outcome of a run: its answer, or why there is none. `call` is the one that prevented it.
-pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
+pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     let world = run.shown();
     let Some(closed) = &world.progress.closed else {
-        return SubjectText::note("The run was interrupted: its process ended before it did.");
+        return PaneText::note("The run was interrupted: its process ended before it did.");
     };
     if closed.reason.is_success() {
         return match &world.progress.answer {
-            Some(answer) => SubjectText::complete(answer.as_ref()),
-            None => SubjectText::note("The run ended without an answer."),
+            Some(answer) => PaneText::complete(answer.as_ref()),
+            None => PaneText::note("The run ended without an answer."),
         };
     }
     let mut text = String::new();
@@ -257,7 +257,7 @@ pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> SubjectText<'_> {
     if let Some(advice) = world.stop_advice() {
         text.push_str(advice);
     }
-    SubjectText::problem(text)
+    PaneText::problem(text)
 }
 
 /// The error text of a call's last attempt, if it failed.
@@ -270,13 +270,13 @@ fn last_failure(run: &RunData, call: SpanId) -> Option<String> {
 }
 
 /// A reply as readable text: the summary, if it is a contribution.
-fn readable_reply(text: &str, how: TextState) -> SubjectText<'_> {
+fn readable_reply(text: &str, how: TextState) -> PaneText<'_> {
     match parse_partial(text) {
         Some(speech) if speech.summary.is_some() => {
             let actions = speech.actions.into_iter().map(Cow::Owned).collect();
-            SubjectText::new(speech.summary.unwrap_or_default(), how, actions)
+            PaneText::new(speech.summary.unwrap_or_default(), how, actions)
         }
-        _ => SubjectText::new(text, how, Vec::new()),
+        _ => PaneText::new(text, how, Vec::new()),
     }
 }
 
@@ -360,7 +360,7 @@ pub(crate) fn windowed(text: Cow<'_, str>, coming: bool) -> (Cow<'_, str>, usize
 }
 
 /// Longest partial reply that is parsed, in bytes; a longer one is shown as it is.
-const MOST: usize = 64 * 1024;
+const MAX_PARSED: usize = 64 * 1024;
 
 /// The parts of a contribution received so far, as the model wrote them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -377,7 +377,7 @@ pub struct PartialContribution {
 
 /// Parses the start of a reply; `None` if it cannot be the start of a JSON object.
 pub fn parse_partial(text: &str) -> Option<PartialContribution> {
-    if text.len() > MOST {
+    if text.len() > MAX_PARSED {
         return None;
     }
     let mut scan = Scan { rest: text };
@@ -555,7 +555,7 @@ mod tests {
         assert_eq!(parse_partial(""), None);
         assert_eq!(parse_partial("{"), Some(PartialContribution::default()));
         assert_eq!(parse_partial("{not json"), Some(PartialContribution::default()));
-        assert_eq!(parse_partial(&format!("{{{}", " ".repeat(MOST))), None);
+        assert_eq!(parse_partial(&format!("{{{}", " ".repeat(MAX_PARSED))), None);
     }
 
     proptest! {

@@ -25,7 +25,7 @@ use crate::words::patterns::words_of;
 use crate::words::styled::StyleRole;
 
 /// Shortest pause with a label.
-const LEAST_LABELLED: Duration = Duration::from_secs(1);
+const MIN_LABELLED: Duration = Duration::from_secs(1);
 /// Columns of a label besides its text: a dash on either side.
 const LABEL_DASHES: u16 = 2;
 
@@ -203,7 +203,7 @@ fn folds(
         let length = fold.until.since(fold.from);
         let text = time::duration_text(length).len();
         let width = u16::try_from(text).unwrap_or(u16::MAX).saturating_add(LABEL_DASHES);
-        if length < LEAST_LABELLED || width > left {
+        if length < MIN_LABELLED || width > left {
             break;
         }
         (fold.width, left) = (width, left - width);

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::data::RunData;
 use super::inspector::documents::token_rate;
-use super::pane_text::{ACTION, RowShares, Spoken, TextLines, TextState, action_rows, text_area};
+use super::pane_text::{ACTION, RowShares, TextLines, TextPane, TextState, action_rows, text_area};
 use crate::base::time;
 use crate::log::event::kind::{EventKind, FailureClass};
 use crate::log::event::{SpanId, World};
@@ -27,7 +27,7 @@ use crate::words::{badges, format};
 
 /// Draws the pane.
 pub(crate) fn render(
-    spoken: &Spoken<'_>,
+    spoken: &TextPane<'_>,
     data: &RunData,
     cx: &DrawContext,
     area: Rect,
@@ -119,7 +119,7 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
 }
 
 /// Draws the text: its end while it arrives, else from the scroll position.
-fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+fn text_rows(spoken: &TextPane<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let words = &spoken.words;
     let theme = cx.theme;
     let style = theme.style(match words.state {
@@ -186,7 +186,7 @@ fn text_rows(spoken: &Spoken<'_>, cx: &DrawContext, area: Rect, buf: &mut Buffer
 /// Draws the actions, the attempts, the tokens and the key for the prompt: from the bottom up, so
 /// that the most important rows stay when there is little room.
 fn detail_rows(
-    spoken: &Spoken<'_>,
+    spoken: &TextPane<'_>,
     data: &RunData,
     cx: &DrawContext,
     area: Rect,
@@ -240,7 +240,7 @@ fn detail_rows(
 }
 
 /// Draws the counted tokens, or the bytes received so far, and the model.
-fn tokens(spoken: &Spoken<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen) {
+fn tokens(spoken: &TextPane<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen) {
     let call = spoken.call;
     let world = data.shown();
     let (dim, plain) = (cx.theme.style(StyleRole::Dim), cx.theme.style(StyleRole::Text));

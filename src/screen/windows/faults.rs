@@ -198,9 +198,9 @@ impl FaultsDrawer {
         let (world, asked) = (page.world(), page.pending_changes());
         let row = self.tool(world).filter(|_| world.progress.is_live())?;
         let tool = self.tool.clone();
-        let breaker = |hand| {
+        let breaker = |to| {
             let has = row.head.limits.breaker.is_some();
-            has.then(|| Command::Breaker { tool: tool.clone(), hand, by: Initiator::You })
+            has.then(|| Command::Breaker { tool: tool.clone(), action: to, by: Initiator::You })
         };
         match (action, self.selected(world)?) {
             (Action::BreakerTrip, _) => breaker(BreakerOverride::Trip),

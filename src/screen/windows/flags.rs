@@ -255,7 +255,7 @@ fn flag_rows(
 
 /// Where a flag's position came from: its last change, else the start of the run.
 fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
-    let whence = match &flag.changed {
+    let origin = match &flag.changed {
         Some((at, boundary, by)) => {
             let who = match by {
                 Initiator::You => "you",
@@ -285,7 +285,7 @@ fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
             }
         }
     };
-    if flag.label.is_empty() { whence } else { format!("{whence}. {}", flag.label) }
+    if flag.label.is_empty() { origin } else { format!("{origin}. {}", flag.label) }
 }
 
 /// Draws the effect of a switch of the selected flag.

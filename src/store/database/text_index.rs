@@ -16,7 +16,7 @@ use super::reader::group_before;
 use super::writer::Change;
 use super::{Database, StoreError, as_integer, as_number};
 use crate::base::word_query::WordQuery;
-use crate::log::event::said_part::SaidPart;
+use crate::log::event::text_part::TextPart;
 use crate::log::event::{Event, EventKind, RunId, Seq, SpanId};
 use crate::store::{EventGroup, EventWords};
 
@@ -244,7 +244,7 @@ pub struct TextPlace {
     pub seq: Seq,
     /// When, in milliseconds since the start of the run.
     pub at_ms: u64,
-    /// In which way: [`SaidPart::word`].
+    /// In which way: [`TextPart::word`].
     pub what: &'static str,
     /// The seat, the agent, the step or the tool; empty if that is not known.
     pub who: String,
@@ -261,7 +261,7 @@ impl RunTextIndex<'_> {
         self.0.reading(|connection| {
             let mut log = LogBackwards { connection, run, groups: Vec::new() };
             let Some(event) = log.event(seq)? else { return Ok(None) };
-            let Some(said) = SaidPart::of(&event.kind) else { return Ok(None) };
+            let Some(said) = TextPart::of(&event.kind) else { return Ok(None) };
             let mut texts = Vec::new();
             said.each_text(&mut |text| texts.push(text.to_owned()));
             let who = match &event.kind {
@@ -404,7 +404,7 @@ fn number_of_run(connection: &Connection, run: &str) -> rusqlite::Result<i64> {
 }
 
 /// Bytes of words that are added to the index at once. What is stored meanwhile waits for it.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 
 /// How long words wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -455,7 +455,7 @@ impl WaitingWords {
 
     /// Whether they have to be added to the index although there is other work.
     pub fn are_due(&self) -> bool {
-        self.bytes >= MOST_BYTES || self.since.is_some_and(|since| since.elapsed() >= LONGEST_WAIT)
+        self.bytes >= MAX_BYTES || self.since.is_some_and(|since| since.elapsed() >= LONGEST_WAIT)
     }
 
     /// Whether it is empty.

@@ -365,22 +365,22 @@ impl AttachedRun {
 /// Shows the text that is received in a run.
 fn follow_text(services: Services, cluster: Cluster, run: RunId, zero: Arc<Mutex<Instant>>) {
     services.runtime.clone().spawn(async move {
-        let mut texts = match cluster.spoken(&run).await {
+        let mut texts = match cluster.live_texts(&run).await {
             Ok(texts) => texts,
             Err(why) => return services.failed("cluster", why),
         };
         let mut pieces = 0;
-        while let Some(spoken) = texts.next().await {
+        while let Some(live) = texts.next().await {
             let zero = *zero.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Elapsed::from_duration(zero.elapsed());
             pieces += 1;
-            let text = spoken.text.map(|text| PartialText {
+            let text = live.text.map(|text| PartialText {
                 text,
                 pieces,
                 first_at: Some(now),
                 last_at: Some(now),
             });
-            services.send_msg(Msg::Live { run: run.clone(), span: spoken.span, text });
+            services.send_msg(Msg::Live { run: run.clone(), span: live.span, text });
         }
     });
 }

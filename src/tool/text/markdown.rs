@@ -218,7 +218,7 @@ fn hidden_length(tag: &str, after: &mut Events<'_>) -> Option<usize> {
 }
 
 /// Most lines of front matter; a longer block is text.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// The values that are used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -233,7 +233,7 @@ fn split_front_matter(text: &str) -> (FrontMatter, &str) {
     let none = (FrontMatter::default(), text);
     let Some(mut rest) = after_rule(text, "---") else { return none };
     let (mut front, mut date) = (FrontMatter::default(), String::new());
-    for _ in 0..MOST_LINES {
+    for _ in 0..MAX_LINES {
         if let Some(text) = after_rule(rest, "---").or_else(|| after_rule(rest, "...")) {
             if front.published_at.is_empty() {
                 front.published_at = date;

@@ -17,7 +17,7 @@ use super::redirects;
 use crate::base::private_file;
 
 /// Upper bound of the cache in bytes; the oldest pages are removed first.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Format version of a cache entry. Entries of other versions are ignored, because the text
 /// extraction changes with the program.
@@ -102,7 +102,7 @@ impl Cache {
 
     /// A cache in this folder, which must be used for nothing else.
     pub fn at(folder: PathBuf) -> Self {
-        Self { folder, most_bytes: MOST_BYTES }
+        Self { folder, most_bytes: MAX_BYTES }
     }
 
     /// The same cache with another size limit in bytes.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::sentence::{event_line, model_text};
 use crate::log::event::kind::RunStarted;
-use crate::log::event::said_part::SaidPart;
+use crate::log::event::text_part::TextPart;
 use crate::log::event::{Event, EventKind, SpanId, World};
 use crate::log::world::SpanKind;
 
@@ -330,7 +330,7 @@ impl DifferentEvent {
                 messages.map(|it| (format!("prompt, {}", it.role.word()), it.content.to_string())),
             );
         }
-        let said = SaidPart::of(&self.event.kind);
+        let said = TextPart::of(&self.event.kind);
         found.extend(said.map(|said| (said.word().to_owned(), said.text())));
         found
     }

@@ -361,13 +361,13 @@ fn add_loop_guard(guard: &LoopGuard, to: &mut StyledText) {
 /// Adds the hops of a team: who handed over to or consulted whom.
 pub fn add_hops(agents: &AgentsFold, out: &mut String) {
     /// Most hops that are listed; further ones are only counted.
-    const MOST: usize = 500;
+    const MAX_HOPS: usize = 500;
     if agents.hops.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n## Hops\n\n| # | from | to | how | why |");
     let _ = writeln!(out, "| --- | --- | --- | --- | --- |");
-    for (nth, hop) in agents.hops.iter().take(MOST).enumerate() {
+    for (nth, hop) in agents.hops.iter().take(MAX_HOPS).enumerate() {
         let from = hop.from.as_ref().map_or("you", |from| from.as_str());
         let how = match (&hop.state, hop.kind) {
             (HopState::Refused(_), _) => "refused",
@@ -384,7 +384,7 @@ pub fn add_hops(agents: &AgentsFold, out: &mut String) {
         };
         let _ = writeln!(out, "| {} | {from} | {} | {how} | {why} |", nth + 1, hop.to);
     }
-    if let Some(more) = agents.hops.len().checked_sub(MOST).filter(|more| *more > 0) {
+    if let Some(more) = agents.hops.len().checked_sub(MAX_HOPS).filter(|more| *more > 0) {
         let _ = writeln!(out, "\nAnd {}.", format::count_noun(more as u64, "more hop"));
     }
 }

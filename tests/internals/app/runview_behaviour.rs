@@ -381,7 +381,7 @@ mod floods {
         for piece in ["x", "word ", "line\n", "\u{1f600}"] {
             let (_, mut dash) = flooded(piece, 2_000_000);
             let (view, run) = seats(&dash);
-            let words = view.spoken(run).words;
+            let words = view.text_pane(run).words;
             assert!(words.text.len() <= 24 * 1024, "{}", words.text.len());
             assert!(words.text.ends_with("the end"));
             assert!(words.text.len() > 16 * 1024, "{}", words.text.len());

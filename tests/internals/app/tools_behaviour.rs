@@ -96,7 +96,7 @@ fn slot_change_shows_after_fact() {
 
 #[test]
 fn a_breaker_is_moved_by_hand() {
-    for (key, hand) in [
+    for (key, action) in [
         ("P", BreakerOverride::Trip),
         ("O", BreakerOverride::Hold),
         ("C", BreakerOverride::Reset),
@@ -107,7 +107,7 @@ fn a_breaker_is_moved_by_hand() {
         let tool = "vendor".into();
         assert_eq!(
             command(&mut dash),
-            Command::Breaker { tool, hand, by: Initiator::You },
+            Command::Breaker { tool, action, by: Initiator::You },
             "{key}"
         );
     }
@@ -116,7 +116,7 @@ fn a_breaker_is_moved_by_hand() {
     let mut dash = dash(&facts);
     dash.text("jO");
     let tool = "search".into();
-    let hold = Command::Breaker { tool, hand: BreakerOverride::Hold, by: Initiator::You };
+    let hold = Command::Breaker { tool, action: BreakerOverride::Hold, by: Initiator::You };
     assert_eq!(command(&mut dash), hold);
     assert!(dash.screen().contains("✓ search closed"), "nothing is shown that has not happened");
     let kind = EventKind::BreakerChanged {
@@ -195,8 +195,8 @@ fn drawer_injects_and_removes_faults() {
     let (tool, change) = ("vendor".into(), LimitChange::MaxInFlight(9));
     assert_eq!(command(&mut dash), Command::SetLimit { tool, change, by: Initiator::You });
     dash.text("P");
-    let (tool, hand) = ("vendor".into(), BreakerOverride::Trip);
-    assert_eq!(command(&mut dash), Command::Breaker { tool, hand, by: Initiator::You });
+    let (tool, action) = ("vendor".into(), BreakerOverride::Trip);
+    assert_eq!(command(&mut dash), Command::Breaker { tool, action, by: Initiator::You });
     dash.text("l");
     assert!(dash.screen().contains("Faults and limits of search"), "l goes to the tool beside");
     dash.press(KeyCode::Esc);
@@ -213,7 +213,7 @@ fn playhead_commands_act_on_present() {
         dash.screen()
     );
     dash.press(KeyCode::Esc).text("P");
-    assert!(matches!(command(&mut dash), Command::Breaker { hand: BreakerOverride::Trip, .. }));
+    assert!(matches!(command(&mut dash), Command::Breaker { action: BreakerOverride::Trip, .. }));
     assert!(said(&dash).contains("the run as it is now, not at the playhead"), "{}", said(&dash));
     for keys in ["+", "! ", "!jj "] {
         dash.press(KeyCode::Esc).text(keys);

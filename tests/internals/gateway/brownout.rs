@@ -102,8 +102,8 @@ async fn open_breakers_stop_run_early() {
         Arc::new(scenario.unwrap_or_else(|problems| panic!("{}", problems.pretty(false))));
     let run = engine().start(Launch::scripted(scenario, false));
     for tool in ["enrich", "scores", "orders", "search"] {
-        let hand = BreakerOverride::Hold;
-        run.send(Command::Breaker { tool: tool.into(), hand, by: Initiator::You });
+        let action = BreakerOverride::Hold;
+        run.send(Command::Breaker { tool: tool.into(), action, by: Initiator::You });
     }
     let world = world(&run).await;
     let closed = world.progress.closed.as_ref().expect("closed");

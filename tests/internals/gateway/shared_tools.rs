@@ -101,7 +101,7 @@ async fn manual_override_moves_live_breaker() {
     let breaks = vec!["dispatch:1:t3"].into_iter().map(BoundaryId::new).collect();
     let schedule = Schedule { breaks, ..Schedule::default() };
     let run = engine().start(Launch { schedule, ..Launch::scripted(scenario, false) });
-    let hand = |hand| Command::Breaker { tool: "money".into(), hand, by: Initiator::You };
+    let action = |action| Command::Breaker { tool: "money".into(), action, by: Initiator::You };
     until(&run, |kind| matches!(kind, EventKind::AttemptStarted { .. })).await;
     until(&run, |kind| {
         matches!(
@@ -114,9 +114,9 @@ async fn manual_override_moves_live_breaker() {
     })
     .await;
     sleep(Duration::from_millis(500)).await;
-    run.send(hand(BreakerOverride::Hold));
+    run.send(action(BreakerOverride::Hold));
     until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    run.send(hand(BreakerOverride::Reset));
+    run.send(action(BreakerOverride::Reset));
     run.send(Command::Resume { by: Initiator::You });
     let facts = facts(&run).await;
     assert_eq!(moves(&facts), [BreakerStage::Held, BreakerStage::Closed]);
@@ -218,8 +218,8 @@ async fn closed_log_never_grows() {
     let first = engine.start(Launch::scripted(Arc::clone(&scenario), false));
     let facts = facts(&first).await.len() as u64;
     let second = engine.start(Launch::scripted(scenario, false));
-    let hand = BreakerOverride::Trip;
-    second.send(Command::Breaker { tool: "money".into(), hand, by: Initiator::You });
+    let action = BreakerOverride::Trip;
+    second.send(Command::Breaker { tool: "money".into(), action, by: Initiator::You });
     second.wait_until_finished().await;
     assert_eq!(first.bus().len(), facts);
 }

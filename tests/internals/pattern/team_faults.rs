@@ -199,8 +199,8 @@ async fn swarm_stop_reports_last_failure() {
     });
     let run = engine().start(launch(&pair(|_| {}, &more), &cast));
     until(&run, |kind| matches!(kind, EventKind::CallRetried { .. })).await;
-    let hand = BreakerOverride::Trip;
-    run.send(Command::Breaker { tool: "b".into(), hand, by: Initiator::You });
+    let action = BreakerOverride::Trip;
+    run.send(Command::Breaker { tool: "b".into(), action, by: Initiator::You });
     assert_eq!(reason(&world(&run).await), "circuit_open:b");
 }
 

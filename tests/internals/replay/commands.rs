@@ -136,8 +136,8 @@ async fn replay_applies_faults_limits_and_breakers() {
     let fault = InjectedFault::Errors { percent: 60, status: 503 };
     let inject = Command::Inject { tool: tool(), fault, by: BY };
     let change = Command::SetLimit { tool: tool(), change: LimitChange::MaxAttempts(5), by: BY };
-    let trip = Command::Breaker { tool: tool(), hand: BreakerOverride::Trip, by: BY };
-    let reset = Command::Breaker { tool: tool(), hand: BreakerOverride::Reset, by: BY };
+    let trip = Command::Breaker { tool: tool(), action: BreakerOverride::Trip, by: BY };
+    let reset = Command::Breaker { tool: tool(), action: BreakerOverride::Reset, by: BY };
     let remove = Command::RemoveFault { tool: tool(), kind: fault.kind(), by: BY };
     let rules = [
         given("attempt.started", 1, change, |it| matches!(it, EventKind::LimitsChanged { .. })),

@@ -29,7 +29,7 @@ fn work(text: &str) -> Duration {
 }
 
 /// Four times the length may take about four times the work; in a square it would be sixteen.
-const MOST: f64 = 9.0;
+const MAX_GROWTH: f64 = 9.0;
 
 #[track_caller]
 fn grows_with_its_length(what: &str, lines: usize, text: impl Fn(usize) -> String) {
@@ -39,7 +39,7 @@ fn grows_with_its_length(what: &str, lines: usize, text: impl Fn(usize) -> Strin
     // Below that the clock says more of itself than of the work.
     let little = little.max(Duration::from_millis(2));
     let ratio = much.as_secs_f64() / little.as_secs_f64();
-    assert!(ratio < MOST, "{what}: {little:?}, then {much:?}: {ratio:.1} times");
+    assert!(ratio < MAX_GROWTH, "{what}: {little:?}, then {much:?}: {ratio:.1} times");
 }
 
 /// A scenario with this before its tables.

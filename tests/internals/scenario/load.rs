@@ -14,7 +14,7 @@ use crate::scenario::spec::{Repair, Repairs};
 use crate::scenario::{Override, Scenario, ScenarioOrigin, ScenarioSource};
 use serde_json::{Value, json};
 
-const LEAST: &str = r#"
+const MINIMAL: &str = r#"
 title = "Least"
 pattern = "collaboration"
 goal = "Decide."
@@ -24,7 +24,7 @@ budget.min_go_votes = 1
 script = [{ text = "x" }, { step = "finalize", text = "y" }]
 "#;
 
-const MOST: &str = r#"
+const MAXIMAL: &str = r#"
 title = "Most"
 pattern = "collaboration"
 about = "All there is."
@@ -114,7 +114,7 @@ fn spec(scenario: &Scenario) -> &CollaborationSpec {
 
 #[test]
 fn missing_keys_take_defaults() {
-    let scenario = read(LEAST, &[]);
+    let scenario = read(MINIMAL, &[]);
     assert_eq!(scenario.name.as_str(), "name");
     assert_eq!((scenario.about.as_str(), scenario.seed), ("", 42));
     assert!(
@@ -140,7 +140,7 @@ fn missing_keys_take_defaults() {
 
 #[test]
 fn everything_that_is_there_is_read() {
-    let scenario = read(MOST, &[]);
+    let scenario = read(MAXIMAL, &[]);
     assert_eq!(scenario.warnings.every_run, Vec::<String>::new());
     assert_eq!(&*scenario.goal, "Decide on lunch, 3 times, by 2026-02-28. {{what}}");
     let inputs: Vec<(&str, &str, &Value, &InputKind)> = scenario
@@ -219,7 +219,7 @@ fn everything_that_is_there_is_read() {
 #[test]
 fn reply_for_any_role_is_signed() {
     let text =
-        LEAST.replace("{ text = \"x\" }", "{ reply = {} }, { round = 9, reply = { a = 1 } }");
+        MINIMAL.replace("{ text = \"x\" }", "{ reply = {} }, { round = 9, reply = { a = 1 } }");
     let rows = read(&text, &["budget.max_rounds=9"]).script.rows;
     assert_eq!(&*rows[0].reply_for(Some(&"an\"n".into())), r#"{"agent":"an\"n"}"#);
     assert_eq!(&*rows[1].reply_for(Some(&"ann".into())), r#"{"agent":"ann","a":1}"#);
@@ -248,7 +248,7 @@ fn overrides_apply_before_validation() {
         "flags.third.default=false",
         "flags.\"third\".label=x=y",
     ];
-    let scenario = read(MOST, &set);
+    let scenario = read(MAXIMAL, &set);
     assert_eq!(&*scenario.goal, "Decide on dinner for two, 4 times, by 2028-02-29. {{what}}");
     assert_eq!((scenario.title.as_str(), scenario.seed), ("42", 9));
     assert_eq!(scenario.inputs[6].value, "2026");
@@ -264,9 +264,9 @@ fn overrides_apply_before_validation() {
     assert_eq!(scenario.model.name.as_deref(), Some("true"));
     assert_eq!((scenario.flags[0].default, &*scenario.flags[0].label), (false, "x=y"));
     // What a person's trust is kept under is the file, not what is laid over it.
-    assert_eq!(scenario.hash, read(MOST, &[]).hash);
+    assert_eq!(scenario.hash, read(MAXIMAL, &[]).hash);
     assert_eq!(scenario.hash.len(), 64);
-    assert_ne!(scenario.hash, read(LEAST, &[]).hash);
+    assert_ne!(scenario.hash, read(MINIMAL, &[]).hash);
 }
 
 #[test]
@@ -304,7 +304,7 @@ prompt = "{{v}}"
 fn literal_override_is_always_text() {
     let set = Override::literal("inputs.what", "\"quoted\"\n= 7").expect("an override");
     let scenario =
-        load(MOST, ScenarioOrigin::Shipped("scenarios/most.toml"), &[set]).expect("good");
+        load(MAXIMAL, ScenarioOrigin::Shipped("scenarios/most.toml"), &[set]).expect("good");
     assert_eq!(scenario.inputs[0].value, "\"quoted\"\n= 7");
     assert_eq!(scenario.name.as_str(), "most");
     for wrong in ["", "=1", "a..b=1", "a.=1", ".a=1", "\"a=1", "\"a\"b=1", "a"] {
@@ -315,11 +315,11 @@ fn literal_override_is_always_text() {
 /// A file from Windows reads the same, and its mistakes stand in the same places.
 #[test]
 fn line_endings_are_equivalent() {
-    let windows = MOST.replace('\n', "\r\n");
-    let (unix, windows) = (read(MOST, &[]), read(&windows, &[]));
+    let windows = MAXIMAL.replace('\n', "\r\n");
+    let (unix, windows) = (read(MAXIMAL, &[]), read(&windows, &[]));
     assert_eq!(unix.goal, windows.goal);
     assert_eq!(unix.facts, windows.facts);
-    let text = MOST.replace("You", "").replace("Sum up {{what}}", "'''\nSum\n{{wat}}'''");
+    let text = MAXIMAL.replace("You", "").replace("Sum up {{what}}", "'''\nSum\n{{wat}}'''");
     let text = text.replace("\"'''", "'''").replace("'''.\"", "'''");
     let told = |text: &str| {
         load(text, ScenarioOrigin::File("x".into()), &[]).expect_err("wrong").to_string()
@@ -332,9 +332,9 @@ fn line_endings_are_equivalent() {
 fn finds_scenario_by_file_or_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("checkout-launch.toml");
-    std::fs::write(&path, LEAST).expect("written");
+    std::fs::write(&path, MINIMAL).expect("written");
     let own = ScenarioSource::find(&path.display().to_string()).expect("found");
-    assert_eq!((own.text.as_str(), own.origin), (LEAST, ScenarioOrigin::File(path)));
+    assert_eq!((own.text.as_str(), own.origin), (MINIMAL, ScenarioOrigin::File(path)));
     // The folder of this repository has files of the shipped names: a file wins.
     let listed = ScenarioSource::find("checkout-launch").expect("found");
     assert_eq!(listed.origin, ScenarioOrigin::File("scenarios/checkout-launch.toml".into()));

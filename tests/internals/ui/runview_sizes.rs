@@ -367,7 +367,7 @@ fn copies_hostile_text_unchanged() {
     page.on_action(Action::Pane(1), size);
     page.on_action(Action::Top, size);
     let OwnView::Collaboration(view) = &page.views.own else { panic!("a collaboration") };
-    let words = view.spoken(&page).words;
+    let words = view.text_pane(&page).words;
     assert!(words.text.contains('\u{1b}'), "what is copied is what was said");
 }
 

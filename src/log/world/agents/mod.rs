@@ -275,11 +275,11 @@ impl AgentsFold {
         from: Elapsed,
         at: Elapsed,
         failed: Option<&StopReason>,
-        rests: &Pauses,
+        pauses: &Pauses,
     ) {
         let Some(row) = self.row(name).filter(|row| row.running > 0) else { return };
         row.running -= 1;
-        row.work_time += at.since(from).saturating_sub(rests.between(from, at));
+        row.work_time += at.since(from).saturating_sub(pauses.between(from, at));
         if row.running == 0 {
             row.since = None;
             row.state = match failed.map(StopReason::class) {
@@ -296,7 +296,7 @@ pub const HANDED_OVER: &str = "handoff";
 
 impl AgentsFold {
     /// Processes one event.
-    pub(crate) fn fold(&mut self, event: &Event, spans: &Spans, rests: &Pauses) {
+    pub(crate) fn fold(&mut self, event: &Event, spans: &Spans, pauses: &Pauses) {
         match &event.kind {
             EventKind::Pattern(_) => {
                 if let Some(fact) = AgentFact::of(&event.kind) {
@@ -319,19 +319,19 @@ impl AgentsFold {
             EventKind::AttemptRefused { .. } => {
                 self.last_errors.remove(&event.span);
             }
-            EventKind::CallAnswered { .. } => self.ends(event, &CallEnd::Answered, spans, rests),
+            EventKind::CallAnswered { .. } => self.ends(event, &CallEnd::Answered, spans, pauses),
             EventKind::CallDegraded { reason, by, value: Some(value), .. } => {
                 let ended = CallEnd::Degraded { by: *by, reason, value };
-                self.ends(event, &ended, spans, rests);
+                self.ends(event, &ended, spans, pauses);
             }
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
-                self.ends(event, &CallEnd::Failed(reason), spans, rests);
+                self.ends(event, &CallEnd::Failed(reason), spans, pauses);
             }
             EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
             EventKind::RunClosed(closed) => {
                 let failed = (!closed.reason.is_success()).then_some(&closed.reason);
                 if let Some(root) = self.plan.root.clone() {
-                    self.over(&root, Elapsed(0), event.at, failed, rests);
+                    self.over(&root, Elapsed(0), event.at, failed, pauses);
                 }
             }
             _ => {}
@@ -487,7 +487,7 @@ impl AgentsFold {
         event: &Event,
         ended: &CallEnd<'_>,
         spans: &Spans,
-        rests: &Pauses,
+        pauses: &Pauses,
     ) {
         let last = self.last_errors.remove(&event.span);
         if let Some(say) = self.model_calls.remove(&event.span) {
@@ -515,7 +515,7 @@ impl AgentsFold {
                 CallEnd::Answered => None,
                 CallEnd::Degraded { reason, .. } | CallEnd::Failed(reason) => Some(*reason),
             };
-            self.over(&to, from, event.at, failed, rests);
+            self.over(&to, from, event.at, failed, pauses);
         }
         let came = match ended {
             CallEnd::Answered => return,

@@ -329,8 +329,8 @@ fn role(
     cx: &mut ReadContext,
 ) -> Option<RoleSpec> {
     cx.at_key(&entry.name, |cx| {
-        let sits = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
-        if sits.is_some_and(|seats| seats.value.0.iter().all(|seat| seat.text != entry.name)) {
+        let has_seat = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
+        if has_seat.is_some_and(|seats| seats.value.0.iter().all(|seat| seat.text != entry.name)) {
             let what = format!("`{}` has no seat", entry.name);
             cx.warn(entry.at, what, "add it to collaboration.sequence");
         }
@@ -404,13 +404,13 @@ pub(crate) fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
     let rows = &file.script.0;
     let sequence = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
     for entry in &file.roles.entries {
-        let sits = sequence
+        let has_seat = sequence
             .is_some_and(|sequence| sequence.value.0.iter().any(|seat| seat.text == entry.name));
         let speaks = rows.iter().any(|row| {
             let row = &row.value;
             row.step.is_none() && row.role.as_ref().is_none_or(|role| role.text == entry.name)
         });
-        if sits && !speaks {
+        if has_seat && !speaks {
             let certain = is_always_called(&entry.name, file);
             cx.at_key(&format!("roles.{}", entry.name), |cx| {
                 let what = format!("`{}` has no scripted reply for offline runs", entry.name);

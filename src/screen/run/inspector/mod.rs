@@ -261,7 +261,7 @@ impl<'a> InspectedRun<'a> {
 }
 
 /// Fewest columns of a heading after the tabs.
-const LEAST_HEADING: usize = 8;
+const MIN_HEADING: usize = 8;
 
 /// Draws the inspector into a run's page.
 pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -373,7 +373,7 @@ fn heading_after_tabs(
     let room = usize::from(row.right().saturating_sub(start + 4));
     let text = format!(" {} ", elide_middle(&heading(page, inspector.target), room, cx.glyphs));
     let width = columns(&text) as u16;
-    if room >= LEAST_HEADING {
+    if room >= MIN_HEADING {
         let at = Rect { x: row.right() - width - 1, width, height: 1, ..row };
         Pen::new(buf, at, cx.glyphs).put(&text, on_border(cx.theme.style(StyleRole::Title)));
     }

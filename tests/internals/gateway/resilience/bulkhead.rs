@@ -125,8 +125,8 @@ async fn queue_timeout_refuses_call() {
 /// Many tasks on several threads enter, leave and give up while the size changes under them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_tasks_release_all_permits() {
-    const MOST: u32 = 4;
-    let bulkhead = Bulkhead::new(MOST);
+    const MAX_TASKS: u32 = 4;
+    let bulkhead = Bulkhead::new(MAX_TASKS);
     let inside = Arc::new(AtomicU32::new(0));
     let tasks: Vec<_> = (0..32_u32)
         .map(|task| {
@@ -134,7 +134,7 @@ async fn concurrent_tasks_release_all_permits() {
             tokio::spawn(async move {
                 for turn in 0..200_u32 {
                     if task == 0 {
-                        bulkhead.resize(1 + turn % MOST);
+                        bulkhead.resize(1 + turn % MAX_TASKS);
                     }
                     let patience = (task * 7 + turn) % 5;
                     let gives_up = async {
@@ -146,7 +146,7 @@ async fn concurrent_tasks_release_all_permits() {
                         permit = bulkhead.enter(None) => {
                             let permit = permit.expect("nobody is turned away");
                             let seen = inside.fetch_add(1, Ordering::SeqCst) + 1;
-                            assert!(seen <= MOST, "{seen} at once");
+                            assert!(seen <= MAX_TASKS, "{seen} at once");
                             tokio::task::yield_now().await;
                             inside.fetch_sub(1, Ordering::SeqCst);
                             drop(permit);

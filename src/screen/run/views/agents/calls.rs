@@ -272,7 +272,7 @@ pub fn call_tree<'a>(run: &'a RunData, closed: &'a BTreeSet<SpanId>) -> Option<C
 const TOOK: u16 = 7;
 
 /// Minimum width of a model's name.
-const LEAST_MODEL: u16 = 8;
+const MIN_MODEL: u16 = 8;
 
 /// The layout of a row.
 #[derive(Clone, Copy)]
@@ -308,7 +308,7 @@ pub(crate) fn render(
     let most = if several { area.width / 2 } else { area.width * 3 / 5 };
     let names = area.x + wanted.unwrap_or(0).min(most);
     let model = match area.right().saturating_sub(names + 2) / 2 {
-        room if several && room >= LEAST_MODEL => room.min(MODEL),
+        room if several && room >= MIN_MODEL => room.min(MODEL),
         _ => 0,
     };
     let places = CallColumns { names, model };

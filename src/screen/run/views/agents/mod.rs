@@ -50,7 +50,7 @@ pub struct LowerPanes {
 }
 
 /// Fewest rows of a tree above which its root stays in view.
-const LEAST_WITH_ROOT: usize = 4;
+const MIN_WITH_ROOT: usize = 4;
 
 /// The rows of the call tree in view.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl CallWindow {
 
 /// Rows of the tree that follow the selection: one is left for the root where not all are in view.
 fn calls_height(tree: &CallTree<'_>, height: usize) -> usize {
-    match tree.len() > height && height >= LEAST_WITH_ROOT {
+    match tree.len() > height && height >= MIN_WITH_ROOT {
         true => height - 1,
         false => height,
     }
@@ -98,7 +98,7 @@ impl LowerPanes {
         let rows = self.call_cursor(tree);
         let below = rows.window(tree.len(), calls_height(tree, height));
         let root = tree.root_of_row(below.start).filter(|root| *root < below.start);
-        match root.filter(|_| height >= LEAST_WITH_ROOT) {
+        match root.filter(|_| height >= MIN_WITH_ROOT) {
             Some(root) => CallWindow { root: Some(root), rows: below, selected: rows.cursor },
             None => {
                 let rows_of = rows.window(tree.len(), height);

@@ -39,15 +39,15 @@ const MODEL: u16 = 15;
 /// Columns after the text, in a pane that has room for them.
 const AFTER: u16 = 1;
 /// Fewest columns of a pane with columns after the text.
-const LEAST_WITH_AFTER: u16 = 40;
+const MIN_WITH_AFTER: u16 = 40;
 /// Fewest columns of text for which models are shown.
-const LEAST_TEXT: u16 = 26;
+const MIN_TEXT: u16 = 26;
 /// Most bytes of one text that are used for a line.
 const MAX_BYTES: usize = 16 * 1024;
 /// Replaces the answer in the transcript: pane 2 has it.
 const SEE_OUTCOME: &str = "answer: see Outcome";
 /// Most rows of a text, of a tool's call and of its result; the inspector shows all of it.
-const MOST: [usize; 3] = [400, 3, 4];
+const MAX_ROWS_OF: [usize; 3] = [400, 3, 4];
 
 /// One line of the transcript, before it is wrapped.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,9 +107,9 @@ impl TranscriptKind {
 
     fn max_rows(self) -> usize {
         match self {
-            Self::Message | Self::Said | Self::Streaming | Self::Next => MOST[0],
-            Self::Cut | Self::Call | Self::Handoff | Self::Refused => MOST[1],
-            Self::Result | Self::Failed | Self::Cancelled => MOST[2],
+            Self::Message | Self::Said | Self::Streaming | Self::Next => MAX_ROWS_OF[0],
+            Self::Cut | Self::Call | Self::Handoff | Self::Refused => MAX_ROWS_OF[1],
+            Self::Result | Self::Failed | Self::Cancelled => MAX_ROWS_OF[2],
         }
     }
 }
@@ -143,7 +143,7 @@ impl<'a> Transcript<'a> {
         let names = names.clamp(3, (width / 4).clamp(3, 20));
         let left = width.saturating_sub(TIME + names + 1);
         let models = match world.models.is_empty() {
-            false if left >= MODEL + LEAST_TEXT => MODEL,
+            false if left >= MODEL + MIN_TEXT => MODEL,
             _ => 0,
         };
         let runs = team.running().map(|row| {
@@ -177,7 +177,7 @@ impl<'a> Transcript<'a> {
 
     /// The rows of a line, and whether text was left out.
     pub fn wrapped(&self, spoken: &SpokenLine<'_>) -> (Vec<String>, bool) {
-        let after = if self.width >= LEAST_WITH_AFTER { AFTER } else { 0 };
+        let after = if self.width >= MIN_WITH_AFTER { AFTER } else { 0 };
         let width = self.width.saturating_sub(self.text_indent(spoken) + after).max(8);
         let cut = spoken.text.len() > MAX_BYTES;
         let text = match cut {

@@ -12,7 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use self::seat::{SeatSubject, followed_subject, off_seats};
-use self::speaker::{seat_markdown, spoken};
+use self::speaker::{seat_markdown, text_pane};
 use super::{HeaderNote, PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::time;
 use crate::log::event::{Boundary, SpanId};
@@ -24,7 +24,7 @@ use crate::screen::action::Action;
 use crate::screen::list::{stepped_index, window_start};
 use crate::screen::run::data::RunData;
 use crate::screen::run::layout::{Pane, PaneSizes, RowSize, inner_columns};
-use crate::screen::run::pane_text::{Spoken, rows_scrolled};
+use crate::screen::run::pane_text::{TextPane, rows_scrolled};
 use crate::screen::run::speech;
 use crate::screen::scroll::Scroll;
 use crate::screen::text::Pen;
@@ -97,8 +97,8 @@ impl CollaborationView {
         }
     }
 
-    pub fn spoken<'a>(&self, run: &'a RunData) -> Spoken<'a> {
-        spoken(run, self.subject(run), self.subject_call(run), self.scroll)
+    pub fn text_pane<'a>(&self, run: &'a RunData) -> TextPane<'a> {
+        text_pane(run, self.subject(run), self.subject_call(run), self.scroll)
     }
 
     /// Selects a seat, or follows the run.
@@ -111,7 +111,7 @@ impl CollaborationView {
 
     fn scroll_text(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) {
         if let Some(area) = at.areas.pane(Pane::Second) {
-            self.scroll = self.spoken(run).scrolled(by, area);
+            self.scroll = self.text_pane(run).scrolled(by, area);
         }
     }
 
@@ -248,7 +248,7 @@ impl View for CollaborationView {
     }
 
     fn text(&self, run: &RunData, _focus: Pane) -> Option<String> {
-        Some(self.spoken(run).to_text())
+        Some(self.text_pane(run).to_text())
     }
 
     fn markdown(&self, run: &RunData, focus: Pane) -> Option<String> {
@@ -259,14 +259,14 @@ impl View for CollaborationView {
         let seat = run.shown().collaboration()?.round(round)?.seats.get(seat);
         Some(match seat.and_then(|seat| seat.contribution.as_deref()) {
             Some(contribution) => seat_markdown(round, contribution),
-            None => self.spoken(run).words.text.into_owned(),
+            None => self.text_pane(run).words.text.into_owned(),
         })
     }
 
     fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match pane {
             Pane::First => table::render(self, data, cx, area, buf),
-            Pane::Second => speech::render(&self.spoken(data), data, cx, area, buf),
+            Pane::Second => speech::render(&self.text_pane(data), data, cx, area, buf),
             Pane::Third => stances::render(self, data, cx, area, buf),
             Pane::Fourth => calls::render(self, data, cx, area, buf),
             Pane::Events => {}
@@ -289,7 +289,7 @@ impl View for CollaborationView {
     fn track_columns(&self, data: &RunData) -> (u16, u16) {
         let most =
             data.shown().collaboration().map_or(0, |table| table.plan.max_rounds.min(3)) as u16;
-        ((BARE * most.max(1)).min(LEAST), LEAST * most)
+        ((BARE * most.max(1)).min(MIN_ROUND), MIN_ROUND * most)
     }
 
     /// The decision, or the rule for it.
@@ -315,7 +315,7 @@ fn names(plan: &CollaborationPlan) -> usize {
 }
 
 /// Minimum width of a round with a bar.
-pub(crate) const LEAST: u16 = 16;
+pub(crate) const MIN_ROUND: u16 = 16;
 /// Minimum width of a round: its number, its glyph, a gap.
 const BARE: u16 = 7;
 
@@ -332,7 +332,7 @@ pub(crate) fn render(
     let last = plan.max_rounds.max(current).max(1);
     // Bars are dropped before rounds are left out.
     let all = last.saturating_mul(u32::from(BARE)) <= u32::from(area.width);
-    let fit = if all { last } else { u32::from((area.width / LEAST).max(1)).min(last) };
+    let fit = if all { last } else { u32::from((area.width / MIN_ROUND).max(1)).min(last) };
     // The current round, the next one, and as many earlier ones as fit.
     let from = current.max(1).saturating_sub(fit.saturating_sub(2)).clamp(1, last - fit + 1);
     let to = from + fit - 1;

@@ -13,7 +13,7 @@ use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::run::data::RunData;
 use crate::screen::run::pane_text::{
-    Spoken, SubjectText, TextState, call_text, outcome_text, run_text,
+    PaneText, TextPane, TextState, call_text, outcome_text, run_text,
 };
 use crate::screen::scroll::Scroll;
 use crate::screen::theme::StateSign;
@@ -23,12 +23,12 @@ use crate::words::styled::StyleRole;
 use crate::words::verdict::reply_text;
 
 /// What is spoken about this subject; `call` is its call.
-pub(crate) fn spoken(
+pub(crate) fn text_pane(
     run: &RunData,
     subject: SeatSubject,
     call: Option<SpanId>,
     scroll: Option<Scroll>,
-) -> Spoken<'_> {
+) -> TextPane<'_> {
     let is_outcome = subject == SeatSubject::Outcome;
     let table = run.shown().collaboration();
     let brief = table.is_some_and(|table| table.finalize.is_some());
@@ -44,7 +44,7 @@ pub(crate) fn spoken(
         Some(table) => words(run, table, subject, call),
         None => run_text(run, call),
     };
-    Spoken { words, call, is_outcome, prompt, scroll }
+    TextPane { words, call, is_outcome, prompt, scroll }
 }
 
 fn words<'a>(
@@ -52,32 +52,28 @@ fn words<'a>(
     table: &'a Collaboration,
     subject: SeatSubject,
     call: Option<SpanId>,
-) -> SubjectText<'a> {
+) -> PaneText<'a> {
     match subject {
-        SeatSubject::None => SubjectText::note("No call has been made yet."),
+        SeatSubject::None => PaneText::note("No call has been made yet."),
         SeatSubject::Outcome => outcome_text(run, call),
         SeatSubject::Finalize => match (&run.shown().progress.answer, table.finalize) {
-            (Some(answer), _) => SubjectText::complete(answer.as_ref()),
+            (Some(answer), _) => PaneText::complete(answer.as_ref()),
             (None, Some(call)) => call_text(run, call),
-            (None, None) => SubjectText::note("The brief has not been requested yet."),
+            (None, None) => PaneText::note("The brief has not been requested yet."),
         },
         SeatSubject::Seat { round, seat } => {
             match table.round(round).and_then(|round| round.seats.get(seat)) {
                 Some(seat) => seat_text(run, table, seat),
-                None => SubjectText::note("No such seat in this round."),
+                None => PaneText::note("No such seat in this round."),
             }
         }
     }
 }
 
-fn seat_text<'a>(
-    run: &'a RunData,
-    table: &'a Collaboration,
-    seat: &'a RoundSeat,
-) -> SubjectText<'a> {
+fn seat_text<'a>(run: &'a RunData, table: &'a Collaboration, seat: &'a RoundSeat) -> PaneText<'a> {
     if let Some(taken) = seat.contribution.as_ref().or(seat.unused.as_ref()) {
         let actions = taken.actions.iter().map(|said| said.as_ref().into());
-        return SubjectText::new(taken.summary.as_ref(), TextState::Complete, actions.collect());
+        return PaneText::new(taken.summary.as_ref(), TextState::Complete, actions.collect());
     }
     if let Some(reason) = &seat.refused {
         let lead = match &seat.detail {
@@ -88,22 +84,22 @@ fn seat_text<'a>(
         if let Some(advice) = reason.advice() {
             text.push_str(&format!("\n{advice}"));
         }
-        return SubjectText::problem(text);
+        return PaneText::problem(text);
     }
     match (seat.state, seat.call) {
         (SeatState::Off, _) if table.plan.role_flags.contains_key(&seat.role) => {
             let key = key_of(Action::Flags);
-            SubjectText::note(format!(
+            PaneText::note(format!(
                 "Its flag is off, so its seat is empty in this round. {key} opens the flags."
             ))
         }
-        (SeatState::Off, _) => SubjectText::note("The run stops before its turn."),
-        (SeatState::Cancelled, _) => SubjectText::note("The run was stopped during this call."),
+        (SeatState::Off, _) => PaneText::note("The run stops before its turn."),
+        (SeatState::Cancelled, _) => PaneText::note("The run was stopped during this call."),
         (_, Some(call)) => call_text(run, call),
         (_, None) if !run.shown().progress.is_live() => {
-            SubjectText::note("The run ended before this seat was called.")
+            PaneText::note("The run ended before this seat was called.")
         }
-        (_, None) => SubjectText::note("Waiting for its turn."),
+        (_, None) => PaneText::note("Waiting for its turn."),
     }
 }
 

@@ -27,11 +27,11 @@ use crate::words::measure::{columns, wrap_within};
 use crate::words::styled::StyleRole;
 
 /// Most seats around a table; more of them are shown in a list.
-const MOST: usize = 8;
+const MAX_SEATS: usize = 8;
 /// Narrowest frame of a card.
 const CARD: u16 = 16;
 /// Widest frame of a card.
-const CARD_MOST: u16 = 72;
+const MAX_CARD: u16 = 72;
 /// Highest frame of a card.
 const CARD_HIGH: u16 = 7;
 /// Lowest and highest frame of the table.
@@ -65,7 +65,7 @@ fn sides(seats: usize) -> Option<[u16; 4]> {
         5 => [2, 1, 1, 1],
         6 => [2, 1, 2, 1],
         7 => [3, 1, 2, 1],
-        MOST => [3, 1, 3, 1],
+        MAX_SEATS => [3, 1, 3, 1],
         _ => return None,
     })
 }
@@ -92,7 +92,7 @@ impl RoundTable {
         let [above, right, below, left] = sides(seats)?;
         let table = (area.width / 3).clamp(TABLE, 44);
         // A card at a side shares a line with the table.
-        let beside = ((area.width + 2).checked_sub(table)? / 2).min(CARD_MOST);
+        let beside = ((area.width + 2).checked_sub(table)? / 2).min(MAX_CARD);
         if beside < CARD {
             return None;
         }
@@ -148,7 +148,7 @@ fn card_gap(count: u16) -> u16 {
 /// Width of each of some cards in a row.
 fn card_width(area: Rect, count: u16) -> u16 {
     let count = count.max(1);
-    (area.width.saturating_sub(card_gap(count) * (count - 1)) / count).min(CARD_MOST)
+    (area.width.saturating_sub(card_gap(count) * (count - 1)) / count).min(MAX_CARD)
 }
 
 /// A row in equal parts.

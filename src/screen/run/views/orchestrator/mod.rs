@@ -29,7 +29,7 @@ use crate::screen::run::data::RunData;
 use crate::screen::run::inspector::WrappedDocument;
 use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
 use crate::screen::run::pane_text::{
-    MAX_ROWS, RowShares, Spoken, SubjectText, call_text, outcome_text, rows_scrolled, run_text,
+    MAX_ROWS, PaneText, RowShares, TextPane, call_text, outcome_text, rows_scrolled, run_text,
     text_area,
 };
 use crate::screen::scroll::Scroll;
@@ -100,27 +100,27 @@ impl OrchestratorView {
     }
 
     /// What is spoken where the subject has no document.
-    pub fn spoken<'a>(&self, run: &'a RunData) -> Spoken<'a> {
+    pub fn text_pane<'a>(&self, run: &'a RunData) -> TextPane<'a> {
         let (subject, call) = (self.subject(run), self.subject_call(run));
         let world = run.shown();
         let finalize = world.orchestrator().and_then(|orchestrator| orchestrator.finalize);
         let words = match (subject, &world.progress.answer, finalize) {
             _ if world.orchestrator().is_none() => run_text(run, call),
             (TaskSubject::Outcome, ..) => outcome_text(run, call),
-            (TaskSubject::Finalize, Some(answer), _) => SubjectText::complete(answer.as_ref()),
+            (TaskSubject::Finalize, Some(answer), _) => PaneText::complete(answer.as_ref()),
             (TaskSubject::Finalize, None, Some(call)) => call_text(run, call),
             (TaskSubject::Finalize, None, None) => {
-                SubjectText::note("The report is waiting for the results.")
+                PaneText::note("The report is waiting for the results.")
             }
-            (TaskSubject::None, ..) => SubjectText::note("No call has been made yet."),
-            _ => SubjectText::note(""),
+            (TaskSubject::None, ..) => PaneText::note("No call has been made yet."),
+            _ => PaneText::note(""),
         };
         let prompt = match finalize {
             Some(_) => " view the report's prompt",
             None => " view the failed call",
         };
         let is_outcome = subject == TaskSubject::Outcome;
-        Spoken { words, call, is_outcome, prompt, scroll: self.scroll }
+        TextPane { words, call, is_outcome, prompt, scroll: self.scroll }
     }
 
     /// Selects a row of the waterfall; `None` follows the run.
@@ -134,7 +134,7 @@ impl OrchestratorView {
     fn scroll_details(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) {
         let Some(area) = at.areas.pane(Pane::Second) else { return };
         if !self.shows_document(run) {
-            self.scroll = self.spoken(run).scrolled(by, area);
+            self.scroll = self.text_pane(run).scrolled(by, area);
             return;
         }
         let area = text_area(area);
@@ -272,7 +272,7 @@ impl View for OrchestratorView {
         let document = task_document(run, self.subject(run), run.shown().progress.at);
         Some(match document.lines.is_empty() {
             false => document.to_plain(),
-            true => self.spoken(run).to_text(),
+            true => self.text_pane(run).to_text(),
         })
     }
 
@@ -486,7 +486,7 @@ impl Phases {
     /// Draws the phases, with a bar for the tasks where there is room.
     pub(crate) fn draw(&self, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         /// Minimum width of the bar.
-        const LEAST: u16 = 6;
+        const MIN_BAR: u16 = 6;
         let theme = cx.theme;
         let dim = theme.style(StyleRole::Dim);
         // Durations are left out before names are shortened.
@@ -498,7 +498,7 @@ impl Phases {
         let mut pen = Pen::new(buf, area, cx.glyphs);
         pen.put(&plan.0, plan.1.style).put(gap, dim).put(&self.fan.0, self.fan.1.style);
         let (over, tasks) = self.tasks;
-        if room >= LEAST && tasks > 0 {
+        if room >= MIN_BAR && tasks > 0 {
             pen.space(1);
             let width = room - 1;
             let full = (usize::from(width) * over / tasks).min(usize::from(width)) as u16;

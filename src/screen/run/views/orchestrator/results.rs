@@ -24,7 +24,7 @@ use crate::words::readable::fields;
 use crate::words::styled::StyleRole;
 
 /// Most rows that one result takes; the inspector has it whole.
-const MOST_ROWS: usize = 4;
+const MAX_ROWS: usize = 4;
 
 /// Blank columns between two fields of a result.
 pub(crate) const GAP: u16 = 3;
@@ -148,7 +148,7 @@ pub(super) fn result_rows<'a>(
     let entries: Vec<_> = (0..count).filter_map(|at| results.get(at)).collect();
     let fields: Vec<_> = entries.iter().map(result_fields).collect();
     let width = usize::from(width);
-    let needs: Vec<_> = fields.iter().map(|it| wrapped(it, width, MOST_ROWS).len()).collect();
+    let needs: Vec<_> = fields.iter().map(|it| wrapped(it, width, MAX_ROWS).len()).collect();
     let parts = entries.iter().zip(&fields).zip(shares(&needs, rows)).enumerate();
     let each = parts.flat_map(|(at, ((entry, fields), most))| {
         let rows = wrapped(fields, width, most);
@@ -161,7 +161,7 @@ pub(super) fn result_rows<'a>(
 fn shares(needs: &[usize], rows: usize) -> Vec<usize> {
     let mut shares = vec![1; needs.len()];
     let mut left = rows.saturating_sub(needs.len());
-    for turn in 2..=MOST_ROWS {
+    for turn in 2..=MAX_ROWS {
         for (share, need) in shares.iter_mut().zip(needs) {
             if *need >= turn && left > 0 {
                 (*share, left) = (turn, left - 1);
@@ -334,17 +334,13 @@ mod tests {
     fn wraps_between_fields_last_takes_rest() {
         let field = |name: &'static str, text: &str| (name, text.to_owned());
         let fields = [field("aa", "111"), field("bb", "2"), field("", "ccccc"), field("d", "4")];
-        assert_eq!(wrapped(&fields, 80, MOST_ROWS).len(), 1);
-        assert_eq!(
-            wrapped(&fields, 15, MOST_ROWS),
-            [0..2, 2..4],
-            "7 + 3 + 5 and 5 + 3 + 4 columns"
-        );
-        assert_eq!(wrapped(&fields, 14, MOST_ROWS), [0..1, 1..3, 3..4]);
-        assert_eq!(wrapped(&fields, 1, MOST_ROWS), [0..1, 1..2, 2..3, 3..4]);
-        assert_eq!(wrapped(&[], 9, MOST_ROWS).len(), 1, "an empty result has a row too");
+        assert_eq!(wrapped(&fields, 80, MAX_ROWS).len(), 1);
+        assert_eq!(wrapped(&fields, 15, MAX_ROWS), [0..2, 2..4], "7 + 3 + 5 and 5 + 3 + 4 columns");
+        assert_eq!(wrapped(&fields, 14, MAX_ROWS), [0..1, 1..3, 3..4]);
+        assert_eq!(wrapped(&fields, 1, MAX_ROWS), [0..1, 1..2, 2..3, 3..4]);
+        assert_eq!(wrapped(&[], 9, MAX_ROWS).len(), 1, "an empty result has a row too");
         let many: Vec<_> = (0..9).map(|_| field("", "x")).collect();
-        assert_eq!(wrapped(&many, 1, MOST_ROWS), [0..1, 1..2, 2..3, 3..9], "four rows at most");
+        assert_eq!(wrapped(&many, 1, MAX_ROWS), [0..1, 1..2, 2..3, 3..9], "four rows at most");
         assert_eq!(wrapped(&fields, 14, 2), [0..1, 1..4]);
     }
 }

@@ -303,7 +303,7 @@ pub(crate) fn render(
     buf: &mut Buffer,
 ) {
     if !view.shows_document(data) {
-        return speech::render(&view.spoken(data), data, cx, area, buf);
+        return speech::render(&view.text_pane(data), data, cx, area, buf);
     }
     let document = task_document(data, view.subject(data), data.drawn_to(cx.now));
     draw_scrolled(cx, text_area(area), &document, view.scroll().unwrap_or_default(), buf);

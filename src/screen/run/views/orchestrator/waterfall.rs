@@ -205,10 +205,10 @@ const TOOK: u16 = 7;
 /// Width of the mark of a slow row.
 const SLOW_MARK: u16 = 5;
 /// Minimum width of the axis.
-const LEAST: u16 = 12;
+const MIN_AXIS: u16 = 12;
 
 /// Fewest columns of a note that is cut.
-const LEAST_NOTE: u16 = 12;
+const MIN_NOTE: u16 = 12;
 
 /// The layout of a row.
 struct WaterfallColumns {
@@ -232,7 +232,7 @@ impl WaterfallColumns {
         let id = id.clamp(6, 14).min(area.width / 4);
         // Selection, state, blank; a blank after each name; the duration after the axis.
         let fixed = 3 + id + 1 + TOOK + 1;
-        let room = area.width.saturating_sub(fixed + LEAST);
+        let room = area.width.saturating_sub(fixed + MIN_AXIS);
         let worker = worker.min(20).min(room / 2);
         let worker = if worker < 5 { 0 } else { worker };
         let late = area.width > fixed + worker + 40;
@@ -261,7 +261,7 @@ pub(crate) fn render(
     let run = &data.world().progress;
     let end = run.run_time(data.head_time(cx.now));
     let axis = Axis::covering(end, places.axis.width, run.is_live());
-    if places.axis.width >= LEAST {
+    if places.axis.width >= MIN_AXIS {
         head(cx, area, &places, axis, buf);
     }
     let rows = usize::from(area.height.saturating_sub(HEAD));
@@ -363,7 +363,7 @@ fn one_row(
         let fits = |place: &Rect| columns(&text) <= usize::from(place.width);
         // A text that is cut has the wider of the two places.
         let wider = if after.width >= before.width { after } else { before };
-        let cut = Some(wider).filter(|place| place.width >= LEAST_NOTE);
+        let cut = Some(wider).filter(|place| place.width >= MIN_NOTE);
         let place = [after, before].into_iter().find(fits);
         if let Some(rest) = place.or(bars.is_empty().then_some(line)).or(cut) {
             Pen::new(buf, rest, cx.glyphs).put_within(&text, rest.width, cx.theme.style(role));

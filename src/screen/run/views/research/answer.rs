@@ -18,7 +18,7 @@ use crate::words::styled::{StyleRole, StyledPart};
 use crate::words::verdict::{place_after, reason_id, run_lead};
 
 /// Most rows of a sentence, and of a partial reply.
-const MOST: usize = 40;
+const MAX_ROWS: usize = 40;
 
 /// The items of the answer pane in the world that is shown.
 pub struct AnswerItems<'a> {
@@ -53,7 +53,7 @@ impl AnswerItems<'_> {
             lead = ItemSign::Alert;
             tail.push(StyledPart::new(StyleRole::Retry, conflict));
         }
-        let parts = vec![ItemText { tail, ..ItemText::of(text, StyleRole::Text, MOST) }];
+        let parts = vec![ItemText { tail, ..ItemText::of(text, StyleRole::Text, MAX_ROWS) }];
         PaneItem { subject: ItemSubject::Sentence(at), name: "".into(), sign: lead, parts }
     }
 
@@ -120,7 +120,7 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
         _ if research.sentences.is_empty() => {
             // A log of another version may have the text alone.
             if let Some(text) = &world.progress.answer {
-                let part = ItemText::of(&**text, StyleRole::Text, MOST);
+                let part = ItemText::of(&**text, StyleRole::Text, MAX_ROWS);
                 answer.below.push(PaneItem::text(ItemSign::None, part));
             }
         }
@@ -151,7 +151,7 @@ fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: 
         items.push(PaneItem::gap());
         let part = ItemText {
             shows_end: true,
-            ..ItemText::of(partial_json(&live.text), StyleRole::Dim, MOST)
+            ..ItemText::of(partial_json(&live.text), StyleRole::Dim, MAX_ROWS)
         };
         items.push(PaneItem::text(ItemSign::None, part));
     }

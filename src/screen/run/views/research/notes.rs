@@ -13,7 +13,7 @@ use crate::words::format;
 use crate::words::styled::{StyleRole, StyledPart};
 
 /// Most rows of a claim or a quote; the inspector shows all of it.
-const MOST: usize = 4;
+const MAX_ROWS: usize = 4;
 
 /// Most pairs of notes that are grouped; no run has as many.
 const PAIRS: usize = 256;
@@ -66,10 +66,10 @@ impl<'a> Notes<'a> {
         // A note taken by a rule has its quote as its claim: show it once.
         let same = note.claim.trim() == note.quote.trim();
         if !same {
-            parts.push(ItemText::of(single_spaced(&note.claim), StyleRole::Text, MOST));
+            parts.push(ItemText::of(single_spaced(&note.claim), StyleRole::Text, MAX_ROWS));
         }
         let look = if same { StyleRole::Text } else { StyleRole::Dim };
-        parts.push(ItemText::of(format!("\"{}\"", single_spaced(&note.quote)), look, MOST));
+        parts.push(ItemText::of(format!("\"{}\"", single_spaced(&note.quote)), look, MAX_ROWS));
         let mut tail = vec![StyledPart::new(how, format!(" {word}"))];
         if issue.is_none() && self.research.compared.unconfirmed.contains(&note.id) {
             tail.push(StyledPart::new(StyleRole::Retry, " ! unconfirmed"));
@@ -96,12 +96,12 @@ impl<'a> Notes<'a> {
     fn refused(&self, note: &'a NoteRefused) -> PaneItem<'a> {
         let mut parts = Vec::new();
         if note.claim.trim() != note.quote.trim() && !note.claim.is_empty() {
-            parts.push(ItemText::of(single_spaced(&note.claim), StyleRole::Dim, MOST));
+            parts.push(ItemText::of(single_spaced(&note.claim), StyleRole::Dim, MAX_ROWS));
         }
         parts.push(ItemText::of(
             format!("\"{}\"", single_spaced(&note.quote)),
             StyleRole::Dim,
-            MOST,
+            MAX_ROWS,
         ));
         let tail = vec![StyledPart::new(
             StyleRole::Refused,
@@ -125,7 +125,7 @@ impl<'a> Notes<'a> {
         };
         let quotes = ItemText {
             other: Some(quote(&conflict.right).into()),
-            ..ItemText::of(quote(&conflict.left), StyleRole::Dim, MOST + 1)
+            ..ItemText::of(quote(&conflict.left), StyleRole::Dim, MAX_ROWS + 1)
         };
         let parts = vec![ItemText::of(head, StyleRole::Retry, 3), quotes];
         let about = ItemSubject::Pair(conflict.left.clone(), conflict.right.clone());

@@ -21,7 +21,7 @@ use crate::words::styled::StyleRole;
 const MAX_HOPS: usize = 64;
 
 /// Fewest columns of a chain next to other figures.
-const LEAST_CHAIN: usize = 27;
+const MIN_CHAIN: usize = 27;
 
 /// Draws the row.
 pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
@@ -48,7 +48,7 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
     let cuts = !fits(&both, chain_width) && fits(&limits, chain_width);
     let aside = if cuts { limits } else { both };
     let taken = width(&aside);
-    let beside = taken > 0 && fits(&aside, LEAST_CHAIN);
+    let beside = taken > 0 && fits(&aside, MIN_CHAIN);
     let width = if beside { area.width - taken - 3 } else { area.width };
     chain(cx, world, team, &links, Rect { width, ..area }, buf);
     if beside {

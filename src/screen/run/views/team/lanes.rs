@@ -15,11 +15,11 @@ const NAME: (u16, u16) = (4, 20);
 /// Columns of a name besides its text: state, blank, mark of control, and a blank before the next.
 const BESIDE_NAME: u16 = 4;
 /// Fewest columns from one lane to the next: an arrow needs two between them.
-const LEAST_PITCH: u16 = 3;
+const MIN_PITCH: u16 = 3;
 /// Columns that the text of a hop should have.
 const TEXT: u16 = 20;
 /// Fewest columns of a text in its row; with fewer, that of one hop is below the rows.
-pub const LEAST_TEXT: u16 = 16;
+pub const MIN_TEXT: u16 = 16;
 /// Fewest columns of a name that is shortened so that the rows have room for their texts.
 const SHORT_NAME: u16 = 8;
 /// Columns of the number of context tokens, with a blank before it.
@@ -112,12 +112,12 @@ impl Lanes {
         let room = |clock: bool, text: u16| width.checked_sub(before(clock) + text);
         // Lanes become narrower before the rows lose their texts.
         let narrow = || {
-            let most = room(true, LEAST_TEXT + 2)? / (count - 1).max(1);
+            let most = room(true, MIN_TEXT + 2)? / (count - 1).max(1);
             let whole = |rows: &u16| longest.div_ceil(*rows) <= most;
             let rows = (1..=most_rows).find(whole).unwrap_or(most_rows);
-            let pitch = longest.div_ceil(rows).max(LEAST_PITCH).min(most);
+            let pitch = longest.div_ceil(rows).max(MIN_PITCH).min(most);
             let name = pitch.saturating_mul(rows).saturating_sub(BESIDE_NAME);
-            let fits = pitch >= LEAST_PITCH && name >= SHORT_NAME.min(longest - BESIDE_NAME);
+            let fits = pitch >= MIN_PITCH && name >= SHORT_NAME.min(longest - BESIDE_NAME);
             fits.then(|| Self::place(width, true, pitch, rows, names))
         };
         for (clock, text) in [(true, TEXT), (true, 0), (false, 0)] {
@@ -128,7 +128,7 @@ impl Lanes {
                 return Some(lanes);
             }
             for rows in 1..=most_rows {
-                let pitch = longest.div_ceil(rows).max(LEAST_PITCH);
+                let pitch = longest.div_ceil(rows).max(MIN_PITCH);
                 let needed = pitch.saturating_mul(count - 1) + longest.max(pitch);
                 if room(clock, text).is_some_and(|room| needed <= room) {
                     return Some(Self::place(width, clock, pitch, rows, names));
@@ -140,7 +140,7 @@ impl Lanes {
             let left = room(clock, 0)?.checked_sub(NAME.0 + BESIDE_NAME)?;
             let pitch = left / (count - 1).max(1);
             let name = pitch.saturating_mul(most_rows).checked_sub(BESIDE_NAME)?;
-            (pitch >= LEAST_PITCH && name >= NAME.0)
+            (pitch >= MIN_PITCH && name >= NAME.0)
                 .then(|| Self::place(width, clock, pitch, most_rows, names))
         })
     }

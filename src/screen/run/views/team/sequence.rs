@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::TeamView;
-use super::lanes::{CLOCK, CONTEXT, HopArrow, LEAST_TEXT, LaneCell, LaneEnd, Lanes};
+use super::lanes::{CLOCK, CONTEXT, HopArrow, LaneCell, LaneEnd, Lanes, MIN_TEXT};
 use crate::base::name::AgentName;
 use crate::log::event::kind::RunClosed;
 use crate::log::event::{SpanId, StopReason};
@@ -320,7 +320,7 @@ impl Drawn<'_> {
         let (x, width) = lanes.text;
         let text = Rect { x: at.x + x, width, ..at }.intersection(at);
         let mut pen = Pen::new(buf, text, cx.glyphs);
-        if width >= LEAST_TEXT {
+        if width >= MIN_TEXT {
             pen.space(1);
             if !reached {
                 let names = self.names(row);
@@ -446,7 +446,7 @@ impl Drawn<'_> {
         let (cx, theme) = (self.cx, self.cx.theme);
         let dim = theme.style(StyleRole::Dim);
         let foot = self.diagram.foot;
-        let narrow = self.diagram.lanes.as_ref().is_some_and(|it| it.text.1 < LEAST_TEXT);
+        let narrow = self.diagram.lanes.as_ref().is_some_and(|it| it.text.1 < MIN_TEXT);
         let mut pen = Pen::new(buf, foot, cx.glyphs);
         pen.space(1);
         if narrow && let Some(row) = current {

@@ -116,11 +116,11 @@ impl ToolsView {
     }
 
     /// A manual command to the breaker of the tool that the view is about.
-    fn override_breaker(&self, run: &RunData, hand: BreakerOverride) -> LiveChange {
+    fn override_breaker(&self, run: &RunData, action: BreakerOverride) -> LiveChange {
         match self.tool(run).filter(|tool| tool.head.limits.breaker.is_some()) {
             Some(tool) => {
                 let tool = tool.name().clone();
-                LiveChange::Send(Command::Breaker { tool, hand, by: Initiator::You })
+                LiveChange::Send(Command::Breaker { tool, action, by: Initiator::You })
             }
             None => LiveChange::NotHere,
         }

@@ -8,7 +8,7 @@ use super::EventKind;
 
 /// What was said in an event, and in which way.
 #[derive(Clone, Copy, Debug)]
-pub enum SaidPart<'e> {
+pub enum TextPart<'e> {
     /// The goal of the run, and the message of a session.
     Goal(&'e str, Option<&'e str>),
     /// The arguments of a tool.
@@ -25,7 +25,7 @@ pub enum SaidPart<'e> {
     Handoff(&'e str),
 }
 
-impl<'e> SaidPart<'e> {
+impl<'e> TextPart<'e> {
     /// What was said in an event of this kind; `None` if nothing was.
     pub fn of(kind: &'e EventKind) -> Option<Self> {
         Some(match kind {
