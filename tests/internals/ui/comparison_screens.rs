@@ -1,5 +1,6 @@
 //! What the comparison of two runs looks like, at three sizes, and no panic at any size.
 
+use super::sizes_of;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -15,8 +16,6 @@ use crate::support::kept::{history, list};
 use crate::support::screen::{Dash, facts, shipped};
 use crate::words::comparison::runs::ComparedRuns;
 use crate::words::glyph::Glyphs;
-
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
 fn compared(same: bool) -> Box<ComparedRuns> {
     let left = facts("checkout-launch", &[], &[], Schedule::default());
@@ -35,7 +34,7 @@ fn shown(cols: u16, rows: u16, same: bool, ascii: bool) -> Dash {
 
 #[test]
 fn pictures_of_a_comparison() {
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("comparison") {
         let mut dash = shown(cols, rows, false, false);
         insta::assert_snapshot!(format!("comparison_{cols}x{rows}"), dash.dump());
         dash.text("j").press(KeyCode::Enter);

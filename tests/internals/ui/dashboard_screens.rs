@@ -1,6 +1,7 @@
 //! What the dashboard looks like: snapshots of text and styles at three sizes, and no panic at
 //! any size.
 
+use super::sizes_of;
 use std::sync::Arc;
 
 use crate::engine::Schedule;
@@ -22,8 +23,6 @@ use crate::support::kept::{answer_open, history, list};
 use crate::support::screen::{
     Dash, answer, facts, listing, lists_wanted, own, place, ready, shipped, until, with_key,
 };
-
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
 /// The two scenarios that the pictures are of, whatever else is shipped, and two of a person's.
 fn scenarios() -> Vec<ScenarioEntry> {
@@ -268,8 +267,8 @@ fn focus(dash: &mut Dash, id: &FieldId) {
 
 #[test]
 fn pictures() {
-    for (cols, rows) in SIZES {
-        for (name, come) in PICTURES {
+    for (name, come) in PICTURES {
+        for &(cols, rows) in sizes_of(name) {
             let mut dash = dash(cols, rows);
             come(&mut dash);
             insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash.dump());

@@ -13,3 +13,33 @@ mod runview_window;
 mod team_screens;
 mod titles;
 mod tools_screens;
+
+/// The sizes that every page is made for.
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
+
+/// The state of each page that is a picture in every size.
+const PAGES: [&str; 17] = [
+    "brownout",
+    "comparison",
+    "confirm_kill",
+    "drawer",
+    "flags",
+    "form_list",
+    "help",
+    "home_runs",
+    "inspector_prompt",
+    "kept_run",
+    "office",
+    "reading",
+    "router_routed",
+    "ring_30",
+    "streaming",
+    "swarm",
+    "working",
+];
+
+/// The sizes in which this state is a picture. Another one at 120x36 is enough: `runview_sizes.rs` checks
+/// every state in every size for what a picture would show.
+fn sizes_of(state: &str) -> &'static [(u16, u16)] {
+    if PAGES.contains(&state) { &SIZES } else { &SIZES[1..2] }
+}

@@ -1,5 +1,6 @@
 //! What an orchestrator's run looks like: snapshots of text and styles at three sizes.
 
+use super::sizes_of;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{BoundaryId, EventKind, SpanId};
 use crate::screen::KeyCode;
@@ -8,28 +9,26 @@ use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
-
 fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.run("r-81c2", &facts.log);
     dash
 }
 
-fn at_every_size(name: &str, facts: &ToolFacts) {
-    for (cols, rows) in SIZES {
+fn pictures_of(name: &str, facts: &ToolFacts) {
+    for &(cols, rows) in sizes_of(name) {
         insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
     }
 }
 
 #[test]
 fn workers_side_by_side() {
-    at_every_size("working", &tools::working());
+    pictures_of("working", &tools::working());
 }
 
 #[test]
 fn reported() {
-    at_every_size("reported", &tools::reported());
+    pictures_of("reported", &tools::reported());
 }
 
 #[test]

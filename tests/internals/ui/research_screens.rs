@@ -1,5 +1,6 @@
 //! What a research run looks like: snapshots of text and styles at three sizes.
 
+use super::{SIZES, sizes_of};
 use std::sync::Arc;
 
 use crate::log::event::kind::{Initiator, StepSize};
@@ -16,8 +17,6 @@ use crate::support::screen;
 use crate::support::screen::{Dash, shipped};
 use crate::words::patterns::words_of;
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
-
 fn dash(cols: u16, rows: u16, facts: &ResearchFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.run("r-b7c0", &facts.log);
@@ -31,8 +30,8 @@ fn says(dash: &mut Dash, facts: &ResearchFacts, span: SpanId, text: &str) {
     dash.send(Msg::Live { run: RunId::new("r-b7c0"), span, text: Some(live) });
 }
 
-fn at_every_size(name: &str, facts: &ResearchFacts) {
-    for (cols, rows) in SIZES {
+fn pictures_of(name: &str, facts: &ResearchFacts) {
+    for &(cols, rows) in sizes_of(name) {
         insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
     }
 }
@@ -43,7 +42,7 @@ const SPEAKS: &str =
 #[test]
 fn in_the_middle_of_reading() {
     let facts = research::reading();
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("reading") {
         let mut dash = dash(cols, rows, &facts);
         says(&mut dash, &facts, facts.attempt("notes"), SPEAKS);
         insta::assert_snapshot!(format!("reading_{cols}x{rows}"), dash.dump());
@@ -52,7 +51,7 @@ fn in_the_middle_of_reading() {
 
 #[test]
 fn an_answer_with_conflicts() {
-    at_every_size("answered", &research::answered());
+    pictures_of("answered", &research::answered());
 }
 
 /// The question is asked with one more part, of which no note says anything.
@@ -71,12 +70,12 @@ fn lists_unanswered_part_below_answer() {
 
 #[test]
 fn no_reliable_sources() {
-    at_every_size("unreliable", &research::unreliable());
+    pictures_of("unreliable", &research::unreliable());
 }
 
 #[test]
 fn a_quote_that_is_made_up() {
-    at_every_size("misquoted", &research::misquoted());
+    pictures_of("misquoted", &research::misquoted());
 }
 
 #[test]

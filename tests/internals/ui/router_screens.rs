@@ -1,5 +1,6 @@
 //! What a router's run looks like: snapshots of text and styles.
 
+use super::sizes_of;
 use std::sync::Arc;
 
 use crate::engine::Schedule;
@@ -7,8 +8,6 @@ use crate::log::event::{Event, EventKind};
 use crate::log::facts::router::RouterFact;
 use crate::screen::KeyCode;
 use crate::support::screen::{Dash, facts, until};
-
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
 fn dash(cols: u16, rows: u16, events: &[Arc<Event>]) -> Dash {
     let mut dash = Dash::new(cols, rows);
@@ -34,7 +33,7 @@ fn while_the_classifier_reads_the_request() {
 fn draws_chosen_route_and_working_agent() {
     let events = facts("front-desk", &[], &[], Schedule::default());
     let open = until(&events, is_chosen) + 4;
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("router_routed") {
         let dump = dash(cols, rows, &events[..open]).dump();
         insta::assert_snapshot!(format!("router_routed_{cols}x{rows}"), dump);
     }

@@ -1,5 +1,6 @@
 //! What a run looks like: snapshots of text and styles at three sizes.
 
+use super::sizes_of;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,8 +17,6 @@ use crate::support::screen::Dash;
 use crate::words::headless;
 use crate::words::page::RunPageWriter;
 use crate::words::styled::StyledLine;
-
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
 fn dash(cols: u16, rows: u16, log: &[Arc<Event>]) -> Dash {
     let mut dash = Dash::new(cols, rows);
@@ -36,8 +35,8 @@ fn streaming(cols: u16, rows: u16) -> Dash {
     dash
 }
 
-fn at_every_size(name: &str, dash_of: impl Fn(u16, u16) -> Dash) {
-    for (cols, rows) in SIZES {
+fn pictures_of(name: &str, dash_of: impl Fn(u16, u16) -> Dash) {
+    for &(cols, rows) in sizes_of(name) {
         let dash = dash_of(cols, rows);
         insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash.dump());
     }
@@ -49,12 +48,12 @@ fn of(facts: fn() -> Facts) -> impl Fn(u16, u16) -> Dash {
 
 #[test]
 fn before_the_first_round() {
-    at_every_size("waiting", of(facts::waiting));
+    pictures_of("waiting", of(facts::waiting));
 }
 
 #[test]
 fn seat_speaks_again_after_retry() {
-    at_every_size("streaming", streaming);
+    pictures_of("streaming", streaming);
 }
 
 #[test]
@@ -81,7 +80,7 @@ fn two_panes_share_narrow_space() {
 
 #[test]
 fn at_rest() {
-    at_every_size("paused", of(facts::paused));
+    pictures_of("paused", of(facts::paused));
 }
 
 #[test]
@@ -179,12 +178,12 @@ fn pause_adds_no_run_time() {
 
 #[test]
 fn decided() {
-    at_every_size("decided", of(facts::decided));
+    pictures_of("decided", of(facts::decided));
 }
 
 #[test]
 fn stopped() {
-    at_every_size("stopped", of(facts::stopped));
+    pictures_of("stopped", of(facts::stopped));
     insta::assert_snapshot!("broken_120x36", of(facts::broken)(120, 36).screen());
     let mut dash = of(facts::stopped)(80, 24);
     dash.text("2");
@@ -249,7 +248,7 @@ fn seats_show_all_that_they_say() {
 
 #[test]
 fn nine_or_more_seats_become_list() {
-    at_every_size("nine_seats", |cols, rows| dash(cols, rows, &facts::seats(9).log));
+    pictures_of("nine_seats", |cols, rows| dash(cols, rows, &facts::seats(9).log));
 }
 
 #[test]
@@ -286,7 +285,7 @@ fn seats_of_different_models_name_them() {
             call.model = names.get(usize::from(seat)).map(|name| Arc::from(*name));
         }
     }
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("models") {
         let screen = dash(cols, rows, &log).screen();
         insta::assert_snapshot!(format!("models_{cols}x{rows}"), screen);
     }
@@ -294,12 +293,12 @@ fn seats_of_different_models_name_them() {
 
 #[test]
 fn draws_repeated_request_and_budget() {
-    at_every_size("asked_again", of(facts::asked_again));
+    pictures_of("asked_again", of(facts::asked_again));
 }
 
 #[test]
 fn draws_run_stopped_by_token_budget() {
-    at_every_size("over_budget", of(facts::over_budget));
+    pictures_of("over_budget", of(facts::over_budget));
 }
 
 #[test]
@@ -327,7 +326,7 @@ fn in_every_theme() {
 
 #[test]
 fn a_filter_is_on() {
-    at_every_size("filtered", |cols, rows| {
+    pictures_of("filtered", |cols, rows| {
         let mut dash = streaming(cols, rows);
         dash.text("/kind == \"call.retried\" || status == 503").press(KeyCode::Enter);
         dash
@@ -342,7 +341,7 @@ fn a_filter_is_on() {
 
 #[test]
 fn scrubbed_back() {
-    at_every_size("scrubbed", |cols, rows| {
+    pictures_of("scrubbed", |cols, rows| {
         let mut dash = streaming(cols, rows);
         dash.text(",,,,,,,,,,,,");
         dash
@@ -352,7 +351,7 @@ fn scrubbed_back() {
 #[test]
 fn the_inspector() {
     for (tab, name) in [("1", "prompt"), ("2", "reply"), ("3", "raw"), ("4", "timing")] {
-        at_every_size(&format!("inspector_{name}"), |cols, rows| {
+        pictures_of(&format!("inspector_{name}"), |cols, rows| {
             let mut dash = streaming(cols, rows);
             dash.text("1").press(KeyCode::Enter).text(tab);
             dash

@@ -1,5 +1,6 @@
 //! What a team's or a swarm's run looks like: snapshots of text and styles at three sizes.
 
+use super::sizes_of;
 use crate::engine::Schedule;
 use crate::log::event::kind::{CallStarted, Initiator, Prompt, Purpose, StepSize};
 use crate::log::event::{BoundaryId, EventKind, RunId, SpanId, StopReason};
@@ -15,8 +16,6 @@ use crate::support::screen::{Dash, shipped};
 use crate::words::styled::StyledLine;
 use serde_json::json;
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
-
 fn dash(cols: u16, rows: u16, facts: &TeamFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.run("r-90de", &facts.log);
@@ -31,8 +30,8 @@ fn says(dash: &mut Dash, facts: &TeamFacts, name: &str, text: &str) {
     dash.send(Msg::Live { run, span, text: Some(live) });
 }
 
-fn at_every_size(name: &str, facts: &TeamFacts, speaks: Option<(&str, &str)>) {
-    for (cols, rows) in SIZES {
+fn pictures_of(name: &str, facts: &TeamFacts, speaks: Option<(&str, &str)>) {
+    for &(cols, rows) in sizes_of(name) {
         let mut dash = dash(cols, rows, facts);
         if let Some((agent, text)) = speaks {
             says(&mut dash, facts, agent, text);
@@ -45,17 +44,17 @@ const SPEAKS: &str = "You were charged twice by mistake: 09:14:02 and 09:14:05, 
 
 #[test]
 fn a_swarm_at_work() {
-    at_every_size("swarm", &team::working(), Some(("refunds", SPEAKS)));
+    pictures_of("swarm", &team::working(), Some(("refunds", SPEAKS)));
 }
 
 #[test]
 fn a_swarm_that_has_answered() {
-    at_every_size("swarm_answered", &team::answered(), None);
+    pictures_of("swarm_answered", &team::answered(), None);
 }
 
 #[test]
 fn a_coordinator_and_its_teams() {
-    at_every_size("office", &team::office(), Some(("coder", "The folds take")));
+    pictures_of("office", &team::office(), Some(("coder", "The folds take")));
 }
 
 #[test]
@@ -70,7 +69,7 @@ fn a_coordinator_that_has_answered() {
 fn diagrams_of_two_to_twelve_agents() {
     for (agents, hops) in [(2, 5), (5, 9), (12, 20)] {
         let facts = team::desks(agents, hops);
-        for (cols, rows) in SIZES {
+        for &(cols, rows) in sizes_of(&format!("desks_{agents}")) {
             let screen = dash(cols, rows, &facts).screen();
             insta::assert_snapshot!(format!("desks_{agents}_{cols}x{rows}"), screen);
         }
@@ -80,7 +79,7 @@ fn diagrams_of_two_to_twelve_agents() {
 #[test]
 fn lists_agents_beyond_lanes_in_rows() {
     let facts = team::ring(30, 40);
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("ring_30") {
         insta::assert_snapshot!(
             format!("ring_30_{cols}x{rows}"),
             dash(cols, rows, &facts).screen()

@@ -1,5 +1,6 @@
 //! What the tools look like: snapshots of text and styles at three sizes.
 
+use super::sizes_of;
 use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
 use crate::log::event::{EventKind, SpanId};
 use crate::screen::KeyCode;
@@ -9,30 +10,28 @@ use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
 use ratatui::style::Style;
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
-
 fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.run("r-81c2", &facts.log);
     dash
 }
 
-fn at_every_size(name: &str, facts: &ToolFacts) {
-    for (cols, rows) in SIZES {
+fn pictures_of(name: &str, facts: &ToolFacts) {
+    for &(cols, rows) in sizes_of(name) {
         insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash(cols, rows, facts).dump());
     }
 }
 
 #[test]
 fn a_vendor_in_trouble() {
-    at_every_size("brownout", &tools::brownout(true));
+    pictures_of("brownout", &tools::brownout(true));
 }
 
 /// The window of a breaker: on its way, and when it has opened.
 #[test]
 fn a_breaker_that_judges_rates() {
     for (calls, name) in [(19, "rates"), (24, "rates_open")] {
-        at_every_size(name, &tools::rates(calls));
+        pictures_of(name, &tools::rates(calls));
     }
     let mut alone = dash(80, 24, &tools::rates(24));
     alone.text("2");
@@ -128,7 +127,7 @@ fn click_selects_tool_in_both_tables() {
 fn second_pane_shows_outcome_at_end() {
     let mut facts = tools::brownout(true);
     facts.after(500).ends("success", None);
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("outcome") {
         let mut dash = dash(cols, rows, &facts);
         if cols == 80 {
             dash.text("2");
@@ -221,7 +220,7 @@ fn the_history_of_a_breaker() {
 
 #[test]
 fn faults_and_limits_in_their_drawer() {
-    for (cols, rows) in SIZES {
+    for &(cols, rows) in sizes_of("drawer") {
         let mut dash = dash(cols, rows, &tools::brownout(true));
         dash.text("!");
         insta::assert_snapshot!(format!("drawer_{cols}x{rows}"), dash.dump());
