@@ -11,7 +11,7 @@ use crate::log::facts::PatternPlan;
 use crate::log::facts::agents::{AgentHead, SessionHead, SwarmHead};
 use crate::log::facts::collaboration::{CollaborationPlan, DecideRowHead, RoleFlagHead};
 use crate::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
-use crate::log::facts::research::{ResearchPlan, SourceHead};
+use crate::log::facts::research::ResearchPlan;
 use crate::log::facts::resilience::ResiliencePlan;
 use crate::log::facts::router::{RouteHead, RouterPlan};
 use crate::log::facts::team::TeamPlan;
@@ -78,10 +78,7 @@ fn collaboration(
             })
             .collect(),
         parallel: spec.concurrency == Concurrency::Parallel,
-        max_rounds: spec.budget.max_rounds,
-        max_messages: spec.budget.max_messages,
-        max_ms: millis(spec.budget.max_seconds),
-        min_go_votes: spec.budget.min_go_votes,
+        budget: spec.budget,
         summary_inputs: spec.summary_inputs.clone(),
         share: spec.share.unwrap_or(usual),
         live_rules,
@@ -107,12 +104,7 @@ fn orchestrator(spec: &OrchestratorSpec) -> OrchestratorPlan {
                 flag: worker.flag.clone(),
             })
             .collect(),
-        max_tasks: spec.budget.max_tasks,
-        max_parallel: spec.budget.max_parallel,
-        max_retries_per_task: spec.budget.max_retries_per_task,
-        max_dispatches: spec.budget.max_dispatches,
-        task_timeout_ms: millis(spec.budget.task_timeout),
-        max_ms: millis(spec.budget.max_seconds),
+        budget: spec.budget,
         sections: spec.sections.iter().map(|section| section.name.clone()).collect(),
         level: spec.level.name.clone(),
     }
@@ -156,33 +148,19 @@ fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
 /// The setup of a run with a live or a scripted model, which begins at this time of the wall.
 fn research(spec: &ResearchSpec, live: bool, wall_ms: u64) -> ResearchPlan {
     let today = || Day::from_unix_ms(wall_ms).to_string();
-    let budget = &spec.budget;
     ResearchPlan {
         question: spec.question.clone(),
         as_of: spec.as_of.clone().unwrap_or_else(today),
         allowed_domains_policy: spec.allowed_domains_policy.clone(),
         allowed_domains_execution: spec.allowed_domains_execution.clone(),
-        sources: spec
-            .sources
-            .iter()
-            .map(|rule| SourceHead {
-                domain: rule.domain.clone(),
-                trust: rule.trust,
-                flag: rule.flag.clone(),
-            })
-            .collect(),
+        sources: spec.sources.clone(),
         plan_by: spec.plan.by.executor(live),
         notes_by: spec.notes.by.executor(live),
         answer_by: spec.answer.by.executor(live),
         misquotes: spec.misquotes,
         min_independent_sources: spec.min_independent_sources,
         max_age_days: spec.max_age_days,
-        max_steps: budget.max_steps,
-        max_urls: budget.max_urls,
-        max_read_pages: budget.max_read_pages,
-        max_notes: budget.max_notes,
-        max_answer_chars: budget.max_answer_chars,
-        max_ms: millis(budget.max_seconds),
+        budget: spec.budget,
     }
 }
 

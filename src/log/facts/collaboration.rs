@@ -12,12 +12,14 @@ use serde_json::Value;
 
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{FlagName, InputName, RoleName};
+use crate::base::time::millis;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::failure::FailureClass;
 use crate::log::event::id::SpanId;
 use crate::log::event::kind::Purpose;
 use crate::log::event::stop::{ReasonPart, StopReason};
 use crate::log::event::{SpanKind, SpanState};
+use crate::scenario::patterns::collaboration::CollaborationBudget;
 use crate::scenario::patterns::collaboration::{Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
 
@@ -308,14 +310,9 @@ pub struct CollaborationPlan {
     pub role_flags: BTreeMap<RoleName, RoleFlagHead>,
     /// Whether all seats of a round are asked at once (`parallel`) or in order (`sequential`).
     pub parallel: bool,
-    /// Max rounds.
-    pub max_rounds: u32,
-    /// Max contributions.
-    pub max_messages: u32,
-    /// Time limit of the whole run in milliseconds, pauses not counted.
-    pub max_ms: u64,
-    /// Number of `go` votes that a decision for it needs.
-    pub min_go_votes: u32,
+    /// The limits.
+    #[serde(flatten)]
+    pub budget: CollaborationBudget,
     /// Inputs that `team_summary` repeats.
     pub summary_inputs: Vec<InputName>,
     /// What a seat reads of what the others said; in logs of earlier versions their stances.
@@ -367,7 +364,7 @@ impl CollaborationPlan {
 
 impl Plan for CollaborationPlan {
     fn max_ms(&self) -> u64 {
-        self.max_ms
+        millis(self.budget.max_seconds)
     }
 }
 

@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 
 use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{FlagName, TaskId, ToolName};
+use crate::base::time::millis;
 use crate::log::event::id::SpanId;
 use crate::log::event::stop::StopReason;
 use crate::log::event::{SpanKind, SpanState};
+use crate::scenario::patterns::orchestrator::OrchestratorBudget;
 
 facts! {
     /// A fact of an orchestrator.
@@ -135,18 +137,9 @@ pub struct Task {
 pub struct OrchestratorPlan {
     /// The available workers, in the scenario's order.
     pub workers: Vec<WorkerHead>,
-    /// Max tasks of a plan.
-    pub max_tasks: u32,
-    /// Concurrency limit of tasks at the start.
-    pub max_parallel: u32,
-    /// Max attempts of a task after the first.
-    pub max_retries_per_task: u32,
-    /// Max attempts of all tasks together.
-    pub max_dispatches: u32,
-    /// Timeout of one attempt in milliseconds.
-    pub task_timeout_ms: u64,
-    /// Time limit of the whole run in milliseconds, pauses not counted.
-    pub max_ms: u64,
+    /// The limits.
+    #[serde(flatten)]
+    pub budget: OrchestratorBudget,
     /// The sections of the aggregate.
     pub sections: Vec<String>,
     /// Name of the aggregate's level, such as `health`.
@@ -168,7 +161,7 @@ pub struct WorkerHead {
 
 impl Plan for OrchestratorPlan {
     fn max_ms(&self) -> u64 {
-        self.max_ms
+        millis(self.budget.max_seconds)
     }
 }
 

@@ -2,6 +2,7 @@
 //! outcome (collaboration source document).
 
 use crate::scenario::cel::CelBindings;
+use crate::scenario::patterns::collaboration::CollaborationBudget;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -342,7 +343,7 @@ impl Collaboration {
 
 /// Messages left before a round starts.
 pub fn messages_left(plan: &CollaborationPlan, used: u32) -> u32 {
-    plan.max_messages.saturating_sub(used)
+    plan.budget.max_messages.saturating_sub(used)
 }
 
 impl Collaboration {
@@ -427,7 +428,7 @@ impl Projection for Collaboration {
 
     fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
         let next = self.current().map_or(1, |round| round.number.saturating_add(1));
-        let finalizes = next > self.plan.max_rounds;
+        let finalizes = next > self.plan.budget.max_rounds;
         Ok(if finalizes { Boundary::Finalize } else { Boundary::Round(next) }.id())
     }
 
@@ -624,7 +625,8 @@ pub struct RoundFigures<'a> {
 impl<'a> RoundFigures<'a> {
     /// Those of a round of this run.
     pub fn new(plan: &'a CollaborationPlan, round: u32) -> Self {
-        let CollaborationPlan { max_rounds, min_go_votes, ref weights, .. } = *plan;
+        let CollaborationBudget { max_rounds, min_go_votes, .. } = plan.budget;
+        let weights = &plan.weights;
         Self { round, max_rounds, min_go_votes, weights }
     }
 

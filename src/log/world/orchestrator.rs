@@ -54,7 +54,7 @@ pub struct Orchestrator {
 impl Orchestrator {
     pub(crate) fn new(plan: Arc<OrchestratorPlan>) -> Self {
         Self {
-            max_parallel: plan.max_parallel,
+            max_parallel: plan.budget.max_parallel,
             plan,
             plan_call: None,
             refused: None,

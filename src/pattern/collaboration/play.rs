@@ -158,7 +158,7 @@ impl<'a> CollaborationRun<'a> {
         let rows = &self.spec.decide;
         if rows.is_empty() {
             let stances = contributions.iter().map(|from| from.stance);
-            return (policy::decide_round_outcome(stances, self.plan.min_go_votes), None);
+            return (policy::decide_round_outcome(stances, self.plan.budget.min_go_votes), None);
         }
         let shown = RoundFigures::new(self.plan, round).values(contributions);
         // The rows may be evaluated on another thread.

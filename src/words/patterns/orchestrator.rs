@@ -39,14 +39,18 @@ impl Narrate for Orchestrator {
         Progress {
             text: (tasks > 0).then(|| tasks_text(self)),
             short: far.unwrap_or_default(),
-            budget: Some(("dispatches", self.dispatches.into(), self.plan.max_dispatches.into())),
+            budget: Some((
+                "dispatches",
+                self.dispatches.into(),
+                self.plan.budget.max_dispatches.into(),
+            )),
             spending: None,
         }
     }
 
     fn started(&self) -> (String, String) {
         let workers = format::count_noun(self.plan.workers.len() as u64, "worker");
-        let tasks = format::count_noun(self.plan.max_tasks.into(), "task");
+        let tasks = format::count_noun(self.plan.budget.max_tasks.into(), "task");
         (workers, format!("max {tasks}"))
     }
 

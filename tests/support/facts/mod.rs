@@ -10,6 +10,7 @@ pub mod tools;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtable::log::event::kind::{
     AttemptFailed, BudgetReached, CallStarted, ChatMessage, FailureClass, FlagAt, Initiator,
@@ -20,6 +21,7 @@ use roundtable::log::facts::collaboration::{CollaborationFact, SeatPlan, SeatSta
 use roundtable::log::facts::collaboration::{CollaborationPlan, RoleFlagHead};
 use roundtable::log::facts::collaboration::{Conflict, Contribution, Stance};
 use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::scenario::patterns::collaboration::CollaborationBudget;
 use roundtable::scenario::patterns::collaboration::Decision;
 use serde_json::Map;
 
@@ -76,10 +78,12 @@ impl Facts {
                 })
                 .collect(),
             parallel: true,
-            max_rounds: start.max_rounds,
-            max_messages: start.max_messages,
-            max_ms: 40_000,
-            min_go_votes: 2,
+            budget: CollaborationBudget {
+                max_rounds: start.max_rounds,
+                max_messages: start.max_messages,
+                max_seconds: Duration::from_secs(40),
+                min_go_votes: 2,
+            },
             summary_inputs: Vec::new(),
             ..CollaborationPlan::default()
         };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtable::base::time::Day;
 use roundtable::log::event::id::SourceNo;
@@ -13,14 +14,15 @@ use roundtable::log::event::kind::{
 use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
 use roundtable::log::facts::research::NoteId;
 use roundtable::log::facts::research::NoteIssue;
+use roundtable::log::facts::research::ResearchPlan;
 use roundtable::log::facts::research::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
     NoteConflict, NotePair, NoteProblem, NoteRefused, NotesCompared, NotesVerified, PageRead,
     PlannedStep, ReadingEnd, ResearchFact, Sentence, SourceOutcome, SourcesDeduped, SourcesFound,
 };
-use roundtable::log::facts::research::{ResearchPlan, SourceHead};
 use roundtable::log::facts::{PatternFact, PatternPlan};
 use roundtable::scenario::patterns::research::{MisquotePolicy, ResearchStep, StepExecutor};
+use roundtable::scenario::patterns::research::{ResearchBudget, SourceRule};
 use roundtable::scenario::spec::AlertLimits;
 use serde_json::{Map, Value, json};
 
@@ -67,7 +69,7 @@ impl ResearchFacts {
     pub fn start() -> Self {
         let all = || DOMAINS.iter().map(|(domain, _)| (*domain).to_owned());
         let on = |domain: &String| domain != "vendor.example.com";
-        let head = |(domain, trust): &(&str, f64)| SourceHead {
+        let head = |(domain, trust): &(&str, f64)| SourceRule {
             domain: (*domain).to_owned(),
             trust: *trust,
             flag: (*domain == "vendor.example.com").then(|| "vendor_runtime".into()),
@@ -84,12 +86,14 @@ impl ResearchFacts {
             misquotes: MisquotePolicy::Refuse,
             min_independent_sources: 2,
             max_age_days: Some(365),
-            max_steps: 8,
-            max_urls: 6,
-            max_read_pages: 3,
-            max_notes: 6,
-            max_answer_chars: 850,
-            max_ms: 25_000,
+            budget: ResearchBudget {
+                max_steps: 8,
+                max_urls: 6,
+                max_read_pages: 3,
+                max_notes: 6,
+                max_answer_chars: 850,
+                max_seconds: Duration::from_secs(25),
+            },
         };
         Self::of(plan)
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtable::log::event::kind::{
     AttemptFailed, BreakerCause, BreakerStage, CallStarted, ChatMessage, FailureClass,
@@ -14,6 +15,7 @@ use roundtable::log::facts::orchestrator::{OrchestratorFact, Task};
 use roundtable::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
 use roundtable::log::facts::resilience::ResiliencePlan;
 use roundtable::log::facts::{PatternFact, PatternPlan};
+use roundtable::scenario::patterns::orchestrator::OrchestratorBudget;
 use roundtable::scenario::spec::AlertLimits;
 use roundtable::scenario::spec::policy::{Rate, WindowKind, WindowLimits};
 use serde_json::{Map, Value, json};
@@ -95,12 +97,14 @@ impl ToolFacts {
         };
         let plan = OrchestratorPlan {
             workers: names.iter().map(|name| worker(name)).collect(),
-            max_tasks,
-            max_parallel: 2,
-            max_retries_per_task: 1,
-            max_dispatches: 8,
-            task_timeout_ms: 1_800,
-            max_ms: 25_000,
+            budget: OrchestratorBudget {
+                max_tasks,
+                max_parallel: 2,
+                max_retries_per_task: 1,
+                max_dispatches: 8,
+                task_timeout: Duration::from_millis(1_800),
+                max_seconds: Duration::from_secs(25),
+            },
             sections: vec!["sales".to_owned(), "payments".to_owned(), "inventory".to_owned()],
             level: "health".to_owned(),
         };

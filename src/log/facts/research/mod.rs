@@ -11,11 +11,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Fact, FactAbout, Plan, facts};
-use crate::base::name::FlagName;
+use crate::base::time::millis;
 use crate::log::event::id::{SourceNo, SpanId};
 use crate::log::event::stop::ReasonPart;
 use crate::log::event::{SpanKind, SpanState};
-use crate::scenario::patterns::research::{MisquotePolicy, StepExecutor};
+use crate::scenario::patterns::research::{
+    MisquotePolicy, ResearchBudget, SourceRule, StepExecutor,
+};
 
 pub use self::parts::{
     AnswerCited, AnswerRefused, Denial, DropReason, DroppedSource, FoundSource, KeptSource, Note,
@@ -135,7 +137,7 @@ pub struct ResearchPlan {
     pub allowed_domains_execution: Vec<String>,
     /// The scenario's rules for domains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<SourceHead>,
+    pub sources: Vec<SourceRule>,
     /// What makes the plan.
     pub plan_by: StepExecutor,
     /// What takes the notes.
@@ -149,43 +151,21 @@ pub struct ResearchPlan {
     /// Max age of a page in days; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_days: Option<u32>,
-    /// Max steps of a plan.
-    pub max_steps: u32,
-    /// Max sources to keep.
-    pub max_urls: u32,
-    /// Max pages to read.
-    pub max_read_pages: u32,
-    /// Max notes to take.
-    pub max_notes: u32,
-    /// Max characters of the answer.
-    pub max_answer_chars: u32,
-    /// Time limit of the whole run in milliseconds, pauses not counted.
-    pub max_ms: u64,
+    /// The limits.
+    #[serde(flatten)]
+    pub budget: ResearchBudget,
 }
 
 impl ResearchPlan {
     /// The scenario's rules for a domain, if there are any.
-    pub fn source(&self, domain: &str) -> Option<&SourceHead> {
+    pub fn source(&self, domain: &str) -> Option<&SourceRule> {
         self.sources.iter().find(|source| source.domain == domain)
     }
 }
 
-/// The scenario's rules for a domain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub struct SourceHead {
-    /// The domain.
-    pub domain: String,
-    /// How much it is trusted, from 0 to 1.
-    pub trust: f64,
-    /// The flag that removes it from the execution allowlist when off.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flag: Option<FlagName>,
-}
-
 impl Plan for ResearchPlan {
     fn max_ms(&self) -> u64 {
-        self.max_ms
+        millis(self.budget.max_seconds)
     }
 }
 

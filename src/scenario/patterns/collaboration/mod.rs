@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::base::name::{FlagName, InputName, RoleName, ToolName};
+use crate::base::time;
 use crate::scenario::cel::Condition;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Number;
@@ -47,13 +48,16 @@ pub struct CollaborationSpec {
 }
 
 /// Limits of a collaboration run, named as in the collaboration source document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct CollaborationBudget {
     /// Maximum number of rounds, at least 1.
     pub max_rounds: u32,
     /// Maximum number of contributions.
     pub max_messages: u32,
-    /// Time limit of the run; pauses are not counted.
+    /// Time limit of the whole run in milliseconds; pauses are not counted.
+    #[serde(rename = "max_ms", with = "time::as_millis")]
+    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub max_seconds: Duration,
     /// Votes for `go` that are needed for a decision, at least 1.
     pub min_go_votes: u32,

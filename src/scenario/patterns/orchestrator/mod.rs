@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::name::{FlagName, InputName, ToolName};
+use crate::base::time;
 use crate::base::time::duration_text;
 use crate::scenario::cel::Condition;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
@@ -46,7 +48,8 @@ pub struct OrchestratorSpec {
 }
 
 /// Limits of an orchestrator run, named as in the orchestrator source document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct OrchestratorBudget {
     /// Maximum number of tasks in a plan.
     pub max_tasks: u32,
@@ -56,9 +59,13 @@ pub struct OrchestratorBudget {
     pub max_retries_per_task: u32,
     /// Maximum number of attempts, all tasks together.
     pub max_dispatches: u32,
-    /// Timeout of one attempt.
+    /// Timeout of one attempt in milliseconds.
+    #[serde(rename = "task_timeout_ms", with = "time::as_millis")]
+    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub task_timeout: Duration,
-    /// Time limit of the whole run; pauses are not counted.
+    /// Time limit of the whole run in milliseconds; pauses are not counted.
+    #[serde(rename = "max_ms", with = "time::as_millis")]
+    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub max_seconds: Duration,
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::seeded_random::Latency;
+use crate::base::time;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Fraction;
 use crate::scenario::read::format::BudgetTable;
@@ -77,10 +78,9 @@ pub const NOTES_PER_PAGE: u32 = 20;
 pub const NOTES_BY_RULE: u32 = 3;
 
 /// Limits of research, named as in the research source document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 pub struct ResearchBudget {
-    /// Time limit of the whole run; pauses are not counted.
-    pub max_seconds: Duration,
     /// Maximum number of steps in a plan.
     pub max_steps: u32,
     /// Maximum number of sources that are kept, 1 to 20.
@@ -91,6 +91,10 @@ pub struct ResearchBudget {
     pub max_notes: u32,
     /// Maximum length of the answer in characters, 120 to 2000.
     pub max_answer_chars: u32,
+    /// Time limit of the whole run in milliseconds; pauses are not counted.
+    #[serde(rename = "max_ms", with = "time::as_millis")]
+    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
+    pub max_seconds: Duration,
 }
 
 impl ResearchBudget {
@@ -102,14 +106,16 @@ impl ResearchBudget {
     }
 }
 
-/// Settings of one domain.
-#[derive(Debug, Clone, PartialEq)]
+/// The scenario's rules for a domain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema), schemars(rename = "SourceHead"))]
 pub struct SourceRule {
     /// The domain, in lower case.
     pub domain: String,
-    /// Trust in the domain, from 0 to 1.
+    /// How much it is trusted, from 0 to 1.
     pub trust: f64,
-    /// A flag that takes it off the execution allowlist while it is off.
+    /// The flag that removes it from the execution allowlist while it is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<FlagName>,
 }
 

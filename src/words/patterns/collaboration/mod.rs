@@ -34,18 +34,18 @@ impl Narrate for Collaboration {
 
     fn progress(&self, _run: &RunFold) -> Progress {
         let round = self.current().map_or(0, |round| round.number);
-        let far = format!("{round}/{}", self.plan.max_rounds);
+        let far = format!("{round}/{}", self.plan.budget.max_rounds);
         Progress {
             text: Some(format!("round {far}")),
             short: far,
-            budget: Some(("msgs", self.messages.into(), self.plan.max_messages.into())),
+            budget: Some(("msgs", self.messages.into(), self.plan.budget.max_messages.into())),
             spending: None,
         }
     }
 
     fn started(&self) -> (String, String) {
         let seats = format::count_noun(self.plan.sequence.len() as u64, "seat");
-        let rounds = format::count_noun(self.plan.max_rounds.into(), "round");
+        let rounds = format::count_noun(self.plan.budget.max_rounds.into(), "round");
         (seats, format!("max {rounds}"))
     }
 
@@ -118,7 +118,7 @@ impl Narrate for Collaboration {
             .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
             .collect();
         let decided_by = round.decided_by.as_ref().map(decided_by_text);
-        let round = format!("round {} of {}", round.number, self.plan.max_rounds);
+        let round = format!("round {} of {}", round.number, self.plan.budget.max_rounds);
         RunVerdict {
             glyph,
             word: word.into(),
@@ -314,7 +314,7 @@ pub(crate) fn lines(
             ..
         })) => StyledLine::new(
             StyleRole::Strong,
-            format!("round {round} of {}", table.plan.max_rounds),
+            format!("round {round} of {}", table.plan.budget.max_rounds),
         ),
         EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
             round,
@@ -432,7 +432,7 @@ pub fn decision_or_next(
     decision: Option<Decision>,
     by: Option<&DecidedBy>,
 ) -> String {
-    let most = plan.max_rounds;
+    let most = plan.budget.max_rounds;
     match decision {
         Some(decision) => match by {
             Some(by) => format!("{} {}", decision.phrase(), decided_by_text(by)),
@@ -501,7 +501,7 @@ pub(super) fn add_state(table: &Collaboration, run: &RunFold, to: &mut StyledTex
         }
     }
     if let Some(round) = table.current() {
-        let text = format!("{} of {}", round.number, table.plan.max_rounds);
+        let text = format!("{} of {}", round.number, table.plan.budget.max_rounds);
         to.item("round", StyleRole::Text, text);
         for seat in &round.seats {
             let (badge, text) = match &seat.contribution {
@@ -521,7 +521,7 @@ pub(super) fn add_state(table: &Collaboration, run: &RunFold, to: &mut StyledTex
             to.item("conflicts", StyleRole::Text, words.join(", "));
         }
     }
-    let messages = format!("{} of {}", table.messages, table.plan.max_messages);
+    let messages = format!("{} of {}", table.messages, table.plan.budget.max_messages);
     to.item("messages", StyleRole::Text, messages);
 }
 

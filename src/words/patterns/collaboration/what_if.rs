@@ -82,7 +82,7 @@ fn when_effective(run: &RunFold, table: &Collaboration, plan: &CollaborationPlan
         return "Too late: nothing left for it to affect.".to_owned();
     }
     if round.closed.is_some() {
-        return match (round.decision, round.number < plan.max_rounds) {
+        return match (round.decision, round.number < plan.budget.max_rounds) {
             (Some(_), _) => "Takes effect at finalize, the last boundary.".to_owned(),
             (None, true) => format!("Takes effect at round {}.", round.number + 1),
             (None, false) => "Too late: nothing left for it to affect.".to_owned(),
@@ -95,7 +95,7 @@ fn when_effective(run: &RunFold, table: &Collaboration, plan: &CollaborationPlan
         Some(seat) => {
             format!("Takes effect before {} in round {}.", seat.role, round.number)
         }
-        None if round.number < plan.max_rounds => {
+        None if round.number < plan.budget.max_rounds => {
             format!("Takes effect at round {}, or at finalize.", round.number + 1)
         }
         None => "Takes effect at finalize, the last boundary.".to_owned(),
@@ -135,7 +135,7 @@ fn next_round(table: &Collaboration, plan: &CollaborationPlan) -> Option<NextRou
             }
         }
     };
-    (next.number <= plan.max_rounds).then_some(next)
+    (next.number <= plan.budget.max_rounds).then_some(next)
 }
 
 /// How many seats the next round would have, and whether enough messages are left for them.
@@ -160,7 +160,7 @@ fn seats_after(
     let seats = u32::try_from(seats).unwrap_or(u32::MAX);
     let left = messages_left(plan, next.used);
     let plural = if seats == 1 { "" } else { "s" };
-    let of = plan.max_messages;
+    let of = plan.budget.max_messages;
     if seats > left {
         format!(
             "Then {seats} seat{plural} and {left} of {of} messages left: the run would stop at the \

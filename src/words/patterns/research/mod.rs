@@ -34,18 +34,18 @@ impl Narrate for Research {
     }
 
     fn progress(&self, _run: &RunFold) -> Progress {
-        let far = format!("{}/{}", self.pages_read(), self.plan.max_read_pages);
+        let far = format!("{}/{}", self.pages_read(), self.plan.budget.max_read_pages);
         Progress {
             text: Some(format!("pages {far}")),
             short: far,
-            budget: Some(("notes", self.notes.len() as u64, self.plan.max_notes.into())),
+            budget: Some(("notes", self.notes.len() as u64, self.plan.budget.max_notes.into())),
             spending: None,
         }
     }
 
     fn started(&self) -> (String, String) {
         let domains = self.plan.allowed_domains_policy.len() as u64;
-        let pages = format::count_noun(self.plan.max_read_pages.into(), "page");
+        let pages = format::count_noun(self.plan.budget.max_read_pages.into(), "page");
         (format::count_noun(domains, "domain"), format!("max {pages}"))
     }
 

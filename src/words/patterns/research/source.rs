@@ -80,7 +80,10 @@ pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Opt
             ("Its address cannot be read: it needs http or https, and a host.".into(), None)
         }
         SourceState::Dropped(DropReason::MaxUrls) => (
-            format!("{} were already kept.", format::count_noun(plan.max_urls.into(), "source")),
+            format!(
+                "{} were already kept.",
+                format::count_noun(plan.budget.max_urls.into(), "source")
+            ),
             Some("Raise budget.max_urls to keep more.".into()),
         ),
         SourceState::Waiting => {
@@ -108,7 +111,7 @@ pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Opt
         SourceState::NotReached(ReadingEnd::MaxNotes) => (
             format!(
                 "{} were taken before its turn.",
-                format::count_noun(plan.max_notes.into(), "note")
+                format::count_noun(plan.budget.max_notes.into(), "note")
             ),
             Some("Raise budget.max_notes to take more.".into()),
         ),
@@ -122,7 +125,7 @@ pub fn missing_page_reason(row: &SourceRow, plan: &ResearchPlan) -> (String, Opt
 }
 
 fn pages(plan: &ResearchPlan) -> String {
-    format::count_noun(plan.max_read_pages.into(), "page")
+    format::count_noun(plan.budget.max_read_pages.into(), "page")
 }
 
 fn denial_text(

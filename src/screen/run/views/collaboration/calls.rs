@@ -8,6 +8,7 @@ use ratatui::layout::Rect;
 use super::seat::{SeatChange, is_open, is_paused_before, names, put_name, seat_sign};
 use super::{CollaborationView, Selection};
 use crate::base::time;
+use crate::base::time::millis;
 use crate::log::facts::collaboration::CollaborationPlan;
 use crate::log::world::World;
 use crate::log::world::collaboration::{Collaboration, RoundSeat, SeatState};
@@ -204,7 +205,7 @@ fn budgets(
     pen.space(1);
     let rounds = table.current().map_or(0, |round| round.number);
     let active = world.progress.active(data.time(cx.now));
-    let seconds = plan.max_ms.div_ceil(1000);
+    let seconds = millis(plan.budget.max_seconds).div_ceil(1000);
     let budget = |pen: &mut Pen, name: &str, used: u64, allowed: u64, last: bool| {
         pen.put(name, dim).space(1);
         let style = theme.budget(used, allowed);
@@ -212,8 +213,8 @@ fn budgets(
         let style = if last { theme.style(StyleRole::Bar) } else { style };
         pen.put(&format!("{used}/{allowed}"), style).space(3);
     };
-    budget(&mut pen, "rounds", rounds.into(), plan.max_rounds.into(), true);
-    budget(&mut pen, "messages", table.messages.into(), plan.max_messages.into(), false);
+    budget(&mut pen, "rounds", rounds.into(), plan.budget.max_rounds.into(), true);
+    budget(&mut pen, "messages", table.messages.into(), plan.budget.max_messages.into(), false);
     budget(&mut pen, "seconds", active.as_secs(), seconds, false);
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         let text = format::estimate(cost, cx.glyphs);

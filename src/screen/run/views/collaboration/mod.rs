@@ -163,7 +163,7 @@ impl View for CollaborationView {
 
     fn layout(&self, run: &RunData, page: Rect) -> PaneSizes {
         let plan = run.world().collaboration().map(|table| &*table.plan);
-        let rounds = plan.map_or(0, |plan| plan.max_rounds);
+        let rounds = plan.map_or(0, |plan| plan.budget.max_rounds);
         let rounds = u16::try_from(rounds).unwrap_or(u16::MAX).min(40);
         let names = u16::try_from(plan.map_or(0, names)).unwrap_or(u16::MAX).min(30);
         let inner = inner_columns(page);
@@ -288,7 +288,8 @@ impl View for CollaborationView {
 
     fn track_columns(&self, data: &RunData) -> (u16, u16) {
         let most =
-            data.shown().collaboration().map_or(0, |table| table.plan.max_rounds.min(3)) as u16;
+            data.shown().collaboration().map_or(0, |table| table.plan.budget.max_rounds.min(3))
+                as u16;
         ((BARE * most.max(1)).min(MIN_ROUND), MIN_ROUND * most)
     }
 
@@ -329,7 +330,7 @@ pub(crate) fn render(
     buf: &mut Buffer,
 ) {
     let current = table.current().map_or(0, |round| round.number);
-    let last = plan.max_rounds.max(current).max(1);
+    let last = plan.budget.max_rounds.max(current).max(1);
     // Bars are dropped before rounds are left out.
     let all = last.saturating_mul(u32::from(BARE)) <= u32::from(area.width);
     let fit = if all { last } else { u32::from((area.width / MIN_ROUND).max(1)).min(last) };

@@ -176,7 +176,8 @@ impl SeatChange {
             return None;
         }
         let round = table.current().map_or(1, |round| round.number + 1);
-        if !world.progress.is_live() || round > plan.max_rounds || table.decision().is_some() {
+        if !world.progress.is_live() || round > plan.budget.max_rounds || table.decision().is_some()
+        {
             return None;
         }
         let flag = world.settings.flags.iter().find(|row| row.name == behind.flag)?;

@@ -33,7 +33,7 @@ pub(crate) fn render(
     // Selected, state, blank, name, blank.
     let head = 3 + name + 1;
     let current = table.current().map_or(0, |round| round.number);
-    let last = plan.max_rounds.max(current).max(1);
+    let last = plan.budget.max_rounds.max(current).max(1);
     // The last column does not need its two blanks.
     let fit = u32::from(((area.width + 2).saturating_sub(head + 1) / STANCE).max(1));
     let shown = view.selected_round().unwrap_or(current.max(1));

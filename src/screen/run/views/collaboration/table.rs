@@ -515,7 +515,7 @@ fn render_list(
             pen.put("no round yet", theme.style(StyleRole::Dim));
         }
         Some(round) => {
-            let of = format!("round {} of {}", round.number, plan.max_rounds);
+            let of = format!("round {} of {}", round.number, plan.budget.max_rounds);
             pen.put(&of, theme.style(StyleRole::Strong)).space(3);
             for (text, role) in table_middle::votes(cx, round, usize::from(pen.left())) {
                 pen.put(&text, theme.style(role));

@@ -31,7 +31,7 @@ pub(crate) fn render(
         centre(cx, area, &rows, buf);
         return;
     };
-    let of = format!("round {} of {}", round.number, plan.max_rounds);
+    let of = format!("round {} of {}", round.number, plan.budget.max_rounds);
     rows.push(one(of, StyleRole::Strong));
     rows.push(votes(cx, round, usize::from(area.width)));
     rows.push(one(conflict_line(cx, table, round), conflict_role(round)));
@@ -77,7 +77,7 @@ pub(crate) fn render(
 /// (`decide_round_outcome`) with the scenario's numbers.
 pub(crate) fn rule(plan: &CollaborationPlan) -> String {
     match plan.decide.len() {
-        0 => format!("needs {} go, no block", plan.min_go_votes),
+        0 => format!("needs {} go, no block", plan.budget.min_go_votes),
         1 => "one row decides".to_owned(),
         rows => format!("first of {rows} rows decides"),
     }

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::base::time::millis;
 use crate::log::world::orchestrator::{Orchestrator, TaskState};
 use crate::screen::DrawContext;
 use crate::screen::layout::line;
@@ -59,7 +60,7 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
             pen.space(3).put("+ -", theme.style(StyleRole::Key)).put(" change", dim);
         }
     });
-    let dispatches = (orchestrator.dispatches.into(), plan.max_dispatches.into());
+    let dispatches = (orchestrator.dispatches.into(), plan.budget.max_dispatches.into());
     row(&mut |pen| {
         budget(cx, pen, "dispatches", dispatches.0, dispatches.1);
         let retries = world.tools.rows().iter().filter(|row| row.name().as_str() != "llm");
@@ -74,11 +75,11 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
             &format!("{} of {tasks} finished", orchestrator.ended()),
             theme.style(StyleRole::Text),
         );
-        pen.put(&format!(" (max {})", plan.max_tasks), dim);
+        pen.put(&format!(" (max {})", plan.budget.max_tasks), dim);
     });
     let active = world.progress.active(data.time(cx.now)).as_secs();
     row(&mut |pen| {
-        budget(cx, pen, "seconds", active, plan.max_ms.div_ceil(1000));
+        budget(cx, pen, "seconds", active, millis(plan.budget.max_seconds).div_ceil(1000));
         if let Some(cost) = world.cost_usd() {
             let text = format::estimate(cost, cx.glyphs);
             pen.space(3).put("cost ", dim).put(&text, theme.style(StyleRole::Bar));

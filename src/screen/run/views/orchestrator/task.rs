@@ -76,7 +76,7 @@ fn add_plan(
             None => "The planner has not been called yet.",
         };
         document.add(StyleRole::Dim, text);
-        document.field("max", format::count_noun(plan.max_tasks.into(), "task"));
+        document.field("max", format::count_noun(plan.budget.max_tasks.into(), "task"));
         document.gap();
         document.heading("available workers");
         for worker in &plan.workers {
@@ -85,7 +85,7 @@ fn add_plan(
         return;
     }
     let count = format::count_noun(orchestrator.tasks.len() as u64, "task");
-    document.field("accepted", format!("{count} (max {})", plan.max_tasks));
+    document.field("accepted", format!("{count} (max {})", plan.budget.max_tasks));
     for row in &orchestrator.tasks {
         let critical = if row.task.critical { ", critical" } else { "" };
         document.field(row.task.id.as_str(), format!("{}{critical}", row.task.worker));

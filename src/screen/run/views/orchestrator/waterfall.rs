@@ -9,6 +9,7 @@ use ratatui::layout::Rect;
 use super::OrchestratorView;
 use super::task::{TaskWait, row_sign, task_wait};
 use crate::base::time;
+use crate::base::time::millis;
 use crate::log::event::kind::FailureClass;
 use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::orchestrator::OrchestratorPlan;
@@ -405,7 +406,7 @@ fn timeout_of(
         WaterfallRow::Plan | WaterfallRow::Report => of_tool("llm")?,
         WaterfallRow::Task(task) => {
             let worker = orchestrator.tasks.get(task)?.task.worker.as_str();
-            let own = orchestrator.plan.task_timeout_ms;
+            let own = millis(orchestrator.plan.budget.task_timeout);
             of_tool(worker).map_or(own, |tool| tool.min(own))
         }
         WaterfallRow::Join => return None,

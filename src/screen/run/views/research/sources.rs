@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use super::ResearchView;
 use super::items::ItemSign;
 use super::steps::FunnelStage;
+use crate::base::time::millis;
 use crate::log::event::StopClass;
 use crate::log::facts::research::{DropReason, ResearchPlan};
 use crate::log::world::World;
@@ -218,11 +219,11 @@ fn budgets(
     let kept = research.kept.as_ref().map_or(0, |(kept, _)| kept.len());
     let of = |used: usize, allowed: u32| (used as u64, u64::from(allowed));
     let all = [
-        ("time", (spent, plan.max_ms), 1_000),
-        ("pages", of(research.pages_read(), plan.max_read_pages), 1),
-        ("answer", of(answer, plan.max_answer_chars), 1),
-        ("urls", of(kept, plan.max_urls), 1),
-        ("notes", of(research.notes.len(), plan.max_notes), 1),
+        ("time", (spent, millis(plan.budget.max_seconds)), 1_000),
+        ("pages", of(research.pages_read(), plan.budget.max_read_pages), 1),
+        ("answer", of(answer, plan.budget.max_answer_chars), 1),
+        ("urls", of(kept, plan.budget.max_urls), 1),
+        ("notes", of(research.notes.len(), plan.budget.max_notes), 1),
     ];
     let in_row = if area.height > 1 { 3 } else { all.len() };
     let cell = area.width / u16::try_from(in_row).unwrap_or(1);

@@ -112,7 +112,11 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
                 text.push_str(&format!(" {}", cx.glyphs.symbol(Glyph::Breakpoint)));
             }
             if stage == WorkflowStep::Step(ResearchStep::ReadExtract) && research.kept.is_some() {
-                text.push_str(&format!(" {}/{}", research.pages_read(), plan.max_read_pages));
+                text.push_str(&format!(
+                    " {}/{}",
+                    research.pages_read(),
+                    plan.budget.max_read_pages
+                ));
             }
             (text, role)
         })
