@@ -218,7 +218,6 @@ impl ClockDriver {
         Self(time)
     }
 
-    /// The present moment.
     pub(crate) fn now(&self) -> Instant {
         self.0.now()
     }

@@ -252,7 +252,7 @@ impl Price {
     /// Cost of these tokens in US dollars. Prompt tokens that were read from or written to the
     /// provider's cache have their own prices.
     pub fn cost(&self, usage: &Usage) -> f64 {
-        // Both are part of the prompt, whatever an endpoint reports.
+        // Both are part of the prompt; an endpoint may report more than the prompt has.
         let cached = usage.cached_tokens.min(usage.prompt_tokens);
         let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
         let plain = usage.prompt_tokens - cached - written;

@@ -208,7 +208,7 @@ pub trait Fact {
     }
 }
 
-/// What a fact is about, as far as its fields say it.
+/// What a fact is about, taken from its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FactAbout<'f> {
     /// The role of a seat.

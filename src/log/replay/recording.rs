@@ -24,11 +24,10 @@ pub struct Recording {
 /// A recorded attempt of a model or a tool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedAttempt {
-    /// The call.
     pub call: SpanId,
-    /// Indices of the events that tell it how it continues, in their order: that it was in doubt, and
-    /// the one that closes it with what the model or tool returned. It has none of the latter if it
-    /// is open, or was cancelled.
+    /// Indices of the events that decide how the attempt continues, in order: that it was in doubt,
+    /// and its end with the result of the model or tool. An open or cancelled attempt has no such
+    /// end.
     pub steps: Vec<usize>,
 }
 
@@ -115,7 +114,6 @@ impl Recording {
         &self.events
     }
 
-    /// Whether the run has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.events.last().is_some_and(|last| matches!(last.kind, EventKind::RunClosed(_)))
     }

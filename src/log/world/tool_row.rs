@@ -162,8 +162,8 @@ pub struct BreakerMove {
     pub counted: Option<WindowCounts>,
 }
 
-/// The window of a breaker: the same calls as the gateway counts, as far as they are in this log. Of
-/// a shared tool other runs have calls too.
+/// The window of a breaker: the calls that the gateway counts and that are in this log. The calls of
+/// other runs to a shared tool are not in it.
 #[derive(Clone, Debug)]
 pub struct BreakerWindowRow {
     calls: CallWindow,
