@@ -1,4 +1,5 @@
-//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress without a request for it.
+//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress without
+//! a request for it.
 
 use std::io::{ErrorKind, Write};
 use std::{fmt, io};
@@ -76,7 +77,6 @@ impl BodyDecoder {
         Some(Self { coding, rest: Bytes::new(), begun: false, ended: false })
     }
 
-    /// Whether the encoding is supported.
     pub(super) fn is_supported(&self) -> bool {
         !matches!(self.coding, Coding::Other(_))
     }

@@ -90,7 +90,7 @@ impl Session {
         Some(LeftSession { message: self.message, memory })
     }
 
-    /// Stores what the next message starts with; replaces what was stored before.
+    /// Stores the memory for the next message; replaces an earlier one.
     pub fn save(&self, memory: SessionMemory) {
         *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }

@@ -100,7 +100,8 @@ impl RunStarted {
         forked.map_or(&self.model_prices, |forked| &forked.prices)
     }
 
-    /// SHA-256 of the scenario's file and its prompt files, in hexadecimal; empty if the log does not have the file.
+    /// SHA-256 of the scenario's file and its prompt files, in hexadecimal; empty if the log does not
+    /// have the file.
     #[cfg(feature = "store")]
     pub(crate) fn scenario_hash(&self) -> String {
         let source = self.launch.as_ref().map(|launch| &launch.source);

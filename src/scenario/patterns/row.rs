@@ -21,7 +21,6 @@ use crate::scenario::spec::tool::ToolSpec;
 
 /// What a pattern's part of a file may contain, and how it is checked.
 pub(crate) struct PatternRow {
-    /// The pattern.
     pub pattern: Pattern,
     /// The word for it in files, and the name of its required table.
     pub name: &'static str,
@@ -73,7 +72,6 @@ pub(crate) struct PatternRow {
 
 /// A field that a pattern adds to an outcome: for the check of expectations, and the schema of outcomes.
 pub(crate) struct OutcomeField {
-    /// Its name.
     pub name: &'static str,
     /// The words for its JSON types, with `|` between them; `any` for all.
     pub types: &'static str,
@@ -94,7 +92,6 @@ pub(crate) struct DefaultPrompt {
     pub step: &'static str,
     /// The key of the prompt in the same table.
     pub key: &'static str,
-    /// The text.
     pub text: &'static str,
 }
 

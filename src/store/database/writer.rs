@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// Waits until the words of all changes that were sent before are in the index. Words that could
-    /// not be added are added with the rest of their run: see `SaidIndex::unindexed`.
+    /// not be added are added with the rest of their run: see `RunTextIndex::unindexed`.
     pub fn index(&self) {
         let _ = self.finish(Work::Index);
     }
@@ -263,8 +263,8 @@ impl WriterThread {
     }
 }
 
-/// The file of the database, which somebody may remove while it is open: SQLite would write on into a
-/// file that no path names.
+/// The file of the database. It may be removed while it is open: SQLite would then write to a file
+/// that no path names.
 struct OpenFile {
     path: PathBuf,
     #[cfg(unix)]

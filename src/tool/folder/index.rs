@@ -133,8 +133,8 @@ impl FolderIndex {
         .await?
     }
 
-    /// Reads the document with this address, in [`canonical`](crate::tool::folder::address::canonical_address) spelling.
-    /// `None` if there is none.
+    /// Reads the document with this address, in
+    /// [`canonical`](crate::tool::folder::address::canonical_address) spelling. `None` if no document has it.
     ///
     /// # Errors
     /// What went wrong, and what to do.
@@ -157,7 +157,6 @@ impl FolderIndex {
         .await?
     }
 
-    /// Lists the folder.
     fn list(&self, stop: &CancelFlag) -> Result<Arc<Catalogue>, Box<AttemptFailed>> {
         let catalogue =
             self.source.catalogue(&self.layout, stop).map_err(|failed| match failed {
