@@ -72,9 +72,9 @@ impl RunHandle {
         &self.bus
     }
 
-    /// A reader that was created before the first event, for the screen or output that shows the
-    /// run. It misses nothing, however small the log's window is, and the run waits for it if it is
-    /// too far behind. Later callers get a reader of what the log still has.
+    /// A reader that was created before the first event, for the screen or output that shows the run.
+    /// It misses nothing, even with a small window, and the run waits for it if it is too far behind.
+    /// Later callers get a reader of the events that the log still has.
     pub fn first_reader(&self) -> LogReader {
         let first = self.first.as_ref();
         let first =
@@ -150,7 +150,7 @@ impl RunHandle {
         self.session.next(self.id.clone(), text)
     }
 
-    /// Whether nothing of this run is lost if it leaves memory: its log is stored, and no message can follow.
+    /// Whether this run can leave memory without loss: its log is stored, and no message can follow.
     pub(super) fn is_only_a_log(&self) -> bool {
         let stored = self.bus.stored_mark().next().0;
         // The largest number marks a log that could not be stored.

@@ -225,7 +225,7 @@ impl Engine {
     }
 
     /// Continues a run that did not reach its end, in the same log: the run is executed again from
-    /// its start with what its models and tools returned, then it continues live. Its id, seed, flags
+    /// its start with its recorded replies and results, then it continues live. Its id, seed, flags
     /// and day are those of the recording. Must be called within a tokio runtime.
     /// [`RunHandle::wait_until_live`] says whether the recording could be executed.
     ///
@@ -243,10 +243,10 @@ impl Engine {
         Ok(self.begin(launch, Some(resumption.into()), None))
     }
 
-    /// Starts a run that is executed as a recorded one up to a boundary, with what its models and tools
-    /// returned then, and continues from there with what `launch` says. Its log has an id of its own,
-    /// and begins with what was executed again. The day, the seed and the positions of the flags at the
-    /// start are those of the recording. Must be called within a tokio runtime.
+    /// Starts a run that is executed as a recorded one up to a boundary, with the recorded replies
+    /// and results, and continues from there with the settings of `launch`. Its log has an id of its
+    /// own, and begins with the events that were executed again. The day, the seed and the positions
+    /// of the flags at the start are those of the recording. Must be called within a tokio runtime.
     /// [`RunHandle::wait_until_live`] says whether the run reached the boundary.
     pub fn fork(&self, launch: Launch, fork: ForkStart) -> RunHandle {
         self.begin_fork(launch, fork, None)

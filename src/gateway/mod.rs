@@ -196,8 +196,8 @@ pub struct ToolSetup {
 }
 
 impl GuardedTool {
-    /// Whether an attempt may change something outside the run: everything except the results that a
-    /// scenario lists, and what only searches and reads.
+    /// Whether an attempt may change something outside the run: all tools may, except those whose
+    /// results the scenario lists and those that only search or read.
     pub fn has_effects(&self) -> bool {
         self.tool.is_some() && !matches!(self.kind, "fixture" | "search" | "read")
     }

@@ -19,7 +19,7 @@ pub(crate) struct BodyDecoder {
     coding: Coding,
     /// What is not decompressed yet.
     rest: Bytes,
-    /// Whether anything has come: a header may name an encoding for an empty body too.
+    /// Whether a part of the body has arrived: a header may name an encoding for an empty body too.
     begun: bool,
     ended: bool,
 }
@@ -127,7 +127,7 @@ impl BodyDecoder {
         match &mut self.coding {
             Coding::Known(decompressor) => {
                 decompressor.write_all(piece)?;
-                // So that each event of a stream is read as soon as it has come.
+                // So that each event of a stream is read as soon as it arrives.
                 decompressor.flush()?;
                 Ok(decompressor.output())
             }

@@ -560,8 +560,8 @@ impl RunControl {
     }
 }
 
-/// A branch that waits at a boundary. It is active again when this is dropped, however the wait
-/// ended.
+/// A branch that waits at a boundary. It is active again when this is dropped, after any end of the
+/// wait.
 struct BranchAtBoundary<'a> {
     control: &'a RunControl,
     arrival: u64,

@@ -195,7 +195,7 @@ fn estimate_missing_counts(request: &ChatRequest, reply: &mut Reply) {
     }
 }
 
-/// The blocks of a reply and of its continuation, as those of one reply of the model that sent the latter.
+/// The blocks of a reply and of its continuation, as one reply of the model that sent the continuation.
 fn joined_blocks(before: Option<&Value>, more: Option<&Value>) -> Option<Arc<Value>> {
     let content = |blocks: &Value| blocks.get("content")?.as_array().cloned();
     let mut joined = more?.clone();

@@ -201,7 +201,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A fork has come to its boundary.
+    /// A fork has reached its boundary.
     fn begin_fork<T>(&self) -> Step<T> {
         if let Some(divergence) = self.replay.divergence() {
             return Step::Ended(Err(divergence.into()));

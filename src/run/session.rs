@@ -66,7 +66,7 @@ impl Session {
         Self { message: 1, text: text.into(), after: None, memory, saved }
     }
 
-    /// The message that a recorded run answers, with what its head says of the session.
+    /// The message that a recorded run answers, with the session of its head.
     pub fn of_head(head: &SessionHead) -> Self {
         let (history, owner) = (Arc::clone(&head.history), head.owner.clone());
         Self {

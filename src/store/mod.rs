@@ -118,7 +118,8 @@ pub struct EventGroup {
     first: Seq,
     events: u32,
     lines: Arc<Vec<u8>>,
-    /// What the index gets of it, while it is not stored; `None`: the next search reads it from the log.
+    /// The words for the index, while the group is not stored; `None`: the next search reads them
+    /// from the log.
     said: Option<Arc<Vec<EventWords>>>,
     /// Its events, if they were read ahead.
     parsed: Option<Arc<Vec<Arc<Event>>>>,

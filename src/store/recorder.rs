@@ -124,8 +124,8 @@ impl GroupWriter<'_> {
         self.appending.push_back((group, appended));
     }
 
-    /// Waits for the oldest append. After a failure repeats it, however often that takes, and those that
-    /// were sent after it.
+    /// Waits for the oldest append. After a failure it repeats that append as often as needed, and
+    /// those that were sent after it.
     async fn settle(&mut self, listener: &mut impl RecordListener) -> Result<(), RecordError> {
         let Some((group, appended)) = self.appending.pop_front() else { return Ok(()) };
         match appended.await {

@@ -198,7 +198,7 @@ pub struct LaunchRecord {
     pub forked: Option<ForkOrigin>,
 }
 
-/// A boundary that a recorded run came to, where it can be forked.
+/// A boundary that a recorded run reached, where it can be forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkPlace {
     /// The boundary.

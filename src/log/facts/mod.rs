@@ -197,7 +197,7 @@ pub trait Fact {
         false
     }
 
-    /// Whether it says what became of the reply to a call of this purpose.
+    /// Whether it is the verdict on the reply to a call of this purpose.
     fn is_verdict_on(&self, _call: &Purpose) -> bool {
         false
     }

@@ -4,12 +4,12 @@
 //!
 //! An event that opens a span is matched by its parent and what it opens, and gets its recorded id.
 //! All others are matched by span and kind, in their order; measured values may differ, the content
-//! of a call may not. What the recording does not have is held until the recording is used up,
-//! because it may have been published and not stored.
+//! of a call may not. An event that the recording does not have is held until the recording is used
+//! up, because it may have been published and not stored.
 //!
 //! Calls that become ready at the same moment take slots, places in queues and permissions of
-//! breakers in their recorded order: each waits for its turn. A run that does something else than
-//! its log (`Divergence`) is not continued, and its log stays as it was.
+//! breakers in their recorded order: each waits for its turn. A run that differs from its log
+//! (`Divergence`) is not continued, and its log stays as it was.
 
 pub mod recording;
 mod state;
@@ -146,8 +146,8 @@ impl Replay {
     }
 
     /// How this attempt of a model or tool continues. Waits until it is its turn, or until the
-    /// recording is used up. An attempt that was in flight where a fork begins returns what it
-    /// returned in the recording, and when it did.
+    /// recording is used up. An attempt that was in flight where a fork begins returns its recorded
+    /// result at the recorded time.
     pub(crate) async fn recorded_step(&self, span: SpanId) -> RecordedAttemptStep {
         let step = poll_fn(|cx| {
             let mut state = self.lock();
@@ -350,7 +350,7 @@ impl Replay {
         self.lock().fork.as_ref().is_some_and(|fork| fork.is_reached)
     }
 
-    /// Where a fork should have begun, and the boundaries that the run came to instead; `None`: the
+    /// Where a fork should have begun, and the boundaries that the run reached instead; `None`: the
     /// log continues the recording.
     pub(crate) fn not_reached(&self) -> Option<ReplayError> {
         let mut state = self.lock();

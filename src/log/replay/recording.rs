@@ -162,20 +162,20 @@ const LAST_SPAN: u32 = u32::MAX / 2;
 /// Why a recorded run is not continued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// The run does something else than its log says.
+    /// The run differs from its log.
     #[error(transparent)]
     Diverged(#[from] Divergence),
-    /// A fork: the run does not come to the boundary.
+    /// A fork: the run does not reach the boundary.
     #[error("the run never came to {at}")]
     NotReached {
         /// The boundary.
         at: BoundaryId,
-        /// The boundaries that it came to, in this order.
+        /// The boundaries that it reached, in this order.
         passed: Vec<PassedBoundary>,
     },
 }
 
-/// The run does something else than its log says, so it cannot be continued from it.
+/// The run differs from its log, so it cannot be continued from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("event {} of the log is {recorded}, but the run has {executed} there", .seq.0)]
 pub struct Divergence {
@@ -187,7 +187,7 @@ pub struct Divergence {
     pub executed: String,
 }
 
-/// A boundary that a recorded run came to.
+/// A boundary that a recorded run reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedBoundary {
     /// The boundary.

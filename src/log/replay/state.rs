@@ -21,7 +21,7 @@ pub(crate) struct ReplayState {
     pub matched: Vec<bool>,
     /// The index of the first one that was not.
     pub next: usize,
-    /// The indices of the events that were not matched, by what they are matched by, in their order.
+    /// The indices of the events that were not matched, by their key, in their order.
     pub unmatched: HashMap<EventKey, VecDeque<usize>>,
     /// Events that the recording does not have, in their order.
     pub held: Vec<(SpanId, EventKind)>,
@@ -89,7 +89,7 @@ impl ReplayState {
     }
 }
 
-/// What an event is matched by.
+/// The key by which an event is matched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EventKey {
     /// Its span, or the parent of the span that it opens.
@@ -189,7 +189,7 @@ pub(crate) struct ForkLog {
     pub is_reached: bool,
     /// The branches that wait there.
     pub waiting: Vec<Waker>,
-    /// The boundaries that the run came to, in this order.
+    /// The boundaries that the run reached, in this order.
     pub passed: Vec<PassedBoundary>,
     /// The recorded events that were executed again, in that order.
     events: Vec<Arc<Event>>,

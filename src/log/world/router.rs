@@ -189,7 +189,7 @@ impl Router {
 pub struct RouteChoice {
     /// The route.
     pub route: AgentName,
-    /// Why it is the fallback and not the route of the classifier; `None` if it is the latter.
+    /// Why it is the fallback; `None` if it is the route of the classifier.
     pub fallback: Option<FallbackCause>,
 }
 

@@ -280,7 +280,7 @@ impl RunFold {
         }
     }
 
-    /// Adds what an attempt is estimated to have used.
+    /// Adds the estimated use of an attempt.
     fn add_estimate(&mut self, attempt: SpanId, usage: Option<Usage>) {
         if let Some(usage) = usage {
             self.tally.usage.add(usage);

@@ -158,7 +158,7 @@ pub struct BreakerMove {
     pub by: Option<Initiator>,
     /// Error of the attempt that opened it, if it was one of this run.
     pub opened_by: Option<Arc<str>>,
-    /// What the breaker's window had when it opened it.
+    /// The counts of the breaker's window when it opened the breaker.
     pub counted: Option<WindowCounts>,
 }
 
@@ -189,7 +189,7 @@ impl BreakerWindowRow {
         })
     }
 
-    /// What it has now.
+    /// The counts of the window now.
     pub fn counts(&self, now: Elapsed) -> WindowCounts {
         self.calls.counts(now.duration())
     }

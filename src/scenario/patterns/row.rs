@@ -31,7 +31,7 @@ pub(crate) struct PatternRow {
     /// Its keys of `[budget]`, apart from those of all patterns: `max_seconds`, `max_total_tokens`
     /// and `max_cost_usd`.
     pub budget: &'static [&'static str],
-    /// The place of a limit that does not belong into `[budget]`; `None` if the key is not one.
+    /// The place of a limit that does not belong in `[budget]`; `None` if the key is not one.
     pub misplaced_limit: fn(key: &str) -> Option<String>,
     /// The fields of its outcome, apart from those of all patterns.
     pub outcome: &'static [OutcomeField],

@@ -1,8 +1,8 @@
 //! All runs in one SQLite file. Writes go through one thread of the process; reads have connections
 //! of their own. Failed statements and commits are [`StoreError`]s, never values.
 //!
-//! Each process holds a lock on a file of its own next to the database until it ends, however it
-//! ends, so a run whose owner's file is not locked is interrupted. (Process numbers repeat, and
+//! Each process holds a lock on a file of its own next to the database until it ends, for any reason.
+//! So a run is interrupted if the file of its owner is not locked. (Process numbers repeat, and
 //! differ between containers.)
 
 mod reader;

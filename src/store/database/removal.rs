@@ -35,7 +35,7 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// What became of a run that was to be deleted.
+/// The result of deleting a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     /// It is marked as deleted.

@@ -123,9 +123,9 @@ impl FolderIndex {
     ) -> Result<FolderSearched, Box<AttemptFailed>> {
         let shelf = Arc::clone(self);
         run_blocking(move |stop| {
-            // One search at a time, so that each finds a consistent index. The wait is on this thread:
-            // the runs that simulate time are in runtimes of their own, and what one of them awaits of
-            // another would let its clock advance.
+            // One search at a time, so that each finds a consistent index. The wait is on this
+            // thread: runs with simulated time are in runtimes of their own, and the clock of such a
+            // runtime would advance while it awaits another one.
             let mut indices = locked(&shelf.indices);
             stop.check()?;
             shelf.search_now(&mut indices, &query, k, stop)

@@ -42,7 +42,7 @@ pub struct AgentsFold {
     /// Every turn of an agent in the order of their start: hops of swarms, consultations of
     /// coordinators, and refused handoffs.
     pub hops: Chunked<HopRow>,
-    /// Their number by what they are.
+    /// The number of hops of each kind.
     pub hop_counts: HopCounts,
     /// Each pair of agents that passed work, in the order of the first time.
     pub edges: Vec<Edge>,
