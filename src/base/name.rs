@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// Begins the error of a name that is longer than its limit.
 pub const TOO_LONG: &str = "a name is too long";
 
-/// Reads the text of a name, of at most `most` bytes: a longer one is from no scenario, and the screens and
-/// tables have no room for it.
+/// Reads the text of a name, of at most `most` bytes: no scenario gives a longer one, and the screens
+/// and tables have no room for it.
 pub(crate) fn read_name<'de, D: Deserializer<'de>>(
     from: D,
     what: &str,

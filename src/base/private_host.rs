@@ -1,4 +1,4 @@
-//! Hosts that are this machine or on a private network, as far as an address says it without a look-up.
+//! Hosts that are this machine or on a private network, judged by name or address, without a look-up.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

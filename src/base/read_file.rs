@@ -56,7 +56,7 @@ pub fn open_file(path: &Path, options: &mut OpenOptions, links: Links) -> io::Re
 /// Reads a regular file as a whole.
 ///
 /// # Errors
-/// As [`open`]; `FileTooLarge` if it has more than `cap` bytes.
+/// As [`open_file`]; `FileTooLarge` if it has more than `cap` bytes.
 pub fn read_file(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     read_within(open_file(path, OpenOptions::new().read(true), Links::Followed)?, cap)
 }

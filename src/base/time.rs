@@ -98,8 +98,8 @@ pub fn duration_text(time: Duration) -> String {
     }
 }
 
-/// Returns the current time. It is handed down by who may read the system's clock, so that tools
-/// read none themselves.
+/// Returns the current time. Code that may read the system's clock passes it down, so that tools do
+/// not read the clock themselves.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// A duration in whole milliseconds, as events carry it, rounded down.

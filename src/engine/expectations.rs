@@ -125,7 +125,7 @@ impl RunObserver {
     }
 
     /// The runs, after the last of them. `live`: whether a live model was called; `messages`: the
-    /// number of messages, of which a cancelled session has answered fewer. `None`: no run has ended.
+    /// number of messages; a cancelled session has fewer runs. `None`: no run has ended.
     pub fn finish(
         mut self,
         scenario: &Scenario,

@@ -10,12 +10,11 @@ use crate::log::bus::{Bus, LogReader, ReplayError};
 use crate::log::event::{Command, RunId, Seq, StopReason};
 use crate::run::{LiveControl, RunControl, Session};
 
-/// How far a run is that continues a recording.
+/// The state of a run that continues a recording.
 #[derive(Clone, Debug)]
 pub(crate) enum ReplayEnd {
     /// Its recording is executed again.
     Open,
-    /// The run is live.
     Live,
     /// It cannot be continued.
     Failed(ReplayError),
@@ -27,11 +26,11 @@ pub(crate) struct RunEnd {
     ended: Notify,
 }
 
-/// Says that a run is over when it is dropped.
+/// Marks the run as over when it is dropped.
 pub(crate) struct RunEndGuard(Arc<RunEnd>);
 
 impl RunEnd {
-    /// The end of a run that has not ended, and what ends it.
+    /// The end of a run that is not over yet, and the guard that marks it as over.
     pub(crate) fn new() -> (RunEndGuard, Arc<Self>) {
         let end = Arc::new(Self { over: AtomicBool::new(false), ended: Notify::new() });
         (RunEndGuard(Arc::clone(&end)), end)
@@ -56,7 +55,7 @@ pub struct RunHandle {
     pub(crate) live: Option<Arc<dyn LiveControl>>,
     pub(crate) session: Session,
     pub(crate) end: Arc<RunEnd>,
-    /// How far the run is with its recording, if it continues one.
+    /// Whether the run is past its recording, if it continues one.
     pub(crate) replayed: Option<watch::Receiver<ReplayEnd>>,
     /// Reader from the first event; only for a log that does not keep everything.
     pub(crate) first: Option<Arc<Mutex<Option<LogReader>>>>,
@@ -73,9 +72,9 @@ impl RunHandle {
         &self.bus
     }
 
-    /// A reader that was created before the first event, for the screen or output that shows the
-    /// run. It misses nothing, however small the log's window is, and the run waits for it if it is
-    /// too far behind. Later callers get a reader of what the log still has.
+    /// A reader that was created before the first event, for the screen or output that shows the run.
+    /// It misses nothing, even with a small window, and the run waits for it if it is too far behind.
+    /// Later callers get a reader of the events that the log still has.
     pub fn first_reader(&self) -> LogReader {
         let first = self.first.as_ref();
         let first =
@@ -111,8 +110,8 @@ impl RunHandle {
     /// was started is live from its start.
     ///
     /// # Errors
-    /// `ReplayError` if the run does something else than its log says, or a fork does not come to its
-    /// boundary. It is not continued then, and nothing was appended to its log.
+    /// `ReplayError` if the run differs from its log, or a fork does not reach its boundary. It is
+    /// not continued then, and nothing was appended to its log.
     pub async fn wait_until_live(&self) -> Result<(), ReplayError> {
         let Some(mut replayed) = self.replayed.clone() else { return Ok(()) };
         let ended = replayed.wait_for(|it| !matches!(it, ReplayEnd::Open)).await;
@@ -123,7 +122,6 @@ impl RunHandle {
         }
     }
 
-    /// Gives the run a command.
     pub(super) fn deliver(&self, command: Command) {
         let left = self.tools.command(command);
         let left = left.and_then(|it| match &self.live {
@@ -152,7 +150,7 @@ impl RunHandle {
         self.session.next(self.id.clone(), text)
     }
 
-    /// Whether nothing of this run is lost if it leaves memory: its log is stored, and no message can follow.
+    /// Whether this run can leave memory without loss: its log is stored, and no message can follow.
     pub(super) fn is_only_a_log(&self) -> bool {
         let stored = self.bus.stored_mark().next().0;
         // The largest number marks a log that could not be stored.

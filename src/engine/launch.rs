@@ -68,7 +68,7 @@ impl Launch {
 /// A recorded run that is continued.
 #[derive(Clone, Debug)]
 pub struct Resumption {
-    /// The events of the run, as far as they were stored.
+    /// The stored events of the run.
     pub recording: Recording,
     /// Who continues it.
     pub by: Initiator,

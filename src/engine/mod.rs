@@ -177,7 +177,7 @@ impl Engine {
         Self::with_keeper(settings, None)
     }
 
-    /// An engine without runs, whose runs are kept.
+    /// An engine without runs. The keeper stores the logs of its runs.
     pub fn with_keeper(settings: EngineSettings, keeper: Option<Arc<dyn RunKeeper>>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
@@ -187,7 +187,6 @@ impl Engine {
         Self { shared: Arc::new(EngineShared { settings, keeper, log, nonce, runs, tools }) }
     }
 
-    /// What keeps its runs.
     pub(crate) fn keeper(&self) -> Option<Arc<dyn RunKeeper>> {
         self.shared.keeper.clone()
     }
@@ -226,7 +225,7 @@ impl Engine {
     }
 
     /// Continues a run that did not reach its end, in the same log: the run is executed again from
-    /// its start with what its models and tools returned, then it continues live. Its id, seed, flags
+    /// its start with its recorded replies and results, then it continues live. Its id, seed, flags
     /// and day are those of the recording. Must be called within a tokio runtime.
     /// [`RunHandle::wait_until_live`] says whether the recording could be executed.
     ///
@@ -244,11 +243,11 @@ impl Engine {
         Ok(self.begin(launch, Some(resumption.into()), None))
     }
 
-    /// Starts a run that is executed as a recorded one up to a boundary, with what its models and tools
-    /// returned then, and continues from there with what `launch` says. Its log has an id of its own,
-    /// and begins with what was executed again. The day, the seed and the positions of the flags at the
-    /// start are those of the recording. Must be called within a tokio runtime.
-    /// [`RunHandle::wait_until_live`] says whether the run came to the boundary.
+    /// Starts a run that is executed as a recorded one up to a boundary, with the recorded replies
+    /// and results, and continues from there with the settings of `launch`. Its log has an id of its
+    /// own, and begins with the events that were executed again. The day, the seed and the positions
+    /// of the flags at the start are those of the recording. Must be called within a tokio runtime.
+    /// [`RunHandle::wait_until_live`] says whether the run reached the boundary.
     pub fn fork(&self, launch: Launch, fork: ForkStart) -> RunHandle {
         self.begin_fork(launch, fork, None)
     }
@@ -284,8 +283,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// An id that no run of this engine has, and no kept run. If the store cannot be written, what becomes
-    /// of the run is decided once its head is known.
+    /// An id that no run of this engine has, and no kept run. If the store cannot be written, the run
+    /// gets an id anyway; what happens to it is decided once its head is known.
     pub(crate) fn next_id(&self) -> RunId {
         self.reserve_id().unwrap_or_else(|(id, why)| {
             tracing::info!(run = %id, "the store cannot be written: {why}");
@@ -293,7 +292,7 @@ impl Engine {
         })
     }
 
-    /// An id for a run that is not to start unless it can be kept.
+    /// An id for a run that starts only if it can be kept.
     ///
     /// # Errors
     /// Why it cannot be kept, with an id that no run of this engine has.

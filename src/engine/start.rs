@@ -78,7 +78,7 @@ impl Engine {
         let before = recorded.as_ref().or(answered_by.as_deref());
         let asking = AskingRules::new(&scenario, live, before);
         let bounds = self.shared.settings.log;
-        // What a resumed run begins with is stored already.
+        // The events that a resumed run begins with are stored already.
         let mut stored = Seq(0);
         let bus = match (recording, &fork) {
             (Some(recording), Some(fork)) => Bus::forked(recording, fork.at.clone()),
@@ -191,7 +191,7 @@ impl Engine {
         );
         let (shared, run) = (Arc::clone(&self.shared), handle.clone());
         let task = async move {
-            // The run is over when the task is gone, however that came about.
+            // Marks the run as over when its task ends, for any reason.
             let _end = end;
             let playing = play(&context, &scenario, &changes);
             let reason = match by.zip(replayed) {
@@ -231,7 +231,7 @@ fn flag_positions(scenario: &Scenario, set: Vec<(FlagName, bool)>) -> Vec<FlagAt
     positions
 }
 
-/// What is said of a run when it starts. `instant`: the timeout of an attempt of an instant run.
+/// The warnings that a run starts with. `instant`: the timeout of an attempt of an instant run.
 fn warnings(scenario: &Scenario, live: bool, instant: Option<Duration>) -> Vec<String> {
     let mut texts: Vec<String> = scenario.run_warnings(live).cloned().collect();
     if scenario.spending.max_cost_usd.is_some() && !live && scenario.model.prices.is_none() {
@@ -243,8 +243,8 @@ fn warnings(scenario: &Scenario, live: bool, instant: Option<Duration>) -> Vec<S
     texts
 }
 
-/// Schedules what the command line says. A run that is resumed began in its recording, so it does not
-/// begin with a pause again.
+/// Schedules the flags and pauses that the command line sets. A resumed run began in its recording,
+/// so it does not pause at its start again.
 fn apply_schedule(context: &RunContext, schedule: Schedule, resumed: bool) {
     for (at, flag, on) in schedule.flags {
         context.control().schedule(at, flag, on, Initiator::Schedule);

@@ -34,7 +34,6 @@ use crate::scenario::spec::tool::InjectedFault;
 pub(crate) struct FailedAttempt<'a> {
     /// Span of the attempt, already closed.
     pub span: SpanId,
-    /// The failure.
     pub failed: Box<AttemptFailed>,
     /// The breaker's ticket. The bulkhead already has its permit back.
     pub permit: BreakerPermit<'a>,
@@ -118,7 +117,7 @@ pub(super) async fn recorded_result(
         match replay.recorded_step(span).await {
             RecordedAttemptStep::Unknown { in_doubt: false } => return None,
             RecordedAttemptStep::Unknown { in_doubt: true } => {
-                // What was paid already is not asked again.
+                // A reply that a former owner has paid is used, not requested again.
                 if scope.has_effects()
                     && let Some(reply) = late_answer(scope.bus(), span).await
                 {
@@ -141,7 +140,7 @@ pub(super) async fn recorded_result(
     }
 }
 
-/// Counts what an attempt in doubt may have cost, and does what was decided.
+/// Counts the possible cost of an attempt in doubt, and carries out the decision.
 async fn settle(scope: &dyn CallScope, guard: &Guard, span: SpanId, decision: InDoubt) {
     let (tool, usage) = (guard.name().clone(), scope.usage_in_doubt());
     scope.bus().publish(span, EventKind::CallInDoubt { tool: tool.clone(), decision, usage });
@@ -185,8 +184,9 @@ impl<'a> CallTurn<'a> {
         }
     }
 
-    /// The time at which a breaker decides that refuses until `end`. A log has the time of an event,
-    /// not of the decision before it: the recorded decision says on which side of the end that was.
+    /// The time of a decision by a breaker that refuses until `end`. A log has the time of an event,
+    /// not of the decision before it, so the recorded decision shows whether it was before or after
+    /// `end`.
     pub fn decided_at(self, now: Instant, end: Option<Instant>) -> Instant {
         match (end, self.is_let_through()) {
             (Some(end), Some(true)) => now.max(end),
@@ -243,7 +243,7 @@ fn flatten_panic<T>(
     })
 }
 
-/// The failure of an attempt that was not done in time; `partial` is the text that had come.
+/// The failure of an attempt that was not done in time; `partial` is the text that had arrived.
 pub(super) fn timeout_error(
     limit: Duration,
     from: Option<String>,

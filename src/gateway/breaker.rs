@@ -328,12 +328,12 @@ impl Breaker {
         Recorded::Opened
     }
 
-    /// What the window has at `now`; `None` for a breaker that counts failures in a row.
+    /// The counts of the window at `now`; `None` for a breaker that counts failures in a row.
     pub fn window_counts(&self, now: Instant) -> Option<WindowCounts> {
         self.window.as_ref().map(|window| window.calls.counts(window.time(now)))
     }
 
-    /// Why the window opened the breaker, with what it had; `None` if anything else made the state.
+    /// Why the window opened the breaker, with its counts then; `None` if anything else made the state.
     pub fn opened_by_window(&self) -> Option<(BreakerCause, WindowCounts)> {
         self.window.as_ref()?.opened
     }

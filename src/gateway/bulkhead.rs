@@ -1,6 +1,6 @@
 //! Bulkhead of a tool: limits how many attempts are in flight and queues the others
-//! (docs/rules/patterns.md, *Tool gateway*). A permit is returned when it is dropped, however its
-//! attempt ended.
+//! (docs/rules/patterns.md, *Tool gateway*). A permit is returned when it is dropped, after any end
+//! of its attempt.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

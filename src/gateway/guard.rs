@@ -435,7 +435,7 @@ pub(crate) struct PublishedState {
     pub(crate) until: Option<Instant>,
     pub(crate) why: BreakerCause,
     pub(crate) by: Option<Initiator>,
-    /// What the breaker's window had when it opened the breaker.
+    /// The counts of the breaker's window when it opened the breaker.
     pub(crate) counted: Option<WindowCounts>,
 }
 

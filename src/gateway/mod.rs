@@ -3,9 +3,9 @@
 //! bulkhead, retry budget, safe mode and injected faults.
 //!
 //! [`breaker`], [`bulkhead`] and [`budget`] are pure state machines with the clock passed in; a
-//! [`Guard`] holds those of one tool. This layer knows nothing of patterns, runs or tools: what it
-//! needs of a run is the trait [`CallScope`], of what it calls `Callee`, and of a tool [`Tool`].
-//! [`ToolRegistry`] has the tools of one run; shared tools belong to the engine.
+//! [`Guard`] holds those of one tool. This layer knows nothing of patterns, runs or tools: it uses a
+//! run through the trait [`CallScope`], the other end of a call through `Callee`, and a tool through
+//! [`Tool`]. [`ToolRegistry`] has the tools of one run; shared tools belong to the engine.
 
 pub mod attempt;
 pub mod breaker;
@@ -45,7 +45,7 @@ pub trait CallScope: Send + Sync {
     fn remaining(&self) -> Duration;
     /// Random bits for this call, attempt and use: a hash of (seed, path, attempt, use).
     fn random_bits(&self, attempt: u32, what: &str) -> u64;
-    /// Called when an attempt starts (`true`) and when it ends (`false`), for whatever reason.
+    /// Called when an attempt starts (`true`) and when it ends (`false`), for any reason.
     fn in_flight(&self, out: bool);
     /// Stop reason for a run that cannot continue without this call.
     fn reason(&self, failure: &AttemptFailed) -> StopReason;
@@ -72,8 +72,8 @@ pub trait CallScope: Send + Sync {
     fn usage_in_doubt(&self) -> Option<Usage> {
         None
     }
-    /// Carries out what was decided about an attempt in doubt: waits until the operator resumes the
-    /// run, or stops the run and never returns.
+    /// Carries out the decision about an attempt in doubt: waits until the operator resumes the run,
+    /// or stops the run and never returns.
     fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
         let _ = (tool, decision);
         Box::pin(std::future::pending())
@@ -196,8 +196,8 @@ pub struct ToolSetup {
 }
 
 impl GuardedTool {
-    /// Whether an attempt may change something outside the run: everything except the results that a
-    /// scenario lists, and what only searches and reads.
+    /// Whether an attempt may change something outside the run: all tools may, except those whose
+    /// results the scenario lists and those that only search or read.
     pub fn has_effects(&self) -> bool {
         self.tool.is_some() && !matches!(self.kind, "fixture" | "search" | "read")
     }

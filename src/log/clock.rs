@@ -28,7 +28,7 @@ impl Clock {
         Self(None)
     }
 
-    /// A clock that is stopped at the present moment, and what moves it.
+    /// A clock that is stopped at the present moment, and the driver that moves it.
     pub(crate) fn recorded() -> (Self, ClockDriver) {
         let time = RecordedTime::new(Instant::now());
         (Self(Some(Arc::clone(&time))), ClockDriver::new(time))
@@ -218,7 +218,6 @@ impl ClockDriver {
         Self(time)
     }
 
-    /// The present moment.
     pub(crate) fn now(&self) -> Instant {
         self.0.now()
     }

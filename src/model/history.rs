@@ -42,7 +42,7 @@ pub(crate) struct HistoryRules<'a> {
 ///   result gets one that says so, and a result without a call becomes a user's text;
 /// - names of tools are in `[a-zA-Z0-9_-]{1,64}`, and ids are such that the API accepts them;
 /// - no message is blank;
-/// - where roles must alternate, messages in a row are joined, and `(continued)` stands between a
+/// - where roles must alternate, messages in a row are joined, and `(continued)` is put between a
 ///   result and a user's message.
 ///
 /// A conversation that is like this already is returned as it is, after one pass without an

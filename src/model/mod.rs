@@ -100,8 +100,8 @@ impl Conversation {
         self.parts().flat_map(|part| &*part.messages)
     }
 
-    /// The number of words, used as the token count offline. Each part is counted once, in however
-    /// many calls it is sent.
+    /// The number of words, used as the token count offline. Each part is counted once, even if many
+    /// calls send it.
     pub fn words(&self) -> u64 {
         let uncounted = self.parts().rev().take_while(|part| part.words.get().is_none()).count();
         let counted = self.parts().rev().nth(uncounted);

@@ -16,7 +16,7 @@ use crate::log::event::kind::{
 use crate::log::event::{Event, EventKind, RunId, SpanId};
 use crate::scenario::spec::tool::ToolOffer;
 
-/// Characters of a prompt that an error shows where two prompts part.
+/// Characters of a prompt that an error shows at the first difference of two prompts.
 const SHOWN_CHARS: usize = 60;
 
 /// Characters before that place that are shown too.
@@ -81,7 +81,6 @@ impl RecordedModel {
         Self { run, is_live, calls, by_key }
     }
 
-    /// Whether a call has this prompt.
     fn has_prompt(&self, call: usize, messages: &[&ChatMessage], tools: &Arc<[ToolOffer]>) -> bool {
         // From its end: two prompts of a conversation differ there.
         self.calls.get(call).is_some_and(|call| call.tools == *tools)
@@ -128,7 +127,7 @@ impl RecordedCall {
     }
 }
 
-/// Where the prompt of a request parts from the recorded one.
+/// The first difference between the prompt of a request and the recorded one.
 fn difference(recorded: &[Cow<'_, ChatMessage>], request: &ChatRequest) -> String {
     let mut recorded = recorded.iter().map(|message| &**message);
     for (nth, message) in request.messages.iter().enumerate() {
@@ -177,7 +176,7 @@ fn end(
     }
 }
 
-/// What a call is found by. The purpose of a model call names no span.
+/// The key of a call in `by_key`. The purpose of a model call names no span.
 fn key_of(purpose: &Purpose, again: u32) -> String {
     format!("{again} {purpose:?}")
 }

@@ -1,4 +1,5 @@
-//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress without a request for it.
+//! Decompresses bodies: pages are requested compressed, and some servers and proxies compress without
+//! a request for it.
 
 use std::io::{ErrorKind, Write};
 use std::{fmt, io};
@@ -18,7 +19,7 @@ pub(crate) struct BodyDecoder {
     coding: Coding,
     /// What is not decompressed yet.
     rest: Bytes,
-    /// Whether anything has come: a header may name an encoding for an empty body too.
+    /// Whether a part of the body has arrived: a header may name an encoding for an empty body too.
     begun: bool,
     ended: bool,
 }
@@ -76,7 +77,6 @@ impl BodyDecoder {
         Some(Self { coding, rest: Bytes::new(), begun: false, ended: false })
     }
 
-    /// Whether the encoding is supported.
     pub(super) fn is_supported(&self) -> bool {
         !matches!(self.coding, Coding::Other(_))
     }
@@ -127,7 +127,7 @@ impl BodyDecoder {
         match &mut self.coding {
             Coding::Known(decompressor) => {
                 decompressor.write_all(piece)?;
-                // So that each event of a stream is read as soon as it has come.
+                // So that each event of a stream is read as soon as it arrives.
                 decompressor.flush()?;
                 Ok(decompressor.output())
             }

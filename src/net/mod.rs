@@ -45,7 +45,7 @@ pub struct Http {
 }
 
 struct HttpClients {
-    /// What the mode says; an error means that no request is sent.
+    /// The proxies of the mode; after an error no request is sent.
     proxies: Result<Proxies, NetError>,
     reach: Reach,
     /// For `http` URLs: has no root certificates, because it needs none.
@@ -134,7 +134,7 @@ impl Http {
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, NetError> {
         let proxies = self.inner.proxies.as_ref().map_err(Clone::clone)?;
-        // A proxy may use TLS, whatever the scheme of the URL behind it.
+        // A proxy may use TLS even for a URL without it.
         let tls = url.scheme() != "http" || !proxies.is_empty();
         let cell = if tls { &self.inner.tls } else { &self.inner.plain };
         cell.get_or_init(|| build(proxies, self.inner.reach, tls)).as_ref().map_err(Clone::clone)

@@ -13,7 +13,7 @@ use super::host_of;
 /// How requests leave this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProxyMode {
-    /// Directly to the host, whatever the environment says.
+    /// Directly to the host, even if the environment names a proxy.
     #[default]
     Direct,
     /// Through the proxies in `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`. Requests fail
@@ -289,7 +289,7 @@ mod tests {
         }
         let cgi = of_environment(&[("REQUEST_METHOD", "GET"), ("HTTP_PROXY", "http://a")]);
         assert!(cgi.is_err_and(|why| why.contains("http_proxy")));
-        // What another variable replaces is not used.
+        // A variable that a more specific one replaces is not used.
         let both = [
             ("ALL_PROXY", "socks://127.0.0.1:7890"),
             ("HTTP_PROXY", "http://127.0.0.1:1"),

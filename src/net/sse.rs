@@ -65,8 +65,8 @@ impl SseParser {
         }
     }
 
-    /// The next event that ends in `input`; consumes what was read. `None`: `input` is empty, and
-    /// more is needed.
+    /// The next event that ends in `input`; consumes the bytes that were read. `None`: `input` is
+    /// empty, and more is needed.
     ///
     /// # Errors
     /// The stream is invalid; the content of `input` is then undefined.

@@ -66,7 +66,6 @@ pub(crate) fn play<'a>(
 
 /// The part of a running pattern that commands change, as the pattern itself needs it.
 pub(crate) enum PatternLive {
-    /// Nothing changes.
     Nothing,
     /// How many tasks run at once.
     Concurrency(Arc<ConcurrencyLimit>),

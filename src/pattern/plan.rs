@@ -1,5 +1,5 @@
-//! The setup of a run, for the head of its log: what the scenario and the session say, and a file
-//! does not leave open.
+//! The setup of a run, for the head of its log: the values of the scenario and the session, with all
+//! defaults filled in.
 
 use std::sync::Arc;
 
@@ -92,7 +92,6 @@ fn collaboration(
     }
 }
 
-/// The setup of a run.
 fn orchestrator(spec: &OrchestratorSpec) -> OrchestratorPlan {
     OrchestratorPlan {
         workers: spec
@@ -128,7 +127,6 @@ fn team(spec: &TeamSpec, session: &Session) -> TeamPlan {
     }
 }
 
-/// The setup of a run.
 fn resilience(spec: &ResilienceSpec) -> ResiliencePlan {
     let naive = spec.naive;
     let naive_attempts = [naive.client_retries, naive.tool_retries, naive.agent_retries]

@@ -34,7 +34,7 @@ pub async fn play(
     };
     let start = starting_agent(spec, session);
     let history = SharedHistory::new([].into(), &session.memory.history, limits);
-    // Whatever the end of the run, the session's next message continues from here.
+    // The session's next message continues from here after any end of the run.
     let leaves = SessionMemoryGuard { cx, rosters, history: &history, owner: OnceLock::new() };
     cx.set_phase(start.to_string());
     let path = spec.root.as_str();

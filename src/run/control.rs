@@ -66,8 +66,8 @@ impl RunControl {
         self.lock().scheduled.push((at, flag, on, by));
     }
 
-    /// Forgets what a recorded run switched at boundaries that it has not come to, as a fork of it does
-    /// where it begins. What the command line scheduled stays.
+    /// Forgets the recorded flag changes at boundaries that the run has not reached, where a fork
+    /// begins. Changes that the command line scheduled stay.
     pub(super) fn forget_recorded_flags(&self) {
         self.lock().scheduled.retain(|(_, _, _, by)| *by == Initiator::Schedule);
     }
@@ -222,8 +222,8 @@ impl RunControl {
         self.changed.notify_waiters();
     }
 
-    /// The run ends for this reason, whatever else would stop it from now on; a cancel still does.
-    /// The pattern only finishes what it has begun.
+    /// The run ends for this reason: from now on only a cancel replaces it. The pattern only finishes
+    /// what it has begun.
     pub fn settle(&self, reason: StopReason) {
         self.lock().settled.get_or_insert(reason);
     }
@@ -388,7 +388,6 @@ impl RunControlState {
         }
     }
 
-    /// The present moment.
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -561,8 +560,8 @@ impl RunControl {
     }
 }
 
-/// A branch that waits at a boundary. It is active again when this is dropped, however the wait
-/// ended.
+/// A branch that waits at a boundary. It is active again when this is dropped, after any end of the
+/// wait.
 struct BranchAtBoundary<'a> {
     control: &'a RunControl,
     arrival: u64,

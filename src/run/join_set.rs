@@ -24,8 +24,8 @@ impl<T> Default for OrderedJoinSet<'_, T> {
 }
 
 impl<'a, T: Send + 'a> OrderedJoinSet<'a, T> {
-    /// Adds a future. It is first polled when the set next waits; the caller has to publish
-    /// whatever must be in the log before that.
+    /// Adds a future. It is first polled when the set next waits; the caller first publishes the
+    /// events that must be in the log before that.
     pub fn spawn(&mut self, place: usize, member: impl Future<Output = T> + Send + 'a) {
         self.running.push(member.map(move |result| (place, result)).boxed());
     }

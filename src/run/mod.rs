@@ -87,8 +87,8 @@ pub struct AskingRules {
 }
 
 impl AskingRules {
-    /// The rules of a run. One that is executed again, or answered by a recorded run, goes by what
-    /// that run did, where its scenario says nothing else.
+    /// The rules of a run. A run that is executed again, or answered by a recorded run, follows the
+    /// rules of that run, where its scenario sets none.
     pub fn new(scenario: &Scenario, live: bool, recorded: Option<&RunStarted>) -> Self {
         let usual = recorded.map_or(u32::from(live), |head| head.ask_again);
         Self {
@@ -285,8 +285,8 @@ impl RunContext {
         self.models.default_model().reads_conditions()
     }
 
-    /// Carries out what was decided about an attempt in doubt: waits until the operator resumes the
-    /// run, or stops the run and never returns.
+    /// Carries out the decision about an attempt in doubt: waits until the operator resumes the run,
+    /// or stops the run and never returns.
     pub(crate) async fn settle_doubt(&self, tool: ToolName, decision: InDoubt) {
         if decision == InDoubt::Stop {
             self.control.stop(StopReason::InDoubt(tool));

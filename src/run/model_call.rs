@@ -175,8 +175,8 @@ fn failed_by_provider(reply: &Reply, host: Option<String>) -> Box<AttemptFailed>
     })
 }
 
-/// Estimates the tokens that the endpoint did not count. A prompt has some, and so has a reply that is not empty:
-/// a count of 0 is then none.
+/// Estimates the tokens that the endpoint did not count. A prompt has some, and so has a reply that is
+/// not empty: a count of 0 is then none.
 fn estimate_missing_counts(request: &ChatRequest, reply: &mut Reply) {
     let came = spending::reply_bytes(reply);
     let mut usage = reply.usage.unwrap_or_default();
@@ -195,7 +195,7 @@ fn estimate_missing_counts(request: &ChatRequest, reply: &mut Reply) {
     }
 }
 
-/// The blocks of a reply and of its continuation, as those of one reply of the model that sent the latter.
+/// The blocks of a reply and of its continuation, as one reply of the model that sent the continuation.
 fn joined_blocks(before: Option<&Value>, more: Option<&Value>) -> Option<Arc<Value>> {
     let content = |blocks: &Value| blocks.get("content")?.as_array().cloned();
     let mut joined = more?.clone();
@@ -303,8 +303,8 @@ impl RunContext {
         Box::pin(self.continue_paused(ask.clone(), call, reply)).await
     }
 
-    /// Asks a model that paused to continue, until its reply ends or it has paused too often. What the
-    /// replies say is one reply, which ends as the last one does.
+    /// Asks a model that paused to continue, until its reply ends or it has paused too often. The
+    /// texts of these replies form one reply, which ends as the last one does.
     async fn continue_paused(
         &self,
         mut ask: ModelRequest,
@@ -358,8 +358,8 @@ impl RunContext {
         Ok((answered.span, answered.reply))
     }
 
-    /// Reserves what a call is estimated to use. If it does not fit into the limit of the run, the
-    /// run is stopped and this never returns.
+    /// Reserves the estimated use of a call. If it does not fit into the limit of the run, the run is
+    /// stopped and this never returns.
     async fn reserve(&self, ask: &ModelRequest) -> Reserved<'_> {
         let most = self.models.model_for(&ask.purpose).max_tokens();
         let estimate = spending::estimate(&ask.messages, &ask.tools, most);
@@ -425,7 +425,7 @@ impl ModelRequest {
     }
 
     /// The same request after a refused reply: the conversation continues with that reply and with
-    /// what is wrong with it.
+    /// its fault.
     pub fn repeat_after_refusal(mut self, call: SpanId, reply: &Reply, wrong: String) -> Self {
         let wrong: Arc<[ChatMessage]> = [ChatMessage::new(MessageRole::User, wrong)].into();
         // Some providers refuse a conversation with an empty message.

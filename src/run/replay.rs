@@ -1,11 +1,11 @@
-//! Executes a recorded run again, until its recording is used up, or, as a fork, until it comes to a
+//! Executes a recorded run again, until its recording is used up, or, as a fork, until it reaches a
 //! boundary; then the run continues live.
 //!
 //! The run is polled until it is idle: nothing woke it, and it waits for nothing outside. Then the
 //! first recorded event that it has not published says what comes next: what a model or tool
 //! returned, a command, a timer, or that it is the turn of a call to continue. Time moves to that
-//! event, and only what leads to it happens. If nothing leads to it, the run does something else than
-//! its log says ([`Divergence`]).
+//! event, and only what leads to it happens. If nothing leads to it, the run differs from its log
+//! ([`Divergence`]).
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -41,7 +41,7 @@ pub(crate) struct RunInputs<'a> {
 /// The most steps of a run before other tasks have their turn.
 const STEPS_AT_ONCE: u32 = 64;
 
-/// What one step of a run led to.
+/// The result of one step of a run.
 enum Step<T> {
     /// The run has to be polled again.
     Continue,
@@ -53,8 +53,8 @@ enum Step<T> {
 /// Plays a run whose log continues a recording.
 ///
 /// # Errors
-/// [`ReplayError`] if the run does something else than its recording says, or a fork does not come to
-/// its boundary; nothing was appended to its log then.
+/// [`ReplayError`] if the run differs from its recording, or a fork does not reach its boundary;
+/// nothing was appended to its log then.
 pub(crate) async fn execute_again<T>(
     inputs: &RunInputs<'_>,
     run: impl Future<Output = T>,
@@ -62,7 +62,7 @@ pub(crate) async fn execute_again<T>(
     let mut run = pin!(run);
     if let Some(replay) = inputs.bus.replay() {
         for event in replay.recording().events() {
-            // What was scheduled at the start is scheduled by the launch.
+            // The launch schedules the changes of the command line.
             if let EventKind::FlagChanged { flag, on, by, boundary } = &event.kind
                 && *by != Initiator::Schedule
             {
@@ -183,7 +183,7 @@ impl Driver<'_> {
             (self.inputs.send)(command);
             return Step::Continue;
         }
-        // What a call does in its turn may begin with an event of the run, such as of a breaker.
+        // The turn of a call may begin with an event of the run, such as of a breaker.
         if self.replay.clock().fire() || self.replay.give_turn(false) {
             return Step::Continue;
         }
@@ -201,7 +201,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A fork has come to its boundary.
+    /// A fork has reached its boundary.
     fn begin_fork<T>(&self) -> Step<T> {
         if let Some(divergence) = self.replay.divergence() {
             return Step::Ended(Err(divergence.into()));

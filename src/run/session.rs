@@ -66,7 +66,7 @@ impl Session {
         Self { message: 1, text: text.into(), after: None, memory, saved }
     }
 
-    /// The message that a recorded run answers, with what its head says of the session.
+    /// The message that a recorded run answers, with the session of its head.
     pub fn of_head(head: &SessionHead) -> Self {
         let (history, owner) = (Arc::clone(&head.history), head.owner.clone());
         Self {
@@ -90,7 +90,7 @@ impl Session {
         Some(LeftSession { message: self.message, memory })
     }
 
-    /// Stores what the next message starts with; replaces what was stored before.
+    /// Stores the memory for the next message; replaces an earlier one.
     pub fn save(&self, memory: SessionMemory) {
         *self.saved.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }

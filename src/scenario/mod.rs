@@ -175,7 +175,7 @@ fn name(origin: &ScenarioOrigin) -> ScenarioName {
     ScenarioName::new(path.file_stem().unwrap_or_default().to_string_lossy().as_ref())
 }
 
-/// What the operator is asked to allow, and what a yes is stored for.
+/// The actions that the operator has to allow, and the key under which a yes is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consent {
     /// Key of the stored answer: a digest of the scenario's file and of the programs next to it

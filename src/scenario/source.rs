@@ -105,7 +105,7 @@ impl ScenarioSource {
     /// Finds a scenario by the path of a file, as `-` on standard input, by the name of a file in
     /// `./scenarios`, or by the name (or repository path) of a shipped scenario. A file takes
     /// precedence. A pipe is read to its end (`<(generate)`, `/dev/stdin`), unless it sends nothing
-    /// for [`regular::SILENCE`].
+    /// for [`read_file::SILENCE`].
     ///
     /// # Errors
     /// There is no such scenario, or it cannot be read.

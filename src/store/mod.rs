@@ -46,7 +46,7 @@ pub trait RunLog: Send + Sync {
         group: &EventGroup,
     ) -> BoxFuture<'a, Result<Seq, AppendError>>;
 
-    /// Whether what is said is indexed: only then groups get the words of their events.
+    /// Whether the texts of events are indexed: only then groups get the words of their events.
     fn has_index(&self) -> bool {
         false
     }
@@ -64,8 +64,8 @@ pub trait RunLog: Send + Sync {
         from: Seq,
     ) -> BoxStream<'a, Result<EventGroup, ReadError>>;
 
-    /// Like [`read`](Self::read), then the groups that are appended later, by whichever process,
-    /// until the run has ended.
+    /// Like [`read`](Self::read), then the groups that any process appends later, until the run has
+    /// ended.
     fn tail<'a>(
         &'a self,
         run: &'a RunId,
@@ -118,7 +118,8 @@ pub struct EventGroup {
     first: Seq,
     events: u32,
     lines: Arc<Vec<u8>>,
-    /// What the index gets of it, while it is not stored; `None`: the next search reads it from the log.
+    /// The words for the index, while the group is not stored; `None`: the next search reads them
+    /// from the log.
     said: Option<Arc<Vec<EventWords>>>,
     /// Its events, if they were read ahead.
     parsed: Option<Arc<Vec<Arc<Event>>>>,
@@ -154,7 +155,7 @@ impl EventGroup {
         Self { first, events, lines: Arc::new(lines), ..Self::default() }
     }
 
-    /// A group as it was stored, if it is what was written: it has so many lines, and the checksum of its
+    /// A group as it was stored, if it is undamaged: it has this many lines, and the checksum of its
     /// bytes is `sum`.
     ///
     /// # Errors
@@ -265,7 +266,7 @@ impl EventGroup {
 
     /// The group with its events read, so that [`events`](Self::events) has nothing left to do.
     pub(crate) fn parsed(mut self) -> Self {
-        // What is wrong with them is said by `events`.
+        // `events` reports the faults of the lines.
         self.parsed = self.events(Seq(0)).ok().map(Arc::new);
         self
     }

@@ -1,5 +1,5 @@
-//! Stores a run while it runs: reads its log like any other reader, makes groups of what is there,
-//! appends them and raises the mark of what is stored. Only calls with effects wait for that mark.
+//! Stores a run while it runs: reads its log like any other reader, makes groups of the new events,
+//! appends them and raises the mark of the stored events. Only calls with effects wait for that mark.
 //! The slower the store, the larger the groups; a run that is too far ahead waits, so a slow disk
 //! slows a run and does not fill the memory.
 
@@ -29,7 +29,7 @@ const MAX_INDEXED: u32 = 256;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// What is reported while a run is stored, and what is decided then.
+/// Receives reports while a run is stored, and decides what happens after a failure.
 pub trait RecordListener: Send {
     /// These events are stored next; those before them may not be stored yet.
     fn events(&mut self, events: &[Arc<Event>]);
@@ -124,8 +124,8 @@ impl GroupWriter<'_> {
         self.appending.push_back((group, appended));
     }
 
-    /// Waits for the oldest append. After a failure repeats it, however often that takes, and those that
-    /// were sent after it.
+    /// Waits for the oldest append. After a failure it repeats that append as often as needed, and
+    /// those that were sent after it.
     async fn settle(&mut self, listener: &mut impl RecordListener) -> Result<(), RecordError> {
         let Some((group, appended)) = self.appending.pop_front() else { return Ok(()) };
         match appended.await {
@@ -213,7 +213,8 @@ impl GroupSource<'_> {
         !self.events.is_empty() || self.reader.next_batch(&mut self.events, BATCH).await > 0
     }
 
-    /// Adds what is there to a group, until it is full: the more there is, the larger the group.
+    /// Adds the waiting events to a group, until it is full: the more events wait, the larger the
+    /// group.
     fn fill(
         &mut self,
         group: &mut EventGroup,

@@ -1,10 +1,10 @@
-//! A child process with all its descendants: killed together, whatever signals they handle or
-//! ignore, and also if this program is killed.
+//! A child process with all its descendants: killed together, even if they handle or ignore signals,
+//! and also if this program is killed.
 //!
-//! Nothing runs in a program that is killed (`kill -9`, out of memory). So each group has a supervisor: this
-//! program, started a second time, which waits at a pipe and kills the group when the pipe's other end is
-//! closed, by whatever end of this process. It leads the group, and the program joins the group before its
-//! first instruction, so there is no moment without it.
+//! Nothing runs in a program that is killed (`kill -9`, out of memory). So each group has a
+//! supervisor: this program, started a second time. It waits at a pipe and kills the group when the
+//! other end of the pipe is closed, because this process has ended. It leads the group, and the
+//! program joins the group before its first instruction, so there is no moment without it.
 
 use std::io;
 use std::io::{Read as _, Write as _};
@@ -45,7 +45,7 @@ pub fn supervise_children() {
 fn kill_at_end_of_input(grace: Duration) -> ! {
     use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
     use tokio::signal::unix::{SignalKind, signal};
-    // Somebody else who starts it must not lose the group of their shell.
+    // A person who starts it in a shell must not lose the group of the shell.
     if getpgrp() != getpid() {
         std::process::exit(2);
     }
@@ -191,7 +191,7 @@ impl ProcessGroup {
         (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
     }
 
-    /// Waits until the program has exited, then kills what is left of its group.
+    /// Waits until the program has exited, then kills the rest of its group.
     ///
     /// # Errors
     /// The system's error, or that the supervisor has exited: nothing would end the group with this program.

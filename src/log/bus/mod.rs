@@ -6,10 +6,9 @@
 //! has read it. To bound this too, a run awaits [`wait_for_room`](Bus::wait_for_room) while a
 //! reader is too far behind.
 //!
-//! Next to the log, an open span may have a live slot: the text received so far, for display only.
-//! A mark says how far the log is stored; a paid call waits for it, so no call is paid that a log
-//! does not know of. A mirror is a log that is a copy of one elsewhere, with the times of its
-//! events.
+//! Next to the log, an open span may have a live slot: the text received so far, for display only. A
+//! mark says how far the log is stored. A paid call waits for it, so every paid call is in the stored
+//! log. A mirror is a copy of a log elsewhere, with the times of its events.
 
 mod live;
 mod reader;
@@ -104,7 +103,6 @@ impl Tail {
         self.segments.get(after.checked_sub(1)?)
     }
 
-    /// Returns the id of a new reader.
     fn next_reader_id(&mut self) -> u64 {
         self.readers += 1;
         self.readers
@@ -186,8 +184,8 @@ impl Bus {
         bus
     }
 
-    /// A log without limits. It is empty until the run comes to this boundary of its recording, then it
-    /// begins with what was executed again. Its clock is recorded time until then.
+    /// A log without limits. It is empty until the run reaches this boundary of its recording; then
+    /// it begins with the events that were executed again. Its clock is recorded time until then.
     pub(crate) fn forked(recording: Recording, at: BoundaryId) -> Self {
         Self::replaying(recording, Some(at))
     }
@@ -266,8 +264,8 @@ impl Bus {
         })
     }
 
-    /// The recording is used up, or a fork has come to its boundary: time becomes real, and the events
-    /// that were held are appended after `first`. Returns the commands that were sent before.
+    /// The recording is used up, or a fork has reached its boundary: time becomes real, and the
+    /// events that were held are appended after `first`. Returns the commands that were sent before.
     pub(crate) fn go_live(&self, first: EventKind) -> Vec<Command> {
         let append = |event| match event {
             ReplayedEvent::Recorded(event) => {
@@ -285,7 +283,7 @@ impl Bus {
         self.0.replay.is_some()
     }
 
-    /// The recording that this log continues, with what was executed of it.
+    /// The recording that this log continues, and how much of it was executed again.
     pub(crate) fn replay(&self) -> Option<&Replay> {
         self.0.replay.as_ref()
     }
@@ -302,7 +300,6 @@ impl Bus {
         }
     }
 
-    /// A new id of a span.
     fn next_span(&self) -> SpanId {
         SpanId(self.0.spans.fetch_add(1, Ordering::Relaxed))
     }
@@ -313,7 +310,6 @@ impl Bus {
         Elapsed::from_duration(self.0.clock.since(started))
     }
 
-    /// The clock of the run.
     pub(crate) fn clock(&self) -> &Clock {
         &self.0.clock
     }
@@ -360,7 +356,6 @@ impl Bus {
 }
 
 impl Bus {
-    /// Appends an event.
     pub(crate) fn append(&self, span: SpanId, kind: EventKind) -> Seq {
         append_if(self, |_| true, span, kind).unwrap_or_default()
     }
@@ -471,7 +466,7 @@ impl StoredMark {
 }
 
 impl Bus {
-    /// The mark of what is stored. From the first call on, paid calls wait for it.
+    /// The mark of the stored events. From the first call on, paid calls wait for it.
     pub fn stored_mark(&self) -> Arc<StoredMark> {
         Arc::clone(self.0.stored.get_or_init(Arc::default))
     }
@@ -493,8 +488,8 @@ impl Bus {
         Self::build(bounds, Clock::real(), 1, None, OnceLock::new())
     }
 
-    /// Appends the next events of the other log. What is here already, or does not come next, is left
-    /// out.
+    /// Appends the next events of the other log. Skips events that the copy has, and events after a
+    /// gap.
     pub(crate) fn copy(&self, events: &[Arc<Event>]) {
         for event in events {
             if self.len() == event.seq.0 {
@@ -504,20 +499,20 @@ impl Bus {
     }
 }
 
-/// Knows what a former owner of a run was answered after it had lost the run.
+/// Has the replies that a former owner of a run received after it had lost the run.
 pub trait LateAnswers: Send + Sync {
-    /// The answer to an attempt that is in doubt; waits as long as one may arrive.
+    /// The reply to an attempt that is in doubt; waits as long as one may arrive.
     fn answer(&self, attempt: SpanId) -> BoxFuture<'_, Option<Reply>>;
 }
 
 impl Bus {
-    /// What knows the answers to a former owner of the run, if it was taken over from one.
+    /// Has the replies to a former owner of the run, if the run was taken over from one.
     pub(crate) fn late_answers(&self) -> &OnceLock<Arc<dyn LateAnswers>> {
         &self.0.late
     }
 }
 
-/// What a former owner of the run was answered to an attempt in doubt.
+/// The reply that a former owner of the run received to an attempt in doubt.
 pub(crate) async fn late_answer(bus: &Bus, attempt: SpanId) -> Option<Reply> {
     let _outside = bus.clock().outside();
     bus.late_answers().get()?.answer(attempt).await

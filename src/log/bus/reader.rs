@@ -8,8 +8,7 @@ use super::segment::Segment;
 use super::{Bus, lock};
 use crate::log::event::{Event, Seq};
 
-/// A reader's cursor over a log. It keeps alive what it has not read yet, so it may be late but
-/// loses nothing.
+/// A reader's cursor over a log. It keeps unread events alive, so it may be late but loses nothing.
 pub struct LogReader {
     /// The segment of the next event, or the segment before it if that one does not exist yet.
     segment: Option<Arc<Segment>>,

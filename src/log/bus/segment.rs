@@ -22,7 +22,6 @@ pub(crate) struct Segment {
     pub first: u64,
     /// The events in order. Slots at the end may stay empty for good once `next` is set.
     pub events: Box<[OnceLock<Arc<Event>>]>,
-    /// The next segment.
     pub next: OnceLock<Arc<Segment>>,
     /// Bytes; set when the segment gets no more events.
     weight: AtomicU64,
@@ -111,7 +110,7 @@ impl HeldBytes {
         self.bytes.load(Ordering::Acquire) <= self.resume_at.load(Ordering::Acquire)
     }
 
-    /// Waits until there is room, if there is none. Before each wait it calls `trim`, which may make room.
+    /// Waits until there is room. Before each wait it calls `trim`, which may make room.
     pub async fn room(&self, trim: impl Fn()) {
         if self.has_room() {
             return;

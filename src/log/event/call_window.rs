@@ -110,7 +110,7 @@ impl CallWindow {
         self.judge()
     }
 
-    /// What the window has at this time.
+    /// The counts of the window at this time.
     pub fn counts(&self, at: Duration) -> WindowCounts {
         let Some(first) = self.first else { return self.sum };
         let second = at.saturating_sub(first).as_secs();

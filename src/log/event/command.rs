@@ -95,7 +95,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The same command, sent by somebody else.
+    /// The same command from another sender.
     pub(crate) fn sent_by(mut self, sender: Initiator) -> Self {
         match &mut self {
             Self::Pause { by }

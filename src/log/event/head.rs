@@ -100,7 +100,8 @@ impl RunStarted {
         forked.map_or(&self.model_prices, |forked| &forked.prices)
     }
 
-    /// SHA-256 of the scenario's file and its prompt files, in hexadecimal; empty if the log does not have the file.
+    /// SHA-256 of the scenario's file and its prompt files, in hexadecimal; empty if the log does not
+    /// have the file.
     #[cfg(feature = "store")]
     pub(crate) fn scenario_hash(&self) -> String {
         let source = self.launch.as_ref().map(|launch| &launch.source);
@@ -197,7 +198,7 @@ pub struct LaunchRecord {
     pub forked: Option<ForkOrigin>,
 }
 
-/// A boundary that a recorded run came to, where it can be forked.
+/// A boundary that a recorded run reached, where it can be forked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkPlace {
     /// The boundary.
@@ -252,7 +253,7 @@ impl Price {
     /// Cost of these tokens in US dollars. Prompt tokens that were read from or written to the
     /// provider's cache have their own prices.
     pub fn cost(&self, usage: &Usage) -> f64 {
-        // Both are part of the prompt, whatever an endpoint reports.
+        // Both are part of the prompt; an endpoint may report more than the prompt has.
         let cached = usage.cached_tokens.min(usage.prompt_tokens);
         let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
         let plain = usage.prompt_tokens - cached - written;

@@ -500,7 +500,6 @@ impl EventKind {
 }
 
 impl EventKind {
-    /// Whether the event is notable.
     pub(crate) fn is_notable(&self) -> bool {
         // A consultation is a hop of the run, and no other event reports it.
         if let Self::CallStarted(call) = self {

@@ -1,5 +1,5 @@
-//! A log whose texts are replaced by their lengths and digests, so that it can be shown to somebody
-//! who may not read them. Names of the structure, numbers and times stay, so it folds as before.
+//! A log whose texts are replaced by their lengths and digests, so that people who may not read the
+//! texts can see the log. Names of the structure, numbers and times stay, so it folds as before.
 //!
 //! An event is redacted as JSON. Each string is replaced unless [`rule`] lists its field, so a field
 //! that is added is redacted until it is listed.
@@ -187,7 +187,7 @@ impl TextRedactor {
     fn entry(&mut self, field: &str, mut name: String, mut value: Value) -> (String, Value) {
         match field {
             "inputs" => self.string(Rule::Declare, &mut name),
-            // Counts by what a tool says.
+            // Counts by reason; a tool may have given the reason.
             "unsearched" => {
                 self.string(Rule::Word, &mut name);
                 return (name, value);

@@ -44,8 +44,8 @@ pub fn append_line(value: &impl Serialize, out: &mut Vec<u8>) -> Result<(), serd
     written
 }
 
-/// Escapes whatever must not reach a terminal in text that is JSON already. `lines` keeps the line
-/// breaks between its values; its texts contain none.
+/// Escapes the characters of JSON text that must not reach a terminal. `lines` keeps the line breaks
+/// between its values; its texts contain none.
 pub fn escape(json: &str, lines: bool) -> Cow<'_, str> {
     if is_plain(json.as_bytes(), lines) {
         return Cow::Borrowed(json);

@@ -81,7 +81,6 @@ pub fn outcome_schema() -> Value {
     )
 }
 
-/// The outcome of one pattern.
 fn outcome_of(shared: &Value, row: &PatternRow) -> Value {
     let mut whole = shared.clone();
     whole["description"] = format!("The outcome of the pattern {}.", row.name).into();

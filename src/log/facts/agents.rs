@@ -318,7 +318,7 @@ pub struct RosterCommand {
 }
 
 impl RosterCommand {
-    /// What somebody does who sends it.
+    /// What the sender of the command does, in words.
     pub fn in_words(&self) -> String {
         let swarm = &self.swarm;
         match &self.change {

@@ -271,7 +271,6 @@ impl fmt::Display for Conflict {
 }
 
 impl Conflict {
-    /// The conflict in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::NoContributions => "no contributions",

@@ -197,7 +197,7 @@ pub trait Fact {
         false
     }
 
-    /// Whether it says what became of the reply to a call of this purpose.
+    /// Whether it is the verdict on the reply to a call of this purpose.
     fn is_verdict_on(&self, _call: &Purpose) -> bool {
         false
     }
@@ -208,7 +208,7 @@ pub trait Fact {
     }
 }
 
-/// What a fact is about, as far as its fields say it.
+/// What a fact is about, taken from its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FactAbout<'f> {
     /// The role of a seat.

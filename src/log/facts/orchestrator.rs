@@ -210,7 +210,6 @@ impl WorkerFault {
         }
     }
 
-    /// What to do about it.
     pub(crate) fn advice(self) -> Option<&'static str> {
         Some(match self {
             Self::Denied => {

@@ -154,7 +154,6 @@ impl RouterPlan {
         AgentsPlan { root: None, agents: Arc::clone(&self.agents) }
     }
 
-    /// The route with this name.
     pub(crate) fn route(&self, name: &AgentName) -> Option<&RouteHead> {
         self.routes.iter().find(|route| route.agent == *name)
     }

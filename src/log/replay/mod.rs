@@ -4,12 +4,12 @@
 //!
 //! An event that opens a span is matched by its parent and what it opens, and gets its recorded id.
 //! All others are matched by span and kind, in their order; measured values may differ, the content
-//! of a call may not. What the recording does not have is held until the recording is used up,
-//! because it may have been published and not stored.
+//! of a call may not. An event that the recording does not have is held until the recording is used
+//! up, because it may have been published and not stored.
 //!
 //! Calls that become ready at the same moment take slots, places in queues and permissions of
-//! breakers in their recorded order: each waits for its turn. A run that does something else than
-//! its log (`Divergence`) is not continued, and its log stays as it was.
+//! breakers in their recorded order: each waits for its turn. A run that differs from its log
+//! (`Divergence`) is not continued, and its log stays as it was.
 
 pub mod recording;
 mod state;
@@ -36,7 +36,7 @@ pub use self::recording::{Divergence, PassedBoundary, ReplayError};
 /// not have waited between them.
 const SAME_MOMENT: Duration = Duration::from_millis(1);
 
-/// A recording, and what was executed of it.
+/// A recording, and how much of it was executed again.
 pub(crate) struct Replay {
     driver: ClockDriver,
     clock: Clock,
@@ -68,12 +68,10 @@ impl Replay {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The recording that is executed again.
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
     }
 
-    /// The clock of the run.
     pub(crate) fn clock(&self) -> &ClockDriver {
         &self.driver
     }
@@ -136,7 +134,7 @@ impl Replay {
             state.hold(span, kind);
             return Some(span);
         };
-        // What a fork changes may have changed what was said before.
+        // The settings of a fork may have led to other texts before this call.
         let may_differ = state.fork.is_some() || (place as u64) < self.recording.forked_at().0;
         if let Err(part) = same_call(&event.kind, &kind)
             && !may_differ
@@ -148,8 +146,8 @@ impl Replay {
     }
 
     /// How this attempt of a model or tool continues. Waits until it is its turn, or until the
-    /// recording is used up. An attempt that was in flight where a fork begins returns what it
-    /// returned in the recording, and when it did.
+    /// recording is used up. An attempt that was in flight where a fork begins returns its recorded
+    /// result at the recorded time.
     pub(crate) async fn recorded_step(&self, span: SpanId) -> RecordedAttemptStep {
         let step = poll_fn(|cx| {
             let mut state = self.lock();
@@ -311,9 +309,9 @@ impl Replay {
         state.divergence.clone()
     }
 
-    /// The recording is used up, or a fork has come to its boundary: time becomes real, `append`
-    /// gets what the log does not have yet, and attempts that wait for their end continue. Returns
-    /// the commands that were sent before.
+    /// The recording is used up, or a fork has reached its boundary: time becomes real, `append` gets
+    /// the events that the log does not have yet, and attempts that wait for their end continue.
+    /// Returns the commands that were sent before.
     pub(crate) fn go_live(&self, first: EventKind, append: impl Fn(ReplayedEvent)) -> Vec<Command> {
         let mut state = self.lock();
         if self.is_live() || state.divergence.is_some() {
@@ -337,7 +335,7 @@ impl Replay {
         self.live.store(true, Ordering::Release);
         let ReplayState { matched, waiting, turns, commands, .. } = std::mem::take(&mut *state);
         if is_fork {
-            // Attempts in flight still return what is recorded.
+            // Attempts in flight still return their recorded results.
             state.matched = matched;
         }
         drop(state);
@@ -347,12 +345,12 @@ impl Replay {
         commands
     }
 
-    /// Whether a fork has come to its boundary.
+    /// Whether a fork has reached its boundary.
     pub(crate) fn is_at_fork(&self) -> bool {
         self.lock().fork.as_ref().is_some_and(|fork| fork.is_reached)
     }
 
-    /// Where a fork should have begun, and the boundaries that the run came to instead; `None`: the
+    /// Where a fork should have begun, and the boundaries that the run reached instead; `None`: the
     /// log continues the recording.
     pub(crate) fn not_reached(&self) -> Option<ReplayError> {
         let mut state = self.lock();
@@ -363,8 +361,7 @@ impl Replay {
         })
     }
 
-    /// A branch has come to a boundary. If it is where a fork begins, it waits there until the run is
-    /// live.
+    /// A branch has reached a boundary. If a fork begins there, the branch waits until the run is live.
     pub(crate) async fn arrive(&self, boundary: &Boundary) {
         let mut is_known = false;
         poll_fn(|cx| {
@@ -473,8 +470,9 @@ impl Replay {
         self.recording.events().get(self.next_step(&state, call)?).cloned()
     }
 
-    /// Lets the waiting call continue whose next step was recorded first. If `any` is set, this may also
-    /// be a call whose next step is not recorded. Returns whether a call continues.
+    /// Of the waiting calls, lets the one with the earliest recorded next step continue. If `any` is
+    /// set, this may also be a call with a next step that is not recorded. Returns whether a call
+    /// continues.
     pub(crate) fn give_turn(&self, any: bool) -> bool {
         let last = if any { NOT_RECORDED } else { NOT_RECORDED - 1 };
         let waker = self.lock().turns.give(last);
@@ -502,7 +500,7 @@ pub(crate) struct Turns {
 const NOT_RECORDED: usize = usize::MAX;
 
 impl Turns {
-    /// A number for a call that comes to wait.
+    /// The number for a call that starts to wait.
     pub fn next_number(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -519,7 +517,7 @@ impl Turns {
         self.given.remove(&key.1)
     }
 
-    /// Lets the call continue whose event comes first, if that event has an index up to `last`.
+    /// Lets the call with the earliest event continue, if the index of that event is at most `last`.
     pub fn give(&mut self, last: usize) -> Option<Waker> {
         let first = self.waiting.first_entry().filter(|first| first.key().0 <= last)?;
         let ((_, number), waker) = first.remove_entry();

@@ -24,11 +24,10 @@ pub struct Recording {
 /// A recorded attempt of a model or a tool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedAttempt {
-    /// The call.
     pub call: SpanId,
-    /// Indices of the events that tell it how it continues, in their order: that it was in doubt, and
-    /// the one that closes it with what the model or tool returned. It has none of the latter if it
-    /// is open, or was cancelled.
+    /// Indices of the events that decide how the attempt continues, in order: that it was in doubt,
+    /// and its end with the result of the model or tool. An open or cancelled attempt has no such
+    /// end.
     pub steps: Vec<usize>,
 }
 
@@ -115,7 +114,6 @@ impl Recording {
         &self.events
     }
 
-    /// Whether the run has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.events.last().is_some_and(|last| matches!(last.kind, EventKind::RunClosed(_)))
     }
@@ -164,20 +162,20 @@ const LAST_SPAN: u32 = u32::MAX / 2;
 /// Why a recorded run is not continued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// The run does something else than its log says.
+    /// The run differs from its log.
     #[error(transparent)]
     Diverged(#[from] Divergence),
-    /// A fork: the run does not come to the boundary.
+    /// A fork: the run does not reach the boundary.
     #[error("the run never came to {at}")]
     NotReached {
         /// The boundary.
         at: BoundaryId,
-        /// The boundaries that it came to, in this order.
+        /// The boundaries that it reached, in this order.
         passed: Vec<PassedBoundary>,
     },
 }
 
-/// The run does something else than its log says, so it cannot be continued from it.
+/// The run differs from its log, so it cannot be continued from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("event {} of the log is {recorded}, but the run has {executed} there", .seq.0)]
 pub struct Divergence {
@@ -189,7 +187,7 @@ pub struct Divergence {
     pub executed: String,
 }
 
-/// A boundary that a recorded run came to.
+/// A boundary that a recorded run reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedBoundary {
     /// The boundary.

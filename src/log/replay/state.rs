@@ -1,10 +1,10 @@
-//! What was executed of a recording so far, what events are matched by, and what must be equal in
-//! them.
+//! How much of a recording was executed again, the keys by which events are matched, and the parts of
+//! them that must be equal.
 //!
 //! A fork executes a recording again up to a boundary and continues in a log of its own, which is
 //! empty until then. Prompts are not compared, because the fork's settings are in force from the
 //! start. Flags that were switched after the boundary are forgotten; attempts in flight at the
-//! boundary return what is recorded.
+//! boundary return their recorded results.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::Turns;
 use super::recording::{Divergence, PassedBoundary};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, Seq, SpanId};
 
-/// What was executed of a recording, and what waits for more of it.
+/// How much of a recording was executed again, and what waits for the rest.
 #[derive(Default)]
 pub(crate) struct ReplayState {
     /// Which recorded events were matched.
     pub matched: Vec<bool>,
-    /// The first that was not.
+    /// The index of the first one that was not.
     pub next: usize,
-    /// The indices of the events that were not matched, by what they are matched by, in their order.
+    /// The indices of the events that were not matched, by their key, in their order.
     pub unmatched: HashMap<EventKey, VecDeque<usize>>,
     /// Events that the recording does not have, in their order.
     pub held: Vec<(SpanId, EventKind)>,
@@ -31,7 +31,6 @@ pub(crate) struct ReplayState {
     pub delivered: BTreeSet<SpanId>,
     /// Attempts that wait for this, or for the recording to be used up.
     pub waiting: BTreeMap<SpanId, Waker>,
-    /// Calls that wait for their turn.
     pub turns: Turns,
     /// Where the run left its recording.
     pub divergence: Option<Divergence>,
@@ -59,7 +58,7 @@ impl ReplayState {
         }
     }
 
-    /// Marks an event as matched that the run does not publish.
+    /// Marks an event that the run does not publish as matched.
     pub fn skip(&mut self, place: usize, events: &[Arc<Event>]) {
         let Some(event) = events.get(place) else { return };
         // Not a scan: a log can have a million events with this key.
@@ -90,12 +89,12 @@ impl ReplayState {
     }
 }
 
-/// What an event is matched by.
+/// The key by which an event is matched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EventKey {
     /// Its span, or the parent of the span that it opens.
     span: SpanId,
-    /// Its kind, and what tells it from others of its kind.
+    /// Its kind, and what distinguishes it from others of its kind.
     what: String,
 }
 
@@ -128,7 +127,6 @@ pub(super) fn opening_key(kind: &EventKind) -> Option<EventKey> {
     Some(EventKey { span: parent, what })
 }
 
-/// The key of a recorded event.
 pub(crate) fn key_of(event: &Event) -> EventKey {
     let opening = opening_key(&event.kind).filter(|_| event.span != SpanId::RUN);
     opening.unwrap_or_else(|| EventKey::new(event.span, &event.kind))
@@ -191,7 +189,7 @@ pub(crate) struct ForkLog {
     pub is_reached: bool,
     /// The branches that wait there.
     pub waiting: Vec<Waker>,
-    /// The boundaries that the run came to, in this order.
+    /// The boundaries that the run reached, in this order.
     pub passed: Vec<PassedBoundary>,
     /// The recorded events that were executed again, in that order.
     events: Vec<Arc<Event>>,

@@ -187,7 +187,6 @@ pub(crate) struct LastErrors {
 /// Error of the last attempt of a call, and what prevented another attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct LastError {
-    /// Text of the error.
     pub text: Arc<str>,
     /// The limit that prevented a retry, if there was one.
     pub limit: Option<RetryLimit>,

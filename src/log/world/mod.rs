@@ -109,8 +109,8 @@ impl World {
     }
 
     /// Forgets ended calls of endless kinds that closed before this event; the outcome stays the
-    /// same. A host that follows an endless run calls this now and then, with an event some way
-    /// back, because screens still show calls that have just ended.
+    /// same. In an endless run, call it from time to time, with an event a few thousand back, because
+    /// screens still show calls that have just ended.
     pub fn forget_before(&mut self, fact: Seq) {
         self.run.forget_before(fact);
     }

@@ -39,7 +39,7 @@ pub struct Orchestrator {
     /// The parts of the aggregate by which the rule of its level holds.
     pub level_decided_by: Arc<[Arc<str>]>,
     /// The task that produced each section of the aggregate, as its index in the plan. `None`: no
-    /// task, several, or one that stands for an earlier section.
+    /// task, several tasks, or a task of an earlier section.
     pub section_tasks: Vec<Option<usize>>,
     /// Tasks whose result was replaced by a later one of the same worker.
     pub overwritten: Vec<TaskId>,
@@ -496,7 +496,7 @@ impl Orchestrator {
         let success = closed.reason.is_success();
         let phase = closed.phase.as_deref();
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
-        // Ended tasks are reported, whatever stopped the run.
+        // Ended tasks are reported for every stop reason.
         let over = || self.tasks.iter().filter(|row| has_ended(row));
         if success {
             add("answer", run.progress.answer.as_deref().map_or(Value::Null, Value::from));

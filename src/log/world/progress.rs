@@ -46,10 +46,9 @@ pub struct RunProgress {
     pub next: Seq,
     /// The answer, once it is composed.
     pub answer: Option<Arc<str>>,
-    /// How the reply ended that the answer is from.
+    /// How the reply with the answer ended.
     pub answer_end: ReplyEnd,
-    /// What the run has come to, as the list of runs says it: a decision, a level, a route, or who
-    /// answered.
+    /// The result of the run for the list of runs: a decision, a level, a route, or who answered.
     pub result: Option<Arc<str>>,
     /// How the run ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
@@ -104,7 +103,7 @@ impl RunProgress {
         self.set_stage(stage);
     }
 
-    /// A closed run stays closed, whatever follows in a file.
+    /// A closed run stays closed, even if a file has more events.
     fn set_stage(&mut self, stage: RunState) {
         if self.is_live() {
             self.stage = stage;
@@ -160,7 +159,6 @@ impl RunProgress {
         self.pauses.is_empty() && self.stopped_since().is_none()
     }
 
-    /// The pauses so far.
     pub(crate) fn pauses(&self) -> &Pauses {
         &self.pauses
     }

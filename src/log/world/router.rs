@@ -156,7 +156,7 @@ fn is_routed(event: &Event) -> bool {
 }
 
 impl Router {
-    /// Adds the fields, as far as the run got.
+    /// Adds the fields of the steps that the run reached.
     pub(super) fn outcome_fields(&self, run: &RunFold, fields: &mut OutcomeFields) {
         let mut add = |name: &'static str, value: Value| fields.add(name, &value);
         if let Some(choice) = self.route() {
@@ -189,7 +189,7 @@ impl Router {
 pub struct RouteChoice {
     /// The route.
     pub route: AgentName,
-    /// Why it is the fallback and not the route of the classifier; `None` if it is the latter.
+    /// Why it is the fallback; `None` if it is the route of the classifier.
     pub fallback: Option<FallbackCause>,
 }
 

@@ -20,7 +20,7 @@ use crate::log::event::tool::FallbackKind;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::spec::Price;
 
-/// What the fold knows of every run, whatever its pattern.
+/// The part of the fold that all patterns share.
 #[derive(Clone, Debug, Default)]
 pub struct RunFold {
     /// The setup of the run; `None` before the first event.
@@ -45,7 +45,6 @@ pub struct RunFold {
 }
 
 impl RunFold {
-    /// Processes one event.
     pub(crate) fn apply(&mut self, event: &Event) {
         let has_head = self.head.is_some();
         let was_paused = matches!(self.progress.stage, RunState::Paused { .. });
@@ -141,9 +140,8 @@ impl RunFold {
         run
     }
 
-    /// Processes one event for the course of the run alone: its head, progress, spans, counts, models and
-    /// refused replies.
-    /// Its row in a list of runs says no more, and all else stays as it was.
+    /// Processes one event for the course of the run alone: its head, progress, spans, counts, models
+    /// and refused replies. The row of the run in a list needs no more; all else stays unchanged.
     pub(crate) fn apply_course(&mut self, event: &Event) {
         self.tally.events += 1;
         self.progress.count(event);
@@ -282,7 +280,7 @@ impl RunFold {
         }
     }
 
-    /// Adds what an attempt is estimated to have used.
+    /// Adds the estimated use of an attempt.
     fn add_estimate(&mut self, attempt: SpanId, usage: Option<Usage>) {
         if let Some(usage) = usage {
             self.tally.usage.add(usage);
@@ -345,7 +343,6 @@ impl OperatorSettings {
         self.flags = now.collect();
     }
 
-    /// Switches a flag.
     pub(crate) fn switch(
         &mut self,
         flag: &FlagName,
@@ -398,7 +395,7 @@ pub struct Tally {
     pub uncounted: u64,
     /// Events of kinds that this version does not know.
     pub unknown: u64,
-    /// What of this is another run's; `None`: it was not forked.
+    /// The part of these counts that another run has used; `None`: the run is not a fork.
     pub reused: Option<ReusedPart>,
 }
 

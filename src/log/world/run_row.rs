@@ -36,9 +36,9 @@ pub struct RunRow {
     pub events: u64,
     /// Stored bytes.
     pub bytes: u64,
-    /// Whether it is never removed by itself.
+    /// Whether it is never removed automatically.
     pub pinned: bool,
-    /// Whether its log came from a file: it says what somebody else wrote.
+    /// Whether its log came from a file: another person or program wrote it.
     pub imported: bool,
     /// The run that it was forked from.
     pub parent: Option<RunId>,

@@ -59,8 +59,8 @@ impl Span {
         self.closed.unwrap_or(now).since(self.opened)
     }
 
-    /// Whether it is a step of a resilience agent or a model call of a team agent: plans do not limit how
-    /// many there are.
+    /// Whether it is a step of a resilience agent or a model call of a team agent: plans do not limit
+    /// their number.
     fn is_endless(&self) -> bool {
         matches!(self.kind, SpanKind::Call(Purpose::AgentStep { .. } | Purpose::ModelCall { .. }))
     }
@@ -188,10 +188,10 @@ impl Spans {
         self.forgotten
     }
 
-    /// Forgets spans that closed before this event, whose number no plan limits, and that nothing
-    /// refers to any more: the steps of resilience agents and the model calls of team agents, with
-    /// their attempts. Rounds, tasks, sources and the calls of members, hops and tools stay: a
-    /// run's outcome needs them.
+    /// Forgets spans that closed before this event and that nothing refers to any more, of the kinds
+    /// that no plan limits in number: the steps of resilience agents and the model calls of team
+    /// agents, with their attempts. Rounds, tasks, sources and the calls of members, hops and tools
+    /// stay: a run's outcome needs them.
     pub(crate) fn forget_before(&mut self, fact: Seq) {
         let mut chunks: Vec<u32> = self.chunks_to_look_at(fact).collect();
         // The next call starts with the first chunk after these, or with one of these that is not done.

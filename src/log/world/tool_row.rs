@@ -158,12 +158,12 @@ pub struct BreakerMove {
     pub by: Option<Initiator>,
     /// Error of the attempt that opened it, if it was one of this run.
     pub opened_by: Option<Arc<str>>,
-    /// What the breaker's window had when it opened it.
+    /// The counts of the breaker's window when it opened the breaker.
     pub counted: Option<WindowCounts>,
 }
 
-/// The window of a breaker: the same calls as the gateway counts, as far as they are in this log. Of
-/// a shared tool other runs have calls too.
+/// The window of a breaker: the calls that the gateway counts and that are in this log. The calls of
+/// other runs to a shared tool are not in it.
 #[derive(Clone, Debug)]
 pub struct BreakerWindowRow {
     calls: CallWindow,
@@ -189,7 +189,7 @@ impl BreakerWindowRow {
         })
     }
 
-    /// What it has now.
+    /// The counts of the window now.
     pub fn counts(&self, now: Elapsed) -> WindowCounts {
         self.calls.counts(now.duration())
     }

@@ -161,7 +161,7 @@ impl ToolTimeline {
         Self { buckets: Chunked::default(), width: FIRST_WIDTH_US, now }
     }
 
-    /// The bucket of a moment. Buckets without events hold what was true before them.
+    /// The bucket of a moment. A bucket without events keeps the level before it.
     fn bucket(&mut self, at: Elapsed) -> Option<&mut Bucket> {
         while at.0 / self.width >= BUCKETS as u64 {
             self.double_width();
@@ -192,7 +192,6 @@ impl ToolTimeline {
         self.buckets = wider;
     }
 
-    /// Counts a request.
     pub(super) fn count_request(&mut self, at: Elapsed) {
         if let Some(bucket) = self.bucket(at) {
             bucket.requests = bucket.requests.saturating_add(1);
@@ -207,7 +206,6 @@ impl ToolTimeline {
         }
     }
 
-    /// Counts an answered call.
     pub(super) fn count_answer(&mut self, at: Elapsed, took: Duration) {
         if let Some(bucket) = self.bucket(at) {
             let durations = bucket.took.get_or_insert_with(|| Arc::new(Durations::new()));
@@ -224,7 +222,7 @@ impl ToolTimeline {
         stage: BreakerStage,
     ) {
         let level = Level { running, queued, stage };
-        // The bucket starts with what was true before.
+        // The bucket starts with the level before this event.
         let Some(bucket) = self.bucket(at) else { return };
         bucket.note(level);
         self.now = level;

@@ -23,7 +23,8 @@ pub struct Tools {
     queued_calls: BTreeSet<SpanId>,
     /// Index of the tool whose call was closed last.
     closed: Option<usize>,
-    /// Open calls whose last attempt failed, of breakers that count calls: whether it was slow.
+    /// Open calls with a failed last attempt, where the breaker counts calls; `true`: the attempt was
+    /// slow.
     undecided: BTreeMap<SpanId, (Seq, bool)>,
 }
 

@@ -177,7 +177,7 @@ impl<'a> MessageParameters<'a> {
         let mut sent = ParameterSet::default();
         let warm = tuning.has_extra("temperature") && !refused.has(Parameter::Temperature);
         sent.insert_if(temperature.is_some() || warm, Parameter::Temperature);
-        // A value that the user has fixed is sent, whatever the endpoint refuses.
+        // A value that the user has fixed is sent even if the endpoint refused it.
         if !tuning.has_extra("output_config") {
             sent.insert_if(effort.is_some(), Parameter::ReasoningEffort);
             sent.insert_if(format.is_some() && tuning.json.is_none(), Parameter::OutputConfig);

@@ -54,7 +54,7 @@ impl MessageContent {
         Ok(())
     }
 
-    /// Adds what is known of a message at its start.
+    /// Adds the fields that a message has at its start.
     fn start(&mut self, message: &Fields<'_>, client: &Client) {
         self.has_message = true;
         self.model = message.word("model").map(|name| client.model_name(&name));

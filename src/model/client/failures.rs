@@ -221,7 +221,6 @@ impl Client {
         self.advised_failure(FailureClass::BadResponse, what, &advice)
     }
 
-    /// Invalid tool calls.
     pub(crate) fn bad_tool_calls(
         &self,
         why: ToolCallFault,

@@ -90,8 +90,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Whether a JSON value says nothing, whatever its type: some servers write a value that is not there as one of
-/// these.
+/// Whether a JSON value says nothing: some servers write one of these, of any type, for a missing
+/// value.
 fn says_nothing(json: &str) -> bool {
     let inside = |open, close| json.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     matches!(json, "null" | "false" | "\"\"")
@@ -101,12 +101,10 @@ fn says_nothing(json: &str) -> bool {
 }
 
 impl<'a> Fields<'a> {
-    /// Each field.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(name, value)| (&**name, *value))
     }
 
-    /// Whether there are no fields.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -116,7 +114,7 @@ impl<'a> Fields<'a> {
         self.raw(name).filter(|value| !says_nothing(value.get()))
     }
 
-    /// The value of a field, whatever it is.
+    /// The value of a field, even if it says nothing.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rfind(|(key, _)| key == name).map(|(_, value)| *value)
     }
@@ -198,8 +196,8 @@ impl<'a> Fields<'a> {
         self.0.iter().map(|(name, value)| (name.clone().into_owned(), value_of(value))).collect()
     }
 
-    /// The error that they report, if any: an `error` that says something, or all of them if they say that they
-    /// are one.
+    /// The error that they report, if any: an `error` that says something, or all fields if `object`
+    /// or `type` is `error`.
     pub(crate) fn error(&self) -> Option<Value> {
         let error = self.get("error").map(value_of).filter(error_says_something);
         let is_one = |name| self.word(name).is_some_and(|kind| kind == "error");
@@ -277,8 +275,8 @@ pub(super) fn read_answer(json: &str) -> Result<Fields<'_>, BadAnswer> {
     }
 }
 
-/// The reply in a body that is not streamed. `read` gets its fields, and again without halves of characters if they
-/// are the reason that it cannot be read.
+/// The reply in a body that is not streamed. `read` gets its fields, and again without halves of
+/// characters if they are the reason that it cannot be read.
 ///
 /// # Errors
 /// As [`read_answer`] and `read`.
@@ -301,7 +299,7 @@ pub(crate) fn read_whole<T>(
 /// The fields of an event of a stream.
 ///
 /// # Errors
-/// As [`read_answer`]; an event with the name `error` reports one whatever it has.
+/// As [`read_answer`]; an event with the name `error` always reports one.
 pub(crate) fn read_event<'a>(event: SseEvent<'a>) -> Result<Fields<'a>, BadAnswer> {
     match read_answer(event.data) {
         Ok(fields) if event.name == "error" => Err(BadAnswer::Reported(fields.to_map().into())),
@@ -384,7 +382,8 @@ pub(crate) enum ToolCallFault {
     LongName,
 }
 
-/// The arguments of a call, or the next part of them: JSON in a string or, from some servers, the JSON itself.
+/// The arguments of a call, or the next part of them: JSON in a string or, from some servers, the JSON
+/// itself.
 ///
 /// # Errors
 /// They are a string that cannot be read.

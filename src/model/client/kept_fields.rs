@@ -69,7 +69,6 @@ impl KeptFields {
         Self(kept.collect())
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -110,7 +109,7 @@ fn is_text(name: &str) -> bool {
     !matches!(name, "id" | "type" | "format" | "index" | "name" | "role" | "status")
 }
 
-/// Adds an item to the item with its `index`, unless the two differ in what they are.
+/// Adds an item to the item with its `index`, unless their `type` or `id` differs.
 fn merge_item(items: &mut Vec<Value>, item: Value) {
     let continues = |one: &Value| {
         let differs = |name| match (one.get(name), item.get(name)) {
@@ -141,7 +140,6 @@ pub(crate) struct KeptCall {
 }
 
 impl KeptCall {
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.call.is_empty() && self.function.is_empty()
     }
@@ -253,7 +251,6 @@ impl<'a> FieldsToReturn<'a> {
         Self { blocks: blocks.filter(|blocks| to.has_sent(blocks)), refused }
     }
 
-    /// The fields of the message.
     pub(crate) fn of_message(self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let fields = self.blocks.and_then(|blocks| blocks.get("message"));
         self.fields(FieldPlace::Message, fields)

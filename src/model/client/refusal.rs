@@ -79,7 +79,6 @@ impl Client {
         failed
     }
 
-    /// Reads the body of a refusal.
     pub(super) async fn read_refusal(&self, answer: HttpResponse) -> RefusalBody {
         let (body, _) = read_prefix(answer, REFUSAL_BYTES).await;
         let raw = String::from_utf8_lossy(&body).into_owned();

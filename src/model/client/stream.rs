@@ -31,7 +31,6 @@ pub(crate) enum StreamStep {
 /// An event that ends the stream.
 #[derive(Debug)]
 struct BadEvent {
-    /// The failure of the attempt.
     failure: Box<Failure>,
     /// Whether the event reports an error; otherwise it is not an event of the API.
     reported: bool,

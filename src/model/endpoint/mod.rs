@@ -49,8 +49,8 @@ const MESSAGES_VERSION: &str = "2023-06-01";
 pub struct EndpointRequest<'a> {
     /// The model: from the command line, a role, an agent, a step, or the whole scenario.
     pub model: Option<WithOrigin<&'a str>>,
-    /// Whether the model comes from `--model`. A server of one's own then gets a name that begins with `openai/`
-    /// unchanged, as from `OPENAI_MODEL`; in files that is always the provider.
+    /// Whether the model comes from `--model`. A server of one's own then gets a name that begins
+    /// with `openai/` unchanged, as from `OPENAI_MODEL`; in files that is always the provider.
     pub is_from_option: bool,
     /// `model.base_url` of the scenario.
     pub base_url: Option<&'a str>,
@@ -228,9 +228,9 @@ fn read_dotenv(path: &Path) -> Result<Option<String>, EndpointError> {
 /// - The scenario's base URL overrides both, but gets the key only if it has the same scheme, host
 ///   and port as the base URL that the key was set with. Another host on this machine gets no key;
 ///   any other host is refused.
-/// - The model: the requested one without its provider, then `OPENAI_MODEL` of the shell and of `.env` (sent unchanged),
-///   the configuration's, the provider's default. The timeout: the shell's, `.env`'s, the
-///   configuration's, the default; the gateway knows the scenario's.
+/// - The model: the requested one without its provider, then `OPENAI_MODEL` of the shell and of
+///   `.env` (sent unchanged), the configuration's, the provider's default. The timeout: the shell's,
+///   `.env`'s, the configuration's, the default; the gateway knows the scenario's.
 /// - Plain `http` with a key: allowed to this machine; to its local network with a note, because
 ///   many servers there have no TLS; never beyond.
 ///
@@ -289,7 +289,6 @@ fn is_own_server(places: &VariableSources<'_>, asked: &EndpointRequest<'_>) -> b
     url.is_some_and(|url| !Provider::OpenAi.is_at(&url))
 }
 
-/// Chooses the provider and the model.
 fn choose_provider_and_model<'a>(
     places: &VariableSources<'a>,
     asked: &EndpointRequest<'a>,

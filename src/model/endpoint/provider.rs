@@ -238,7 +238,7 @@ pub(super) fn with_version_path(mut url: Url) -> Url {
 /// every address of this machine, and so does `:11434`).
 ///
 /// # Errors
-/// As [`parse`].
+/// As [`parse_base_address`].
 pub(super) fn parse_host(text: &str) -> Result<Url, String> {
     let url = match text {
         text if text.contains("://") => parse_base_address(text)?,
@@ -278,8 +278,8 @@ pub(super) fn is_on_local_network(url: &Url) -> bool {
     }
 }
 
-/// Whether this address of an endpoint may be on this machine or on a local network: a name of one, or an
-/// address that no public machine has, in whatever spelling. One that cannot be read is not.
+/// Whether this address of an endpoint may be on this machine or on a local network: a name of one,
+/// or an address that no public machine has, in any spelling. `false` if it cannot be read.
 #[cfg(feature = "nats")]
 pub fn is_on_own_network(address: &str) -> bool {
     parse_base_address(address).is_ok_and(|url| {

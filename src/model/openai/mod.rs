@@ -205,7 +205,7 @@ impl<'a> ChatParameters<'a> {
         sent.insert_if(effort, Parameter::ReasoningEffort);
         sent.insert_if(stream || extra("stream_options"), Parameter::StreamOptions);
         sent.insert_if(extra("parallel_tool_calls"), Parameter::ParallelToolCalls);
-        // A format that the user has fixed is sent, whatever the endpoint refuses.
+        // A format that the user has fixed is sent even if the endpoint refused it.
         if tuning.json.is_none() && !extra("response_format") {
             let by_schema = matches!(format, Some(ResponseFormat::Schema(_)));
             sent.insert_if(by_schema, Parameter::JsonSchema);

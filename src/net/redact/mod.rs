@@ -46,16 +46,16 @@ const FIELDS: [&str; 14] = [
 /// Schemes of an `Authorization` header; the word after them is secret.
 const SCHEMES: [&str; 2] = ["bearer", "basic"];
 
-/// Redacts secrets: known ones, and whatever looks like one.
+/// Redacts known secrets, and texts that look like secrets.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Arc<SecretForms>,
 }
 
 impl Redactor {
-    /// A redactor that also knows these secrets, as far as they are [worth
-    /// hiding](Secret::is_worth_hiding); shorter ones would match ordinary words. Values of headers
-    /// and fields with secret names are redacted by [`redact`](Self::redact) in any case.
+    /// A redactor that also knows these secrets, if they are [worth hiding](Secret::is_worth_hiding);
+    /// shorter ones would match ordinary words. Values of headers and fields with secret names are
+    /// redacted by [`redact`](Self::redact) in any case.
     pub fn with_secrets(known: impl IntoIterator<Item = Secret>) -> Self {
         let known: Vec<Secret> = known.into_iter().filter(Secret::is_worth_hiding).collect();
         Self { known: Arc::new(SecretForms::from_secrets(&known)) }

@@ -53,7 +53,7 @@ pub(crate) struct AgentAnswer {
     pub text: Arc<str>,
     /// The agent that wrote the text.
     pub by: AgentName,
-    /// How the reply ended that the text is from.
+    /// How the reply with the text ended.
     pub end: ReplyEnd,
 }
 

@@ -195,7 +195,7 @@ impl SharedHistory {
         self.lock().entries.push(HistoryEntry::Result { by, call, text });
     }
 
-    /// The history that a consulted member may see: what was inherited, and what was said here.
+    /// The history that a consulted member may see: the inherited messages, then those of this history.
     pub fn inheritable(&self) -> Arc<[ChatMessage]> {
         let state = self.lock();
         self.inherited

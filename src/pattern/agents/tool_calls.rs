@@ -56,7 +56,6 @@ struct AgentToolCaller;
 impl CallerPolicy for AgentToolCaller {}
 
 impl AgentRunner<'_> {
-    /// Carries out the calls of one reply.
     pub(super) async fn run_tool_calls(
         &self,
         run: &AgentRun<'_>,

@@ -232,7 +232,7 @@ fn role_messages(
     conversation(system.into(), &payload, room)
 }
 
-/// The messages for the writer of the brief. Without a decision it is a brief about what is open.
+/// The messages for the writer of the brief. Without a decision it is a brief about the open points.
 pub fn brief_messages(
     prompt: &PromptTemplate,
     goal: &str,

@@ -2,8 +2,8 @@
 //! then the brief.
 //!
 //! Within a round no role sees what the others say in it, so all can be called at once. Replies are
-//! processed in sequence order, whatever order they arrive in, so acceptance, budget and trace are
-//! the same as with sequential calls.
+//! processed in sequence order, not in the order of their arrival, so acceptance, budget and trace
+//! are the same as with sequential calls.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub async fn play(
     }
     let reason = StopReason::MaxRoundsReached;
     if plan.live_rules {
-        // Whatever becomes of the brief, the run has ended for this reason.
+        // The run ends for this reason, even if the brief fails.
         cx.control().settle(reason.clone());
         table.brief_without_decision().await?;
     }

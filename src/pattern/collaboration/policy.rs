@@ -275,7 +275,7 @@ pub fn describe_contribution_fault(
         ContributionFault::Agent => {
             wrong_value("agent", field("agent"), "the name of a role").into()
         }
-        // Another role's name stays wrong in whatever spelling.
+        // Another spelling does not make another role's name valid.
         ContributionFault::AgentNotAllowed(_) | ContributionFault::AgentMismatch(_) => {
             wrong_name("agent", agent(), &format!("expected {expected}"), &[expected.as_str()])
         }

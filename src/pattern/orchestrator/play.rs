@@ -223,7 +223,6 @@ pub(crate) fn plan_form(spec: &OrchestratorSpec) -> ReplyForm {
     })
 }
 
-/// The planner's conversation.
 fn plan_messages(
     scenario: &Scenario,
     spec: &OrchestratorSpec,
@@ -238,7 +237,6 @@ fn plan_messages(
     conversation(&system, payload, flags)
 }
 
-/// The conversation for the report.
 fn report_messages(
     prompt: &PromptTemplate,
     goal: &str,

@@ -93,7 +93,7 @@ pub(super) fn request_json<'a, T: 'a>(
                 },
             };
             let times = cx.ask_again();
-            // What a run asks for once its end is decided would be paid for nothing.
+            // Once the end of a run is decided, a repeated request would be paid for nothing.
             let again =
                 (asked_again < times && !cx.control().only_finishes()).then(|| asked_again + 1);
             let said = match (again, asked_again) {
@@ -157,8 +157,8 @@ fn fill_in(value: &mut Value, form: &ReplyForm, key: &str, with: &str) -> bool {
     true
 }
 
-/// The detail of a refusal; with the repairs that would take the object out of what is around it, if
-/// that is what is wrong.
+/// The detail of a refusal; with the repairs that would take the object out of its wrapping, if the
+/// wrapping is the fault.
 fn with_unwrapping(detail: Detail, raw: &Value, form: &ReplyForm) -> Detail {
     let needed = schema_of(form).and_then(|schema| repair::unwraps_needed(raw, &schema));
     match (detail.setting, needed) {
@@ -244,7 +244,7 @@ fn read_reply(
     value
 }
 
-/// Whether a text became JSON after a repair; if so, the missing JSON is not what is wrong with it.
+/// Whether a text became JSON after a repair; if so, missing JSON is not the fault.
 fn is_repaired(settings: &ModelSettings, text: &str) -> bool {
     repair::parse_reply(text, &settings.repair).is_some()
 }
@@ -337,7 +337,7 @@ pub fn describe_non_json(reply: &Reply) -> Option<Detail> {
 }
 
 /// A text in quotes, shortened and with control characters made visible. Blanks at its ends stay:
-/// they may be what is wrong with it.
+/// they may be the fault.
 pub fn quoted(text: &str, chars: usize) -> String {
     format!("\"{}\"", visible_within(text, chars))
 }

@@ -128,10 +128,10 @@ pub fn without_thinking(text: &str) -> Option<(&str, &str)> {
         .then_some((thought, reply.trim()))
 }
 
-/// Takes the object of a reply out of what is around it: a text, a list with one entry, an object
-/// with one key. `schema` is that of the object.
+/// Takes the object of a reply out of its wrapping: a text, a list with one entry, an object with one
+/// key. `schema` is that of the object.
 pub fn unwrap_object(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
-    /// More layers are not taken for a slip.
+    /// The most layers that are removed: more are not a mistake of the model.
     const LAYERS: usize = 3;
     let keys = schema.get("properties").and_then(Value::as_object);
     let is_key = |key: &str| keys.is_some_and(|keys| keys.contains_key(key));
@@ -169,7 +169,7 @@ pub fn unwrap_object(value: &mut Value, schema: &Value, allowed: &Repairs) -> Ve
         repaired.push(Repaired::of(repair, &what));
         *value = inner;
     }
-    // What is not the object in the end was not one that something is around.
+    // Without the object inside there was no wrapping to remove.
     match &*value {
         Value::Object(fields) if has_keys(fields) => repaired,
         _ => Vec::new(),
@@ -353,7 +353,7 @@ pub fn fraction(value: &Value) -> Option<Number> {
     Number::from_f64(meant)
 }
 
-/// The repairs that would have taken the object of this schema out of what is around it.
+/// The repairs that would have taken the object of this schema out of its wrapping.
 pub fn unwraps_needed(value: &Value, schema: &Value) -> Option<Vec<Repair>> {
     let mut value = value.clone();
     let repaired = unwrap_object(&mut value, schema, &Repairs::from(Repair::ALL));

@@ -427,7 +427,6 @@ fn plan_form() -> ReplyForm {
     })
 }
 
-/// The form of notes.
 pub(super) fn notes_form() -> ReplyForm {
     ReplyForm::with_contract("notes", true, || {
         let note = ReplyContract::object([("claim", text()), ("quote", text())]);
@@ -435,7 +434,6 @@ pub(super) fn notes_form() -> ReplyForm {
     })
 }
 
-/// The form of an answer.
 fn answer_form() -> ReplyForm {
     ReplyForm::with_contract("answer", true, || {
         let sentence = ReplyContract::object([("text", text()), ("citations", list_of(text()))]);
@@ -458,7 +456,6 @@ fn request(scenario: &Scenario, spec: &ResearchSpec) -> Map<String, Value> {
     request
 }
 
-/// The planner's conversation.
 fn research_plan_messages(
     scenario: &Scenario,
     spec: &ResearchSpec,
@@ -475,7 +472,6 @@ fn research_plan_messages(
 
 /// A page as the note taker sees it.
 pub(crate) struct PagePayload<'p> {
-    /// Its address.
     pub url: &'p str,
     pub title: &'p str,
     pub published_at: &'p str,
@@ -507,7 +503,6 @@ pub(super) fn notes_json<'n>(notes: impl IntoIterator<Item = &'n Note>) -> Value
     notes.into_iter().map(prompting::to_json).collect()
 }
 
-/// The writer's conversation.
 fn answer_messages(
     scenario: &Scenario,
     spec: &ResearchSpec,

@@ -341,7 +341,7 @@ const URL_BYTES: usize = 2_048;
 pub(crate) const TITLE_CHARS: usize = 300;
 /// The most characters of a search snippet that are kept.
 const SNIPPET_CHARS: usize = 500;
-/// The most characters of a date that are kept: `2026-03-07`, or whatever a page gives instead.
+/// The most characters of a date that are kept, such as `2026-03-07`; a page may give any text instead.
 const DAY_CHARS: usize = 40;
 
 /// A text from a tool on one line, shortened and with control characters made visible.

@@ -166,7 +166,6 @@ fn classifier_form(policy_list: &[AgentName]) -> ReplyForm {
     })
 }
 
-/// The messages for the classifier.
 fn classifier_messages(
     scenario: &Scenario,
     spec: &RouterSpec,

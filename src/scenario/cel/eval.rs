@@ -22,9 +22,9 @@ pub(crate) fn value<'v>(
     Evaluation { shown, budget, variables: Vec::new() }.value(node)
 }
 
-/// The first element that decides a loop, and its place: one for which the body of `all` does not hold,
-/// or that of `exists` does. `None`: another kind of loop, no element decides it, or its list cannot be
-/// evaluated by itself.
+/// The first element that decides a loop, and its place: one for which the body of `all` does not
+/// hold, or that of `exists` does. `None`: another kind of loop, no element decides it, or its list
+/// cannot be evaluated alone.
 pub(super) fn deciding_element<'v>(
     inner: &'v CelLoop,
     shown: &'v CelBindings,
@@ -41,7 +41,7 @@ pub(super) fn deciding_element<'v>(
     LoopItems::List(list, 0).enumerate().find(|(_, item)| {
         let set = evaluation.set_loop_variable(item.clone());
         let holds = set.and_then(|()| evaluation.eval_boolean(&inner.body, inner.kind.name()));
-        // What cannot be evaluated decides `all`, too.
+        // An element that cannot be evaluated decides `all`, too.
         holds.map_or(!decides, |holds| holds == decides)
     })
 }

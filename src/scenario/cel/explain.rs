@@ -319,7 +319,7 @@ fn write_json(value: &CelValue<'_>, text: &mut BoundedText) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a text up to some length; what is longer is an error, which ends the writing.
+/// A text of limited length; a longer one is an error, which ends the writing.
 struct BoundedText(Vec<u8>);
 
 impl Write for BoundedText {

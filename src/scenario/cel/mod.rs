@@ -255,12 +255,10 @@ const TABLE: [(RunFunction, &str); 3] =
     [(RunFunction::Calls, "calls"), (RunFunction::Cites, "cites"), (RunFunction::Order, "order")];
 
 impl RunFunction {
-    /// The function with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|(_, own)| *own == name).map(|(function, _)| *function)
     }
 
-    /// The names of all.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         TABLE.iter().map(|(_, name)| *name)
     }

@@ -1,6 +1,4 @@
-//!
-//! We use the `cel` crate's parser and must follow its rules: its own evaluator gives the same
-//! results.
+//! We use the `cel` crate's parser and must follow its rules: its own evaluator gives the same results.
 
 use std::sync::Arc;
 

@@ -207,7 +207,7 @@ impl KnownNames<'_> {
     fn wrong_names(&self, condition: &Condition) -> Vec<(String, String)> {
         let names = condition.run_names();
         let wrong = names.into_iter().filter_map(|(function, name)| match function {
-            // Roles are not called as tools are; what they say is among the events.
+            // A role is not called like a tool; its replies are among the events.
             RunFunction::Calls if self.actors.contains(&name) && !self.tools.contains(&name) => {
                 let what = format!("`{name}` is not a tool, but a role, worker or agent");
                 let help = format!(

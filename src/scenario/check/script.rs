@@ -154,7 +154,7 @@ fn is_fixed_name(name: &str) -> bool {
     matches!(name, "facts" | "inputs")
 }
 
-/// The text of the reply, and what is filled into it later.
+/// The text of the reply, and the values that are filled into it later.
 fn answer(
     row: &Positioned<ScriptTable>,
     own: &PatternRow,
@@ -360,7 +360,7 @@ pub(crate) fn report_unknown_name<'n>(
     cx.error(name.at, format!("`{}` is not {wanted} of this scenario", name.text), help);
 }
 
-/// What a value says, as far as the file shows it.
+/// The text of a value, if the file shows it.
 pub(crate) enum ScriptedText<'n> {
     /// This text, trimmed.
     Text(&'n str),
@@ -370,7 +370,6 @@ pub(crate) enum ScriptedText<'n> {
     Missing,
 }
 
-/// What a value says.
 pub(crate) fn text(node: &TomlNode) -> ScriptedText<'_> {
     match &node.value {
         TomlValue::Text(text) if text.contains("{{") => ScriptedText::FilledIn,

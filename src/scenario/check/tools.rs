@@ -251,7 +251,6 @@ fn warn_if_unused(
     cx.warn(entry.at, format!("`{}` is never called", entry.name), help);
 }
 
-/// Builds the alert thresholds.
 pub(crate) fn alerts(table: &AlertsTable) -> AlertLimits {
     AlertLimits {
         breaker_opens_per_minute: table.breaker_opens_per_minute.map(|opens| opens.0),

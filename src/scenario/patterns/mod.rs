@@ -1,7 +1,7 @@
 //! The patterns in a scenario file, each with the same name as in the layers above: its tables, its
-//! settings, and what is checked. This is also the registry of what everybody asks of a pattern
-//! without matching it. The format of a file belongs to this layer, as that of events to the log, so
-//! a pattern's part of it is here too.
+//! settings and its checks. This is also the registry through which other code asks a pattern without
+//! matching it. The format of a file belongs to this layer, as the format of events belongs to the
+//! log, so a pattern's part of it is here too.
 
 pub mod agents;
 pub mod collaboration;

@@ -21,7 +21,6 @@ use crate::scenario::spec::tool::ToolSpec;
 
 /// What a pattern's part of a file may contain, and how it is checked.
 pub(crate) struct PatternRow {
-    /// The pattern.
     pub pattern: Pattern,
     /// The word for it in files, and the name of its required table.
     pub name: &'static str,
@@ -32,7 +31,7 @@ pub(crate) struct PatternRow {
     /// Its keys of `[budget]`, apart from those of all patterns: `max_seconds`, `max_total_tokens`
     /// and `max_cost_usd`.
     pub budget: &'static [&'static str],
-    /// The place of a limit that does not belong into `[budget]`; `None` if the key is not one.
+    /// The place of a limit that does not belong in `[budget]`; `None` if the key is not one.
     pub misplaced_limit: fn(key: &str) -> Option<String>,
     /// The fields of its outcome, apart from those of all patterns.
     pub outcome: &'static [OutcomeField],
@@ -73,7 +72,6 @@ pub(crate) struct PatternRow {
 
 /// A field that a pattern adds to an outcome: for the check of expectations, and the schema of outcomes.
 pub(crate) struct OutcomeField {
-    /// Its name.
     pub name: &'static str,
     /// The words for its JSON types, with `|` between them; `any` for all.
     pub types: &'static str,
@@ -94,7 +92,6 @@ pub(crate) struct DefaultPrompt {
     pub step: &'static str,
     /// The key of the prompt in the same table.
     pub key: &'static str,
-    /// The text.
     pub text: &'static str,
 }
 

@@ -61,7 +61,6 @@ pub(crate) enum UnknownKeys {
 pub(crate) struct UnknownKey {
     /// The warning.
     pub what: String,
-    /// What to do.
     pub help: String,
 }
 
@@ -276,7 +275,7 @@ impl ReadContext {
         Some(table)
     }
 
-    /// How to write a value that stands where a table is expected, if the table needs just one key:
+    /// How to write a value that is in the place of a table, if the table needs just one key:
     /// `write region = { value = "EU" }`.
     fn table_form(&self, node: &TomlNode, needed: &[&str]) -> Option<String> {
         const MAX_CHARS: usize = 40;

@@ -241,7 +241,6 @@ pub fn domain_in_ascii(domain: &str) -> Option<Cow<'_, str>> {
     Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")).into())
 }
 
-/// Parses a domain.
 pub(crate) fn parse_domain(text: &str) -> Result<String, DomainError> {
     let name = text.trim().to_lowercase();
     let shown = text.trim();

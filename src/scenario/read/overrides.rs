@@ -9,8 +9,8 @@ use super::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 use super::{ReadContext, closest_name, suggest_declared_name};
 
 /// Sets one field before the scenario is checked: `budget.max_rounds=1`, `inputs.region=EU`,
-/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where an input
-/// or a fact is a string, what was typed is kept: `1.10`.
+/// `script[0].latency="2s"`. The value is TOML; if it is not valid TOML, it is a string. Where an
+/// input or a fact is a string, the typed text is kept: `1.10`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
     text: String,

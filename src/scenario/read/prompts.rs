@@ -15,7 +15,7 @@ use crate::base::read_file;
 use crate::base::read_file::Links;
 use crate::scenario::patterns::ROWS;
 
-/// The tables in which no key is a prompt: what is in them is named by the author, or is data.
+/// The tables without prompts: the author names their keys, or they hold data.
 const WITHOUT_PROMPTS: [&str; 5] = ["inputs", "flags", "facts", "script", "tools"];
 
 /// A prompt as the file has it, with the names in `{{ }}` that are filled in.
@@ -132,7 +132,6 @@ enum PromptFileOrigin {
     Folder(PathBuf),
     /// There is no such folder: the scenario was shipped, or came through a pipe.
     NoFolder {
-        /// What to do.
         help: &'static str,
     },
     /// They were read before.
@@ -144,7 +143,6 @@ enum PromptFileOrigin {
 pub(crate) struct PromptFileError {
     /// What is wrong.
     pub what: String,
-    /// What to do.
     pub help: String,
 }
 

@@ -10,7 +10,6 @@ use super::tree::{TextSpan, TomlNode, TomlTable, TomlValue};
 
 /// A part of the file: its JSON schema and its reader.
 pub(crate) trait FormatShape: Sized {
-    /// Its JSON schema.
     fn schema() -> Value;
     /// Reads it. `None` if it is invalid; `cx` then has the problem.
     fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self>;
@@ -465,7 +464,6 @@ impl ObjectSchema {
     }
 }
 
-/// Joins the lines of a doc comment.
 pub(crate) fn join_doc_lines(lines: &[&str]) -> String {
     lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
@@ -478,7 +476,6 @@ pub(crate) fn file_key(key: &str) -> String {
 /// Which of two keys of a table holds the text.
 #[derive(Clone, Copy)]
 pub(crate) enum GivenText<'t> {
-    /// The text itself.
     Text(&'t TomlNode),
     /// The path of a file with the text.
     File(&'t TomlNode),

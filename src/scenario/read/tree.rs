@@ -33,7 +33,6 @@ impl TextSpan {
 pub(crate) struct TomlNode {
     /// Its position. For a table with a header that is the header.
     pub at: TextSpan,
-    /// The value.
     pub value: TomlValue,
 }
 
@@ -194,7 +193,7 @@ impl TextSpan {
 /// or come after their subtables.
 pub(crate) const MAX_TABLES: usize = 10_000;
 
-/// Parses the text. Returns what is valid TOML, and the errors.
+/// Parses the text. Returns the valid part of the TOML, and the errors.
 ///
 /// # Errors
 /// The byte offset of the first table beyond the limit; nothing is parsed.
@@ -498,7 +497,7 @@ impl<'t> UnclosedSearch<'t> {
         Ok(())
     }
 
-    /// Reads a string, whose quote is here.
+    /// Reads the string that begins with the quote here.
     fn string(&mut self, quote: &'static str, long: &'static str) -> Result<(), Unclosed> {
         let start = self.at;
         let rest = &self.text[start..];

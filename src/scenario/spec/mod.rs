@@ -71,7 +71,7 @@ pub struct Scenario {
     /// Seed of all random numbers of a run.
     pub seed: u64,
     /// What a resumed run does with a call in doubt, if its tool is not idempotent; `None`: it asks
-    /// where somebody can answer, and stops otherwise.
+    /// the operator if one can answer, and stops otherwise.
     pub in_doubt: Option<InDoubt>,
     /// What the reader of the file warned of.
     pub warnings: ScenarioWarnings,

@@ -200,7 +200,6 @@ pub struct PromptTemplate {
 pub(crate) struct FlagInPrompt {
     /// Byte offset in the text, which is a boundary of its characters.
     pub at: usize,
-    /// The flag.
     pub flag: FlagName,
 }
 

@@ -214,7 +214,6 @@ pub enum PrivateHosts {
 /// The arguments of a search call.
 pub(crate) const SEARCHED: [&str; 2] = ["query", "k"];
 
-/// Builds the search of a tool.
 pub(super) fn build_search(
     table: &Positioned<SearchTable>,
     scope: &TemplateScope<'_>,
@@ -264,7 +263,6 @@ pub(super) fn build_search(
     }
 }
 
-/// Builds the page reader of a tool.
 pub(super) fn build_read(
     table: &Positioned<ReadTable>,
     scope: &TemplateScope<'_>,

@@ -1,6 +1,6 @@
-//! The kinds of tool, a file each: what a scenario says of one, its checks, its settings. This is their
-//! registry; `ToolMaker` of `tool/mod.rs` makes the tool. Everybody else asks a kind what it does outside of
-//! the program ([`ToolKind::action`]) and matches none.
+//! The kinds of tool, a file each: what a scenario says of one, its checks, its settings. This is
+//! their registry; `ToolMaker` of `tool/mod.rs` makes the tool. Other code asks a kind what it does
+//! outside of the program ([`ToolKind::action`]) and does not match it.
 
 pub mod command;
 pub mod documents;
@@ -185,7 +185,7 @@ impl<'f> DeclaredImplementation<'f> {
     }
 }
 
-/// How many attempts a call of a tool may have, as far as the file sets it.
+/// The number of attempts that a call of a tool may have, if the file sets it.
 pub(crate) struct AttemptLimit {
     /// Maximum number of attempts.
     pub most: u32,

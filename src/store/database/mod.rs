@@ -1,8 +1,8 @@
 //! All runs in one SQLite file. Writes go through one thread of the process; reads have connections
 //! of their own. Failed statements and commits are [`StoreError`]s, never values.
 //!
-//! Each process holds a lock on a file of its own next to the database until it ends, however it
-//! ends, so a run whose owner's file is not locked is interrupted. (Process numbers repeat, and
+//! Each process holds a lock on a file of its own next to the database until it ends, for any reason.
+//! So a run is interrupted if the file of its owner is not locked. (Process numbers repeat, and
 //! differ between containers.)
 
 mod reader;
@@ -178,7 +178,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether a file is on a network file system, as far as the system says so.
+/// Whether a file is on a network file system, if the system can tell.
 fn is_on_network(path: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -280,7 +280,7 @@ pub enum StoreError {
     /// The file may not be written.
     #[error("the database cannot be written: it is read-only")]
     ReadOnly,
-    /// The path does not name the open file any more: what is written now would be lost.
+    /// The path does not name the open file any more: new data would be lost.
     #[error("the file of the store was removed or replaced while it was in use")]
     Gone,
     /// The file is not what SQLite has written.
@@ -457,7 +457,7 @@ impl Drop for Owner {
     }
 }
 
-/// What a row says is data: it must not name a file elsewhere.
+/// The name of an owner in a row is data: it must not name a file elsewhere.
 fn is_file_name(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -481,8 +481,8 @@ pub(crate) fn as_number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
 }
 
-/// What is read of each row, and what is wrong with rows that are damaged: a sentence each. The first column
-/// is the id of the run.
+/// The values of each row, and the faults of damaged rows, one sentence each. The first column is the
+/// id of the run.
 ///
 /// # Errors
 /// The database's error.

@@ -1,4 +1,4 @@
-//! What is removed: by the operator, with a way back, and by the retention.
+//! Removes runs: those that the operator deletes, which can be undone, and those beyond the retention.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Database, StoreError, as_integer, as_number, read_rows};
 use crate::log::event::RunId;
 use crate::log::world::run_row::RunStatus;
 
-/// Which runs are removed by themselves, the oldest first.
+/// Limits of the kept runs: beyond them the oldest ones are removed automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Most runs; scripted and live ones are counted apart.
@@ -35,7 +35,7 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// What became of a run that was to be deleted.
+/// The result of deleting a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
     /// It is marked as deleted.
@@ -50,7 +50,7 @@ pub enum Deletion {
 const DAY_MS: u64 = 86_400_000;
 
 impl Database {
-    /// Sets whether a run is never removed by itself; `false`: there is no such run. Blocks.
+    /// Sets whether a run is never removed automatically; `false`: there is no such run. Blocks.
     ///
     /// # Errors
     /// The database's error.
@@ -107,8 +107,8 @@ impl Database {
         self.delete_at(run, self.holder(run)?, None)
     }
 
-    /// Removes for good what was deleted before `deleted_before_ms`, and what exceeds the retention.
-    /// Pinned runs and runs that a process plays stay. Blocks.
+    /// Removes for good the runs that were deleted before `deleted_before_ms`, and those that exceed
+    /// the retention. Pinned runs and runs that a process plays stay. Blocks.
     ///
     /// # Errors
     /// The database's error.
@@ -118,8 +118,8 @@ impl Database {
         now_ms: u64,
         deleted_before_ms: u64,
     ) -> Result<Pruned, StoreError> {
-        // Clocks are set back. Rows have the order in which they were made, and a run did not start
-        // before the runs that were made before it, as far as these did not start in the future.
+        // A clock may be set back. Rows have the order in which they were made, so a run did not
+        // start before the runs of earlier rows, unless these started in the future.
         let rows = self.reading(|connection| {
             let mut found = connection.prepare_cached(
                 "SELECT id, coalesce(max(iif(started <= ?1, started, NULL))

@@ -1,4 +1,4 @@
-//! The table of runs: what the list of runs shows of each, and what is done with whole runs.
+//! The table of runs: the values that the list of runs shows, and the operations on whole runs.
 //!
 //! The names of kept runs, for completions in a shell.
 

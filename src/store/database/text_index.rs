@@ -3,8 +3,8 @@
 //! themselves are in the logs.
 //!
 //! FTS5 writes a part of the index for each transaction, so the words of many groups are added
-//! together, later: when there are many, when they have waited, when the writer is idle, or before
-//! a search. The index is never ahead of the logs; what is missing, the next search adds from them.
+//! together, later: when there are many, when they have waited, when the writer is idle, or before a
+//! search. The index is never ahead of the logs; the next search adds the missing words from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,9 +111,9 @@ impl RunTextIndex<'_> {
         Ok(false)
     }
 
-    /// Adds runs to the index, from the first of these on, for about this long; those that are
-    /// complete are taken off the list. So are those whose log is damaged, which are returned with what
-    /// is wrong: they are searched as far as they are in the index. Blocks.
+    /// Adds runs to the index, from the first of these on, for about this long. Takes complete runs
+    /// off the list, and runs with a damaged log: these are returned with the fault, and only their
+    /// indexed part is searched. Blocks.
     ///
     /// # Errors
     /// The database's error.

@@ -31,7 +31,7 @@ const IDLE: Duration = Duration::from_secs(1);
 pub(crate) type Change =
     Box<dyn FnMut(&Connection) -> rusqlite::Result<Result<u64, AppendError>> + Send>;
 
-/// What became of a change. `Ok`: its value is stored, and survives a power failure.
+/// The result of a change. `Ok`: its value is stored, and survives a power failure.
 pub(crate) type Changed = Result<u64, StoreError>;
 
 enum Work {
@@ -93,13 +93,13 @@ impl Writer {
     }
 
     /// Waits until the words of all changes that were sent before are in the index. Words that could
-    /// not be added are added with the rest of their run: see `SaidIndex::unindexed`.
+    /// not be added are added with the rest of their run: see `RunTextIndex::unindexed`.
     pub fn index(&self) {
         let _ = self.finish(Work::Index);
     }
 
-    /// Copies the log of the database into its file, so that the file alone has every run. Where
-    /// another process reads or writes at that moment, it does so later.
+    /// Copies the log of the database into its file, so that the file alone has every run. If another
+    /// process reads or writes at that moment, the copy is made later.
     pub fn checkpoint(&self) {
         let _ = self.finish(Work::Checkpoint);
     }
@@ -263,8 +263,8 @@ impl WriterThread {
     }
 }
 
-/// The file of the database, which somebody may remove while it is open: SQLite would write on into a
-/// file that no path names.
+/// The file of the database. It may be removed while it is open: SQLite would then write to a file
+/// that no path names.
 struct OpenFile {
     path: PathBuf,
     #[cfg(unix)]
@@ -306,8 +306,8 @@ fn file_id(path: &Path) -> std::io::Result<(u64, u64)> {
 /// The operator reads of a wait after this time.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 
-/// The longest wait, counted from when the lock was found held: however many steps follow each other
-/// meanwhile, they fail together.
+/// The longest wait, counted from when the lock was found held. Steps that follow each other
+/// meanwhile fail together.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The longest wait once the program is to end. Other processes write for some milliseconds.

@@ -123,9 +123,9 @@ impl FolderIndex {
     ) -> Result<FolderSearched, Box<AttemptFailed>> {
         let shelf = Arc::clone(self);
         run_blocking(move |stop| {
-            // One search at a time, so that each finds a consistent index. The wait is on this thread:
-            // the runs that simulate time are in runtimes of their own, and what one of them awaits of
-            // another would let its clock advance.
+            // One search at a time, so that each finds a consistent index. The wait is on this
+            // thread: runs with simulated time are in runtimes of their own, and the clock of such a
+            // runtime would advance while it awaits another one.
             let mut indices = locked(&shelf.indices);
             stop.check()?;
             shelf.search_now(&mut indices, &query, k, stop)
@@ -133,8 +133,8 @@ impl FolderIndex {
         .await?
     }
 
-    /// Reads the document with this address, in [`canonical`](crate::tool::folder::address::canonical_address) spelling.
-    /// `None` if there is none.
+    /// Reads the document with this address, in
+    /// [`canonical`](crate::tool::folder::address::canonical_address) spelling. `None` if no document has it.
     ///
     /// # Errors
     /// What went wrong, and what to do.
@@ -157,7 +157,6 @@ impl FolderIndex {
         .await?
     }
 
-    /// Lists the folder.
     fn list(&self, stop: &CancelFlag) -> Result<Arc<Catalogue>, Box<AttemptFailed>> {
         let catalogue =
             self.source.catalogue(&self.layout, stop).map_err(|failed| match failed {

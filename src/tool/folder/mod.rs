@@ -6,7 +6,7 @@
 //! The index is shared by the tools of one process, kept in the user's cache, updated from
 //! modification time and size, and rebuilt where it is broken, of another format or locked: no
 //! search fails for it. A query is words, never a query language. Equal documents give equal
-//! results, whatever the history of the index. A cancelled call keeps what it has read.
+//! results, regardless of the history of the index. A cancelled call keeps what it has read.
 //!
 //! Skipped files are counted by reason and reported with every result.
 

@@ -63,22 +63,18 @@ impl Flow {
         }
     }
 
-    /// Ends a line.
     pub(crate) fn end_line(&mut self) {
         self.gap = self.gap.max(Gap::Line);
     }
 
-    /// Ends a paragraph.
     pub(super) fn end_paragraph(&mut self) {
         self.gap = Gap::Paragraph;
     }
 
-    /// Ends a word.
     pub(super) fn end_word(&mut self) {
         self.gap = self.gap.max(Gap::Space);
     }
 
-    /// The finished text.
     pub(crate) fn finish(self) -> String {
         self.text
     }

@@ -7,7 +7,7 @@
 //! Bytes are decoded to text here. Declared charsets are often wrong, so the bytes are examined too:
 //!
 //! 1. A byte order mark decides.
-//! 2. Valid UTF-8 with non-ASCII characters *is* UTF-8, whatever the label says: text in another
+//! 2. Valid UTF-8 with non-ASCII characters *is* UTF-8, even if the label differs: text in another
 //!    charset is valid UTF-8 only by accident, and only if it is short. (With NUL bytes it may be
 //!    UTF-16, so the label counts.)
 //! 3. The label of the HTTP header counts next, then that in the document, if it is known. A UTF-8
@@ -311,7 +311,7 @@ mod tests {
             (b"\xef\xbb\xbfgr\xc3\xbcn", Some("windows-1252"), "grün"),
             (b"\xff\xfeg\0r\0\xfc\0n\0", Some("utf-8"), "grün"),
             (b"\xfe\xff\0g\0r\0\xfc\0n", None, "grün"),
-            // Clearly UTF-8, whatever the label says.
+            // Clearly UTF-8, even if the label says otherwise.
             ("Gebühr: 5 €".as_bytes(), Some("iso-8859-1"), "Gebühr: 5 €"),
             ("Gebühr: 5 €".as_bytes(), Some("shift_jis"), "Gebühr: 5 €"),
             ("<meta charset=latin1>grün".as_bytes(), None, "<meta charset=latin1>grün"),

@@ -59,7 +59,6 @@ pub(crate) struct FetchedResponse {
 pub(crate) enum FetchedContent {
     /// The cached page is still valid (HTTP 304).
     NotModified,
-    /// A new page.
     Page(RawPage),
 }
 
@@ -436,7 +435,6 @@ impl FetchError {
         Self { location: Some(redacted_address(location)), ..self }
     }
 
-    /// The result of the tool.
     pub(super) fn to_result(&self) -> Value {
         let mut answer = json!({ "status": "error", "error": self.kind.word(), "text": self.text });
         if let (Some(location), Some(fields)) = (&self.location, answer.as_object_mut()) {

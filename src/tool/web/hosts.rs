@@ -44,7 +44,6 @@ struct HostRetryAfter {
 pub(crate) struct HostBusy {
     /// Status of the response that carried it.
     pub(crate) status: u16,
-    /// Time left.
     pub(crate) left: Duration,
 }
 

@@ -283,7 +283,6 @@ impl Web {
         self.0.cache.as_ref()
     }
 
-    /// The time now.
     pub(crate) fn now(&self) -> SystemTime {
         (self.0.clock)()
     }

@@ -22,7 +22,6 @@ pub(crate) struct RedirectPolicy<'a> {
     pub(crate) allowed: &'a [String],
     /// Hosts that may be on a private network.
     pub(crate) private: &'a PrivateHosts,
-    /// Most redirects that are followed.
     pub(crate) max_redirects: u32,
 }
 

@@ -399,7 +399,6 @@ fn is_empty(text: &Arc<str>) -> bool {
 }
 
 impl DropReason {
-    /// The reason in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::InvalidUrl => "invalid address",
@@ -410,7 +409,6 @@ impl DropReason {
 }
 
 impl Denial {
-    /// The reason in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::Policy => "not on the allowlist",
@@ -420,7 +418,6 @@ impl Denial {
 }
 
 impl NotesLimit {
-    /// The limit in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::NotesPerPage => "limit per page",
@@ -430,7 +427,6 @@ impl NotesLimit {
 }
 
 impl ReadingEnd {
-    /// The reason in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::NoMoreSources => "no more sources",

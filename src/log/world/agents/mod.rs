@@ -42,14 +42,14 @@ pub struct AgentsFold {
     /// Every turn of an agent in the order of their start: hops of swarms, consultations of
     /// coordinators, and refused handoffs.
     pub hops: Chunked<HopRow>,
-    /// Their number by what they are.
+    /// The number of hops of each kind.
     pub hop_counts: HopCounts,
     /// Each pair of agents that passed work, in the order of the first time.
     pub edges: Vec<Edge>,
     /// The outermost calls of hops, consultations and tools in the order of their start: the roots
     /// of the call tree.
     pub roots: Chunked<Root>,
-    /// The transcript, as far as it is shown.
+    /// The lines of the transcript that are shown.
     pub lines: Chunked<TranscriptLine>,
     /// The swarms, in the order of the plan.
     pub swarms: Vec<SwarmRow>,
@@ -66,7 +66,6 @@ pub struct AgentsFold {
     /// The answers of agents that are tool calls written as text: the agent, and how its answer
     /// begins.
     pub written_calls: Vec<(AgentName, String)>,
-    /// Open model calls, by their span.
     pub(crate) model_calls: BTreeMap<SpanId, OpenModelCall>,
     /// Last error of each open call, by the call's span.
     pub(super) last_errors: BTreeMap<SpanId, Arc<str>>,
@@ -100,7 +99,7 @@ pub(crate) struct SwarmCounts {
 }
 
 impl AgentsFold {
-    /// Whether an answer lacks what was to be called.
+    /// Whether an answer lacks results of calls, or is a tool call written as text.
     pub fn is_degraded(&self) -> bool {
         self.incomplete || !self.written_calls.is_empty()
     }
@@ -295,7 +294,6 @@ impl AgentsFold {
 pub const HANDED_OVER: &str = "handoff";
 
 impl AgentsFold {
-    /// Processes one event.
     pub(crate) fn fold(&mut self, event: &Event, spans: &Spans, pauses: &Pauses) {
         match &event.kind {
             EventKind::Pattern(_) => {

@@ -32,7 +32,6 @@ impl AgentsFold {
         written.map(|(who, text)| json!({ "who": who, "text": text })).collect()
     }
 
-    /// The transcript.
     pub(crate) fn transcript_rows(&self) -> impl Serialize {
         self.lines.iter().map(TranscriptEntry::of).collect::<Vec<_>>()
     }

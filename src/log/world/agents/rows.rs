@@ -84,7 +84,7 @@ pub struct HopRow {
     pub seq: Seq,
 }
 
-/// Number of hops by what they are.
+/// The number of hops of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopCounts {
     /// Agents that a swarm, or the run, started with.
@@ -248,7 +248,8 @@ pub struct Root {
     pub span: SpanId,
     /// Number of calls below the earlier roots.
     pub above: u64,
-    /// Number of calls below this one, down to [`MAX_DEPTH`](crate::log::world::agents::tree::MAX_DEPTH) levels;
-    /// one more than [`MAX_BELOW_ROOT`](crate::log::world::agents::tree::MAX_BELOW_ROOT) means more than those.
+    /// Number of calls below this one, down to
+    /// [`MAX_DEPTH`](crate::log::world::agents::tree::MAX_DEPTH) levels; one more than
+    /// [`MAX_BELOW_ROOT`](crate::log::world::agents::tree::MAX_BELOW_ROOT) means more than those.
     pub within: u32,
 }

@@ -14,7 +14,6 @@ use crate::scenario::spec::tool::TRANSFER;
 
 /// Result of a call, as its caller gets it.
 pub(crate) enum CallResult<'e> {
-    /// The text of the result.
     Text(Arc<str>),
     /// The stop reason of a failed call, and the error of its last attempt.
     Failed(&'e StopReason, Option<Arc<str>>),

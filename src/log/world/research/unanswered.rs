@@ -316,7 +316,8 @@ mod tests {
             ("Who mended the boiler and what is the excess?", &[]),
             ("Where is the lawnmower?", &[]),
             ("Tell me the excess. List the lawnmowers.", &["List the lawnmowers."]),
-            // Not a second question: what is said before it, two things, and words that say nothing.
+            // Not a second question: a statement before the question, two things, and words without
+            // content.
             ("I have a yacht. What is the excess?", &[]),
             ("What are the excess and the lawnmower?", &[]),
             ("What is the excess and why is that?", &[]),

@@ -99,7 +99,6 @@ fn starts_by_handoff(team: TeamAgents<'_>, path: &str, agent: &AgentSpec) -> boo
     agent.name != swarm.entry && !owners_start
 }
 
-/// Finds the agent at a path.
 fn agent_at_path<'s>(team: TeamAgents<'s>, path: &str) -> Result<&'s AgentSpec, String> {
     let mut steps = path.split('/');
     let root = team.agent(team.root).filter(|root| steps.next() == Some(root.name.as_str()));

@@ -173,7 +173,6 @@ fn build_model_agent(
     })
 }
 
-/// Checks a tool that an agent may call.
 fn check_agent_tool(
     tool: &NonBlankString,
     before: &[NonBlankString],

@@ -35,7 +35,6 @@ pub(crate) fn report_agent_row_keys(row: &ScriptTable, help: &str, cx: &mut Read
     }
 }
 
-/// Checks a row of an agent.
 pub(crate) fn check_agent_row(
     row: &Positioned<ScriptTable>,
     file: &ScenarioFile,
@@ -210,7 +209,6 @@ fn callable<'f>(name: &str, file: &'f ScenarioFile) -> Option<Vec<&'f str>> {
     Some(known)
 }
 
-/// Whether some agent could call this tool.
 fn is_callable_by_any(tool: &NonBlankString, file: &ScenarioFile) -> bool {
     let name = tool.text.as_str();
     let tools = file.tools.iter().any(|tools| tools.named.has(name));

@@ -180,7 +180,6 @@ fn warn_of_unread(spec: &CollaborationSpec, file: &ScenarioFile, cx: &mut ReadCo
     }
 }
 
-/// The rows that decide.
 fn decide_rows(
     table: &CollaborationTable,
     file: &ScenarioFile,

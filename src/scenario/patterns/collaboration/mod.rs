@@ -1,4 +1,5 @@
-//! The settings of a collaboration (collaboration source document), their file format, and the fields of the outcome that expectations may use.
+//! The settings of a collaboration (collaboration source document), their file format, and the fields
+//! of the outcome that expectations may use.
 
 pub(crate) mod check;
 
@@ -80,7 +81,7 @@ impl CollaborationSpec {
     }
 }
 
-/// A row that may decide a round: the first one whose condition holds does.
+/// A row that may decide a round. The first row whose condition holds decides.
 #[derive(Debug)]
 pub struct DecideRow {
     pub when: Condition,
@@ -404,7 +405,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The decision in words.
     pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::Go => "go",

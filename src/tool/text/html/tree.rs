@@ -27,23 +27,18 @@ pub(crate) enum NodeKind {
     Other,
     /// An element of HTML, SVG or MathML.
     Element {
-        /// Qualified name.
         name: Rc<QualName>,
         /// The attributes that are used here.
         attributes: Vec<(LocalName, StrTendril)>,
     },
-    /// Text.
     Text(StrTendril),
 }
 
 /// A node with its links.
 #[derive(Debug)]
 pub(crate) struct HtmlNode {
-    /// Kind of the node.
     pub(crate) kind: NodeKind,
-    /// Parent node.
     pub(crate) parent: Option<NodeId>,
-    /// First child.
     pub(crate) first: Option<NodeId>,
     last: Option<NodeId>,
     before: Option<NodeId>,
@@ -83,7 +78,6 @@ impl HtmlTree {
     /// Index of the root, which is the document.
     pub(super) const ROOT: NodeId = 0;
 
-    /// The node with this index.
     pub(crate) fn node(&self, id: NodeId) -> Option<&HtmlNode> {
         self.0.get(id)
     }
