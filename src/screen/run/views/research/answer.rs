@@ -17,7 +17,7 @@ use crate::words::readable::{partial_json, top_text};
 use crate::words::styled::{StyleRole, StyledPart};
 use crate::words::verdict::{place_after, reason_id, run_lead};
 
-/// Most rows of a sentence, and of a partial reply.
+/// Maximum rows of a sentence, and of a partial reply.
 const MAX_ROWS: usize = 40;
 
 /// The items of the answer pane in the world that is shown.

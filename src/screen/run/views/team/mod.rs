@@ -403,7 +403,7 @@ impl TeamView {
         sequence.row(self.hops.row(sequence.len())?)
     }
 
-    /// What Enter inspects in the panes of a team.
+    /// The target that Enter inspects in the panes of a team.
     pub(super) fn pane_target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
         let world = run.shown();
         let team = world.agents()?;
