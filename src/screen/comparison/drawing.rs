@@ -315,7 +315,6 @@ fn put_row(
     }
 }
 
-/// The title of the selected difference.
 fn selected_title(view: &ComparisonView) -> String {
     let found = &view.compared.comparison;
     match view.compared.rows.get(view.selected) {

@@ -306,7 +306,6 @@ impl History {
         self.sort
     }
 
-    /// Sorts by the next value.
     pub(crate) fn sort_next(&mut self) {
         self.sort = self.sort.next();
     }
@@ -362,7 +361,6 @@ impl History {
         self.said.problem()
     }
 
-    /// Remembers a removed run.
     pub(super) fn add_removed(&mut self, run: RunId) {
         self.removed.retain(|id| *id != run);
         self.removed.push(run);

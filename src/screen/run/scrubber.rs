@@ -531,7 +531,6 @@ fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     )
 }
 
-/// A mark's label and role.
 fn label(cx: &DrawContext, what: &MarkKind, finalize: &str) -> (String, StyleRole) {
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph).to_owned();
     match what {

@@ -141,7 +141,6 @@ impl Announcer {
 }
 
 impl<C: Console> DashboardLoop<C> {
-    /// Draws with the next theme.
     pub(crate) fn next_theme(&mut self) {
         let notice = self.themes.advance();
         self.state.settings.theme = self.themes.current().name().to_owned();

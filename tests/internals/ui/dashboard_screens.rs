@@ -25,7 +25,7 @@ use crate::support::screen::{
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 36), (200, 50)];
 
-/// The two scenarios of the pictures, independent of the other shipped ones, and two of a person's.
+/// The two scenarios that the pictures are of, whatever else is shipped, and two of a person's.
 fn scenarios() -> Vec<ScenarioEntry> {
     let named = |entry: &ScenarioEntry| {
         ["checkout-launch", "checkout-unanimous"].contains(&entry.name.as_str())
@@ -315,7 +315,7 @@ fn too_small_screen_names_needed_size() {
     }
 }
 
-/// Every picture at every size, drawn at a usual size and then resized, and the reverse.
+/// Every picture at every size, come to at a usual size and then resized, and the other way round.
 #[test]
 fn no_size_is_the_wrong_one() {
     let odd = [(1, 1), (1, 400), (400, 1), (60, 400), (400, 16), (300, 100), (1000, 300)];
@@ -324,7 +324,7 @@ fn no_size_is_the_wrong_one() {
         come(&mut dash);
         let small = (1..=40).flat_map(|rows| (1..=90).map(move |cols| (cols, rows)));
         for (cols, rows) in small.chain(odd) {
-            // Below the minimum size all are alike: a few of them are enough.
+            // Below the least size all are alike: a few of them do.
             if (cols < 58 || rows < 15) && (cols * 7 + rows) % 11 != 0 {
                 continue;
             }

@@ -275,7 +275,6 @@ impl PageViews {
         self.own_view().subject_call(run)
     }
 
-    /// Moves the focus to a pane.
     pub(super) fn focus_on(&mut self, pane: Pane) -> InputOutcome {
         InputOutcome::Handled { redraw: self.panes.focus_on(pane) }
     }
@@ -357,7 +356,6 @@ impl PageViews {
     }
 }
 
-/// Whether a run of agents has a swarm.
 fn has_swarms(run: &RunData) -> bool {
     run.world().agents().is_some_and(|agents| !agents.swarms.is_empty())
 }
@@ -425,7 +423,6 @@ impl PaneTitle {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A title and a state.
     pub(super) fn with_sign((text, sign): (String, Option<StateSign>)) -> Self {
         Self { text, sign, ..Self::default() }
     }

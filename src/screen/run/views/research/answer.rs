@@ -143,7 +143,6 @@ pub(super) fn open_model_call(run: &RunData, research: &Research) -> Option<Span
     calls.filter(open).last()
 }
 
-/// Adds the partial reply of a model call.
 fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: Option<SpanId>) {
     let attempt = call.and_then(|call| run.shown().spans.last_child(call));
     let live = attempt.and_then(|attempt| run.live(attempt.id));

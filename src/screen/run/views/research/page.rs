@@ -357,7 +357,6 @@ fn head(
     }
 }
 
-/// The metadata of a page.
 fn metadata(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     let mut facts = Vec::new();
     let days = age_days(row, plan);

@@ -314,7 +314,6 @@ impl TeamView {
         }
     }
 
-    /// Whether the subject is the outcome of the run.
     fn is_about_outcome(&self, run: &RunData) -> bool {
         matches!(self.subject(run), TeamSubject::Outcome)
     }

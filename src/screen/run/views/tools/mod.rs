@@ -94,7 +94,6 @@ impl ToolsView {
         self.tool.take().is_some()
     }
 
-    /// Selects the tool in this row.
     fn select_tool(&mut self, run: &RunData, at: usize) {
         let name = listed_tools(run.shown()).get(at).map(|row| row.name().clone());
         self.tool = name.or(self.tool.take());
