@@ -84,8 +84,8 @@ fn status(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     pen.put_within(&text, width, cx.theme.style(role)).put(&more, cx.theme.style(StyleRole::Dim));
 }
 
-/// The text of the status row, the number of further notices, and the style. `room` is what the counts
-/// leave.
+/// The text of the status row, the number of further notices, and the style. `room` is the width that
+/// the counts leave free.
 fn news(state: &AppState, room: usize) -> (String, String, StyleRole) {
     if let Some(notice) = state.notices.current() {
         let (mark, role) = match notice.kind {
@@ -119,11 +119,11 @@ fn news(state: &AppState, room: usize) -> (String, String, StyleRole) {
     (starting.unwrap_or_default(), String::new(), StyleRole::Dim)
 }
 
-/// What is counted, and the counts: the calls of the run on the screen, or the runs of this session; the
-/// most important first.
+/// The heading of the counts, and the counts, the most important first: the calls of the run on the
+/// screen, or the runs of this session.
 fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
     let count = |glyph, role, count, word| StatusCount { glyph, role, count, word };
-    // The comparison covers the run that the counts would be of.
+    // The comparison covers the page of the run that is counted.
     if state.overlays.iter().any(|it| matches!(it, Overlay::Comparison(_))) {
         return ("", Vec::new());
     }
@@ -261,7 +261,7 @@ fn replies(number: u64) -> String {
     if number == 1 { "1 reply".to_owned() } else { format!("{number} replies") }
 }
 
-/// The most characters of a scenario's name.
+/// Maximum characters of a scenario's name.
 const NAME: usize = 60;
 
 /// The title: runs that are paused, else those that are live, else how the last one ended.

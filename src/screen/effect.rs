@@ -65,8 +65,8 @@ pub enum Effect {
         /// Whether events that are appended later are read too, until the run has ended.
         follows: bool,
     },
-    /// Search what was said in the kept runs. Answered with `Said`, several times where runs are
-    /// not in the index yet; a later search ends it.
+    /// Search the texts that were said in the kept runs. Answered with `Said`, several times if runs are
+    /// not in the index yet; a later search ends this one.
     SearchSaid {
         /// Repeated in the answers.
         request: RequestId,
@@ -182,10 +182,10 @@ pub enum RunBeginning {
     Resume(RunId),
 }
 
-/// Where a run is forked, and what is different from there on.
+/// The boundary where a run is forked, and the changes from there on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkRequest {
-    /// The other run.
+    /// The run that is forked.
     pub run: RunId,
     pub at: BoundaryId,
     /// Overrides of the scenario, as on the command line.
@@ -201,7 +201,7 @@ pub struct RecordedSource {
     pub run: RunId,
     /// Its events, if it is not kept here.
     pub events: Option<Vec<Arc<Event>>>,
-    /// Whether somebody else may have written them.
+    /// Whether another person may have written the events.
     pub imported: bool,
 }
 
@@ -210,7 +210,6 @@ pub struct RecordedSource {
 pub struct FollowUp {
     /// The run that answered the previous message.
     pub run: RunId,
-    /// The message.
     pub text: Arc<str>,
 }
 

@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::key::{KeyCode, KeyPress};
 use crate::base::visible::is_hostile;
 
-/// Most characters of a filter.
+/// Maximum characters of a filter.
 const MAX_CHARS: usize = 500;
 
 /// A line of text, the position of the cursor, and the text that the arrow up recalls.
@@ -69,7 +69,7 @@ impl FilterInput {
             }
             (KeyCode::Char('a'), true) | (KeyCode::Home, _) => self.cursor = 0,
             (KeyCode::Char('e'), true) | (KeyCode::End, _) => self.cursor = self.text.len(),
-            // A second time brings back what was typed.
+            // The second press restores the typed text.
             (KeyCode::Up | KeyCode::Down, _) if !self.last.is_empty() => {
                 std::mem::swap(&mut self.text, &mut self.last);
                 self.cursor = self.text.len();

@@ -30,7 +30,7 @@ pub fn live_title(what: &str, of: &str, is_live: bool) -> String {
     format!("{what} of {of}{}", if is_live { ", live" } else { "" })
 }
 
-/// Draws a window that covers what is below it; returns the area inside.
+/// Draws a window over the screen below it; returns the area inside.
 pub fn window(title: &str, foot: &str, cx: &DrawContext, area: Rect, buf: &mut Buffer) -> Rect {
     window_border(cx, area, buf);
     label(Frame { title, foot, focused: true, ..Frame::default() }, cx, area, buf);

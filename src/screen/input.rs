@@ -157,7 +157,7 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
 
 fn on_screen(state: &mut AppState, action: Action) -> Update {
     if action != Action::Redraw {
-        // Somebody who does something else meanwhile is not taken to the new run's screen.
+        // If the operator does something else meanwhile, stay on the current screen.
         state.starting.iter_mut().for_each(|starting| starting.open = false);
         state.to_compare.awaited = None;
     }

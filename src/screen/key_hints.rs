@@ -53,13 +53,13 @@ impl KeyHint {
 /// Columns between two entries, and before the first one.
 pub const HINT_GAP: (u16, u16) = (2, 1);
 
-/// The entries of a key row of this width; those of least priority are dropped if not all fit.
+/// The entries of a key row of this width; those with the lowest priority are dropped if not all fit.
 pub fn fitting_hints(state: &AppState, width: u16) -> Vec<KeyHint> {
     let mut hints = visible_hints(state, state.settings.ascii);
     let (gap, margin) = HINT_GAP;
     let room = usize::from(width.saturating_sub(margin)) + usize::from(gap);
     while hints.iter().map(|hint| hint.width() + usize::from(gap)).sum::<usize>() > room {
-        // The last of those with the least priority is dropped first.
+        // The last of those with the lowest priority is dropped first.
         let Some(least) = hints.iter().map(|hint| hint.rank).max() else { break };
         let Some(at) = hints.iter().rposition(|hint| hint.rank == least) else { break };
         hints.remove(at);
@@ -136,7 +136,7 @@ impl<T: Into<String>> From<T> for Why {
 
 impl Why {
     /// # Errors
-    /// Without a reason, unless it is so.
+    /// [`Why::Unsaid`] if `is_so` is false.
     pub(crate) fn unless(is_so: bool) -> Result<(), Self> {
         if is_so { Ok(()) } else { Err(Self::Unsaid) }
     }
@@ -370,11 +370,11 @@ pub(crate) fn explain(state: &mut AppState, action: Action, update: Update) -> U
     Update::redraw()
 }
 
-/// Says that a key does nothing on this screen, and where it does something. A key without any
-/// action, such as F7, is only told if it is a character.
+/// Says that a key does nothing on this screen, and where it does something. A key without any action,
+/// such as F7, is only reported if it is a character.
 pub(super) fn explain_key(state: &mut AppState, key: KeyPress) -> Update {
     let has = |row: &&Binding| in_use().keys(row.action).contains(&key);
-    // A page has more use for the key than a window.
+    // The action of a page is named rather than that of a window.
     let on_page = |row: &&Binding| row.contexts.iter().any(|it| PAGES.contains(it));
     let typed = |row: &&Binding| row.contexts.iter().all(|context| context.takes_text());
     let elsewhere = BINDINGS.iter().filter(has).find(on_page);

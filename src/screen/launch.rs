@@ -171,14 +171,14 @@ pub(super) fn rerun_now(state: &mut AppState, run: RunId, title: String) -> Upda
     Update::effect(Effect::Rerun(source(state, run, request)))
 }
 
-/// A run was read: its fork is described in a form.
+/// A run was read to fork it: opens the form of the fork.
 pub(super) fn on_fork_ready(state: &mut AppState, request: RequestId, offer: ForkOffer) -> Update {
     let waiting = state.starting.iter().position(|starting| starting.request == request);
     let waits = waiting.is_some_and(|at| state.starting.remove(at).open);
     if !waits || !state.overlays.is_empty() {
         return Update::redraw();
     }
-    // The place that is looked at: the playhead of the run on the screen.
+    // The fork begins at the playhead of the run on the screen.
     let shown = state.visible_run().filter(|page| *page.id() == offer.run);
     let before = shown.map_or(Seq(u64::MAX), |page| page.shown().progress.next);
     match LaunchForm::of_fork(offer, before, request) {

@@ -47,21 +47,21 @@ pub fn centred(area: Rect, cols: u16, rows: u16) -> Rect {
     Rect::new(area.x + (area.width - cols) / 2, area.y + (area.height - rows) / 2, cols, rows)
 }
 
-/// The parts of a window with a list. A drawer is at the lower edge of an area: what is above it stays
-/// in sight, so that a change is seen while it is made.
+/// The parts of a window with a list. A drawer is at the lower edge of an area: the rows above it stay
+/// visible, so that the operator sees the effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawerParts {
     /// All of it, border included.
     pub window: Rect,
     /// The rows to choose from.
     pub list: Rect,
-    /// What is said about the selected one: at the right of the list, or below it in a narrow area.
+    /// The note on the selected line: at the right of the list, or below it in a narrow area.
     pub note: Rect,
     /// The first line in view.
     pub top: usize,
 }
 
-/// Widest list of a drawer with its note at the right, in columns.
+/// Maximum width of a drawer's list with its note at the right, in columns.
 const DRAWER_LIST: u16 = 60;
 /// From this width on, the note of a drawer is at the right of its list.
 const DRAWER_WIDE: u16 = 70;

@@ -324,7 +324,7 @@ impl<'a> Column<'a> {
         Self { head, width, right: true }
     }
 
-    /// The last column, which takes what is left.
+    /// The last column, which takes the remaining width.
     pub(crate) fn rest(head: &'a str) -> Self {
         Self::left(head, u16::MAX)
     }

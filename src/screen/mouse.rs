@@ -1,5 +1,5 @@
-//! The mouse: a click focuses and selects, a click on the selection opens it, the wheel scrolls
-//! what is under it. Everything works without a mouse.
+//! The mouse: a click focuses and selects, a click on the selection opens it, the wheel scrolls the pane
+//! or window under it. Everything works without a mouse.
 
 use std::time::Duration;
 

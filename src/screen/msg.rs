@@ -58,7 +58,7 @@ pub enum Msg {
         /// The request; the session's next message starts from it.
         launch: Option<Box<LaunchRequest>>,
     },
-    /// What is known of the runner that plays a run.
+    /// News of the runner that plays a run.
     Remote {
         run: RunId,
         /// The runner, and how far its log is behind.
@@ -115,13 +115,13 @@ pub enum Msg {
         /// Their rows, the newest first.
         rows: Vec<RunRow>,
         wall_ms: u64,
-        /// What was changed just before.
+        /// The change that led to these rows.
         change: Option<KeptChange>,
     },
-    /// The runs in which something was said.
+    /// The runs that a search for words found.
     Said {
         request: RequestId,
-        /// The runs, or why what was said cannot be searched.
+        /// The runs, or why the search is not possible.
         found: Result<Vec<RunId>, String>,
         /// How many runs are not searched yet; another answer follows unless it is 0.
         left: u64,

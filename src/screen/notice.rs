@@ -10,7 +10,7 @@ pub(super) const ACTS_ON_LIVE_RUN: &str = "This acts on the run as it is now, no
 
 /// How long an [`Info`](NoticeKind::Info) notice stays.
 const INFO_LIFETIME: Duration = Duration::from_secs(6);
-/// The most notices that are kept; older ones are only counted.
+/// Maximum number of notices that are kept; older ones are only counted.
 const MAX_NOTICES: usize = 64;
 
 /// One notice.
@@ -26,7 +26,7 @@ pub struct Notice {
 /// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// Good to know; disappears by itself, and when its screen is left.
+    /// News; disappears after some seconds, and when its screen is left.
     Info,
     /// Something failed; stays until dismissed.
     Error,
@@ -108,7 +108,7 @@ impl Notices {
         self.list.len() != before
     }
 
-    /// How long until the next notice disappears by itself.
+    /// Time until the next notice disappears.
     pub fn next_expiry(&self, now: Duration) -> Option<Duration> {
         self.list
             .iter()

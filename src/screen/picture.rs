@@ -1,5 +1,5 @@
 //! A screen as a picture: an SVG or a text. In the SVG each run of cells of one style is a text of its
-//! own, stretched to its columns, so that columns stay straight in whatever monospaced font a browser has.
+//! own, stretched to its columns, so that columns stay straight in any monospaced font.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ pub fn text(cells: &Buffer) -> String {
     rows.map(|row| symbols(row).trim_end().to_owned() + "\n").collect()
 }
 
-/// The text in these cells of a row. What a wide character covers is not a cell of its own.
+/// The text in these cells of a row. A cell that a wide character covers has no text of its own.
 fn symbols(row: &[Cell]) -> String {
     let mut text = String::new();
     let mut at = 0;

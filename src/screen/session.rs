@@ -1,5 +1,5 @@
-//! Actions about the runs of the list: showing one of them or the next one, pausing them all, the
-//! kill switch, quitting, Ctrl-C, Ctrl-Z. What ends something asks first or can be undone.
+//! Actions about the runs of the list: showing one of them or the next one, pausing them all, the kill
+//! switch, quitting, Ctrl-C, Ctrl-Z. An action that ends something asks first or can be undone.
 
 use super::effect::{Effect, Update};
 use super::home::history::ListedRun;
@@ -14,7 +14,7 @@ use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId};
 use crate::log::world::RunState;
 
-/// Shows the run that is so many places after the present one in the list.
+/// Shows the run that is `by` places after the present one in the list.
 pub(super) fn show_neighbour(state: &mut AppState, by: isize) -> Update {
     let ActiveScreen::Run(id) = &state.screen else { return Update::idle() };
     let listed = state.listed();
@@ -50,7 +50,7 @@ fn runs_on(page: &&RunPage) -> bool {
     matches!(page.world().progress.stage, RunState::Running)
 }
 
-/// Pauses every live run that is not paused; resumes them all if there is none.
+/// Pauses every live run that is not paused; if all of them are paused, resumes them.
 pub(super) fn pause_or_resume_all(state: &mut AppState) -> Update {
     let pauses = state.live_runs().any(|page| runs_on(&page));
     let by = Initiator::You;

@@ -80,7 +80,7 @@ pub enum ActiveScreen {
     Run(RunId),
 }
 
-/// What the operator looks at: a screen, or what is open over it. Messages belong to it.
+/// The place that the operator looks at: a screen, or a window over it. Messages belong to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScreenPlace {
     screen: ActiveScreen,

@@ -235,7 +235,7 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// Replaces what is not ASCII in each cell. Glyphs have their own twins; this is for texts.
+/// Replaces non-ASCII characters in each cell. Glyphs have their own twins; this is for texts.
 pub(super) fn to_ascii(buf: &mut Buffer) {
     for cell in &mut buf.content {
         if cell.symbol().is_ascii() {

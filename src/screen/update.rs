@@ -43,7 +43,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         Msg::Paste(text) => input::on_paste(state, &text),
         Msg::Mouse(mouse) => mouse::on_mouse(state, mouse),
         Msg::Resize { cols, rows } => resize(state, Size { cols, rows }),
-        // Only what moves asks for ticks.
+        // Only moving parts of the screen request ticks.
         Msg::Tick => {
             let moves = state.next_tick().is_some();
             if let Some(page) = super::state::visible_run_mut(state) {

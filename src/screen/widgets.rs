@@ -50,7 +50,7 @@ pub(crate) fn empty(cx: &DrawContext, area: Rect, text: &str, buf: &mut Buffer) 
     }
 }
 
-/// Draws a text that wraps, as far as the area has rows for it.
+/// Draws a text that wraps; rows that do not fit are cut off.
 pub(crate) fn paragraph(cx: &DrawContext, area: Rect, text: &str, style: Style, buf: &mut Buffer) {
     let (rows, _) = wrap_within(text, usize::from(area.width).max(1), area.height.into());
     for (row, y) in rows.iter().zip(area.top()..area.bottom()) {

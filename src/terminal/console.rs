@@ -78,7 +78,7 @@ pub trait Console {
 pub struct Tty {
     screen: ScreenGuard,
     watchdog: Watchdog,
-    /// What came while the terminal was asked.
+    /// Input that arrived while the terminal was queried.
     #[cfg(unix)]
     start: KeyboardStart,
 }

@@ -245,8 +245,8 @@ pub fn restore_after_program() {
     modes::put_back();
 }
 
-/// Ends the program immediately, from any thread: kills the program that has it, restores the terminal, and waits
-/// for nothing else.
+/// Ends this program immediately, from any thread: kills the program that has the terminal, restores the
+/// terminal, and waits for nothing else.
 pub fn end_now(code: u8) -> ! {
     if console::is_program_running() {
         console::stop_program(true);

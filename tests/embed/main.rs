@@ -1,4 +1,4 @@
-//! What a program sees that embeds the library: only what is public.
+//! The public interface, as a program that embeds the library uses it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Tests of what is inside the library. They are compiled into its own test binary, so that what they
-//! test need not be public; the folders are those of the modules.
+//! Tests of the inside of the library. They are compiled into its own test binary, so that the tested
+//! items need not be public; the folders are those of the modules.
 
 mod app;
 mod bus;

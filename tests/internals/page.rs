@@ -1,4 +1,4 @@
-//! The page of a run: one well-formed document, whatever the texts are.
+//! The page of a run: one well-formed document, with any texts.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn page<'e>(events: impl IntoIterator<Item = &'e Event> + Clone) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// What is wrong with the markup: unknown elements or attributes, and elements that are not closed.
+/// The faults of the markup: unknown elements or attributes, and elements that are not closed.
 fn markup_errors(page: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut open: Vec<&str> = Vec::new();

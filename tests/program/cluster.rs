@@ -1,5 +1,5 @@
 //! Runs that runners play, over a real NATS server: killed, stopped and drained runners, a server that
-//! crashes, commands, late answers. An endpoint of the test counts what is asked of models.
+//! crashes, commands, late answers. An endpoint of the test counts the requests to models.
 
 use std::thread;
 use std::time::Instant;
@@ -131,7 +131,7 @@ fn paused_runner_keeps_paid_answer() {
     let (_, _, err) = followed.end();
     let answered: Vec<&Value> =
         lines.iter().filter(|line| line["kind"] == "attempt.answered").collect();
-    // What was in flight, of one seat or of several, was asked once.
+    // Calls in flight, of one seat or of several, were made once.
     assert!(answered.iter().any(|it| it["adopted"] == true), "{err}");
     let in_doubt: Vec<&Value> = lines.iter().filter(|it| it["kind"] == "call.in_doubt").collect();
     assert!(in_doubt.is_empty(), "{in_doubt:?}");

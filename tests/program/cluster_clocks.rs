@@ -13,7 +13,7 @@ const LIBRARY: &str = "ROUNDTABLE_FAKETIME";
 /// The two clocks of each pair of runners.
 const CLOCKS: [(&str, &str); 2] = [("+1h", "-1h"), ("-1h", "+1h")];
 
-/// The library. `None`: there is none, which is said.
+/// The library; `None`, with a message, if it is missing.
 fn library() -> Option<PathBuf> {
     let found = std::env::var_os(LIBRARY).map(PathBuf::from);
     if found.is_none() {

@@ -1,5 +1,5 @@
-//! What is done with the runs of a cluster besides playing them: listed, copied to this machine and back;
-//! and what `doctor` says of the cluster.
+//! Commands on the runs of a cluster besides playing them: list, copy to this machine and back; and the
+//! report of `doctor` on the cluster.
 
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ fn doctor_says_what_a_cluster_lacks() {
     }
     let watcher = run("watcher", &["doctor", "--cluster"]).flat();
     assert!(watcher.contains("may not send commands to runs, hand runs over"), "{watcher}");
-    // What it may not do is said at once, and not after the time of a lost answer.
+    // A forbidden command is refused at once, and not after the timeout of an answer.
     let refused = run("watcher", &["run", "checkout-launch", "--instant"]);
     assert!(refused.err.contains("the login may not do this"), "{refused:?}");
     assert!(!format!("{good:?}{refused:?}").contains("hush"));

@@ -1,5 +1,5 @@
-//! The logins of a cluster and its certificates: each works with what its server wants, what is wrong is
-//! refused with what to set, and no secret is printed or logged.
+//! The logins of a cluster and its certificates: each works with the settings that its server needs, a
+//! wrong one is refused with the setting to change, and no secret is printed or logged.
 
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ use crate::support::runners::{
     LIVE, RunnerTeam, TestRunner, check_log, lines_of, local, runner_at,
 };
 
-/// The lines of a followed run to its end, and what was said meanwhile.
+/// The lines of a followed run to its end, and the messages meanwhile.
 fn end_of(followed: Running) -> (Vec<Value>, String) {
     let (_, out, err) = followed.end();
     (lines_of(&out), err)

@@ -1,5 +1,5 @@
-//! Runners that die or stand still at any place of a run: what was answered is never asked again, and the
-//! run ends as an undisturbed one.
+//! Runners that die or stop at any place of a run: an answered call is never repeated, and the run ends
+//! as an undisturbed one.
 
 use std::thread;
 
@@ -53,7 +53,7 @@ fn kill_at_request(team: &RunnerTeam, scenario: &str, nth: usize, replies_first:
     let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
     let adopted = lines.iter().filter(|line| line["adopted"] == true).count();
     let (answered, in_doubt) = (of("attempt.answered"), of("call.in_doubt"));
-    // Only what was in flight is made again.
+    // Only calls in flight are made again.
     assert!(asked.len() <= answered + in_doubt, "{about}: {} asked", asked.len());
     Paid { asked: asked.len(), answered, in_doubt, adopted }
 }

@@ -1,5 +1,5 @@
-//! The configuration file of a person, with the real binary: what it changes, what goes before it, and
-//! what is said of one that is wrong.
+//! The configuration file of a person, with the real binary: its effects, the settings that go before
+//! it, and the report on a wrong one.
 
 use crate::support::binary;
 use crate::support::binary::Home;
@@ -251,7 +251,7 @@ fn ui_settings_are_option_defaults() {
     home.write(FILE, "[ui]\nascii = false\n");
     assert!(shown(&["--ascii"]).starts_with('+'));
 
-    // A theme of one's own stands beside the configuration.
+    // A theme file is next to the configuration.
     home.write(FILE, "[ui]\ntheme = \"own.toml\"\n");
     let ended = home.run(&["scenarios"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");

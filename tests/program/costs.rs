@@ -117,7 +117,7 @@ async fn unpriced_model_leaves_cost_unknown() {
     assert!(text.contains(", tokens 300 in, 30 out") && !text.contains('$'), "{text}");
 }
 
-/// A server on this machine has no bill, whatever its model is called.
+/// A server on this machine has no bill, with any name of its model.
 #[tokio::test]
 async fn own_server_has_no_list_price() {
     let scene = Scene::with(agreeing).await;

@@ -106,7 +106,7 @@ async fn doctor_checks_scenario_needs() {
     assert!(wrong.err.contains("no shipped scenario of that name"), "{}", wrong.err);
 }
 
-/// Keys alone ask the providers' own addresses; nobody is asked without `--live`.
+/// Keys alone call the providers' own addresses; no provider is called without `--live`.
 #[cfg(unix)]
 #[test]
 fn doctor_finds_programs_and_advises_once() {
@@ -188,7 +188,7 @@ async fn doctor_asks_scenario_endpoints_on_request() {
     assert!(ended.flat().contains(lost), "{}", ended.out);
     assert!(ended.flat().contains("lists 1 model, including other"), "{}", ended.out);
     assert_eq!((scene.asked().len(), other.asked().len()), (1, 1));
-    // What is missing is wrong where a live run is meant.
+    // A missing setting is an error if a live run is meant.
     let ended = scene.run(&["doctor", "table.toml", "--live"]).await;
     assert!(ended.flat().contains("✗ role second roles.second.model names"), "{}", ended.out);
 }

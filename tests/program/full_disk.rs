@@ -73,7 +73,7 @@ fn scripted_run_warns_and_continues_unstored() {
     assert_eq!(warnings.count(), 1, "said once: {out}");
     assert_eq!(lines.last().map(|line| &line["stop_reason"]), Some(&"success".into()));
 
-    // What was stored before is as it was, and another run is kept.
+    // The runs stored before are unchanged, and another run is kept.
     let row = home.run(&["runs", "--json"]).json()[0].clone();
     assert_eq!(row["status"], "interrupted");
     let kept = home.run(&["export", "last"]).lines();

@@ -126,7 +126,7 @@ fn reads_piped_scenario_with_timeout() {
     assert!(device.err.contains("it is a device"), "{}", device.err);
 }
 
-/// A scenario of somebody else's that runs a program beside it.
+/// A foreign scenario that runs a program beside it.
 fn foreign(home: &Home) {
     let text = include_str!("../../scenarios/real-services.toml");
     let start = text.find("program = \"sh\"").expect("a command");
@@ -144,7 +144,7 @@ fn program(home: &Home, text: &str) {
     std::fs::set_permissions(home.path().join("disk.sh"), mode).expect("changed");
 }
 
-/// What is said where a person has to allow it; `None`: it was started.
+/// The message if a person has to allow it; `None`: it was started.
 fn asks(home: &Home, args: &[&str]) -> Option<String> {
     // No service is there, so the run itself fails at once.
     let ended = home.run(&[&["run", "mine.toml", "--format", "json"], args].concat());

@@ -1,5 +1,5 @@
-//! Research without the dashboard: its lines, its answer as Markdown, and what a scenario of somebody
-//! else asks before it looks around.
+//! Research without the dashboard: its lines, its answer as Markdown, and the permissions that a foreign
+//! scenario needs before it searches.
 
 use crate::support::binary::{Ended, Home, end};
 

@@ -378,7 +378,7 @@ fn interrupt_cancels_and_writes_outcome() {
 #[test]
 fn a_second_interrupt_ends_at_once() {
     let home = Home::new();
-    // Paused, and nobody lets it go on: only the interrupts can end it.
+    // Paused without a resume: only the interrupts can end it.
     let args =
         ["run", "checkout-launch", "--instant", "--format", "jsonl", "--pause-at", "round:1"];
     let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
@@ -418,7 +418,7 @@ fn log_file_is_private_to_owner() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// What is said of a standard output that was closed at the start.
+/// The message about a standard output that was closed at the start.
 #[cfg(unix)]
 const CLOSED: &str = "standard output is closed";
 

@@ -1,5 +1,5 @@
-//! What a scenario lacks, the real binary: how `validate` and `run` read it, what is said before a run
-//! starts, and what is said of a run that the scenario could not carry.
+//! Faults of a scenario, the real binary: how `validate` and `run` read it, the messages before a run
+//! starts, and those about a run that the scenario could not support.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -123,7 +123,7 @@ fn missing_later_reply_names_agent() {
     for (rows, reason, says) in [
         (bob("round = 2\n"), "script_missing:bob", "no reply for bob in round 1"),
         (bob("when = \"goal == 'x'\"\n"), "script_missing:bob", "no reply for bob in round 1"),
-        // Nobody knows before the end that it comes to that.
+        // Only the end shows that it is needed.
         (bob("") + "#", "script_missing:finalize", "finalize"),
     ] {
         let text = table(&rows);
@@ -259,7 +259,7 @@ fn text_fallback_becomes_member_reply() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let outcome = ended.json();
     assert_eq!((&outcome["answer"], &outcome["degraded"]), (&text.into(), &true.into()));
-    // A coordinator is told it as it stands.
+    // A coordinator receives it unchanged.
     let team = format!(
         "title = \"T\"\npattern = \"team\"\ngoal = \"g\"\nteam.root = \"pm\"\n\
          [agents.pm]\ndescription = \"P\"\nmembers = [\"a\", \"b\"]\n{agents}\

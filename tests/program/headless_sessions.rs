@@ -1,5 +1,5 @@
-//! `roundtable run` of teams and swarms, the real binary: sessions of several messages, and what is
-//! told of agents that consult each other and hand over.
+//! `roundtable run` of teams and swarms, the real binary: sessions of several messages, and the output
+//! about agents that consult each other and hand over.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -106,7 +106,7 @@ fn reasons(session: &Value) -> Vec<&str> {
     runs.map(|run| run["stop_reason"].as_str().expect("a reason")).collect()
 }
 
-/// What is odd about the desk's script, on purpose.
+/// The intended fault of the desk's script.
 const ODD: &str = "roundtable: desk.toml:33:84: warning: script[2].calls[1].args: there is no agent \
                    \"nobody\" to hand over to (one of desk, front, billing)";
 
@@ -467,7 +467,7 @@ fn boundary_path_follows_team_members() {
         assert_eq!(ended.code, Some(2), "{at}: {ended:?}");
         assert!(ended.err.contains(&format!("{says}; {there}\n")), "{at}: {}", ended.err);
     }
-    // A swarm within: its handoffs are called by where it stands.
+    // A swarm within a team: its handoffs are called by its place.
     let (head, _) = TEAM.split_once("[[script]]").expect("a script");
     let swarm = "members = [\"coder\"]\nentry = \"coder\"\n";
     let within = head.replace("members = [\"coder\"]\n", swarm).replace("INNER", "include");

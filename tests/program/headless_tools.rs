@@ -1,5 +1,5 @@
-//! `roundtable run` with tools that are real: what is asked before a foreign file may use them, what
-//! is missing, and that they are used. The real binary.
+//! `roundtable run` with tools that are real: the permissions that a foreign file needs for them,
+//! missing settings, and that they are used. The real binary.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader};

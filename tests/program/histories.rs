@@ -69,7 +69,7 @@ fn message(said: &Said, nth: usize) -> Value {
     }
 }
 
-/// The reply as a stream that gives what was thought in two pieces.
+/// The reply as a stream, with the thinking in two pieces.
 fn stream(mut message: Value) -> Vec<u8> {
     strict::adorn(&mut message);
     let thought = message["reasoning_content"].as_str().expect("a text").to_owned();
@@ -133,7 +133,7 @@ async fn team_continues_after_misnamed_calls() {
     assert_eq!((&outcome["answer"], &outcome["degraded"]), (&json!("Seven."), &json!(false)));
     let asked = scene.asked();
     assert_eq!(asked.len(), 5);
-    // The model is told of the name that it wrote.
+    // The model receives the name that it wrote.
     let told = asked[1].body["messages"][3]["content"].as_str().expect("a result").to_owned();
     assert!(told.contains("functions.count"), "{told}");
     assert_eq!(
@@ -227,7 +227,7 @@ async fn omits_refused_field_and_reports_once() {
         assert_eq!(adapted[0]["parameter"], "reasoning_content");
         assert!(of("call.retried").is_empty(), "it is no retry");
         assert_eq!(of("attempt.failed").len(), 1, "it is refused once");
-        // What is not refused still goes back.
+        // Parts that are not refused are still sent.
         let asked = scene.asked();
         let last = &asked.last().expect("requests").body["messages"][2]["tool_calls"][0];
         assert_eq!(last["extra_content"]["google"]["thought_signature"], "count");
@@ -257,7 +257,7 @@ async fn drops_fields_above_limit() {
     assert!(scene.asked().iter().all(|it| !it.body.to_string().contains("pages")));
 }
 
-/// The limit is for what is kept, not for what the pieces of a stream take on the wire.
+/// The limit is for the kept text, not for the pieces of a stream on the wire.
 #[tokio::test]
 async fn pieces_of_a_field_count_joined() {
     let asked = AtomicUsize::new(0);

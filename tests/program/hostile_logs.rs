@@ -1,5 +1,5 @@
 //! Logs from elsewhere, given to each command that reads one: it ends soon, needs little memory, and
-//! says what is wrong.
+//! reports the fault.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::support::hostile_logs::{HostileLog, hostile_logs};
 /// What a command may need.
 struct Bounds {
     time: Duration,
-    /// In kilobytes; as far as the system says what a process needed (Linux).
+    /// Memory of a process in kilobytes, on systems that report it (Linux).
     memory: u64,
 }
 

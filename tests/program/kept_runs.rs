@@ -258,7 +258,7 @@ fn forks_run_at_boundary_with_settings() {
         "{page}"
     );
     assert_eq!(home.run(&["diff", "last~1", "last"]).code, Some(1));
-    // What is wrong is said, and leaves no run.
+    // A fault is reported, and leaves no run.
     for (args, code, text) in [
         (&["fork", "last@round:9"][..], 1, "the run never came to round:9"),
         (&["fork", "last@round:3", "--set", "budget.max_rounds=2"], 1, "round:3, so fork earlier"),
@@ -478,7 +478,7 @@ fn list_shows_results_after_restart() {
     let row = home.run(&["runs", "--json"]).json()[0].clone();
     assert_eq!(row["stop_reason"], "max_handoffs", "{row}");
     assert!(home.run(&["runs"]).out.contains("handoff limit"));
-    // Of a reply that stopped it, what was wrong, and not the reason that a program reads.
+    // For a reply that stopped it: the fault of the reply, and not the machine-readable reason.
     let table = "title = \"T\"\npattern = \"collaboration\"\ngoal = \"g\"\n\
          [collaboration]\nsequence = [\"ann\"]\nfinalize_prompt = \"f\"\n\
          [roles.ann]\nprompt = \"p\"\n[[script]]\nrole = \"ann\"\nraw = \"I agree.\"\n";

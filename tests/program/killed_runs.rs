@@ -47,7 +47,7 @@ fn shortened(scenario: &str) -> &'static [&'static str] {
     }
 }
 
-/// A run that nobody disturbs.
+/// A run that is not killed.
 struct Undisturbed {
     scenario: &'static str,
     /// Number of the lines that it prints.

@@ -1,5 +1,5 @@
-//! Replies that are not what was asked for: what a live run does with each by default, without asking
-//! again, and with `repair`. The table of the documents is what these runs print.
+//! Replies in another form than requested: how a live run handles each by default, without a second
+//! call, and with `repair`. The table of the documents is the output of these runs.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -155,7 +155,7 @@ async fn reply_table_matches_documentation() {
         {
             *count += usize::from(outcome["status"] == "ok");
         }
-        // What was asked again is a call, and no message of the table.
+        // A second call for a reply is a call, and no message of the table.
         let calls = if asked_again { 3 } else { 2 };
         assert_eq!(by_default["usage"]["calls"], calls, "{by_default}");
         rows.push(format!(
@@ -232,7 +232,7 @@ async fn error_names_number_beyond_float() {
     assert!(detail.contains("number out of range"), "{detail}");
 }
 
-/// A coordinator that consults nobody.
+/// A coordinator that consults no agent.
 const ALONE: &str = r#"
 title = "One agent"
 pattern = "team"

@@ -17,7 +17,7 @@ const SCENARIO: &str = "checkout-unanimous";
 /// The longest that a command may take while the store stays locked.
 const LONGEST: Duration = Duration::from_secs(12);
 
-/// What the operator is told after two seconds.
+/// The message to the operator after two seconds.
 const TOLD: &str = "another program holds the lock of the store; waiting for it";
 
 /// A line of the log, which is for the developer: the operator reads plain sentences.
@@ -339,7 +339,7 @@ fn live_at_the_start() {
     assert_eq!(endpoint.prompts().len(), 0, "{ran:?}");
 }
 
-/// Readers do not need the lock: each says what is stored, at once.
+/// Readers do not need the lock: each prints the stored state at once.
 fn readers(kept: &Kept) {
     let _lock = StoreLock::of(&kept.home);
     let begun = Instant::now();
@@ -347,7 +347,7 @@ fn readers(kept: &Kept) {
         ("runs", 0),
         ("show ENDED --format json", 0),
         ("show ENDED --format json --follow", 0),
-        // Nobody plays it, so nothing more comes.
+        // No process plays it, so no events follow.
         ("show INTERRUPTED --format jsonl --follow", 0),
         ("show INTERRUPTED --format json --follow", 1),
         ("export ENDED", 0),

@@ -8,7 +8,7 @@ fn run(home: &Home, state: &str, args: &[&str]) -> Ended {
     end(home.command(args).env("XDG_STATE_HOME", state))
 }
 
-/// Folders in which nobody can make a file, not even the superuser.
+/// Folders in which no user can make a file, not even the superuser.
 fn unwritable(home: &Home) -> Vec<String> {
     home.write("file", "no folder");
     let file = home.path().join("file").display().to_string();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::binary::{Home, Running};
 
-/// What a process printed of a run, and whether it ended by itself.
+/// The output of a process about a run, and whether it ended on its own.
 struct Printed {
     lines: Vec<Value>,
     ended: bool,

@@ -128,7 +128,7 @@ fn bash_completes_a_line() {
         printed(&home, "bash", &script).trim_end().to_owned()
     };
     assert_eq!(line("roundtable run checkout-l"), "checkout-launch");
-    // bash has `legal_analyst=` already, and replaces what is behind it.
+    // bash has `legal_analyst=` already, and replaces the part after it.
     assert_eq!(line("roundtable run checkout-launch --flag legal_analyst=o"), "on\noff");
     assert_eq!(
         line("roundtable run checkout-launch --flag leg"),

@@ -22,7 +22,7 @@ fn cost_limit_refuses_unpriced_model_first() {
         let args = ["run", "checkout-launch", "--headless", "--live", "--model", model];
         let limit = ["--set", "budget.max_cost_usd=0.5"];
         let mut command = home.command(&[&args[..], &limit, sets].concat());
-        // Nobody listens there: whoever is asked fails otherwise.
+        // No server listens there: any call fails otherwise.
         command.env("OPENAI_API_KEY", server::KEY).env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1");
         end(&mut command)
     };

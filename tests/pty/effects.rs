@@ -159,7 +159,7 @@ fn pager_borrows_and_returns_terminal() {
 #[cfg(target_os = "linux")]
 #[test]
 fn signal_ends_pager_and_program() {
-    // One that goes when it is told to, one that does not, one that its shell waits for.
+    // One that ends when asked, one that does not, one whose shell waits for it.
     for pager in [
         "echo $$ > pid; echo in the pager; read line </dev/tty",
         "trap '' TERM; echo $$ > pid; echo in the pager; read line </dev/tty",
@@ -176,7 +176,7 @@ fn signal_ends_pager_and_program() {
     }
 }
 
-/// Waits until there is no such process any more, or only what is left of it.
+/// Waits until there is no such process any more, or only a zombie.
 #[cfg(target_os = "linux")]
 fn ends(pid: &str) {
     let limit = Instant::now() + Duration::from_secs(60);

@@ -131,7 +131,7 @@ fn endless_sequences_block_no_ctrl_c() {
         terminal.press("\u{3}");
         terminal.sees("End run");
         terminal.press(junk);
-        // An escape takes back what was asked, so that it is asked again.
+        // An escape cancels the question, so that it is asked again.
         terminal.press("\u{3}\u{3}");
         assert_eq!(terminal.ends(), 130, "{junk:?}");
     }

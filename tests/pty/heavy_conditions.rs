@@ -1,5 +1,5 @@
-//! Conditions that would never end hold up nobody, on a single processor: keys, signals and the
-//! run's own time are answered, and memory stays small. The real binary, headless and in a terminal.
+//! Conditions that would never end delay nothing, on a single processor: keys, signals and the run's own
+//! time are answered, and memory stays small. The real binary, headless and in a terminal.
 #![cfg(target_os = "linux")]
 
 use std::process::Command;

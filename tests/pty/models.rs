@@ -1,4 +1,5 @@
-//! The model of a live run, chosen in the launch form of the real program: what is asked of whom, when.
+//! The model of a live run, chosen in the launch form of the real program: which servers are called, and
+//! when.
 #![cfg(unix)]
 
 use crate::support::pty::{Start, Terminal};
@@ -114,7 +115,7 @@ async fn refused_list_allows_typed_name() {
     let env = &[
         ("OPENAI_API_KEY", KEY),
         ("OPENAI_BASE_URL", url.as_str()),
-        // Nobody listens there.
+        // No server listens there.
         ("OLLAMA_HOST", "127.0.0.1:1"),
     ];
     let args = &["run", "checkout-unanimous", "--live", "--model", "named-1"];
@@ -138,7 +139,7 @@ async fn refused_list_allows_typed_name() {
     assert!(!String::from_utf8_lossy(&terminal.bytes()).contains(KEY), "the key is shown");
 }
 
-/// An address that a file of somebody's names is told of before it is asked anything.
+/// An address from a foreign file, which is shown before it is called.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn foreign_address_needs_permission_before_list() {
     let scene = Scene::with(vendor).await;

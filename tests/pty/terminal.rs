@@ -255,7 +255,7 @@ fn notified(config: &str, env: &[(&str, &str)], focused: bool) -> String {
     terminal.sees("PAUSED");
     terminal.press(" ");
     terminal.sees("DONE");
-    // The end is told before its frame is drawn.
+    // The end is announced before its frame is drawn.
     terminal.signal("TERM");
     assert_eq!(terminal.ends(), 143);
     written(&terminal)

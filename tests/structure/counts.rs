@@ -1,4 +1,4 @@
-//! What is counted of the sources.
+//! The counts of the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +94,8 @@ impl<'ast> Visit<'ast> for Matches {
     }
 }
 
-/// How often each file unpacks an enum of patterns or of kinds of tool; registries and a pattern's own folders aside.
+/// How often each file unpacks an enum of patterns or of kinds of tool, without registries and a pattern's
+/// own folders.
 pub fn matches_on_patterns(tree: &Tree) -> Vec<(String, usize)> {
     let own = |file: &File| file.module.iter().any(|part| PATTERNS.contains(&part.as_str()));
     let mut found = Vec::new();
@@ -143,8 +144,9 @@ pub fn duplicate_types(tree: &Tree) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// The public items that can be reached from the front of the library: types, functions, constants and
-/// methods, those of re-exported types and traits too; what is hidden from the documentation aside.
+/// The public items that can be reached from the root of the library: types, functions, constants and
+/// methods, those of re-exported types and traits too; without items that are hidden from the
+/// documentation.
 pub fn public_items(tree: &Tree) -> usize {
     let by_module: BTreeMap<Vec<String>, &File> =
         tree.files.iter().map(|file| (file.module.clone(), file)).collect();

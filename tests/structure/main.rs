@@ -1,5 +1,5 @@
-//! The structure of the code, counted. Each count has a ceiling that only goes down;
-//! `cargo test --test structure -- --nocapture` prints the table and what is behind each figure.
+//! The structure of the code, counted. Each count has a ceiling that only goes down; `cargo test --test
+//! structure -- --nocapture` prints the table and the items behind each figure.
 
 mod counts;
 mod documents;

@@ -189,7 +189,7 @@ pub fn of_source(path: &str, source: &str) -> Vec<Piece> {
         if tests.iter().any(|test| test.contains(&token.from)) {
             continue;
         }
-        // A comment goes on while its lines follow each other; a string stands alone.
+        // A comment continues while its lines follow each other; a string is a piece of its own.
         let continues = token.kind != TokenKind::Text && last == Some((token.kind, line - 1));
         if !continues {
             pieces.push(Piece::new(path));
@@ -206,7 +206,7 @@ pub fn of_source(path: &str, source: &str) -> Vec<Piece> {
     pieces
 }
 
-/// A format string without the names in braces, which nobody reads.
+/// A format string without the names in braces, which no reader sees.
 fn without_placeholders(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -132,7 +132,7 @@ pub fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The tokens without what stands behind `#[cfg(test)]`.
+/// The tokens without the items under `#[cfg(test)]`.
 fn without_tests(tokens: TokenStream) -> TokenStream {
     let all: Vec<TokenTree> = tokens.into_iter().collect();
     let mut kept = Vec::new();

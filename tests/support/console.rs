@@ -1,5 +1,5 @@
-//! A console of the tests: keys are sent, what is on the screen is awaited, and everything that is
-//! done to the terminal is written down. The loop runs whole, under paused time.
+//! A console of the tests: keys are sent, a screen is awaited, and every change of the terminal is
+//! recorded. The loop runs whole, under paused time.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// What is on the screen.
+/// The contents of the screen.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// Its text, a line per row.
@@ -50,7 +50,7 @@ pub struct Seen {
     pub at: Instant,
 }
 
-/// What was done to the terminal, in order.
+/// The changes of the terminal, in order.
 pub type Deeds = Arc<Mutex<Vec<&'static str>>>;
 
 #[derive(Default)]
@@ -243,7 +243,7 @@ pub struct Person {
     link: Arc<Link>,
     /// What the loop shares with its effects.
     pub services: Services,
-    /// What was done to the terminal.
+    /// The changes of the terminal.
     pub deeds: Deeds,
     /// Bytes for the terminal that are no picture.
     pub sent: Arc<Mutex<Vec<u8>>>,
@@ -309,7 +309,7 @@ impl Person {
         self.keys.send(event).expect("the loop listens");
     }
 
-    /// What is on the screen now.
+    /// The present contents of the screen.
     pub fn now(&self) -> Seen {
         self.seen.borrow().clone()
     }

@@ -222,7 +222,7 @@ pub struct ModelAttempts {
     prompts: BTreeMap<u64, String>,
     /// The call of each attempt, by the attempt's span; the first ones are stored first.
     started: Vec<(u64, u64)>,
-    /// What was replied, by the call's span.
+    /// The replies, by the call's span.
     replies: BTreeMap<u64, (String, Value)>,
 }
 

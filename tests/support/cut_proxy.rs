@@ -14,7 +14,7 @@ pub struct CutProxy {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LinkState {
     Whole,
-    /// Bytes are held. What is sent meanwhile arrives when the link is whole again, as TCP does it.
+    /// Bytes are held. Bytes sent meanwhile arrive when the link is whole again, as TCP does it.
     Silent,
     /// Connections are closed.
     Closed,

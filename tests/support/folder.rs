@@ -110,7 +110,7 @@ pub async fn found(tool: &FolderSearch, query: &str) -> Value {
     answer["data"].clone()
 }
 
-/// Addresses of what was found, without [`BASE`].
+/// The addresses of the results, without [`BASE`].
 pub fn urls(data: &Value) -> Vec<String> {
     let results = data["results"].as_array().expect("a list");
     let url = |result: &Value| {

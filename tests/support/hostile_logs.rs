@@ -10,7 +10,7 @@ use super::binary::Home;
 
 /// A log from elsewhere.
 pub struct HostileLog {
-    /// What is wrong with it.
+    /// The name of its fault.
     pub name: &'static str,
     /// The content of its file.
     pub bytes: Vec<u8>,

@@ -30,7 +30,7 @@ pub struct NatsServer {
     file_limit: String,
 }
 
-/// The server's program. `None`: there is none, which is said; in CI it is an error.
+/// The server's program; `None`, with a message, if it is missing; in CI that is an error.
 fn program() -> Option<PathBuf> {
     let named = std::env::var_os(PROGRAM).map(PathBuf::from);
     let paths = std::env::var_os("PATH").unwrap_or_default();

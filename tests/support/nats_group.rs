@@ -73,7 +73,7 @@ impl NatsGroup {
         leader.expect("found")
     }
 
-    /// Waits until all servers have what is stored in a stream.
+    /// Waits until all servers have the stored messages of a stream.
     pub fn wait_until_equal(&self, stream: &str) {
         self.wait_for(&format!("the copies of {stream}"), || {
             (0..3).filter_map(|nth| self.led_by(nth, stream)).any(|group| are_current(&group))

@@ -99,7 +99,7 @@ pub fn settings(name: &str) -> RunnerSettings {
     }
 }
 
-/// A server with what runs need; `None`: there is no server, which is said.
+/// A server with the setup for runs; `None`, with a message, if there is no server.
 pub async fn cluster() -> Option<(NatsServer, Cluster)> {
     let server = NatsServer::start()?;
     let cluster = Cluster::connect(&address(&server.url()), "test").await.expect("connected");

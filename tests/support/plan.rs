@@ -17,7 +17,7 @@ use roundtable::log::event::{Event, Seq, World};
 use roundtable::scenario::Scenario;
 use serde_json::{Value, json};
 
-/// Three workers, of which `stock` stands behind the flag `stock_on`. Each takes one second.
+/// Three workers, of which `stock` depends on the flag `stock_on`. Each takes one second.
 pub const HEAD: &str = r#"
 title = "A plan"
 pattern = "orchestrator"
@@ -182,7 +182,7 @@ pub async fn outcome(launch: Launch) -> Value {
     serde_json::to_value(world.outcome().expect("an outcome")).expect("json")
 }
 
-/// The outcome of a scenario as it stands, its latencies kept.
+/// The outcome of a scenario, unchanged, with its latencies.
 pub async fn played(scenario: &Arc<Scenario>) -> Value {
     outcome(Launch::scripted(Arc::clone(scenario), false)).await
 }

@@ -24,7 +24,7 @@ struct Output {
 }
 
 impl Output {
-    /// Whether what is shown is a whole frame: terminals show a synchronised update at once.
+    /// Whether the screen is a whole frame: terminals show a synchronised update at once.
     fn is_whole(&self) -> bool {
         let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|bytes| bytes == mark);
         last(b"\x1b[?2026h") <= last(b"\x1b[?2026l")
@@ -182,7 +182,7 @@ impl Terminal {
         look(self.output().parser.screen());
     }
 
-    /// What is on the screen now.
+    /// The present contents of the screen.
     pub fn text(&self) -> String {
         self.output().parser.screen().contents()
     }

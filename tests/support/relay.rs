@@ -143,7 +143,7 @@ impl Relay {
     /// Plays a run of a scenario to its end.
     pub async fn play(&self, scenario: &Arc<Scenario>, seed: u64) -> (World, Vec<Arc<Event>>) {
         let endpoint = crate::support::wire::endpoint_at(&format!("http://{}/v1", self.host));
-        // The run is told apart by a field of its own.
+        // The run is identified by a field of its own.
         let mut tuning = Tuning { ..scenario.model.tuning.clone() };
         tuning.extra.insert("seed".to_owned(), seed.into());
         let wire = OpenAi::new(self.http.clone(), endpoint, tuning, scenario.model.stream);
@@ -164,7 +164,7 @@ impl Relay {
     }
 }
 
-/// A model that lets the server know what is good, and asks it.
+/// A model that tells the server the good reply, and asks it.
 struct Relayed {
     scripted: ScriptedModel,
     wire: OpenAi,
@@ -257,7 +257,7 @@ fn said_in(body: &Value) -> String {
     plain(messages.filter_map(|it| it["content"].as_str()))
 }
 
-/// What is said, whether or not messages in a row are joined on the way to the server.
+/// The texts, equal whether or not messages in a row are joined on the way to the server.
 fn plain<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let lines = texts.flat_map(str::lines);
     lines.filter(|line| !line.trim().is_empty() && *line != "(continued)").collect()

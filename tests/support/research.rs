@@ -105,7 +105,7 @@ pub fn by_rule() -> ResearchSpec {
 /// What a tool answers to its arguments, in an attempt from 1.
 type Answers = dyn Fn(&Map<String, Value>, u32) -> Result<Value, Box<AttemptFailed>> + Send + Sync;
 
-/// What is found, what stands on pages, and what was asked for.
+/// The search results, the pages, and the requests.
 pub struct Library {
     search: Box<Answers>,
     read: Box<Answers>,
@@ -222,7 +222,7 @@ impl Tool for Desk {
 
 type Says = dyn Fn(&Purpose, &Value) -> Value + Send + Sync;
 
-/// A model that answers as a test says; a text is said as it is, anything else as JSON.
+/// A model that answers as a test says; a text is sent unchanged, anything else as JSON.
 pub struct Writer {
     says: Box<Says>,
     heard: Mutex<Vec<(Purpose, String, Value)>>,
@@ -347,7 +347,7 @@ pub async fn world(run: &RunHandle) -> World {
     for tool in run.tool_snapshots() {
         assert_eq!(tool.fill.in_flight, 0, "{} has its permits back", tool.tool);
     }
-    // What is read from a file says the same.
+    // Events that are read from a file are the same.
     let again: Vec<Event> = facts
         .iter()
         .map(|fact| {

@@ -59,7 +59,7 @@ impl Drop for TestRunner {
 }
 
 impl RunnerTeam {
-    /// `None`: there is no server, which is said.
+    /// `None`, with a message, if there is no server.
     pub fn start() -> Option<Self> {
         let team = Self { server: NatsServer::start()?, home: Home::new() };
         let made = team.home.run(&["cluster", "init", "--on", &team.server.url()]);

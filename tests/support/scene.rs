@@ -70,10 +70,10 @@ pub async fn ended(mut command: Command) -> Ended {
     ended
 }
 
-/// What was said to the model as the user: the payload of the source.
+/// The user's message to the model: the payload of the source document.
 pub fn payload(asking: &Asking) -> Value {
     let content = asking.body["messages"][1]["content"].as_str().expect("a user message");
-    // What the model is told about a refused reply may follow in the same message.
+    // The notice to the model about a refused reply may follow in the same message.
     let mut objects = serde_json::Deserializer::from_str(content).into_iter();
     objects.next().expect("an object").expect("JSON")
 }

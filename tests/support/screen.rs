@@ -231,7 +231,7 @@ impl Dash {
         self
     }
 
-    /// What was asked of the shell since the last time.
+    /// The effects since the last time.
     pub fn asked(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
@@ -245,7 +245,7 @@ impl Dash {
         }
     }
 
-    /// A run with these facts stands on the list, started as a person's own start would be.
+    /// Adds a run with these facts to the list, started as a person would start it.
     pub fn run(&mut self, id: &str, events: &[Arc<Event>]) -> &mut Self {
         let run = RunId::new(id);
         let request = roundtable::screen::effect::RequestId(u64::MAX);

@@ -18,11 +18,11 @@ pub const HTML: &str = "content-type: text/html; charset=utf-8";
 pub enum Does {
     /// Says this and closes.
     Says(Vec<u8>),
-    /// Says this once it is told to, and closes.
+    /// Says this once it is notified, and closes.
     Waits(Arc<Notify>, Vec<u8>),
     /// Says this head, then a byte now and then for ever.
     Drips(&'static str),
-    /// Says this head, then this again and again until nobody listens.
+    /// Says this head, then this again and again until the reader is gone.
     Repeats(&'static str, Vec<u8>),
     /// Says this, then nothing until the other side has closed.
     Hangs(&'static str),
@@ -39,15 +39,15 @@ pub struct Site {
 struct Log {
     /// The head of each request, in the order in which they came.
     asked: Mutex<Vec<String>>,
-    /// Connections that were made, whatever was asked on them.
+    /// Number of connections, with any request.
     connections: Mutex<usize>,
     /// One for each connection that hung until the other side closed it.
     closed: Semaphore,
 }
 
 impl Site {
-    /// One that does this with each path; it is told the head of the request and how many times the
-    /// path was asked for before.
+    /// One that does this with each path, given the head of the request and how many times the path was
+    /// requested before.
     pub async fn start(does: impl Fn(&str, &str, usize) -> Does + Send + Sync + 'static) -> Self {
         let server = Server::start().await;
         let (asked, connections) = (Mutex::default(), Mutex::default());
@@ -102,7 +102,7 @@ impl Site {
         self.heads().iter().map(|head| path(head).to_owned()).collect()
     }
 
-    /// Connections that were made, whatever was asked on them.
+    /// Number of connections, with any request.
     pub fn connections(&self) -> usize {
         *self.log.connections.lock().expect("a log")
     }
@@ -184,7 +184,7 @@ pub fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("packs")
 }
 
-/// A host at which nobody listens, as long as this is held: its port is taken all the same.
+/// A host without a listener, as long as this is held: its port is reserved.
 pub struct Nobody(#[allow(dead_code, reason = "held")] TcpSocket, pub String);
 
 /// See [`Nobody`].

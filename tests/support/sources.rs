@@ -19,12 +19,12 @@ pub fn of_std(source: &str) -> Vec<String> {
     found
 }
 
-/// Adds the paths of a tree of imports that stands behind `before::`; what it leaves is behind it.
+/// Adds the paths of a tree of imports that follows `before::`; returns the text after it.
 fn tree<'a>(text: &'a str, before: &str, found: &mut Vec<String>) -> &'a str {
     if let Some(mut list) = text.strip_prefix('{') {
         while !list.is_empty() && !list.starts_with('}') {
             let rest = tree(list, before, found);
-            // What is no import, such as an expression in braces, is no tree: it ends here.
+            // A text that is no import, such as an expression in braces, ends the tree.
             let Some(next) = rest.strip_prefix(',') else { return rest.trim_start_matches('}') };
             list = next;
         }

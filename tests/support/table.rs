@@ -89,7 +89,7 @@ pub async fn facts(run: &RunHandle) -> Vec<Arc<Event>> {
     facts
 }
 
-/// A runtime whose time stands still and moves to the next timer when nothing else is left to do.
+/// A runtime with a stopped time that moves to the next timer when nothing else is left to do.
 pub fn paused_runtime() -> tokio::runtime::Runtime {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build().expect("a runtime")

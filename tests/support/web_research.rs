@@ -2,7 +2,7 @@
 
 use super::site::Site;
 
-/// What is asked in every run.
+/// The question of every run.
 pub const QUESTION: &str = "What is the enterprise uptime SLA?";
 
 /// The sentence of a good page that answers it.

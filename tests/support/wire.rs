@@ -89,7 +89,7 @@ fn found(shell: [(&str, &str); 2]) -> Endpoint {
     endpoint::find(&shell, None, EndpointRequest::default()).expect("an endpoint")
 }
 
-/// What is asked in every test.
+/// The request of every test.
 pub fn ask(json: bool) -> ChatRequest {
     let message = |role, content: &str| ChatMessage::new(role, content);
     ChatRequest {

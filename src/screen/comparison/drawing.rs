@@ -22,7 +22,7 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::styled::{Badge, StyleRole};
 
-/// Characters of a text that a row of the list begins with at most.
+/// Maximum characters of a text in a row of the list.
 const MAX_ROW_CHARS: usize = 400;
 
 /// Columns from which the list has the texts of both runs.
@@ -100,7 +100,7 @@ fn titles(view: &ComparisonView, cx: &DrawContext, title: Rect, note: Rect, buf:
     };
 }
 
-/// How much differs.
+/// The number of differences and of equal events, as a text.
 fn amount(view: &ComparisonView) -> (String, StyleRole) {
     let found = &view.compared.comparison;
     let equal = format::count_noun(found.equal as u64, "equal event");
@@ -260,7 +260,7 @@ fn what_differs(it: &EventDifference) -> String {
 
 /// The texts of both sides, from shortly before the place where they part.
 fn texts_of(it: &EventDifference) -> [String; 2] {
-    // Where and what are in the columns before.
+    // The columns before have the place and the kind.
     let line = |side: &Option<DifferentEvent>| {
         let line = side.as_ref().map(|side| side.line.as_str()).unwrap_or_default();
         let behind = line.split_once(it.kind_name()).map_or(line, |(_, behind)| behind);
@@ -272,7 +272,7 @@ fn texts_of(it: &EventDifference) -> [String; 2] {
     }
 }
 
-/// As much of a text as a row may have room for.
+/// The start of a text: as much as a row may show.
 fn start_of(text: &str) -> String {
     text.chars().take(MAX_ROW_CHARS).collect()
 }
@@ -315,7 +315,6 @@ fn put_row(
     }
 }
 
-/// The title of the selected difference.
 fn selected_title(view: &ComparisonView) -> String {
     let found = &view.compared.comparison;
     match view.compared.rows.get(view.selected) {

@@ -24,7 +24,7 @@ use crate::words::measure::wrap_within;
 const BESIDE_COLS: u16 = 120;
 /// Rows of the figures of both runs, border included.
 const RUN_ROWS: u16 = 8;
-/// Most rows of one text.
+/// Maximum rows of one text.
 const MAX_TEXT_ROWS: usize = 2_000;
 /// Columns before a text, for the mark of the place where the texts part.
 pub const MARK_COLS: u16 = 2;
@@ -36,9 +36,8 @@ pub const SIDE_COLS: u16 = 6;
 pub struct RunsToCompare {
     /// The run that is marked on the first screen.
     pub marked: Option<RunId>,
-    /// The notice that says so.
+    /// The notice about the marked run.
     pub said: String,
-    /// The comparison that the shell works on.
     pub awaited: Option<AwaitedComparison>,
 }
 
@@ -456,7 +455,7 @@ pub(super) fn on_compared(
     request: RequestId,
     result: Result<Box<ComparedRuns>, String>,
 ) -> Update {
-    // Somebody who did something else meanwhile is not taken to the comparison.
+    // If the operator does something else meanwhile, the comparison does not open.
     let is_wanted = |it: &mut AwaitedComparison| it.request == request;
     let Some(awaited) = state.to_compare.awaited.take_if(is_wanted) else {
         return Update::idle();

@@ -19,7 +19,7 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, row_count, wrap_within};
 use crate::words::styled::StyleRole;
 
-/// Widest size of the form, in columns.
+/// Maximum width of the form, in columns.
 const COLS: u16 = 108;
 /// Rows below the fields: the first problem, two rows of the command line, the buttons.
 const FOOT: u16 = 4;
@@ -27,9 +27,9 @@ const FOOT: u16 = 4;
 pub const LABEL: u16 = 20;
 /// Columns of the mark before a problem.
 pub const PROBLEM_MARK: u16 = 2;
-/// Most rows that a problem takes from the fields.
+/// Maximum rows that a problem takes from the fields.
 const MORE_PROBLEM_ROWS: usize = 4;
-/// The most rows of a text field.
+/// Maximum rows of a text field.
 const TEXT_ROWS: usize = 6;
 
 /// The rows of one field or heading, counted from the top of all fields.
@@ -37,7 +37,6 @@ const TEXT_ROWS: usize = 6;
 pub struct FormSlot {
     /// The field; `None` for a heading.
     pub id: Option<FieldId>,
-    /// The section that it belongs to.
     pub section: FormSection,
     /// Its first row.
     pub y: u16,
@@ -53,14 +52,13 @@ pub struct FormParts {
     pub fields: Rect,
     /// The row of the first problem.
     pub fault: Rect,
-    /// The command line.
     pub command: Rect,
     pub buttons: Rect,
 }
 
 impl FormParts {
-    /// Cuts the form's window out of the screen; `rows` is the number of rows that its fields need,
-    /// `more` of those that the first problem needs besides its own and those of the command line.
+    /// Divides the form's window. `rows`: the rows that its fields need; `more`: the rows that the first
+    /// problem needs beyond its own row and those of the command line.
     pub fn split(size: Size, rows: u16, more: u16) -> Self {
         let foot = FOOT + more;
         let window = centred(size.body(), COLS, rows.saturating_add(foot + 2));
@@ -435,8 +433,8 @@ fn marked(error: bool) -> (Glyph, StyleRole) {
     if error { (Glyph::Failed, StyleRole::Failed) } else { (Glyph::Alert, StyleRole::Retry) }
 }
 
-/// Draws what answers the model calls: the script, or the host and where its key comes from; never
-/// the key.
+/// Draws the source of the answers to model calls: the script, or the host and the origin of its key,
+/// never the key.
 fn answers(form: &LaunchForm, cx: &DrawContext, pen: &mut Pen) {
     let dim = cx.theme.style(StyleRole::Dim);
     match form.fields.model() {

@@ -1,5 +1,4 @@
-//! The launch form of a fork: the run, the boundary to continue from, and what is different from
-//! there on.
+//! The launch form of a fork: the run, the boundary to continue from, and the changes from there on.
 
 use super::LaunchForm;
 use super::fields::{Field, FieldId, FieldValue, prompt_fields};
@@ -58,7 +57,7 @@ impl LaunchForm {
         let end = end.unwrap_or(fields.list.len());
         fields.list.splice(end..end, prompts);
         fields.set_model(&model);
-        // Where the fork begins is what has to be decided.
+        // The operator has to choose the boundary first.
         fields.focus = FieldId::Boundary;
         form.fork = Some(FormFork { run, set, model, places });
         form.models = FormModels::new(id, entry.live.clone(), form.models.given.clone());
@@ -91,7 +90,7 @@ impl LaunchForm {
         }
     }
 
-    /// What the form says about a fork; `None` if it is for a new run.
+    /// The request for the fork; `None` if the form is for a new run.
     pub(super) fn fork_request(&self) -> Option<ForkRequest> {
         let (fork, at) = (self.fork.as_ref()?, self.boundary()?.id.clone());
         let set = self.fields.overrides().into_iter().map(|(_, _, text)| text).collect();

@@ -92,7 +92,6 @@ pub struct LaunchForm {
     pub top: u16,
     /// Whether an attempt to start it as it is now was refused.
     pub refused: bool,
-    /// What is known of live models.
     pub models: FormModels,
     /// The list of models, while it is open.
     pub picker: Option<ModelPicker>,

@@ -11,7 +11,7 @@ use crate::screen::action::Action;
 use crate::screen::effect::{Effect, RequestId};
 use crate::screen::windows::picker::ModelPicker;
 
-/// What is known of live models while the form is open.
+/// The data about live models while the form is open.
 #[derive(Clone, Debug)]
 pub struct FormModels {
     pub(crate) form: RequestId,
@@ -88,7 +88,7 @@ pub struct LiveQueryResult {
     pub providers: Vec<ProviderOffer>,
 }
 
-/// The models that a provider lists, as far as they are known.
+/// The models that a provider lists, or the state of the request for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OfferedModels {
     /// It was requested.
@@ -194,7 +194,7 @@ impl LaunchForm {
         true
     }
 
-    /// Changes what is known of models, and refreshes the window that shows it.
+    /// Changes the data about models, and refreshes the window that shows it.
     fn update_models(&mut self, change: impl FnOnce(&mut FormModels)) {
         let before = self.picker.is_some().then(|| self.models.clone());
         change(&mut self.models);

@@ -1,5 +1,5 @@
-//! The filters of the lists on the first screen. That of the runs may search what was said: the
-//! store answers, so the list waits for it; answers to an earlier question are dropped.
+//! The filters of the lists on the first screen. The filter of the runs can search the texts that were
+//! said: the store answers, so the list waits for it; answers to an earlier search are dropped.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct ListFilter {
 }
 
 impl ListFilter {
-    /// What is filtered for; empty: everything is listed.
+    /// The text of the filter; empty: everything is listed.
     pub fn text(&self) -> &str {
         self.typing.as_ref().map_or(self.text.as_str(), FilterInput::text)
     }
@@ -92,7 +92,7 @@ impl ListFilter {
     }
 }
 
-/// What precedes words that were said.
+/// The prefix of a word that was said.
 const SAID: &str = "said:";
 
 /// The filter of the list of runs, read from its text.
@@ -124,12 +124,12 @@ impl RunFilter {
     }
 }
 
-/// The search over what was said, as far as the store has answered it.
+/// The search for words that were said, and the latest answer of the store.
 #[derive(Debug, Default)]
 pub(crate) struct SaidSearch {
-    /// What the filter asks for now.
+    /// The words in the filter now.
     wanted: WordQuery,
-    /// What was asked last.
+    /// The words of the last search.
     asked: WordQuery,
     /// The last question, until it is answered completely.
     request: Option<RequestId>,
@@ -142,7 +142,7 @@ pub(crate) struct SaidSearch {
 }
 
 impl SaidSearch {
-    /// Takes what the filter asks for.
+    /// Takes the words in the filter.
     pub(crate) fn want(&mut self, wanted: &WordQuery) {
         if wanted.is_empty() && !self.wanted.is_empty() {
             *self = Self::default();
@@ -200,7 +200,7 @@ impl SaidSearch {
         self.wanted.is_empty() || self.found.as_ref().is_some_and(|found| found.contains(run))
     }
 
-    /// While the store searches: how many runs are left, as far as that is known.
+    /// Number of runs that are not searched yet, while the store searches.
     pub(super) fn runs_left(&self) -> Option<u64> {
         (self.request.is_some() || self.is_due()).then_some(self.left)
     }
@@ -211,7 +211,7 @@ impl SaidSearch {
     }
 }
 
-/// Whether a row has this term, in lower case; `text` is what is searched.
+/// Whether a row has this term, which is in lower case; `text` is the searched text of the row.
 pub(super) fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
     if let Some(status) = term.strip_prefix("status:") {
         return status.is_empty()

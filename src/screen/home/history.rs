@@ -15,10 +15,10 @@ use crate::screen::keymap::key_of;
 use crate::screen::run::RunPage;
 use crate::words::format;
 
-/// Most interrupted runs that are named.
+/// Maximum number of interrupted runs that are named.
 const MAX_NAMED: usize = 3;
 
-/// What the list of kept runs is drawn by.
+/// Figures that the layout of the list of kept runs needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HistorySummary {
     /// Length of the longest id.
@@ -32,9 +32,8 @@ pub struct HistorySummary {
 pub struct History {
     /// The kept runs, the newest first.
     rows: Vec<RunRow>,
-    /// What the rows have in common.
     pub summary: HistorySummary,
-    /// What the filter searches in each row; made when a filter is first used.
+    /// The text of each row that the filter searches; made when a filter is first used.
     texts: Vec<String>,
     /// The rows that are listed, in the list's order.
     order: Vec<usize>,
@@ -42,12 +41,12 @@ pub struct History {
     depths: Vec<u16>,
     /// The runs of this session that are listed.
     sessions: Vec<usize>,
-    /// Number of kept runs that are not of this session, whatever the filter.
+    /// Number of kept runs that are not of this session, with or without a filter.
     others: usize,
-    /// What is listed.
+    /// Which runs are listed.
     pub filter: ListFilter,
     sort: RunSort,
-    /// What the filter asks of what was said.
+    /// The filter's search for words that were said.
     pub(crate) said: SaidSearch,
     /// Runs that the operator removed, the last one at the end.
     removed: Vec<RunId>,
@@ -165,7 +164,7 @@ impl<'a> RunList<'a> {
         self.history.sessions.len() + self.history.order.len()
     }
 
-    /// Whether there is none.
+    /// Whether it has no runs.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -307,7 +306,6 @@ impl History {
         self.sort
     }
 
-    /// Sorts by the next value.
     pub(crate) fn sort_next(&mut self) {
         self.sort = self.sort.next();
     }
@@ -353,17 +351,16 @@ impl History {
         }
     }
 
-    /// While the store searches what was said: how many runs are left, as far as that is known.
+    /// Number of runs that are not searched yet, while the store searches for words that were said.
     pub fn said_runs_left(&self) -> Option<u64> {
         self.said.runs_left()
     }
 
-    /// Why what was said cannot be searched.
+    /// Why the search for words that were said is not possible.
     pub fn said_problem(&self) -> Option<&str> {
         self.said.problem()
     }
 
-    /// Remembers a removed run.
     pub(super) fn add_removed(&mut self, run: RunId) {
         self.removed.retain(|id| *id != run);
         self.removed.push(run);

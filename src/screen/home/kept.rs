@@ -71,7 +71,7 @@ pub(crate) fn refuse(state: &mut AppState, run: &RunId) -> Update {
     Update::redraw()
 }
 
-/// Takes the rows of the store, and what was changed.
+/// Takes the rows of the store, and the change that led to them.
 pub(crate) fn on_rows(
     state: &mut AppState,
     rows: Vec<RunRow>,

@@ -30,8 +30,8 @@ use crate::words::patterns::{Narrate, add_end, words_of};
 use crate::words::styled::{StyleRole, StyledLine, StyledText};
 use crate::words::tool_sentence::breaker_state;
 
-/// The most events from the end of a log that are searched, so that a long log costs no more than a
-/// short one.
+/// Maximum number of events that are searched from the end of a log, so that a long log costs no more
+/// than a short one.
 const MAX_SEARCHED_EVENTS: usize = 256;
 
 fn notice(text: &str) -> StyledText {
@@ -268,7 +268,7 @@ fn add_tools(world: &World, items: &mut StyledText) {
     }
 }
 
-/// What somebody said last, if it is near the end of the log.
+/// The last text that was said, if it is near the end of the log.
 fn last_said(log: &EventWindow, words: &dyn Narrate) -> Option<String> {
     log.iter().rev().take(MAX_SEARCHED_EVENTS).find_map(|event| words.said(event))
 }

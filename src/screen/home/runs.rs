@@ -228,7 +228,6 @@ impl KeptColumns {
         Self { head, ids, scenario, title: width.saturating_sub(taken).max(8), tokens, cost }
     }
 
-    /// Draws the heads of the columns.
     pub(crate) fn heads(&self, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
         let heads = [
             Column::left("status", KEPT_WORD),

@@ -99,7 +99,7 @@ impl ScenarioLines {
     }
 }
 
-/// Whether each of these words is in what the list says of a scenario; case is ignored.
+/// Whether each of these words occurs in the texts of a scenario that the list shows; case is ignored.
 fn has_words(entry: &ScenarioEntry, words: &[String]) -> bool {
     let group = entry.group().title();
     let said = match &entry.loaded {
@@ -167,7 +167,7 @@ pub(crate) fn on_scenarios(state: &mut AppState, mut scenarios: Vec<ScenarioEntr
     sort_in_groups(&mut scenarios);
     state.home.is_read = true;
     let before = std::mem::replace(&mut state.scenarios, scenarios);
-    // What was selected stays selected, even if a file now replaces a shipped scenario.
+    // The selected scenario stays selected, even if a file now replaces a shipped one.
     let was = before.iter().find(|entry| Some(&entry.path) == state.home.scenario.as_ref());
     let is_gone = state.home.selected_scenario(&state.scenarios).is_none();
     if let Some(was) = was.filter(|_| is_gone)

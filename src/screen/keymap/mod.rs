@@ -433,7 +433,7 @@ impl Keymap {
         let mut found = Vec::new();
         for (nth, one) in rows.iter().enumerate() {
             for two in rows.iter().skip(nth + 1) {
-                // Told at the later of the two lines.
+                // Reported at the later of the two lines.
                 let line = |row: &((_, _), &Option<&ConfiguredKeys>)| row.1.map_or(0, |it| it.line);
                 let (first, last) = if line(one) > line(two) { (two, one) } else { (one, two) };
                 let ((of_first, first_row), first_entry) = *first;

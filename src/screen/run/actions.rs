@@ -124,7 +124,7 @@ impl RunPage {
         }
     }
 
-    /// Jumps from the selection to what is behind it: within the view, else to its cause.
+    /// Jumps from the selection to its source: within the view, else to the event that caused it.
     fn jump(&mut self, size: Size) -> InputOutcome {
         let focus = self.views.panes.focus;
         match self.views.shown_mut().on_cause(&self.run, focus) {
@@ -231,7 +231,7 @@ impl RunPage {
         self.inspector = Some(Inspector::of_target(&self.run, target, tab));
     }
 
-    /// What Enter inspects.
+    /// The target that Enter inspects.
     pub(crate) fn target(&self) -> Option<InspectTarget> {
         if self.focus() == Pane::Events {
             let place = self.list.selected(self.run.log())?;
@@ -246,10 +246,10 @@ impl RunPage {
             .map(|event| InspectTarget::Event(event.seq))
     }
 
-    /// The event that caused this, which the log still has.
+    /// The event that caused this target, which the log still has.
     ///
     /// # Errors
-    /// What to say where there is none, or where the log has dropped it.
+    /// The answer if there is no such event, or if the log has dropped it.
     fn kept_cause(&self, target: InspectTarget) -> Result<Seq, InputOutcome> {
         match cause_of(&self.run, target) {
             Some(seq) if self.is_dropped(seq) && self.run.earlier.is_stored() => {
@@ -261,7 +261,7 @@ impl RunPage {
         }
     }
 
-    /// Selects the event that caused what is selected.
+    /// Selects the event that caused the selected target.
     fn show_cause(&mut self, size: Size) -> InputOutcome {
         let Some(target) = self.target() else { return InputOutcome::Handled { redraw: false } };
         let seq = match self.kept_cause(target) {

@@ -34,17 +34,17 @@ impl RunData {
     }
 }
 
-/// Copies what is selected, as text.
+/// Copies the selection as text.
 pub(crate) fn copy(page: &RunPage) -> InputOutcome {
     copy_effect(selected_text(page))
 }
 
-/// Copies what is selected, as Markdown.
+/// Copies the selection as Markdown.
 pub(super) fn copy_markdown(page: &RunPage) -> InputOutcome {
     copy_effect(selected_markdown(page))
 }
 
-/// What was copied, for a notice: `Copied event 61 (45 B).`
+/// The notice about a copy: `Copied event 61 (45 B).`
 pub(crate) fn copied(page: &RunPage, action: Action, text: &str) -> String {
     let focus = page.views.panes.focus;
     let what = match &page.inspector {
@@ -134,7 +134,7 @@ fn run_markdown(run: &RunData) -> String {
     out
 }
 
-/// Shows the events behind what is selected in the pager.
+/// Shows the events behind the selection in the pager.
 pub(super) fn page_raw(page: &RunPage) -> InputOutcome {
     let target = match &page.inspector {
         Some(inspector) => Some(inspector.target),
@@ -156,8 +156,8 @@ pub(super) fn page_raw(page: &RunPage) -> InputOutcome {
     }
 }
 
-/// Exports the report first if there is one, since that is what people look for; then the
-/// events as lines of JSON, and the outcome if the run has ended.
+/// Exports the report first if there is one, since people look for it; then the events as lines of JSON,
+/// and the outcome if the run has ended.
 pub(crate) fn export(run: &RunData) -> InputOutcome {
     if run.log().is_empty() {
         return InputOutcome::Handled { redraw: false };

@@ -26,7 +26,6 @@ pub struct RunData {
     pub(crate) log: EventWindow,
     pub(crate) world: World,
     pub(crate) past: Timeline,
-    /// Where the events are that left memory.
     pub earlier: EarlierEvents,
     live: BTreeMap<SpanId, PartialText>,
     pending: PendingChanges,
@@ -243,7 +242,7 @@ fn is_unchanged(had: &PartialText, text: &PartialText) -> bool {
     of(had) == of(text)
 }
 
-/// The own clock of a run was zero then.
+/// Sets when the run's own clock was zero.
 pub(crate) fn set_zero(run: &mut RunData, zero: Duration) {
     run.zero = zero;
 }
@@ -383,7 +382,7 @@ impl PendingChange {
         })
     }
 
-    /// Whether both change the same thing, whatever the value.
+    /// Whether both change the same setting, to the same value or to another.
     fn is_about(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parallel(_), Self::Parallel(_)) => true,

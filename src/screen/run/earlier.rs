@@ -32,7 +32,7 @@ pub enum EarlierRequest {
     All,
 }
 
-/// Where the events are that left memory.
+/// The events that left memory: stored, being read, or in memory again.
 #[derive(Debug, Default)]
 pub struct EarlierEvents {
     /// Whether the store may have them.
@@ -126,7 +126,8 @@ impl EarlierEvents {
         }
     }
 
-    /// Events before this one, or all, are to leave memory. Returns whether they stay for now.
+    /// Requests that the events before this one, or all, leave memory. Returns whether they stay for
+    /// now.
     pub(crate) fn hold(&mut self, drop_before: Option<Seq>) -> bool {
         let Place::Here { before } = &mut self.place else { return false };
         *before = drop_before;
@@ -149,7 +150,8 @@ impl EarlierEvents {
         self.place = Place::Here { before };
     }
 
-    /// What is to leave memory again: the events before the first one, or all; `None`: nothing.
+    /// The events that have to leave memory again: those before the inner event, or all; `None`: no
+    /// events.
     pub(crate) fn leaving(&self) -> Option<Option<Seq>> {
         match self.place {
             Place::Here { before } => Some(before),
@@ -163,8 +165,8 @@ impl EarlierEvents {
     }
 }
 
-/// All that the store has was read, up to what is in memory: the page takes it over and shows what the
-/// operator wanted to see.
+/// Hands the events that were read from the store over to the page, and shows what the operator wanted
+/// to see. The events read end where those in memory begin.
 ///
 /// # Errors
 /// Events are missing between the two.
@@ -190,7 +192,7 @@ fn end_reading_back(page: &mut RunPage, size: Size) -> Result<(), String> {
     Ok(())
 }
 
-/// Shows what the operator wanted to see before the events were read.
+/// Shows the place that the operator wanted to see before the events were read.
 fn show_wish(page: &mut RunPage, wish: EarlierRequest, size: Size) {
     match wish {
         EarlierRequest::Inspected | EarlierRequest::All => {}
@@ -222,7 +224,7 @@ fn let_earlier_go(page: &mut RunPage, on_screen: bool) -> bool {
     true
 }
 
-/// Requests the events of what is inspected, if they left memory.
+/// Requests the events of the inspected target, if they left memory.
 pub(super) fn read_inspected(run: &RunData, target: InspectTarget) -> InputOutcome {
     if run.is_target_dropped(target) && run.earlier.is_stored() {
         return InputOutcome::Earlier(EarlierRequest::Inspected);
@@ -230,8 +232,8 @@ pub(super) fn read_inspected(run: &RunData, target: InspectTarget) -> InputOutco
     InputOutcome::redraw()
 }
 
-/// Where an action selects an event in the list that left memory: its place. With a filter only what is
-/// in memory is walked through.
+/// The place of the event that a movement in the list selects, if that event left memory. A filtered
+/// list has only events in memory.
 pub(super) fn moves_before(
     list: &EventList,
     action: Action,
@@ -264,7 +266,7 @@ impl RunData {
         self.log().first().is_none_or(|first| seq < first.seq) && seq < self.world().progress.next
     }
 
-    /// Whether all events of what is inspected were dropped.
+    /// Whether all events of the inspected target were dropped.
     pub(super) fn is_target_dropped(&self, target: InspectTarget) -> bool {
         match target {
             InspectTarget::Event(seq) => self.is_dropped(seq),
@@ -315,7 +317,7 @@ impl RunData {
     }
 }
 
-/// What an input on the page on the screen led to.
+/// The update after an input on the visible page.
 pub(crate) fn after(state: &mut AppState, outcome: InputOutcome) -> Update {
     match outcome {
         InputOutcome::Say(text) => {
@@ -368,7 +370,7 @@ pub(crate) fn take(
     is_reading
 }
 
-/// All that the store has was read.
+/// The store has sent all of its events.
 pub(crate) fn on_read(state: &mut AppState, run: &RunId, problem: Option<String>) -> Update {
     let size = state.size;
     let Some(page) = state.run_mut(run) else { return Update::idle() };

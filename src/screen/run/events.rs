@@ -32,7 +32,7 @@ use crate::words::styled::StyleRole;
 pub struct EventList {
     /// Which events are listed without a typed filter; a typed one searches them all.
     level: EventLevel,
-    /// What is applied at present: a typed filter, or that of the level.
+    /// The filter that is applied at present: a typed one, or that of the level.
     filter: Option<ActiveFilter>,
     /// The filter while it is typed.
     pub(crate) typing: Option<FilterInput>,
@@ -72,7 +72,7 @@ impl EventList {
         }
     }
 
-    /// Applies what is typed into the filter.
+    /// Applies the typed filter.
     pub(super) fn filter_typed(&mut self, log: &EventWindow, world: &World) {
         self.apply_typed(log);
         self.scan(log, world);
@@ -142,7 +142,7 @@ impl EventList {
         }
     }
 
-    /// Whether what is typed is a condition that does not compile.
+    /// Whether the typed text is a condition that does not compile.
     pub fn is_invalid(&self) -> bool {
         self.typing.is_some() && self.error.is_some()
     }
@@ -299,7 +299,7 @@ impl EventList {
         self.typing = Some(FilterInput::new(text, self.last.clone()));
     }
 
-    /// Applies what is typed so far: words at once, CEL as soon as it compiles.
+    /// Applies the text typed so far: words at once, CEL as soon as it compiles.
     fn apply_typed(&mut self, log: &EventWindow) {
         let Some(typed) = &self.typing else { return };
         let text = typed.text().to_owned();
@@ -317,7 +317,7 @@ impl EventList {
                 self.filter = Some(ActiveFilter::new(text, filter, log));
             }
             Err(error) => {
-                // The earlier filter no longer matches what is typed.
+                // The earlier filter no longer matches the typed text.
                 self.filter = None;
                 self.error = Some(first_line(&error.to_string()));
             }
@@ -470,7 +470,6 @@ pub(crate) fn filter_text(
     }
 }
 
-/// Draws the pane.
 pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let log = page.log();
     let list = page.list();

@@ -21,8 +21,8 @@ use crate::words::sentence::{EventLine, event_line};
 pub const NAMES: &str = "kind round role agent tool task who stance confidence attempt status wait_ms flag on \
                          reason text seq at event";
 
-/// Most that a filter may cost per event. The screen waits for it, so it is less than a condition
-/// of a run may cost.
+/// Maximum cost of a filter per event. The screen waits for it, so it is lower than that of a run's
+/// condition.
 const EVENT_LIMITS: EvalLimits = EvalLimits { steps: 100_000, bytes: 1 << 20 };
 
 /// A parsed filter.
@@ -41,7 +41,7 @@ pub(crate) enum Filter {
 }
 
 impl Filter {
-    /// Parses what was typed: `None` if it is blank. Text with an operator or a quote in it is CEL.
+    /// Parses the typed text: `None` if it is blank. Text with an operator or a quote in it is CEL.
     pub(crate) fn parse(text: &str) -> Result<Option<Filter>, ConditionError> {
         let text = text.trim();
         if text.is_empty() {
@@ -100,8 +100,8 @@ impl Filter {
     }
 }
 
-/// The words by which the screen counts and names what an event says, besides its line: `retry` finds
-/// the call that was retried.
+/// Words by which the screen counts and names an event, besides its line: `retry` finds the call that
+/// was retried.
 fn state_words(event: &Event) -> String {
     let again = |attempt: u32| if attempt > 1 { "retry retried retrying" } else { "" };
     let ended = |reason: &StopReason| {
@@ -231,7 +231,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, described: &EventLine<'_>
     }
 }
 
-/// Most that a filter may cost before the screen must be drawn again, in steps of its evaluation.
+/// Maximum cost of a filter between two frames, in steps of its evaluation.
 const SCAN_STEPS: u64 = 200_000;
 
 /// Which events are listed.
@@ -248,7 +248,7 @@ impl EventLevel {
     pub(crate) fn filter(self, log: &EventWindow) -> Option<ActiveFilter> {
         (self == Self::Notable).then(|| {
             let mut active = ActiveFilter::new(String::new(), Filter::Notable, log);
-            // What is notable does not depend on the state of the run.
+            // Whether an event is notable does not depend on the state of the run.
             active.scan(log, &World::new());
             active
         })

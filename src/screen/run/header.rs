@@ -26,17 +26,17 @@ use crate::words::sentence::{actor, model_text};
 use crate::words::styled::StyleRole;
 use crate::words::verdict::{RunVerdict, place_after, stop_lead};
 
-/// Most columns of the name of a runner, on a narrow screen and on a wide one.
+/// Maximum width of a runner's name, on a narrow screen and on a wide one.
 const MAX_RUNNER: Range<usize> = 12..20;
 /// Minimum width of the model's name.
 const MIN_MODEL: usize = 24;
-/// Fewest columns in which the beginning of a cause says something.
+/// Minimum width of a shortened cause.
 const MIN_CAUSE: usize = 40;
 /// Width of the budget's bar, on a narrow screen and on a wide one. It does not change during a run.
 const BAR: Range<u16> = 5..8;
-/// Columns of the longest state of a live run, so that what follows keeps its place.
+/// Columns of the longest state of a live run, so that the parts after it keep their place.
 const STATE: usize = "PAUSING".len() + 2;
-/// Columns that notes of the second row have next to the progress, whose width does not change during a run.
+/// Columns that notes of the second row have next to the progress, which keeps its width during a run.
 const NOTE: u16 = 48;
 
 /// A part of the first row. Parts with a high rank are left out first.
@@ -44,7 +44,7 @@ struct Piece {
     rank: u8,
     text: String,
     style: Style,
-    /// Columns that it has at least, so that what follows keeps its place while it changes.
+    /// Minimum width, so that the parts after it keep their place while it changes.
     least: usize,
     /// Number of blanks after it.
     gap: u16,
@@ -352,7 +352,7 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
     Pen::new(buf, right.intersection(row), cx.glyphs).put(&end, style);
 }
 
-/// What the run itself has to say: it is replayed, has stopped, or pauses.
+/// The note of the run itself: it is replayed, has stopped, or pauses.
 fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNote> {
     let matters = |text: String, role| HeaderNote { text, role, matters: true };
     if page.is_scrubbed() {

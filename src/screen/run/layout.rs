@@ -50,7 +50,6 @@ pub enum RowSize {
 /// How a view wants its panes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaneSizes {
-    /// How the rows are divided.
     pub rows: RowSize,
     /// Columns of the first pane, where the second is next to it.
     pub first: u16,
@@ -95,7 +94,6 @@ pub enum PageShape {
 /// The areas of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Areas {
-    /// How many panes are shown.
     pub shape: PageShape,
     /// The row of tabs, if one pane is shown at a time.
     pub tabs: Rect,
@@ -236,7 +234,7 @@ pub fn inspector_tab_at(row: Rect, asks: CalleeKind, col: u16) -> Option<Tab> {
 
 /// Rows that seats around a table need.
 const TABLE: u16 = 13;
-/// Fewest rows in which the list of events is useful.
+/// Minimum rows of a useful list of events.
 const LIST: u16 = 4;
 
 /// Inner rows of the three places, from top to bottom: `rows` excludes the four lines.
@@ -251,7 +249,7 @@ fn heights(rows: u16, wish: RowSize) -> [u16; 3] {
     [left - lower, middle, lower]
 }
 
-/// The rows where what was said deserves more of them than the events behind it.
+/// The inner rows of the three places, if texts get more rows than the events behind them.
 fn text_heights(rows: u16) -> [u16; 3] {
     let lower = (rows / 5).clamp(LIST, 10);
     let left = rows - lower;
@@ -327,7 +325,7 @@ fn stacked(area: Rect, wish: PaneSizes, focus: PaneFocus) -> [Option<Rect>; 5] {
 pub enum Pane {
     /// The overview: the seats, the waterfall, the breakers.
     First,
-    /// What is selected, or what runs just now; after the end, the outcome of the run.
+    /// The selected or current item; after the end, the outcome of the run.
     Second,
     /// Lower left: stances, results, bulkheads.
     Third,

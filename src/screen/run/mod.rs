@@ -50,7 +50,8 @@ pub use self::views::PageViews;
 const TICK: Duration = Duration::from_millis(100);
 /// The interval with decorative motion switched off.
 const SLOW_TICK: Duration = Duration::from_secs(1);
-/// Most new events that are filtered as soon as they arrive; larger batches wait for a tick.
+/// Maximum number of new events that are filtered as soon as they arrive; larger batches wait for a
+/// tick.
 const MAX_UNDELAYED: usize = 64;
 
 /// One run on the dashboard. It reads as its data; what else it has is where the operator looks.
@@ -283,7 +284,7 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     scrubber::render(page, cx, areas.scrubber, buf);
 }
 
-/// Draws what the run is for: its goal, or the message that it answers.
+/// Draws the purpose of the run: its goal, or the message that it answers.
 fn goal(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = page.shown();
     let Some(head) = world.head.as_deref() else { return };

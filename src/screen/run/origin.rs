@@ -74,7 +74,6 @@ pub(crate) fn end_reading(page: &mut RunPage) {
 /// The next message of a run's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NextMessage {
-    /// There is none.
     #[default]
     None,
     /// Typed and not sent.
@@ -91,10 +90,10 @@ pub struct RunSession {
     pub next: NextMessage,
 }
 
-/// Most times of a lost connection that are marked on the scrubber: the last ones.
+/// Maximum number of lost connections that are marked on the scrubber: the last ones.
 const MAX_AWAY: usize = 8;
 
-/// Events of a run that came when a lost connection was there again.
+/// The time of the events that arrived after a lost connection was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AwayTime {
     /// When the first of them happened.
@@ -117,7 +116,7 @@ pub struct RemoteRun {
     pub lag_ms: u64,
     /// Whether the cluster is reached.
     pub is_reached: bool,
-    /// What happened while it was not reached, the earliest first.
+    /// The events of each time without a connection, the earliest first.
     pub away: Vec<AwayTime>,
 }
 
@@ -144,7 +143,7 @@ impl LagMeter {
 const SLOW_MS: u64 = 2_000;
 
 impl RemoteRun {
-    /// Events came that had happened while the cluster was not reached.
+    /// Records the events that happened while the cluster was not reached.
     pub fn note_away(&mut self, away: AwayTime) {
         if self.away.len() >= MAX_AWAY {
             self.away.remove(0);
@@ -160,7 +159,7 @@ impl RemoteRun {
         }
     }
 
-    /// What is wrong, if anything is.
+    /// The problem of the connection, if it has one.
     pub fn trouble(&self) -> Option<String> {
         if !self.is_reached {
             return Some("the cluster is not reached: what follows comes later".to_owned());

@@ -1,6 +1,6 @@
 //! The text of the page's subject: a contribution while it is streamed or once it is accepted, the
-//! answer, or why there is none. Of a long text only a part is kept, so that a frame wraps little.
-//! The start of a streamed reply is read as far as it goes; the gateway validates the complete one.
+//! answer, or why there is none. Of a long text only a part is kept, so that a frame wraps little. Of a
+//! streamed reply the part received so far is parsed; the gateway validates the complete one.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::words::measure::{row_count, wrap_within};
 use crate::words::patterns::words_of;
 use crate::words::verdict::refused_text;
 
-/// What is said of a call that is still running at the playhead.
+/// The text for a call that is still running at the playhead.
 pub(super) const NO_PARTIAL_TEXT: &str = "Partial text is not recorded; scrub to the answer.";
 
 /// The text of the subject, and how it is painted.
@@ -85,7 +85,7 @@ pub fn text_area(pane: Rect) -> Rect {
     }
 }
 
-/// Most rows of a text that are counted for the layout of a page.
+/// Maximum rows of a text that the layout of a page counts.
 pub const MAX_ROWS: u16 = 100;
 
 /// Columns before the text of an action: the word, then its number.
@@ -137,7 +137,7 @@ impl RowShares {
     }
 }
 
-/// What is spoken in a pane: a text, and the call that it belongs to.
+/// The text of a pane, and the call that it belongs to.
 #[derive(Clone, Debug)]
 pub struct TextPane<'a> {
     pub words: PaneText<'a>,
@@ -193,7 +193,7 @@ pub fn rows_scrolled(action: Action, pane: Option<Rect>) -> Option<isize> {
     })
 }
 
-/// What a run says that has nothing else to say: its outcome, or where to look.
+/// The text of a run without another subject: its outcome, or where to look.
 pub fn run_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     let world = run.shown();
     if world.head.is_none() {
@@ -320,8 +320,8 @@ impl WrappingLines for TextLines<'_> {
     }
 }
 
-/// Most of a text that the pane holds, in bytes: more than any screen shows, and little enough to
-/// wrap for each frame.
+/// Maximum size of the pane's text, in bytes: more than any screen shows, and small enough to wrap for
+/// each frame.
 const WINDOW: usize = 24 * 1024;
 /// Step by which the window of a streamed text moves, in bytes, so that rows keep their place.
 const WINDOW_STEP: usize = 4096;
@@ -367,7 +367,7 @@ const MAX_PARSED: usize = 64 * 1024;
 pub struct PartialContribution {
     /// The stance, once it is complete and valid.
     pub stance: Option<Stance>,
-    /// The summary, as far as it was received.
+    /// The part of the summary received so far.
     pub summary: Option<String>,
     /// The actions; the last one may be incomplete.
     pub actions: Vec<String>,
@@ -383,7 +383,7 @@ pub fn parse_partial(text: &str) -> Option<PartialContribution> {
     let mut scan = Scan { rest: text };
     let mut speech = PartialContribution::default();
     scan.take('{')?;
-    // Parsing may stop early; what was parsed until then stays.
+    // Parsing may stop early; the parts parsed until then stay.
     while scan.member(&mut speech).is_some() {}
     Some(speech)
 }

@@ -32,7 +32,6 @@ const LABEL_DASHES: u16 = 2;
 /// The time range of a track of columns.
 #[derive(Clone, Debug)]
 pub(crate) struct TimeTrack {
-    /// The columns.
     pub track: Rect,
     /// The start of the first column.
     pub from: Elapsed,
@@ -286,7 +285,7 @@ pub(crate) fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buf
     }
 }
 
-/// The columns of what happened while the cluster of a watched run was not reached.
+/// The columns of the events that happened while the cluster of a watched run was not reached.
 fn away_columns(page: &RunPage, span: &TimeTrack) -> Vec<std::ops::RangeInclusive<u16>> {
     let away = page.remote.iter().flat_map(|remote| &remote.away);
     away.map(|away| span.column(away.from)..=span.column(away.until)).collect()
@@ -532,7 +531,6 @@ fn is_cancelled(page: &RunPage, at: Elapsed) -> bool {
     )
 }
 
-/// A mark's label and role.
 fn label(cx: &DrawContext, what: &MarkKind, finalize: &str) -> (String, StyleRole) {
     let glyph = |glyph: Glyph| cx.glyphs.symbol(glyph).to_owned();
     match what {

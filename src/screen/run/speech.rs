@@ -25,7 +25,6 @@ use crate::words::styled::StyleRole;
 use crate::words::verdict::{place_after, reason_id};
 use crate::words::{badges, format};
 
-/// Draws the pane.
 pub(crate) fn render(
     spoken: &TextPane<'_>,
     data: &RunData,

@@ -5,7 +5,7 @@
 use super::EventWindow;
 use crate::log::event::World;
 
-/// Most snapshots along the whole log; above it every other one is dropped.
+/// Maximum number of snapshots along the whole log; above it every other one is dropped.
 const MAX_SNAPSHOTS: usize = 64;
 /// Events between two snapshots at first.
 const FIRST_INTERVAL: usize = 512;

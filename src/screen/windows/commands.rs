@@ -19,10 +19,10 @@ use crate::words::format;
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::styled::StyleRole;
 
-/// Most characters of the search.
+/// Maximum characters of the search.
 const MAX_QUERY: usize = 100;
-/// Least score for each typed character of a match in a description. Letters that are far apart
-/// score less, and would be found in most descriptions.
+/// Minimum score for each typed character of a match in a description. Letters that are far apart score
+/// less: they would be found in most descriptions.
 const MIN_SCORE: u32 = 18;
 
 /// The list of commands over a screen.
@@ -30,7 +30,7 @@ const MIN_SCORE: u32 = 18;
 pub struct CommandList {
     /// Every action, with why it cannot be carried out now.
     commands: Vec<ListedCommand>,
-    /// What is typed.
+    /// The typed text.
     pub query: String,
     /// The rows that match: numbers in `commands`.
     found: Vec<usize>,
@@ -74,8 +74,8 @@ impl CommandList {
         self.commands.get(*self.found.get(self.list.selected)?)
     }
 
-    /// Lists what matches: first what can be carried out now, the best match first. Movements, which
-    /// few look for, are the last of equal matches.
+    /// Lists the matching actions: first those that can be carried out now, the best match first.
+    /// Movements are the last of equal matches, since they are rarely searched for.
     fn find(&mut self) {
         let pattern =
             Pattern::new(&self.query, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
@@ -153,7 +153,7 @@ pub fn render(list: &CommandList, cx: &DrawContext, size: Size, buf: &mut Buffer
             None => pen.put(binding.help, plain),
         };
     }
-    // What the selected row does, in full: above it may be cut, or be the reason.
+    // The help of the selected row in full: in the list it may be cut, or replaced by the reason.
     if let Some(command) = list.selected() {
         Pen::new(buf, line(note, 1), cx.glyphs).put(command.binding.help, dim);
     }

@@ -17,7 +17,7 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::{single_line, wrap};
 use crate::words::styled::StyleRole;
 
-/// Widest size of the window, in columns.
+/// Maximum width of the window, in columns.
 const COLS: u16 = 68;
 
 /// A question and the action that a yes carries out.
@@ -61,7 +61,6 @@ pub enum OnYes {
     Rerun(RunId, String),
     /// Starts a run that needs permission, and remembers the permission.
     Trust {
-        /// The run.
         request: Box<LaunchRequest>,
         /// [`Consent::digest`].
         digest: String,

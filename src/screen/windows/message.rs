@@ -27,9 +27,9 @@ use crate::words::format;
 use crate::words::measure::row_count;
 use crate::words::styled::StyleRole;
 
-/// Widest size of the box, in columns.
+/// Maximum width of the box, in columns.
 const COLS: u16 = 100;
-/// The fewest and the most rows of its text.
+/// Minimum and maximum rows of its text.
 const ROWS: (u16, u16) = (3, 12);
 /// Columns from which the note below the text fits into one row.
 const ONE_ROW_NOTE_COLS: u16 = 100;
@@ -44,7 +44,6 @@ pub struct MessageBox {
     /// The agent that receives it.
     pub to: String,
     pub text: TextField,
-    /// Where the first text came from.
     pub from: DraftOrigin,
 }
 

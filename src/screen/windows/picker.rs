@@ -19,11 +19,11 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::styled::StyleRole;
 
-/// Widest size of the window, in columns.
+/// Maximum width of the window, in columns.
 const COLS: u16 = 108;
 /// Its height is fixed, so that it does not move while the list is filtered.
 const ROWS: u16 = 24;
-/// The longest text that can be typed, in characters: no model's name is longer.
+/// Maximum length of the typed text, in characters: no model's name is longer.
 const MAX_QUERY_CHARS: usize = 200;
 
 /// The window in which a model is chosen.
@@ -235,10 +235,9 @@ impl ModelPicker {
     }
 }
 
-/// The most columns of a model's name if a note follows it.
+/// Maximum width of a model's name if a note follows it.
 const NAME: u16 = 44;
 
-/// Draws the window.
 pub fn render(
     form: &LaunchForm,
     picker: &ModelPicker,

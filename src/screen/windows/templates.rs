@@ -12,10 +12,10 @@ use crate::screen::widgets::{paragraph, scroll_arrows};
 use crate::screen::{DrawContext, frame, list};
 use crate::words::styled::StyleRole;
 
-/// Widest size of the window, in columns.
+/// Maximum width of the window, in columns.
 const COLS: u16 = 76;
 
-/// Rows below the list: what choosing does.
+/// Rows below the list: the effect of a choice.
 const FOOT: u16 = 2;
 
 /// The window in which a template is chosen.
@@ -49,7 +49,6 @@ impl TemplateList {
 /// Columns of a pattern's name.
 const NAME: u16 = 15;
 
-/// Draws the window.
 pub fn render(list: &TemplateList, cx: &DrawContext, size: Size, buf: &mut Buffer) {
     let parts = list.parts(size);
     let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));

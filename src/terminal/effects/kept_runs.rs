@@ -1,5 +1,5 @@
 //! Effects about kept runs: the store that the dashboard reads, the list of runs, their logs, and
-//! what is done with whole runs.
+//! actions on whole runs.
 
 use std::sync::Arc;
 #[cfg(feature = "store")]
@@ -19,7 +19,7 @@ use crate::store::database::{Database, StoreError};
 pub struct KeptRuns {
     #[cfg(feature = "store")]
     database: Option<Database>,
-    /// The last search over what was said.
+    /// The request of the last search for words that were said.
     #[cfg(feature = "store")]
     last_search: Arc<AtomicU64>,
     /// The damage that the last list of runs had.
@@ -165,8 +165,8 @@ mod with_store {
             self.send_msg(Msg::EffectFailed { what: "store", text: error.with_advice() });
         }
 
-        /// Changes a run in the background, then lists the runs. `change` is what was done, by
-        /// what became of it.
+        /// Changes a run in the background, then lists the runs. `change` names the change, given the
+        /// result of the work.
         fn change_kept<T>(
             &self,
             work: impl FnOnce(&Database) -> Result<T, StoreError> + Send + 'static,
@@ -181,8 +181,8 @@ mod with_store {
             });
         }
 
-        /// Searches what was said, until a later search. Runs that are not in the index are added to the
-        /// index first, and what is found so far is sent now and then.
+        /// Searches the texts that were said, until a later search begins. Runs that are not in the
+        /// index are added to the index first, and the results so far are sent now and then.
         pub fn search_said(&self, request: RequestId, query: WordQuery) {
             if self.kept.database().is_none() {
                 return self.refuse_search(request);

@@ -264,8 +264,8 @@ impl Services {
         }
     }
 
-    /// Copies a text to the clipboard; the notice of what was copied is shown already. Control characters are escaped: a shell would execute them
-    /// when the text is pasted.
+    /// Copies a text to the clipboard; the notice of the copy is shown already. Control characters are
+    /// escaped: a shell would execute them when the text is pasted.
     pub fn copy(&self, text: String) {
         self.in_background(move |services| {
             let text = visible_lines(&text).into_owned();
@@ -441,7 +441,7 @@ fn compared(
     Ok(ComparedRuns::of(left.events(), right.events()))
 }
 
-/// The cluster that the dashboard shows, and what is watched of it.
+/// The cluster that the dashboard shows, and its watched runs.
 #[derive(Clone, Default)]
 pub struct RemoteRuns {
     #[cfg(feature = "nats")]

@@ -33,7 +33,7 @@ const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 /// First and longest time before a server that did not answer is tried again.
 const RECONNECT: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(30);
 
-/// Least time between two updates of the list.
+/// Minimum time between two updates of the list.
 const LIST_EVERY: Duration = Duration::from_millis(300);
 
 /// The cluster of a dashboard.
@@ -75,7 +75,7 @@ async fn follow_list(services: &Services, cluster: &Cluster) {
                 (pause, is_said) = (RECONNECT.start, false);
                 while let Some(change) = changes.next().await {
                     services.remote.take(change);
-                    // What comes at the same time is listed once.
+                    // Changes that arrive together are listed once.
                     let until = tokio::time::Instant::now() + LIST_EVERY;
                     while let Ok(Some(change)) =
                         tokio::time::timeout_at(until, changes.next()).await
@@ -288,7 +288,7 @@ impl AttachedRun {
         Ok(())
     }
 
-    /// Shows the run, from its beginning to what is stored now.
+    /// Shows the run, from its beginning to its last stored event.
     fn show(&mut self, cluster: &Cluster, first: &mut Vec<Arc<Event>>) {
         let Some(last) = first.last().filter(|_| self.bus.is_none()) else { return };
         let age = self.set_clock(last.at);
@@ -343,7 +343,7 @@ impl AttachedRun {
 
     /// How late the last group was.
     fn measure_lag(&mut self) {
-        // What is read from the stream or the archive is older.
+        // Events that are read from the stream or the archive are older.
         if self.missed.is_some() || self.stored_ms == 0 {
             return;
         }
@@ -424,7 +424,8 @@ impl Services {
     }
 }
 
-/// What the next message of a run's session starts from; `None`: its pattern has no sessions.
+/// The request that the next message of a run's session starts from; `None`: its pattern has no
+/// sessions.
 fn next_launch(id: RequestId, run: &RunId, events: &[Arc<Event>]) -> Option<Box<LaunchRequest>> {
     let recorded = RecordedRun::new(run.clone(), events.to_vec(), true).ok()?;
     recorded.session()?;

@@ -20,7 +20,7 @@ const SETTLED: Duration = Duration::from_millis(150);
 /// Number of changes after which the files are read even if they are not left alone.
 const MAX_CHANGES: usize = 50;
 
-/// Most files of one name that are numbered.
+/// Maximum number that is added to the name of a file.
 const MAX_NUMBERED: u32 = 99;
 
 /// Reloads the scenarios.

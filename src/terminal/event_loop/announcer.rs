@@ -22,23 +22,23 @@ use crate::words::verdict::stop_lead;
 /// Minimum time between two titles.
 const TITLE_GAP: Duration = Duration::from_millis(500);
 
-/// The most characters of a notification.
+/// Maximum characters of a notification.
 const MAX_TEXT_CHARS: usize = 160;
 
-/// What the terminal shows, and what the dashboard writes to it besides frames.
+/// The settings of the terminal: its colours, title and notifications.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TerminalSettings {
     /// Number of its colours.
     pub depth: ColourDepth,
     /// Whether its title says what the runs do.
     pub title: bool,
-    /// How it tells that a run has ended or waits for somebody.
+    /// How it reports that a run has ended or waits for the operator.
     pub notify: NotifyBy,
-    /// Whether tmux is between, which passes only what is wrapped.
+    /// Whether tmux is in between, which passes only wrapped sequences.
     pub is_tmux: bool,
 }
 
-/// What was written to the terminal so far.
+/// The title of the terminal, and the notifications to it.
 pub(crate) struct Announcer {
     settings: TerminalSettings,
     /// Whether the terminal has the focus, if it says so.
@@ -99,7 +99,7 @@ impl Announcer {
         }
     }
 
-    /// What matters of a run before these events; `None`: there are no notifications.
+    /// The state of a run before these events; `None`: there are no notifications.
     pub(crate) fn before(
         &self,
         state: &AppState,
@@ -141,7 +141,6 @@ impl Announcer {
 }
 
 impl<C: Console> DashboardLoop<C> {
-    /// Draws with the next theme.
     pub(crate) fn next_theme(&mut self) {
         let notice = self.themes.advance();
         self.state.settings.theme = self.themes.current().name().to_owned();

@@ -142,8 +142,8 @@ impl<C: Console> DashboardLoop<C> {
         self.dirty = true;
     }
 
-    /// Ends every run, the program that has the terminal and the last frame concurrently, then folds the remaining events.
-    /// Keys are read until then, so a second Ctrl-C ends the program immediately.
+    /// Ends every run, the program that has the terminal and the last frame concurrently, then folds the
+    /// remaining events. Keys are read until then, so a second Ctrl-C ends the program immediately.
     pub(super) async fn shut_down(mut self) -> AppState {
         let engine = std::sync::Arc::clone(&self.services.engine);
         let runs = timeout(SHUTDOWN_TIMEOUT, engine.shutdown());

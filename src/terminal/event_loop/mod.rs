@@ -383,7 +383,8 @@ impl<C: Console> DashboardLoop<C> {
 }
 
 impl<C: Console> DashboardLoop<C> {
-    /// Exports the screen as an SVG and as text. It is drawn again: what is in the terminal may be older.
+    /// Exports the screen as an SVG and as text. It is drawn again, since the terminal may show an older
+    /// frame.
     fn export_picture(&self) {
         let (now, theme) = (self.now(), self.themes.current());
         let cells = cells(&self.state, &DrawContext { now, theme, glyphs: self.glyphs });

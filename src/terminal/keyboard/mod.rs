@@ -45,8 +45,8 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// Starts reading a terminal, after what has been read before. `pass` is called on the reading thread with each event and a
-    /// function that sends it to the loop.
+    /// Starts reading a terminal, after the input that was read before. `pass` is called on the reading
+    /// thread with each event and a function that sends it to the loop.
     ///
     /// # Errors
     /// If a thread or pipe cannot be created.
@@ -213,7 +213,7 @@ pub fn ask_background(
     (colour, start)
 }
 
-/// Reads what comes within this time; `false`: nothing, or the terminal cannot be read.
+/// Reads the input that arrives within this time; `false`: nothing, or the terminal cannot be read.
 fn read_some(tty: &impl AsFd, time: Duration, start: &mut KeyboardStart) -> bool {
     let mut input = [PollFd::new(tty, PollFlags::IN)];
     let time = Timespec::try_from(time).unwrap_or_default();

@@ -113,7 +113,7 @@ fn headers_and_gateway_show_cost() {
     dash.text("q");
     let screen = dash.screen();
     assert!(screen.contains("2 calls, 1.8k tok, ≈ $0.0185"), "{screen}");
-    // Nothing is said of a cost that is not known.
+    // An unknown cost is not shown.
     let mut dash = Dash::new(200, 50);
     dash.run("r-7f3a", &run([Some("a"), Some("b")], &[("a", ONE), ("b", None)]));
     assert!(!dash.screen().contains('$'), "{}", dash.screen());

@@ -19,7 +19,7 @@ use crate::terminal::keyboard::parser::Parser;
 
 const EVENTS: usize = 1_000;
 
-/// What begins, goes on with or ends something, and what is only there to hurt.
+/// Pieces that begin, continue or end a sequence, and hostile ones.
 const PIECES: [&[u8]; 24] = [
     b"\x1b",
     b"\x1b[",

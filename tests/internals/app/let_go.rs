@@ -65,7 +65,7 @@ fn escape_clears_selection_zoom_then_scroll() {
     assert_ne!(seat[0], seat[1]);
     goes_back(&mut dash, &seat, "a seat and its round");
 
-    // What is selected before goes before the zoom, whatever came first.
+    // The selection is cleared before the zoom, in either order of the two.
     dash.text("1jz");
     let zoomed = dash.screen();
     dash.press(KeyCode::Esc);

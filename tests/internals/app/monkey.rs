@@ -26,7 +26,7 @@ const RUNS: [&str; 6] = [
     "front-desk",
     "nested-swarm",
 ];
-/// What is pasted: a hostile text, a long one, wide characters, nothing.
+/// The pasted texts: a hostile one, a long one, wide characters, nothing.
 const PASTES: [&str; 4] =
     ["\u{1b}[2J\u{1b}]0;owned\u{7}\r\n\u{202e}", "risk && kind == ", "宽字符👩‍👩‍👧é", ""];
 const CODES: [KeyCode; 16] = [
@@ -165,7 +165,7 @@ fn random_input_always_draws_frame() {
         assert_eq!(buf.area, dash.state.size.area());
         let raw = buf.content.iter().find(|cell| cell.symbol().contains(['\u{1b}', '\u{7}']));
         assert!(raw.is_none(), "step {nth} of seed {seed}: {raw:?}");
-        // Nothing is there to carry out what is asked for.
+        // No shell carries out the effects.
         dash.asked();
     }
     took.sort();

@@ -301,7 +301,7 @@ fn waterfall_selects_and_inspects_rows() {
     assert!(dash.screen().contains("You plan the work."), "the plan's call has a prompt");
     dash.press(KeyCode::Esc).press(KeyCode::Esc);
     assert_eq!(page(&dash).0, None, "Esc follows again");
-    // A click does as much: the axis stands in the first row of the pane.
+    // A click does the same: the axis is in the first row of the pane.
     dash.click(10, 6);
     assert_eq!(page(&dash).0, Some(WaterfallRow::Task(0)));
 }

@@ -233,7 +233,7 @@ async fn concurrent_publishers_lose_no_fact() {
     assert!(bus.weight() < 128 << 10, "{}", bus.weight());
 }
 
-/// What is done to a log.
+/// A step on a log.
 #[derive(Clone, Debug)]
 enum Step {
     Publish(u16),

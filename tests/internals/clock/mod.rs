@@ -109,7 +109,7 @@ async fn live_clock_uses_real_time() {
     assert_eq!((real.elapsed(), clock.since(start)), (ms(70), ms(110)));
 }
 
-/// What is done to a clock.
+/// A step on a clock.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Sleep(u64),

@@ -16,8 +16,8 @@ use crate::support::table;
 
 const V2: &str = include_str!("../../golden/v2/facts.jsonl");
 
-/// The event of a line, and what is wrong with it: nothing if it is of a known kind. The file ends
-/// with a kind that no version has.
+/// The event of a line, and its fault; none if its kind is known. The file ends with a kind that no
+/// version has.
 fn read(line: &str) -> (Event, Option<String>) {
     let event = Event::from_line(line).expect("an event");
     let is_known = !matches!(event.kind, EventKind::Unknown { .. });

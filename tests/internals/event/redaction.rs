@@ -27,7 +27,7 @@ fn leaves<'v>(value: &'v Value, into: &mut Vec<&'v str>) {
     }
 }
 
-/// What is neither a marker nor a name.
+/// The texts that are neither a marker nor a name.
 fn texts_left(event: &Event) -> Vec<String> {
     let line: Value = serde_json::from_str(&event.to_line().expect("a line")).expect("json");
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
-//! The schemas of events and outcomes: what is written is what they say, and what they promised
-//! stays true. `golden/v2/*.schema.json` are the schemas as they were first written;
-//! `ROUNDTABLE_BLESS=1` writes them anew.
+//! The schemas of events and outcomes: the output matches them, and later versions keep their promises.
+//! `golden/v2/*.schema.json` are the schemas as they were first written; `ROUNDTABLE_BLESS=1` writes
+//! them again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ fn detects_schema_removal() {
     assert!(
         !change(&|it| it["oneOf"][2]["properties"]["at_round"]["type"] = "text".into()).is_empty()
     );
-    // What is added is no loss.
+    // An addition is no loss.
     let added = |it: &mut Value| it["oneOf"][2]["properties"]["later"] = serde_json::json!({});
     assert_eq!(change(&added), Vec::<String>::new());
 }

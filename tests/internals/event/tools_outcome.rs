@@ -90,7 +90,7 @@ fn refusal_at_end_counts_no_dispatch() {
     }
 }
 
-/// Whatever ends a call in back-off, its task waits for no further attempt.
+/// However a call in back-off ends, its task waits for no further attempt.
 #[test]
 fn ended_call_clears_pending_retry() {
     let ends: [fn(&mut ToolFacts); 4] = [

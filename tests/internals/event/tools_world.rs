@@ -167,7 +167,7 @@ impl Log {
 #[test]
 fn counts_requests_per_call() {
     let mut log = Log::new(AlertLimits::default());
-    // An agent asks; the client asks again by itself, the wrapper too, and then the agent.
+    // An agent asks; the client retries, then the wrapper, and then the agent.
     let first = log.call(1, 0);
     for attempt in 1..=2 {
         let span = log.attempt(first, attempt);
@@ -528,7 +528,7 @@ fn counts_calls_during_backoff() {
     assert_eq!(log.world.tally.retrying, 0);
 }
 
-/// What was written is read back as itself, and an agent's slot is counted while it has one.
+/// A written event is read back as itself, and an agent's slot is counted while it has one.
 #[test]
 fn tool_facts_round_trip() {
     let task = Task {
@@ -630,7 +630,7 @@ fn tool_facts_round_trip() {
         let read: Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!(read["kind"], event.kind.name(), "{line}");
         assert_eq!(Event::from_line(&line).expect("a fact"), event, "{line}");
-        // Total: a fact that stands alone changes something or nothing, and never fails.
+        // Total: a fact without the others changes something or nothing, and never fails.
         World::new().apply(&event);
     }
 }

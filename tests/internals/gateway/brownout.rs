@@ -58,8 +58,8 @@ async fn guarded_run_avoids_meltdown() {
     }
 }
 
-/// What a person watches: it opens, a probe finds out, it closes again, and what was missing
-/// meanwhile is told.
+/// The course that a person watches: it opens, a probe finds out, it closes again, and the results
+/// missed meanwhile are reported.
 #[tokio::test(start_paused = true)]
 async fn guarded_breaker_opens_and_recovers() {
     let world = brownout(true, 42).await;
@@ -111,7 +111,7 @@ async fn open_breakers_stop_run_early() {
     assert!(closed.elapsed_ms < 10_000, "{}", closed.elapsed_ms);
 }
 
-/// What is injected stands before the tool, so the naive client meets it as it would the vendor's.
+/// An injected fault is in front of the tool, so the naive client meets it like a fault of the vendor.
 #[tokio::test(start_paused = true)]
 async fn injected_faults_are_amplified_too() {
     let shipped = scenario::shipped().iter().find(|it| it.name == "vendor-brownout");

@@ -1,5 +1,5 @@
-//! The faults that the gateway survives, as far as they name durations and orders: under paused
-//! time, by the number of the list. After every case nothing is in flight.
+//! The faults that the gateway survives, if they name durations and orders: under paused time, by the
+//! number of the list. After every case nothing is in flight.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -121,7 +121,7 @@ async fn fault_04_success_keeps_breaker_closed() {
     at_rest(&guard, &scope);
 }
 
-/// Four attempts of a call, of which the breaker is told once.
+/// Four attempts of a call, which the breaker counts once.
 fn by_calls() -> CallPolicy {
     let breaker = BreakerLimits { counts: BreakerCounts::Calls, ..BreakerLimits::default() };
     CallPolicy { max_attempts: 4, breaker: Some(breaker), retry_budget: None, ..policy() }
@@ -269,10 +269,10 @@ async fn fault_11_silence_times_out_exactly() {
     at_rest(&guard, &scope);
 }
 
-/// What is tested is fault 16: after a suspension of a day the countdown of an open breaker is
-/// nothing, never negative, and the next call is a probe. Fault 15 has no case of its own here, for
-/// the gateway reads no wall clock that could jump, only tokio's; that this is so the sources are
-/// asked by `fault_15_sources_avoid_system_clock` (`tests/resilience`).
+/// Fault 16: after a suspension of a day the countdown of an open breaker is nothing, never negative,
+/// and the next call is a probe. Fault 15 has no case of its own here: the gateway reads tokio's clock
+/// and no wall clock that could jump. `fault_15_sources_avoid_system_clock` (`tests/resilience`) checks
+/// this in the sources.
 #[tokio::test(start_paused = true)]
 async fn fault_16_suspension_leaves_countdown_zero() {
     let scope = Scope::new();
@@ -487,7 +487,7 @@ async fn safe_mode_falls_back_in_order() {
     let left_out = call(&scope, &bare, &bad).await.expect_err("nothing");
     assert!(left_out.unavailable);
     assert_eq!(left_out.reason.to_string(), "circuit_open:vendor");
-    // A request that was wrong is told as such; no other value hides it.
+    // A wrong request is reported as such; no other value hides it.
     bare.override_breaker(BreakerOverride::Reset, Initiator::You);
     let wrong = call(&scope, &bare, &Odd::failing(|_| status(404))).await.expect_err("404");
     assert!(!wrong.unavailable);
@@ -511,7 +511,7 @@ async fn retry_budget_limits_all_calls() {
     at_rest(&guard, &scope);
 }
 
-/// One that stands in line is asked for again when the breaker opened meanwhile.
+/// The breaker is checked again for a queued call, since it may have opened meanwhile.
 #[tokio::test(start_paused = true)]
 async fn open_breaker_stops_queued_call() {
     let scope = Scope::new();
@@ -546,7 +546,7 @@ async fn fault_02_last_attempt_gates_tool() {
     assert_eq!((next.reason.to_string().as_str(), tool.asked()), ("circuit_open:vendor", 1));
     advance(Duration::from_secs(5)).await;
     call(&scope, &guard, &Odd::failing(|_| None)).await.expect("the time is over");
-    // What was asked wrongly says nothing of the next call.
+    // A wrong request has no effect on the next call.
     let wrong = Odd::failing(|_| {
         let failed = *AttemptFailed::from_status(404, "no such thing");
         Some(Box::new(AttemptFailed { retry_after_ms: Some(3_600_000), ..failed }))
@@ -556,7 +556,7 @@ async fn fault_02_last_attempt_gates_tool() {
     at_rest(&guard, &scope);
 }
 
-/// Whatever changes when a breaker lets a call through again is told, not only how it stands.
+/// Every change of the time when a breaker lets a call through is reported, not only its state.
 #[tokio::test(start_paused = true)]
 async fn every_new_opening_time_is_told() {
     let scope = Scope::new();

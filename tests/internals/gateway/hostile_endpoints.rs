@@ -1,4 +1,4 @@
-//! Endpoints that misbehave, each kind with fixed seeds: whatever one does, a call ends within its
+//! Endpoints that misbehave, each kind with fixed seeds: whatever one sends, a call ends within its
 //! limit, with an answer or a class of failure, never a panic; nothing is in flight afterwards, and no
 //! text holds the key.
 
@@ -55,7 +55,7 @@ async fn came(what: &str, stream: bool, limit_ms: u64, serve: impl AsyncFn(Conne
             came = calling => came,
         }
     };
-    // Far past every limit: what is meant is a hang.
+    // Far past every limit: it detects a hang.
     tokio::time::timeout(Duration::from_secs(60), within).await.expect(what)
 }
 
@@ -322,7 +322,7 @@ async fn reset_anywhere_fails_call() {
     }
 }
 
-/// What an endpoint does that never comes to an end by itself.
+/// Endpoints that never end on their own.
 #[tokio::test]
 async fn timeout_ends_endless_reply() {
     let held = tokio::sync::Mutex::new(Vec::new());

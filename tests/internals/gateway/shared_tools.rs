@@ -92,7 +92,8 @@ async fn unshared_tool_stays_per_run() {
     assert!(second.run.progress.closed.expect("closed").reason.is_success());
 }
 
-/// By hand, live: what is tripped is refused from the next attempt on, and a reset lets it through.
+/// A live manual change: a tripped breaker refuses from the next attempt on, and a reset lets it
+/// through.
 #[tokio::test(start_paused = true)]
 async fn manual_override_moves_live_breaker() {
     let tasks = [("t1", "money", false), ("t2", "money", false), ("t3", "money", false)];
@@ -131,7 +132,7 @@ async fn manual_override_moves_live_breaker() {
     assert_eq!(world.tools.get("money").expect("it").tally.stale, 1);
 }
 
-/// What is shared belongs to a file and to all that it asks of the tool, not to a name.
+/// A shared state belongs to a file and to all its settings of the tool, not to a name.
 #[tokio::test(start_paused = true)]
 async fn different_file_or_policy_separates_tools() {
     let shared = |says: &str| {
@@ -209,7 +210,7 @@ async fn pause_never_skips_flaky_time() {
     assert_eq!(reasons, [None, Some("worker_error:money".to_owned())]);
 }
 
-/// A run that has ended is told nothing more of what it shared.
+/// A run that has ended receives no more events of its shared tools.
 #[tokio::test(start_paused = true)]
 async fn closed_log_never_grows() {
     let shared = policy("shared = true");

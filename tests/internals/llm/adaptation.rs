@@ -1,5 +1,5 @@
-//! Requests that adapt: what is set is sent, and what an endpoint refuses is left out of the next
-//! attempt. The refusals are what servers were reported to write, each with where and when.
+//! Requests that adapt: the settings are sent, and a field that an endpoint refuses is left out of the
+//! next attempt. The refusals are texts that servers were reported to write, each with where and when.
 
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::model::openai::OpenAi;
@@ -31,7 +31,7 @@ fn extra(value: Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }
 
-/// One call on a connection of its own that then closes, and what was sent.
+/// One call on a connection of its own that then closes, and the request that was sent.
 async fn once(
     server: &Server,
     model: &OpenAi,
@@ -97,7 +97,7 @@ async fn sends_only_set_parameters() {
     assert_eq!(body["seed"], json!(7));
     assert_eq!(body["stream_options"], json!({ "include_usage": true }));
 
-    // What is extra replaces what is ours, but for what makes the request.
+    // Extra fields replace ours, except those that make the request.
     let tuning = Tuning {
         extra: extra(json!({
             "temperature": 1, "max_completion_tokens": 9, "response_format": { "type": "text" },
@@ -140,7 +140,7 @@ async fn requests_highest_supported_json_mode() {
     }
 }
 
-/// What is refused is named by the failure, and the next attempt goes without it.
+/// The failure names the refused field, and the next attempt leaves it out.
 #[tokio::test]
 async fn omits_refused_parameters() {
     for (refusal, name, key, then) in [
@@ -259,7 +259,7 @@ async fn omits_refused_parameters() {
             }
             assert_eq!(after, expected, "{name}: nothing else has changed");
 
-            // Refused once more, it is no longer what was sent.
+            // Refused once more, the request no longer has the field.
             let (failed, _) = once(&server, &model, &request, &refused).await;
             let failed = failed.expect_err(name);
             check_text(&failed);
@@ -301,7 +301,7 @@ async fn response_format_falls_back_stepwise() {
     assert_eq!(kind(&once(&server, &model, &object, &ok).await.1), None);
     assert_eq!(kind(&once(&server, &model, &request, &ok).await.1), Some(json!("json_schema")));
 
-    // A rung that is fixed is nobody's to change.
+    // A fixed rung never changes.
     let fixed = Tuning { json: Some(JsonMode::JsonObject), ..Tuning::default() };
     let model = model_of(&server, fixed, false);
     for _ in 0..2 {
@@ -313,8 +313,8 @@ async fn response_format_falls_back_stepwise() {
     }
 }
 
-/// What was sent before a refusal was known is refused for the same: each says so, and together
-/// they take one rung.
+/// Requests that were sent before a refusal was known are refused for the same reason: each says so, and
+/// together they take one rung.
 #[tokio::test]
 async fn concurrent_refusals_drop_one_rung() {
     let server = Server::start().await;

@@ -89,7 +89,7 @@ async fn what_is_set_is_sent() {
     } });
     assert_eq!(body["output_config"], json!({ "effort": "low", "format": format }));
 
-    // What is extra replaces what is ours.
+    // Extra fields replace ours.
     let mut replaced = tuning;
     replaced.extra = json!({ "max_tokens": 1, "temperature": 0, "output_config": {} })
         .as_object()
@@ -459,7 +459,7 @@ async fn probe_lists_then_asks_by_name() {
         let server = Server::start().await;
         let model = anthropic(&server, false);
         let (found, ()) = both(model.probe(Duration::from_secs(30)), async {
-            // The list ends after 20 where nobody asks for more.
+            // The list ends after 20 unless more are requested.
             let paths = ["/v1/models?limit=1000 ", "/v1/models/claude-haiku-4-5 "];
             for (bytes, path) in answers.iter().zip(paths) {
                 let mut connection = server.accept().await;

@@ -53,7 +53,7 @@ fn stream() -> String {
     .concat()
 }
 
-/// What is sent to the same model as the messages of a conversation that goes on from this reply.
+/// The messages sent to the same model in a conversation that continues from this reply.
 async fn sent_after(reply: &Reply) -> Value {
     sent_to(reply, None).await
 }
@@ -115,7 +115,7 @@ async fn split_thinking_reads_same() {
     }
 }
 
-/// Thinking is not what the model says: nobody hears it, and it is no text.
+/// Thinking is not part of the reply's text, and no listener gets it.
 #[tokio::test]
 async fn nobody_hears_the_thinking() {
     let server = Server::start().await;
@@ -137,7 +137,7 @@ async fn nobody_hears_the_thinking() {
     assert_eq!(all, "I'll look.");
 }
 
-/// Blocks of another API, or of nobody, are not sent: the message is made of its text and calls.
+/// Blocks of another API, or of none, are not sent: the message is made of its text and calls.
 #[tokio::test]
 async fn omits_foreign_blocks() {
     let server = Server::start().await;

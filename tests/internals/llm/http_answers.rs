@@ -183,7 +183,7 @@ async fn redirects_are_not_followed() {
     assert_eq!((failed.class, failed.status), (FailureClass::Status, Some(307)));
     let shown = format!("redirects (HTTP 307): http://***@{}/v1?***.", elsewhere.host());
     assert!(failed.text.contains(&shown), "{}", failed.text);
-    // What is asked next comes from here, so nothing had been asked before.
+    // This is the first request at this server: the earlier call made none.
     let next = elsewhere.model();
     let (_, ()) = both(call(&next), async {
         let mut connection = elsewhere.accept().await;

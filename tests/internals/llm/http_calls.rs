@@ -21,7 +21,7 @@ fn offer(name: &str) -> ToolOffer {
     ToolOffer::bare(name)
 }
 
-/// What is asked where tools can be called.
+/// A request with these messages, and with tools that can be called.
 fn ask_with(tools: &[&str], messages: &[ChatMessage]) -> ChatRequest {
     ChatRequest {
         messages: Conversation::from(Arc::from(messages)),
@@ -156,7 +156,7 @@ async fn request_without_tools_stays_same() {
     );
 }
 
-/// What the log keeps of a message, and what it reads again, is not what is sent.
+/// The log keeps, and reads again, a message in another form than the one that is sent.
 #[test]
 fn log_keeps_own_message_form() {
     let message = ChatMessage::assistant("", [call_of("x", "a", "")].into());
@@ -255,7 +255,7 @@ async fn calls_come_in_pieces() {
     assert_eq!(pieces.recv().await, None);
 }
 
-/// What servers make of the pieces of calls, and what is meant by it.
+/// The pieces of calls as servers send them, and their meaning.
 #[tokio::test]
 async fn calls_that_come_in_odd_pieces() {
     for (what, pieces, expected) in [

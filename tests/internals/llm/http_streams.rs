@@ -98,7 +98,7 @@ async fn reads_unstreamed_reply() {
     let stream = piece("hello") + ENDING;
     let plain = answer("200 OK", &["content-type: text/plain"], &stream);
     assert_eq!(&*streamed(plain).await.expect("a reply").text, "hello");
-    // A proxy may name the type of the request, whatever it sends.
+    // A proxy may name the type of the request, for any content.
     let wrong = answer("200 OK", &["content-type: application/json"], &stream);
     assert_eq!(&*streamed(wrong).await.expect("a reply").text, "hello");
     let wrong = answer("200 OK", &["content-type: text/event-stream"], HELLO);

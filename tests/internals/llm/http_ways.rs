@@ -73,7 +73,7 @@ async fn an_authority_that_the_system_names() {
     }
 }
 
-/// Without any authority, plain http still works, and https says what is missing.
+/// Without any authority, plain http still works, and https names the missing one.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_system_without_authorities() {

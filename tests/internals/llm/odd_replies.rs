@@ -1,4 +1,4 @@
-//! Replies that are whole and odd: fields that nobody needs have any value, and the reply is the same.
+//! Replies that are whole and odd: unused fields have any value, and the reply is the same.
 
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::model::ChatModel;
@@ -217,7 +217,7 @@ async fn reads_whole_message_once() {
     };
     for stream in [
         message("Seven.", "\"stop\""),
-        // Each has what came before, and the last one is said twice.
+        // Each has the text so far, and the last one is repeated.
         message("Sev", "null") + &message("Seven.", "null") + &message("Seven.", "\"stop\""),
         // Beside deltas it is only a repetition.
         delta(r#"{"content":"Seven."}"#, "null") + &message("Seven.", "\"stop\""),
@@ -465,7 +465,7 @@ async fn reads_unrequested_compression() {
         let packed = [head("gzip").into_bytes(), gzip(body)].concat();
         let reply = reply_to(&model, &server, &packed).await.expect(kind);
         assert_eq!(&*reply.text, "hello", "{kind}");
-        // What is not supported says so, and is not tried again.
+        // An unsupported encoding is reported, and is not tried again.
         let other = [head("br").as_bytes(), b"\x0b\x02\x80"].concat();
         let failed = reply_to(&model, &server, &other).await.expect_err(kind);
         assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);

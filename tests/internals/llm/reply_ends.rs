@@ -235,7 +235,7 @@ impl Drop for Serving {
     }
 }
 
-/// A run of which somebody sees all sides.
+/// A run with all of its sides.
 struct Seen {
     world: World,
     events: Vec<Arc<Event>>,
@@ -596,8 +596,8 @@ text = "x"
     assert_eq!(outcome["detail"], "the reply ended at its token limit");
 }
 
-/// Every row of every shipped script that calls no tool, ended in another way: the run ends as it did,
-/// and what was used says so.
+/// Every row of every shipped script that calls no tool, with another end: the run ends as it did, and
+/// the usage says so.
 #[test]
 fn every_pattern_marks_what_was_cut() {
     let runtime = paused_runtime();
@@ -671,7 +671,7 @@ text = "x"
     assert!(seen.screen().contains(&format!("We have seven ({mark})")), "{}", seen.screen());
 }
 
-/// What was said in an attempt that failed is not used, so its end is not either.
+/// The text of a failed attempt is not used, so its end is not either.
 #[tokio::test]
 async fn failed_attempt_marks_no_cut() {
     let team = TEAM.replace("\"You write.\"", "\"You write.\"\nmembers = [\"clerk\"]");

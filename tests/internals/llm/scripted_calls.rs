@@ -76,7 +76,7 @@ fn asked(agent: &str, turn: u32, round: u32) -> ChatRequest {
     }
 }
 
-/// Keeps what is said.
+/// Keeps the spoken texts.
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
 

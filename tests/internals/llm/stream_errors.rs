@@ -1,5 +1,5 @@
-//! What is wrong within streams: errors that are of the class of the status that they stand for, halves of
-//! characters, events that cannot be read.
+//! Errors within streams: errors of the class of their status, halves of characters, events that cannot
+//! be read.
 
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
 use crate::support::wire::*;

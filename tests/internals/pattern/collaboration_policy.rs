@@ -166,7 +166,7 @@ fn weights_add_up() {
     }
 }
 
-/// Rows such as "all say go" hold for a table at which nobody sits; it decides nothing.
+/// Rows such as "all say go" hold for a table without seats; it makes no decision.
 #[test]
 fn an_empty_table_decides_nothing() {
     let scenario = read(

@@ -173,7 +173,8 @@ async fn refuses_plan_with_unrepresentable_integer() {
         assert_eq!(outcome["details"], json!({ "task_id": "t2", "number": number }));
         assert_eq!((&outcome["phase"], outcome.get("plan")), (&json!("plan"), None));
     }
-    // What 64 bits hold, what is no whole number, and what no worker is given stays as it is.
+    // Numbers that fit into 64 bits, numbers that are not whole, and fields that no worker gets stay as
+    // they are.
     for (day, args) in [
         ("18446744073709551615", json!({ "day": u64::MAX })),
         ("-9223372036854775808", json!({ "day": i64::MIN })),
@@ -473,7 +474,7 @@ async fn required_tool_failure_stops_run() {
     assert_eq!(reasons(&outcome)[0], ("t1", "done", None), "what was done is kept");
 }
 
-/// The same seed and answers give the same outcome, whatever ended first.
+/// The same seed and answers give the same outcome, in any order of the ends.
 #[tokio::test(start_paused = true)]
 async fn max_parallel_does_not_change_outcome() {
     let mut outcomes = Vec::new();
@@ -639,7 +640,7 @@ async fn invalid_worker_answer_is_bad_result() {
     }
 }
 
-/// What is injected into the model stands before it as before any tool.
+/// A fault injected into the model is in front of it, as with any tool.
 #[tokio::test(start_paused = true)]
 async fn injects_faults_into_model() {
     let faults = "[tools.llm]\nfaults = [{ kind = \"errors\", percent = 100, status = 503 }]\n";

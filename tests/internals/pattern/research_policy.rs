@@ -171,8 +171,8 @@ fn validate_synthesis_matches_source() {
     }
 }
 
-/// Decisions: what is no address of http or https with a host is dropped; what people and browsers
-/// see otherwise than the gate does is none.
+/// Decisions: an address that is not http or https with a host is dropped, and so is one that people and
+/// browsers read in another way than the gate.
 #[test]
 fn addresses_that_are_none() {
     for url in [
@@ -500,7 +500,7 @@ fn confirmation_needs_two_domains() {
     assert_eq!(compare(&[&left, &elsewhere], 1).conflicts.len(), 1);
 }
 
-/// Behind a sentence that cites notes which contradict each other stands no source.
+/// A sentence that cites notes which contradict each other has no source.
 #[test]
 fn what_is_contradicted_is_not_confirmed() {
     let left = note(1, "https://a.example/x", "Failed payment rate is 3.4%.");
@@ -510,7 +510,7 @@ fn what_is_contradicted_is_not_confirmed() {
     assert_eq!(count_sources(&both, &[&left, &right], &found), 0);
 }
 
-/// A quote full of figures and a text full of brackets cost no more than what is looked at of them.
+/// A quote full of figures and a text full of brackets cost no more than the part of them that is read.
 #[test]
 fn hostile_texts_are_bounded() {
     let many = |from: usize| {

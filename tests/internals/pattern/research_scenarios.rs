@@ -32,7 +32,7 @@ async fn came(name: &str, flags: &[(&str, bool)], sets: &[(&str, &str)]) -> Valu
     outcome(Launch { flags, tools: online, ..Launch::scripted(scenario, true) }).await
 }
 
-/// All that the source has stands in ours with the same value; ours may have more, times are its own.
+/// Ours has all fields of the source with the same values; ours may have more, times are its own.
 #[track_caller]
 fn holds(ours: &Value, theirs: &Value, path: &str) {
     match (ours, theirs) {
@@ -172,7 +172,7 @@ async fn refused_fabricated_quote_continues_run() {
     assert_eq!(ours["stop_reason"], "success");
     assert_eq!(ours["refused_notes"][0]["reason"], "quote_not_in_source");
     assert_eq!(ours["notes"].as_array().map(Vec::len), Some(2), "none is made up");
-    // Nobody else says it now.
+    // No other source says it now.
     assert_eq!(ours["unconfirmed"], json!(["n1", "n2"]));
 }
 
@@ -245,7 +245,7 @@ async fn own_notes_answer_in_their_words() {
     assert_eq!(ours["status"], "stopped", "{ours}");
 }
 
-/// The scenario as it stands, its hosts in the place of the web's.
+/// The settings of a scenario that replace the web's hosts with these.
 fn on_this_machine(hosts: &[&str]) -> Vec<(String, String)> {
     let list = json!(hosts).to_string();
     let urls: Vec<String> = hosts
@@ -271,7 +271,7 @@ fn on_this_machine(hosts: &[&str]) -> Vec<(String, String)> {
 async fn web_status_skips_unavailable_pages() {
     let server = Server::start().await;
     let host = server.host();
-    // A host that nobody listens at: its socket is closed again.
+    // A host without a listener: its socket is closed again.
     let gone = Server::start().await.host();
     tokio::spawn(async move {
         loop {

@@ -148,7 +148,7 @@ async fn call_results_keep_order() {
         let world = play(&scenario, &cast).await;
         assert_eq!(world.progress.at.duration().as_secs(), seconds, "parallel_tools = {parallel}");
         assert_eq!(cast.shown("lead", 2)[3..], ["tool: c", "tool: a", "tool: b"]);
-        // At once, nobody sees what the others say; one after another, each does.
+        // In parallel, no agent sees the replies of the others; one after another, each does.
         let before = cast.shown("b", 1).len();
         assert_eq!(before, if parallel { 3 } else { 5 });
     }
@@ -406,7 +406,7 @@ async fn member_calls_use_gateway() {
     assert!(told.starts_with("tool: error: tool_error:a:timeout: no reply within 2.0 s"), "{told}");
     assert_eq!(world.progress.at.duration(), Duration::from_millis(4_500));
     assert_eq!(cast.speakers(), ["lead", "a", "a", "lead"]);
-    // Breaker: after two failures nobody asks it any more.
+    // Breaker: after two failures it is not called any more.
     let policy = "[tools.a]\nretries = { max_attempts = 1 }\nbreaker = { fail_threshold = 2, open_for_s = 60 }\n";
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("lead", round @ 1..=3) => consults("a", &format!("try {round}")),
@@ -436,7 +436,7 @@ async fn member_calls_use_gateway() {
             "tool: error: bulkhead_full:a. a takes no more calls at once: call it later, or go on without it."
         ]
     );
-    // Safe mode: what the scenario declares stands in for it.
+    // Safe mode: the scenario's declared value is the fallback for it.
     let policy = "[tools.a]\nretries = { max_attempts = 1 }\nsafe_mode = { enabled = true, fallback = { plan = \"as last year\" } }\n";
     let cast = Cast::new(|heard| match (heard.agent.as_str(), heard.round) {
         ("lead", 1) => consults("a", "x"),
@@ -528,7 +528,7 @@ async fn session_continues_with_coordinator_history() {
             "user: And now?",
         ]
     );
-    // The log of the second run is whole: its head has what was remembered.
+    // The log of the second run is whole: its head has the remembered session.
     let session = world.session().expect("a session");
     assert_eq!((session.message, session.history.len()), (2, 4));
     assert_eq!(session.previous_run.as_ref(), Some(first.id()));

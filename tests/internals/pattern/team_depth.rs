@@ -62,7 +62,7 @@ async fn cancel_ends_children_releases_permits() {
         assert!(team.running().next().is_none());
         let facts = ended(&run).await;
         assert!(matches!(facts.last().map(|it| &it.kind), Some(EventKind::RunClosed(_))));
-        // What was in the middle says that it was stopped, not that it failed.
+        // The call in the middle says that it was stopped, not that it failed.
         for event in &facts {
             if let EventKind::AttemptFailed(failed) = &event.kind {
                 let AttemptFailed { class, .. } = &**failed;
@@ -76,7 +76,7 @@ async fn cancel_ends_children_releases_permits() {
 async fn deadline_ends_nested_team() {
     let cast = Cast::new(|heard| match heard.agent.as_str() {
         "x" => says("slow").after(50_000),
-        // Nobody fails, and it is never enough.
+        // No agent fails, and it is never enough.
         "right" => consults("x", &format!("again {}", heard.round)),
         _ => script(heard),
     });

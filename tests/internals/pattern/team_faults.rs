@@ -204,7 +204,8 @@ async fn swarm_stop_reports_last_failure() {
     assert_eq!(reason(&world(&run).await), "circuit_open:b");
 }
 
-/// What a coordinator is told that consults `a` so often, the model of which fails so.
+/// The results that a coordinator receives if it consults `a` this often and `a`'s model fails in this
+/// way.
 async fn told(class: FailureClass, times: u32, more: &str) -> (Vec<String>, usize) {
     let agents: Vec<AgentSpec> = vec![coordinator("pm", &["a"], |_| {}), agent("a")];
     let cast = Cast::new(move |heard| match (heard.agent.as_str(), heard.round) {

@@ -35,7 +35,7 @@ async fn play(name: &str, flags: &[(&str, bool)], set: &[&str]) -> Played {
     go_on(read(name, set), flags, None, None).await
 }
 
-/// One message of a session; `joins` is added to a swarm before anything is said.
+/// One message of a session; `joins` is added to a swarm before the message.
 async fn go_on(
     scenario: Arc<Scenario>,
     flags: &[(&str, bool)],
@@ -76,7 +76,7 @@ impl Played {
         self.world.agents().expect("a team")
     }
 
-    /// What was done, refused hand-offs left out.
+    /// The hops, without refused handoffs.
     fn hops(&self) -> Vec<&HopRow> {
         let hops = self.team().hops.iter();
         hops.filter(|hop| !matches!(hop.state, HopState::Refused { .. })).collect()
@@ -233,7 +233,7 @@ async fn eighth_ping_pong_handoff_is_refused() {
     assert_eq!((why.to_string().as_str(), rejections), ("repetitive handoff detected", 1));
     assert_eq!((guard.handoffs, guard.window, guard.distinct_agents), (8, 8, 2));
     assert!(!played.who().contains(&"duty_manager"));
-    // Somebody new among the last eight is no repetition.
+    // A new agent among the last eight is no repetition.
     let asked = play("ping-pong", &[("escalation", true)], &[]).await;
     let (made, refused) = asked.handoffs();
     assert_eq!((made, refused.len(), asked.who().last()), (8, 1, Some(&"duty_manager")));
@@ -254,7 +254,7 @@ async fn node_timeout_bounds_only_handoff_targets() {
     let bound = Duration::from_secs(4);
     assert!(took(played.hop("on_call")) > bound, "the entry may take longer");
     assert_eq!(took(played.hop("database")), bound);
-    // The next message starts at the entry, whoever had the floor last.
+    // The next message starts at the entry, not at the agent that had control last.
     let again = go_on(read("slow-specialist", &[]), &[], Some(played.next), None).await;
     assert_eq!((again.who(), again.text("status")), (vec!["on_call"], "ok"));
     assert!(again.text("answer").starts_with("Without the specialist"), "{}", again.outcome);

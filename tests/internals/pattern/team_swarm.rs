@@ -65,7 +65,7 @@ async fn members_offer_handoff_to_others() {
     assert_eq!(offer.parameters["properties"]["agent_name"]["enum"], json!(["a", "c"]));
     assert_eq!(offer.parameters["properties"]["message"]["type"], "string");
     assert_eq!(offer.parameters["required"], json!(["agent_name"]));
-    // A swarm of one has nobody to hand over to.
+    // A swarm of one has no agent to hand over to.
     let cast = Cast::new(|_| says("Alone."));
     play(&of(&["a"], |_| {}), &cast).await;
     assert_eq!(cast.offered("a", 1), [""; 0]);
@@ -348,7 +348,7 @@ async fn stopped_swarm_keeps_best_text() {
     let silent = play(&two(), &Cast::new(working)).await;
     assert_eq!(reason(&silent), "max_seconds");
     assert!(outcome(&silent).get("partial_answer").is_none());
-    // A swarm within a team tells it where it stands; the run's answer is the team's.
+    // A swarm within a team receives its place in the team; the run's answer is the team's.
     let cast = Cast::new(move |heard| match heard.agent.as_str() {
         "lead" => consults("s", "do it"),
         _ => slow(heard),
@@ -530,7 +530,7 @@ async fn two(swarm: &Arc<Scenario>, cast: &Arc<Cast>) -> (Value, Value) {
     (said, outcome(&world(&second).await))
 }
 
-/// `a` hands the first message over to `b`; whoever has the second answers it.
+/// `a` hands the first message over to `b`; the agent with the second message answers it.
 fn hands_the_first(heard: &Heard) -> Line {
     match (heard.agent.as_str(), heard.request.message) {
         ("a", 1) => hands("b", Some("yours")).saying("Not mine."),

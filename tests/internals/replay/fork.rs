@@ -65,7 +65,7 @@ fn asked(events: &[Arc<Event>]) -> BTreeMap<String, usize> {
     asked
 }
 
-/// What is wrong with a fork without any change.
+/// The faults of a fork without any change.
 fn faults(full: &[Arc<Event>], forked: &[Arc<Event>]) -> Vec<String> {
     let mut faults = Vec::new();
     let cut = first_own(forked);
@@ -208,7 +208,7 @@ async fn fork_switches_flags_at_boundary() {
     let again = fork(launch(), start(stored(&forked), "message:1:risk_analyst")).await;
     let again = again.expect("a fork of a fork");
     assert!(!again.iter().any(|event| matches!(event.kind, EventKind::FlagChanged { .. })));
-    // Behind it, the switch is part of what is reused.
+    // After it, the switch is part of the reused events.
     let behind = fork(launch(), start(stored(&forked), "round:3")).await;
     if let Ok(behind) = behind {
         let cut = behind.iter().rposition(|it| matches!(it.kind, EventKind::RunForked { .. }));
@@ -245,7 +245,7 @@ fn first_flag(full: &[Arc<Event>]) -> (FlagName, bool) {
     (flag.name.clone(), flag.on)
 }
 
-/// A prompt that is edited is sent from the boundary on; what was said before stays.
+/// An edited prompt is sent from the boundary on; the earlier texts stay.
 #[tokio::test(start_paused = true)]
 async fn edited_prompt_applies_at_boundary() {
     let launch = || Launch::scripted(scenario("checkout-launch"), false);
@@ -267,7 +267,7 @@ async fn edited_prompt_applies_at_boundary() {
     };
     assert_eq!(friday(&forked[..cut]), 0);
     assert!(friday(&forked[cut..]) > 0);
-    // Its log can be resumed: what was said before the fork may differ from what its settings say.
+    // Its log can be resumed: the texts before the fork may differ from those of its settings.
     let one = shipped().iter().find(|it| it.name == "checkout-launch").expect("shipped");
     let goal = "goal=Launch it on a Friday?".parse().expect("an override");
     let changed = Arc::new(load(one.text, one.origin(), &[goal]).expect("a good scenario"));

@@ -96,7 +96,7 @@ fn differences(place: &str, left: &Value, right: &Value) -> Vec<String> {
     }
 }
 
-/// What is wrong with a run that was continued after `cut` events of `full`.
+/// The faults of a run that was continued after `cut` events of `full`.
 fn faults(full: &[Arc<Event>], cut: usize, continued: &[Arc<Event>]) -> Vec<String> {
     let mut faults = Vec::new();
     for (before, after) in full[..cut].iter().zip(continued) {

@@ -78,8 +78,8 @@ result = {{ open_orders = 2 }}
         launch
     }
 
-    /// What is wrong with the run when it is continued after `part` of its events, and after all but
-    /// the last.
+    /// The faults of the run when it is continued after `part` of its events, and after all but the
+    /// last.
     async fn continue_after(&self, part: f64, late_us: u64) -> Vec<String> {
         let full = later(&facts(&engine().start(self.launch())).await, late_us);
         let last = full.len() - 1;

@@ -18,7 +18,7 @@ use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::support::table::{engine, facts, read};
 
-/// Continues a scenario after each of its first events that `cuts` picks; what is wrong then.
+/// Continues a scenario after each of its first events that `cuts` picks; returns the faults.
 async fn continue_after(
     name: &str,
     instant: bool,

@@ -732,8 +732,8 @@ async fn user_pause_and_breakpoint_outlast_hold() {
     }
 }
 
-/// Between `paused` and what lets the run go on nothing is asked of anybody: a call that is out
-/// would cost money while the run's time stands.
+/// Between `paused` and the event that resumes the run, no call starts: an open call would cost money
+/// while the run's time is stopped.
 fn nothing_moves_while_paused(facts: &[std::sync::Arc<crate::log::event::Event>]) {
     let mut paused = false;
     for fact in facts {

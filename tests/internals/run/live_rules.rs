@@ -208,7 +208,7 @@ async fn decided_stop_starts_no_call() {
     assert_eq!(stopped["elapsed_ms"], 3_000);
 }
 
-/// Nobody ever decides; the brief is what `brief` says.
+/// No seat ever decides; `brief` makes the brief.
 fn undecided(brief: impl Fn() -> Said + Send + Sync + 'static) -> Arc<Speaker> {
     speaker(move |purpose, _| match role(purpose) {
         Some(role) => (10, Some(contribution(&role, "caution").to_string())),
@@ -229,7 +229,7 @@ async fn undecided_table_gets_brief() {
     assert_eq!(payload["final_decision"], Value::Null);
     assert!(system.contains("without a decision"), "{system}");
 
-    // Whatever becomes of the brief, the run ends for the reason of the source document.
+    // With any brief, the run ends for the reason of the source document.
     for brief in [(60_000, Some("Late.")), (10, None), (10, Some(" "))] {
         let model = undecided(move || (brief.0, brief.1.map(str::to_owned)));
         let stopped = outcome(live(&scenario, &model)).await;

@@ -1,4 +1,4 @@
-//! Runs that go on and on: what of them is held, and that what is held tells the same outcome.
+//! Long runs: their memory, and that the events kept in it have the same outcome.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn run_waits_for_slow_reader() {
     let engine = engine(LogLimits { window: 0, ahead: 256 << 10 });
     let run = start(&engine, 20, 200, &[]);
     let mut reader = run.first_reader();
-    // Nobody reads: the run stands well before its end.
+    // Without a reader the run stops well before its end.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let stands = run.bus().len();
     assert!((500..5_000).contains(&stands), "{stands}");

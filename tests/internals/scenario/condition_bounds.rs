@@ -1,5 +1,5 @@
-//! No condition takes more steps or bytes than it may, whatever it says and whatever it is shown:
-//! counted by the budget, and held against what the process really allocates.
+//! No condition takes more steps or bytes than it may, with any text and any values: counted by the
+//! budget, and compared with the real allocations of the process.
 
 use crate::scenario::cel::CelBindings;
 use crate::scenario::cel::ConditionError;
@@ -131,7 +131,7 @@ fn long_loops_stop_at_limit() {
         assert_eq!(found, Some(Err(ConditionError::BudgetExceeded(expected))), "{text}");
         assert!(counted.bytes_max <= 64 << 20, "{text}: {} bytes", counted.bytes_max);
     }
-    // What is only looked at costs nothing to be shown.
+    // A value that is only looked at is not copied.
     let condition = Condition::compile("size(facts.l) == 100000").expect("CEL");
     let mut found = None;
     let counted = allocation_counter::measure(|| found = Some(condition.holds(&shown)));

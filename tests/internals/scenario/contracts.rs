@@ -1,12 +1,12 @@
-//! What a scenario says to no effect, in the wrong place, or against the contract of whoever reads it:
-//! told when it is loaded, each with its field and what would be right.
+//! Settings of a scenario without effect, in the wrong place, or against the contract of their reader:
+//! reported when it is loaded, each with its field and the right form.
 
 use crate::log::facts::collaboration::Stance;
 use crate::scenario::load;
 use crate::scenario::patterns::research::ResearchStep;
 use crate::scenario::{ScenarioOrigin, check, shipped};
 
-/// What is told of a text, without the places.
+/// The reports on a text, without the places.
 fn told(text: &str) -> Vec<String> {
     let problems = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems;
     let line = |problem| {
@@ -17,7 +17,7 @@ fn told(text: &str) -> Vec<String> {
     problems.iter().map(line).collect()
 }
 
-/// Each change of a text, and all that is told of it.
+/// Each change of a text, and all reports on it.
 #[track_caller]
 fn judge(good: &str, changes: &[(&str, &str, &[&str])]) {
     assert_eq!(told(good), Vec::<String>::new());
@@ -108,7 +108,7 @@ fn scripted_contribution_keeps_contract_or_warns() {
         let expected = format!("{}{what}{}{help}", stop(field), stops(fault));
         assert_eq!(told(&TABLE.replace(GO, reply)), [expected], "{reply}");
     }
-    // What an input fills in is known later, and `raw` is meant as it stands.
+    // An input's value is known later, and `raw` is meant literally.
     for reply in [
         r#"reply = { stance = "go", summary = "s", confidence = "{{sure}}", actions = ["a"] }"#,
         r#"raw = "{}""#,

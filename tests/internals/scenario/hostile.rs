@@ -1,5 +1,5 @@
-//! Files that nobody wrote on purpose, or that somebody wrote to do harm: reading one takes work in
-//! proportion to its length, the report of it is bounded, and every problem stands inside the file.
+//! Files written by accident or to do harm: reading one takes work in proportion to its length, its
+//! report is bounded, and every problem is inside the file.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn worked() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).expect("a fraction"))
 }
 
-/// The least work of three readings.
+/// The minimum work of three readings.
 fn work(text: &str) -> Duration {
     let once = || {
         let before = worked();
@@ -210,7 +210,7 @@ fn mutated(dice: &mut Dice) -> String {
                 lines[at] = String::from_utf8_lossy(&bytes).into_owned();
             }
             _ => {
-                // A line that sets something, so that what is set is put to the test.
+                // A line that sets a field, so that its value is tested.
                 let sets: Vec<usize> =
                     (0..lines.len()).filter(|at| lines[*at].contains(" = ")).collect();
                 if !sets.is_empty()

@@ -263,7 +263,7 @@ fn overrides_apply_before_validation() {
     assert_eq!(&*scenario.script.rows[1].reply_text, "sour");
     assert_eq!(scenario.model.name.as_deref(), Some("true"));
     assert_eq!((scenario.flags[0].default, &*scenario.flags[0].label), (false, "x=y"));
-    // What a person's trust is kept under is the file, not what is laid over it.
+    // The permission of a person is stored for the file, not for its overrides.
     assert_eq!(scenario.hash, read(MAXIMAL, &[]).hash);
     assert_eq!(scenario.hash.len(), 64);
     assert_ne!(scenario.hash, read(MINIMAL, &[]).hash);

@@ -1,4 +1,4 @@
-//! The scenario format: what is accepted, and what is said of mistakes.
+//! The scenario format: accepted texts, and reports on mistakes.
 
 mod condition_bounds;
 mod conditions;

@@ -90,7 +90,7 @@ fn problems(document: &Document, text: &str) -> Problems {
     check(text, ScenarioOrigin::File(format!("{}.toml", document.name).into()), &[]).problems
 }
 
-/// What is said of a mistake.
+/// The verdict on a mistake.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct MistakeReport {
     found: bool,

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario is told with its line, its column and what would be right.
+//! A problem of a scenario is reported with its line, its column and its fix.
 use crate::scenario::{Override, Problems, ScenarioOrigin, check};
 
 const GOOD: &str = r#"title = "A launch"
@@ -39,7 +39,7 @@ fn problems(text: &str, set: &[&str]) -> Problems {
     check(text, ScenarioOrigin::File("a.toml".into()), &set).problems
 }
 
-/// What is told of a text, without the name of its file.
+/// The reports on a text, without the name of its file.
 fn told(text: &str, set: &[&str]) -> Vec<String> {
     let all = problems(text, set).to_string();
     all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()

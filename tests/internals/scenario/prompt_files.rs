@@ -253,7 +253,7 @@ fn stored_scenario_needs_no_files() {
         let edited = again(&stored, &["roles.ann.prompt=Edited."]).scenario.expect("good");
         assert!(settings(&edited).contains("Edited."));
     }
-    // No file is read for it, whatever its log says.
+    // No file is read for it, with any path in its log.
     folder.write("other.md", "Not read.");
     let refused = again(&stored, &["roles.ann.prompt_file=other.md"]).problems.to_string();
     assert!(refused.contains("the text of other.md is not stored"), "{refused}");

@@ -1,4 +1,4 @@
-//! Whatever stands in a file or an override: it is judged, and nothing panics.
+//! For every text of a file or an override: it is judged, and nothing panics.
 use crate::scenario::cel::CelBindings;
 use crate::scenario::{Override, ScenarioListing, ScenarioOrigin, check, shipped};
 use proptest::prelude::*;

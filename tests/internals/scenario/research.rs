@@ -1,4 +1,4 @@
-//! What a good file of research comes to, and what is told of a bad one.
+//! Good files of research and their result, and bad ones and their reports.
 use std::time::Duration;
 
 use crate::scenario::load;
@@ -92,7 +92,7 @@ fn spec(scenario: &Scenario) -> &ResearchSpec {
     spec
 }
 
-/// What is told of a text, without the name of its file.
+/// The reports on a text, without the name of its file.
 fn told(text: &str, set: &[&str]) -> Vec<String> {
     let set: Vec<Override> = set.iter().map(|set| set.parse().expect("an override")).collect();
     let problems = check(text, ScenarioOrigin::File("a.toml".into()), &set).problems;
@@ -100,7 +100,7 @@ fn told(text: &str, set: &[&str]) -> Vec<String> {
     lines.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
 }
 
-/// Each change of a good text, and all that is told of it.
+/// Each change of a good text, and all reports on it.
 #[track_caller]
 fn judge(good: &str, changes: &[(&str, &str, &[&str])]) {
     for (from, to, expected) in changes {
@@ -278,7 +278,7 @@ fn clamps_limits_and_warns() {
     }
 }
 
-/// All that is told of each mistake, with its place and what would be right.
+/// All reports on each mistake, with its place and its fix.
 #[test]
 fn mistakes_are_told_where_they_are() {
     judge(

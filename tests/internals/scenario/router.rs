@@ -1,4 +1,4 @@
-//! What a good file of a router comes to, and what is reported about a bad one.
+//! Good files of a router and their result, and bad ones and their reports.
 
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::patterns::router::RouterSpec;

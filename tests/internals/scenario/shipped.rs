@@ -1,5 +1,5 @@
-//! The scenarios that come inside the program: good, and with the endings that they are there for,
-//! whatever flags and facts are changed.
+//! The scenarios that come inside the program: good, and with the endings that they demonstrate, under
+//! any change of flags and facts.
 use std::sync::Arc;
 
 use crate::engine::{Engine, EngineSettings, Launch};
@@ -65,7 +65,7 @@ fn stances(outcome: &Value) -> String {
     rounds.collect::<Vec<_>>().join(" | ")
 }
 
-/// What was decided, or why it stopped.
+/// The decision, or the stop reason.
 fn end(outcome: &Value) -> &str {
     outcome["final_decision"]
         .as_str()
@@ -240,7 +240,7 @@ async fn retries_failed_attempt_in_second_round() {
     assert_eq!(retried, 1);
 }
 
-/// A person can watch: nothing comes at once and nobody waits long.
+/// A person can watch: no reply is immediate and none takes long.
 #[test]
 fn latencies_are_made_for_watching() {
     for shipped in shipped() {

@@ -1,4 +1,4 @@
-//! What is suggested for a mistake, and that it is reported where it is.
+//! The suggestion for a mistake, and its place in the report.
 
 use crate::scenario::{ScenarioOrigin, check};
 
@@ -8,7 +8,7 @@ fn problems(text: &str) -> Vec<String> {
     all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
 }
 
-/// A part of a text, what is in its place, and a problem that is reported then.
+/// A part of a text, its replacement, and a problem that is reported then.
 type Change = (&'static str, &'static str, &'static str);
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! What a good file of a team or swarm comes to, and what is told of a bad one.
+//! Good files of a team or swarm and their result, and bad ones and their reports.
 use std::time::Duration;
 
 use crate::scenario::load;
@@ -128,7 +128,7 @@ fn swarm<'s>(spec: &'s TeamSpec, name: &str) -> &'s Swarm {
     swarm
 }
 
-/// What is told of a text, without the name of its file.
+/// The reports on a text, without the name of its file.
 fn told(text: &str) -> Vec<String> {
     let all = check(text, ScenarioOrigin::File("a.toml".into()), &[]).problems.to_string();
     all.lines().map(|line| line.strip_prefix("a.toml:").unwrap_or(line).to_owned()).collect()
@@ -379,7 +379,7 @@ fn reports_all_member_errors_together() {
             ],
         )],
     );
-    // What is proposed as the entry is a member that can be one.
+    // The suggested entry is a member that can be one.
     judge(
         SWARM,
         &[(

@@ -1,5 +1,5 @@
-//! What a good file of an orchestrator or of the pattern resilience comes to, and what is told of a
-//! bad one.
+//! Good files of an orchestrator or of the pattern resilience and their result, and bad ones and their
+//! reports.
 use std::time::Duration;
 
 use crate::base::seeded_random::Latency;
@@ -166,7 +166,7 @@ fn reads_orchestrator_workers_and_sections() {
         steps,
         [Some(ScriptStep::Plan), Some(ScriptStep::Finalize), Some(ScriptStep::Finalize)]
     );
-    // A plan is nobody's contribution: it is not signed.
+    // A plan is no contribution: it is not signed.
     assert_eq!(&*scenario.script.rows[0].reply_for(None), r#"{"kind":"plan","tasks":[]}"#);
 }
 
@@ -210,7 +210,7 @@ fn reads_worker_fixture_templates() {
     assert_eq!((row.attempt, row.latency), (Some(1), Latency { min: ms(400), max: ms(400) }));
     let status = ScriptFaultKind::Status { status: 503, retry_after: None };
     assert_eq!(row.fault, Some(ScriptFault { kind: status, times: 1 }));
-    // An input that stands alone keeps its type.
+    // An input without text around it keeps its type.
     let FixtureAnswer::Value(value) = &row.answer else { panic!("a value") };
     assert_eq!(**value, json!({ "sold": 3, "by": "2026-02-26!" }));
     assert!(matches!(&raw.answer, FixtureAnswer::Raw(text) if &**text == "[1"));

@@ -212,7 +212,7 @@ async fn clock_ticks_despite_other_runs() {
     let other = person.services.engine.runs()[0].clone();
     other.send(Command::Pause { by: Initiator::You });
     person.sees("PAUSED").await;
-    // Nobody of the new run says a word for a minute.
+    // No seat of the new run replies for a minute.
     let silent = [0, 1, 2].map(|row| format!("script[{row}].latency=\"60s\""));
     let silent: Vec<&str> = silent.iter().map(String::as_str).collect();
     person.starts(scenario("checkout-unanimous", &silent), false);

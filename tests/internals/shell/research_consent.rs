@@ -1,4 +1,4 @@
-//! What a scenario of research that somebody else wrote asks before it looks around.
+//! The permissions that a foreign scenario of research needs before it searches.
 
 use crate::host::trust::Trust;
 use crate::scenario::load;

@@ -172,8 +172,8 @@ fn reports_unset_variable_before_start() {
     assert_eq!(told, ["TOKEN comes from $NOT_SET, which is not set: set it and start again"]);
 }
 
-/// A pipe with a name that everything of a script holds open: what is written to it are the numbers
-/// of its processes, and it ends when the last of them is gone.
+/// A named pipe that every process of a script holds open: they write their process ids to it, and it
+/// ends when the last of them has ended.
 struct Witness {
     folder: tempfile::TempDir,
 }

@@ -1,4 +1,4 @@
-//! Reading documents of a folder by their addresses, whatever an address says.
+//! Reading documents of a folder by any address.
 
 use std::fs;
 
@@ -47,7 +47,7 @@ async fn reads_document_with_title_and_date() {
     );
 }
 
-/// A folder beside one that nobody may get at.
+/// A folder beside one that must not be read.
 fn beside_a_secret() -> Shelf {
     let shelf = Shelf::new();
     shelf.write("a.md", "Text.", 0).write("sub/b.md", "More.", 0);

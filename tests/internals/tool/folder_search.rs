@@ -1,5 +1,5 @@
-//! Search over a folder: what is found and in which order, how the index follows the folder, and what
-//! is left out.
+//! Search over a folder: the results and their order, how the index follows the folder, and the files
+//! that are left out.
 
 use std::fs;
 
@@ -174,7 +174,7 @@ async fn reindexes_only_changed_files() {
         ["indexed", "refreshed", "removed"].map(|key| data[key].as_u64().expect("a count"))
     };
     assert_eq!(counts(&found(&shelf.search(), "soup").await), [3, 3, 0]);
-    // Another process: nothing is known but what is kept.
+    // Another process: it knows only the kept index.
     assert_eq!(counts(&found(&shelf.search(), "soup").await), [3, 0, 0]);
     // The same size, changed later.
     shelf.write("menu.txt", "Lunch\n\nOn Friday there is cake with what the garden has.", 121);
@@ -301,7 +301,7 @@ async fn counts_skipped_files_by_reason() {
     symlink(shelf.path("nowhere.md"), shelf.path("dangling.md")).expect("linked");
     symlink(shelf.path(".hidden.md"), shelf.path("shown.md")).expect("linked");
     symlink("sub/real.md", shelf.path("alias.md")).expect("linked");
-    // A pipe that nobody writes to: opening it would wait for ever.
+    // A pipe without a writer: opening it would wait for ever.
     let pipe = rustix::fs::mknodat(
         rustix::fs::CWD,
         shelf.path("pipe.md"),
@@ -393,7 +393,7 @@ async fn index_is_private_to_owner() {
     assert_eq!(mode(&shelf.cache()), 0o700);
     let place = shelf.place();
     assert_eq!(mode(&place), 0o700);
-    // Opened up by somebody: closed again.
+    // A user made it readable: it is private again.
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).expect("opened up");
     let search = shelf.search();
     found(&search, "soup").await;
@@ -493,7 +493,7 @@ async fn dropped_call_leaves_index_intact() {
     let search = shelf.search();
     {
         let mut asked = Box::pin(found(&search, "tide"));
-        // It has begun in its own thread and goes on until it sees that nobody waits.
+        // It has begun in its own thread and continues until it sees that no caller waits.
         assert!(futures::poll!(&mut asked).is_pending());
     }
     let data = found(&search, "tide").await;

@@ -1,5 +1,5 @@
-//! Requests as tools, over real sockets: what is sent, how each failure is told, and where they may
-//! not go.
+//! Requests as tools, over real sockets: their contents, the report of each failure, and the hosts that
+//! they may not reach.
 
 use std::sync::Arc;
 use std::time::Duration;

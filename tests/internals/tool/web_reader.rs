@@ -48,12 +48,12 @@ async fn ask(tool: &dyn Tool, args: Value) -> Result<Arc<Value>, Box<AttemptFail
     asked.await.expect("the test hangs")
 }
 
-/// What is read at this address.
+/// The page read at this address.
 async fn read(reader: &WebReader, url: &str) -> Value {
     (*ask(reader, json!({ "url": url })).await.expect("an answer")).clone()
 }
 
-/// What is read there where these domains are allowed.
+/// The page read at this address with these allowed domains.
 async fn read_within(reader: &WebReader, url: &str, allowed: &[&str]) -> Value {
     let args = json!({ "url": url, "allowed_domains": allowed });
     (*ask(reader, args).await.expect("an answer")).clone()
@@ -637,7 +637,7 @@ async fn cache_expires_then_revalidates() {
     let kept = Kept::new();
     let url = site.url("/page");
     let now = async |body: &str, cached_s: Option<u64>, requests: usize| {
-        // A reader each time: what is kept outlives it.
+        // A new reader each time: the kept pages outlive it.
         let answer = read(&kept.reader(keeping(&site)), &url).await;
         let data = good(&answer);
         assert_eq!((data["body"].as_str(), data["cached_s"].as_u64()), (Some(body), cached_s));

@@ -74,7 +74,7 @@ fn paused_before_a_dispatch() {
     let notice = "paused before t1, attempt 1 and 1 more";
     assert!(screen.contains(notice), "{screen}");
     assert!(screen.contains("paused before attempt 1"), "{screen}");
-    // A paused run stands still, whatever the clock says.
+    // A paused run does not change with the clock.
     let mut later = dash(120, 36, &facts);
     later.after(std::time::Duration::from_secs(30));
     let pane =

@@ -91,7 +91,7 @@ fn each_pane_alone() {
     }
 }
 
-/// The title of a pane, as far as it stands in the upper line of its frame.
+/// The part of a pane's title that the upper line of its frame shows.
 fn titled(dash: &Dash, text: &str) -> bool {
     dash.screen().lines().any(|line| line.starts_with(['┌', '├']) && line.contains(text))
 }
@@ -135,7 +135,7 @@ fn sentence_links_to_quotes_and_back() {
         dash.text("jc");
         assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
         assert_eq!(marked(&dash), solid("payments were back to normal at 11:25 UTC"));
-        // A sentence that stands on nothing says so.
+        // A sentence without a source says so.
         dash.text("3jjc");
         assert!(dash.screen().contains("This sentence cites no note."), "{}", dash.screen());
     }
@@ -148,7 +148,7 @@ fn note_links_to_page_and_back() {
     assert!(titled(&dash, "2 n2 in #1"), "{}", dash.screen());
     dash.text("c");
     assert!(dash.screen().contains(">✓ n2"), "{}", dash.screen());
-    // A refused note has no quote that stands in its page.
+    // The quote of a refused note is not in its page.
     dash.text("Gc");
     assert!(
         dash.screen().contains("That note was refused: it has no quote to show."),

@@ -311,7 +311,7 @@ fn hostile_text_never_breaks_columns() {
                 let case = format!("{text:?} at {cols}x{rows} after {actions:?}");
                 let buf = draw(&page, cols, rows, Glyphs::Unicode);
                 check(&buf, &case);
-                // The right border of the page stands, whatever stands beside it.
+                // The right border of the page is complete, next to any content.
                 for y in 4..rows - 3 {
                     let edge = buf[(cols, y + 1)].symbol();
                     assert!(["│", "┐", "┘", "┤", " "].contains(&edge), "{case}: {edge:?} at {y}");

@@ -172,7 +172,7 @@ fn links_to_dropped_events_explain() {
     let first = crate::words::format::exact(first);
     let wanted = format!("The events before event {first} were dropped to bound memory.");
     assert_eq!(said(&dash), wanted);
-    // What is inspected goes while it is looked at; its other tabs say why they are empty.
+    // The inspected events leave memory while they are shown; the other tabs say why they are empty.
     dash.press(KeyCode::Enter);
     assert!(shown(&dash).inspector().is_some());
     feed(&mut dash, &storm()[20_000..], 1_000);

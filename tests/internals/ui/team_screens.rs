@@ -189,7 +189,7 @@ fn transcript_text_clears_frame() {
     }
 }
 
-/// Agents stand behind the gateway as tools do, but are none to whoever looks at a run.
+/// Agents are behind the gateway like tools, but the screen does not show them as tools.
 #[test]
 fn run_preview_lists_agents_as_agents() {
     let facts = screen::facts("support-swarm", &[], &[], Default::default());
@@ -434,7 +434,7 @@ fn overflowing_hop_labels_leave_ellipsis() {
         let dash = dash(60, 16, &team::ring(agents, hops));
         let screen = dash.screen();
         let labels = screen.lines().rev().nth(2).expect("the labels");
-        // Two names beside each other follow each other, or a mark stands between them.
+        // Neighbouring names follow each other, or a mark is between them.
         let names = labels.replace('→', " ");
         let mut last: Option<usize> = None;
         for word in names.split_whitespace() {

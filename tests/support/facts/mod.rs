@@ -172,7 +172,7 @@ impl Facts {
         self.call(seat, purpose, self.round_span)
     }
 
-    /// Asks for the brief; it stands as seat 99.
+    /// Asks for the brief; it is seat 99.
     pub fn ask_brief(&mut self) -> &mut Self {
         self.call(99, Purpose::Finalize, SpanId::RUN)
     }
@@ -269,7 +269,7 @@ impl Facts {
         self.add(self.calls[&seat].0, kind)
     }
 
-    /// What is wrong with a seat's reply. `again`: its model is told, and asked once more.
+    /// The fault of a seat's reply. `again`: its model gets the fault, and is asked once more.
     pub fn judged(
         &mut self,
         seat: usize,
@@ -538,8 +538,8 @@ pub fn prose() -> Facts {
     facts
 }
 
-/// In the second round a seat's reply is refused, and its model is asked again, with what is left of a
-/// budget of tokens.
+/// In the second round a seat's reply is refused, and its model is asked again, with the rest of a token
+/// budget.
 pub fn asked_again() -> Facts {
     let mut facts = streaming();
     facts.replies(2, "{\"stance\": \"maybe\"}");
@@ -579,7 +579,7 @@ pub fn seats(seats: usize) -> Facts {
     facts
 }
 
-/// Many rounds that end in nothing, as far as `rounds`.
+/// Many rounds that end in nothing, up to `rounds`.
 pub fn rounds(rounds: u32) -> Facts {
     let start = Start { max_rounds: rounds + 2, max_messages: 400, ..Start::default() };
     let mut facts = Facts::start(start);

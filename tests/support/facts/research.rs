@@ -42,7 +42,7 @@ pub struct ResearchStory {
     taken: BTreeMap<u32, (u32, u32)>,
 }
 
-/// What may be read, and what is said of it: the domain, how far it is trusted.
+/// The allowed domains, each with its trust.
 pub const DOMAINS: [(&str, f64); 4] = [
     ("official-status.example.com", 0.95),
     ("vendor.example.com", 0.8),

@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::builder::LogBuilder;
 
-/// A log of agents that is being written. Each is named once at a time: what is done goes to its last
-/// run that is open.
+/// A log of agents that is being written. An event is added to the last open run of the agent with its
+/// name.
 pub type TeamFacts = LogBuilder<TeamStory>;
 
 /// What the builder knows of agents.
@@ -70,7 +70,7 @@ fn names(all: &[&str]) -> Vec<AgentName> {
     all.iter().map(|name| (*name).into()).collect()
 }
 
-/// Where a run stands that begins a session.
+/// The head of a session in its first run.
 pub fn session(text: &str, starts: &str) -> SessionHead {
     SessionHead {
         message: 1,

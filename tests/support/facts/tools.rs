@@ -246,7 +246,7 @@ impl ToolFacts {
         self.add(call, kind)
     }
 
-    /// Something stands in for the tool.
+    /// A fallback replaces the tool's result.
     pub fn degraded(
         &mut self,
         key: &str,

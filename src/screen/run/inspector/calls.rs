@@ -104,7 +104,7 @@ pub(super) fn verdict_event<'a>(run: &InspectedRun<'a>, call: SpanId) -> Option<
 
 /// Why the reply of a call was refused; that event follows the end of the call.
 pub(crate) fn refused_reply<'a>(run: &InspectedRun<'a>, call: SpanId) -> Option<&'a ReplyRefused> {
-    /// Most events of other branches that may come in between.
+    /// Maximum number of events of other branches in between.
     const BETWEEN: usize = 1_000;
     let from = run.run.place(run.world.spans.get(call)?.closed_by?);
     let facts = run.log().between(from, run.events.min(from + BETWEEN));
@@ -131,7 +131,7 @@ pub fn prompt_call(run: &RunData, call: SpanId) -> SpanId {
     said.map_or(call, |span| span.id)
 }
 
-/// The event that caused what is inspected or selected.
+/// The event that caused the inspected or selected target.
 pub(crate) fn cause_of(run: &RunData, target: InspectTarget) -> Option<Seq> {
     match target {
         InspectTarget::Event(seq) => cause_of_event(run, run.event(seq)?),

@@ -23,7 +23,7 @@ use crate::words::patterns::words_of;
 use crate::words::sentence::{cut_reply, event_line, failure_name, took_ms};
 use crate::words::styled::{StyleRole, StyledText};
 
-/// Most calls that one prompt is put together from.
+/// Maximum number of calls that form one prompt.
 const MAX_PROMPT_CALLS: usize = 1000;
 
 /// Indents a JSON object or list if that loses no digits; any other text stays as it is. The flag
@@ -525,7 +525,7 @@ pub fn token_rate(tokens: u64, first_token_ms: Option<u64>, took: Duration) -> O
     format::rate(tokens, streamed)
 }
 
-/// Most events that a call's raw view shows.
+/// Maximum number of events in a call's raw view.
 const MAX_RAW_EVENTS: usize = 500;
 
 pub(crate) fn raw_document(facts: &[&Event], left_out: usize) -> StyledText {

@@ -35,7 +35,6 @@ use crate::words::styled::{StyleRole, StyledLine, StyledText};
 pub struct Inspector {
     /// The event or call in it.
     pub target: InspectTarget,
-    /// The open tab.
     pub tab: Tab,
     /// Whether the call is one of a model or of a tool.
     pub callee: CalleeKind,
@@ -62,7 +61,7 @@ impl Inspector {
         inspector
     }
 
-    /// Whether new events may change what is known of the target.
+    /// Whether new events may change the data about the target.
     pub(crate) fn concerns(&self, run: &RunData, events: &[Arc<Event>]) -> bool {
         let Some(call) = call_of(run, self.target) else { return false };
         let of_call = |event: &Arc<Event>| {
@@ -222,7 +221,7 @@ pub enum InspectTarget {
     Call(SpanId),
 }
 
-/// A run up to a moment. What came later is not shown.
+/// A run up to a moment. Later events are not shown.
 #[derive(Clone, Copy)]
 pub(crate) struct InspectedRun<'a> {
     pub run: &'a RunData,
@@ -260,7 +259,7 @@ impl<'a> InspectedRun<'a> {
     }
 }
 
-/// Fewest columns of a heading after the tabs.
+/// Minimum width of a heading after the tabs.
 const MIN_HEADING: usize = 8;
 
 /// Draws the inspector into a run's page.
@@ -284,7 +283,7 @@ pub fn render(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     foot(cx, inspector, parts.frame, parts.text, buf);
 }
 
-/// Draws the summary of what is inspected, and the keys.
+/// Draws the summary of the target, and the keys.
 fn draw_summary(
     page: &RunPage,
     cx: &DrawContext,
@@ -322,7 +321,7 @@ fn draw_summary(
     }
 }
 
-/// A short name of what is inspected.
+/// A short name of the target.
 fn heading(page: &RunPage, target: InspectTarget) -> String {
     match target {
         InspectTarget::Event(seq) => {
@@ -360,7 +359,7 @@ fn strip(cx: &DrawContext, row: Rect, inspector: &Inspector, buf: &mut Buffer) {
     }
 }
 
-/// Draws the name of what is inspected at the end of the row of tabs, where there is no summary.
+/// Draws the name of the target at the end of the row of tabs, where there is no summary.
 fn heading_after_tabs(
     page: &RunPage,
     cx: &DrawContext,

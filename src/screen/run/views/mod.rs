@@ -79,7 +79,7 @@ pub trait View: Debug {
     /// The names on the tabs of the panes.
     fn tabs(&self) -> [&'static str; 4];
 
-    /// The pane that shows what came of a run that has ended.
+    /// The pane with the outcome of a run that has ended.
     fn answer_pane(&self) -> Pane {
         Pane::Second
     }
@@ -103,10 +103,10 @@ pub trait View: Debug {
     /// Handles the wheel, `by` rows down; returns whether the pane can be scrolled.
     fn on_wheel(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) -> bool;
 
-    /// Selects what is at the clicked cell.
+    /// Selects the item at the clicked cell.
     fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16);
 
-    /// Jumps from the selection to what is behind it.
+    /// Jumps from the selection to its source.
     fn on_cause(&mut self, _run: &RunData, _focus: Pane) -> Jumped {
         Jumped::Elsewhere
     }
@@ -120,10 +120,10 @@ pub trait View: Debug {
         false
     }
 
-    /// Updates what depends on the run, after each change.
+    /// Updates the state that depends on the run, after each change.
     fn refresh(&mut self, _run: &RunData) {}
 
-    /// What Enter inspects.
+    /// The target that Enter inspects.
     fn target(&self, run: &RunData, _focus: Pane) -> Option<InspectTarget> {
         self.subject_call(run).map(InspectTarget::Call)
     }
@@ -167,7 +167,7 @@ pub trait View: Debug {
     fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer);
 
     /// Columns that the progress needs: the minimum, and those for all of it, [`u16::MAX`] if it is text
-    /// without bars, which takes what is free.
+    /// without bars, which takes all free columns.
     fn track_columns(&self, data: &RunData) -> (u16, u16);
 
     /// The note where the run has none of its own.
@@ -244,7 +244,7 @@ impl PageViews {
         }
     }
 
-    /// Updates what the run's own view keeps of the run.
+    /// Updates the state of the run's own view that depends on the run.
     pub(crate) fn refresh(&mut self, run: &RunData) {
         self.own_view_mut().refresh(run);
     }
@@ -256,7 +256,7 @@ impl PageViews {
         [first, second, third, fourth, "Events"]
     }
 
-    /// Focuses the pane that shows what came of the run, unless the reader has moved the focus.
+    /// Focuses the outcome's pane, unless the reader has moved the focus.
     pub(crate) fn show_answer(&mut self) {
         if !self.panes.is_moved {
             let pane = self.shown().answer_pane();
@@ -275,7 +275,6 @@ impl PageViews {
         self.own_view().subject_call(run)
     }
 
-    /// Moves the focus to a pane.
     pub(super) fn focus_on(&mut self, pane: Pane) -> InputOutcome {
         InputOutcome::Handled { redraw: self.panes.focus_on(pane) }
     }
@@ -289,7 +288,7 @@ impl PageViews {
         InputOutcome::redraw()
     }
 
-    /// Lets a selected tool go, else what is selected in the run's own view.
+    /// Clears the selected tool, else the selection in the run's own view.
     pub(super) fn let_selection_go(&mut self) -> bool {
         let tool = self.tools.let_tool_go();
         self.own_view_mut().clear_selection(tool) || tool
@@ -357,7 +356,6 @@ impl PageViews {
     }
 }
 
-/// Whether a run of agents has a swarm.
 fn has_swarms(run: &RunData) -> bool {
     run.world().agents().is_some_and(|agents| !agents.swarms.is_empty())
 }
@@ -425,7 +423,6 @@ impl PaneTitle {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// A title and a state.
     pub(super) fn with_sign((text, sign): (String, Option<StateSign>)) -> Self {
         Self { text, sign, ..Self::default() }
     }

@@ -398,7 +398,6 @@ impl RouteColumns {
     }
 }
 
-/// Draws the pane.
 fn render_routes(
     view: &RouterView,
     data: &RunData,
@@ -497,7 +496,7 @@ fn claim_cell(cx: &DrawContext, pen: &mut Pen, claim: Option<f64>, least: f64, b
     pen.right_aligned(&figure, CLAIM - 1, theme.style(role)).put("  ", dim);
 }
 
-/// Draws what the classifier named besides the routes: such names are shown and never called.
+/// Draws the names that the classifier gave besides the routes: they are shown and never called.
 fn strangers(cx: &DrawContext, router: &Router, area: Rect, buf: &mut Buffer) {
     let Some(proposed) = &router.proposed else { return };
     let known = |name: &str| router.plan.routes.iter().any(|it| it.agent.as_str() == name);
@@ -510,7 +509,6 @@ fn strangers(cx: &DrawContext, router: &Router, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Draws the row.
 fn render_steps(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
     let Some(router) = world.router() else { return };

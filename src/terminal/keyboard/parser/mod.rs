@@ -33,7 +33,7 @@ const PASTE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Silence after which a paste has stalled: a few bytes alone are then a key that was pressed.
 const PASTE_STALL: Duration = Duration::from_millis(250);
 
-/// Most bytes of a key.
+/// Maximum bytes of a key.
 const KEY_BYTES: usize = 8;
 
 /// Silence after which a Ctrl-C is a key and not part of the paste.
@@ -434,16 +434,16 @@ fn pasted(text: &[u8]) -> Event {
     Event::Paste(String::from_utf8_lossy(text).into_owned())
 }
 
-/// What comes before the colour in the reply.
+/// The bytes before the colour in the reply.
 const COLOUR_STARTS: &[u8] = b"11;";
 
 /// The beginning that no other report has.
 const UNMISTAKABLE: &[u8] = b"11;rgb";
 
-/// The most hexadecimal digits of one channel.
+/// Maximum hexadecimal digits of one channel.
 const MAX_DIGITS: usize = 4;
 
-/// What a byte within a report `ESC ]` is.
+/// The meaning of a byte within a report `ESC ]`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReportByte {
     Part,
@@ -451,7 +451,7 @@ pub(crate) enum ReportByte {
     Key,
 }
 
-/// What the next byte is after these bytes of a report `ESC ]`. `awaited`: the terminal has been
+/// The meaning of the next byte after these bytes of a report `ESC ]`. `awaited`: the terminal has been
 /// asked and has not answered.
 fn classify_reply_byte(held: &[u8], byte: u8, awaited: bool) -> ReportByte {
     if is_beginning(held, byte) {

@@ -76,7 +76,7 @@ fn d_marks_and_compares_runs() {
     assert!(!dash.screen().contains("marked:"), "the notice goes with the mark");
     answer(&mut dash, request);
     let shown = view(&dash).expect("a comparison");
-    // What is running in another process is compared as far as it is stored.
+    // A run of another process is compared up to its last stored event.
     assert_eq!(shown.live, [true, false]);
     dash.text("q");
     assert!(view(&dash).is_none());

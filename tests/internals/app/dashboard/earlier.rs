@@ -1,4 +1,4 @@
-//! Events that left memory: read back from the store when somebody looks at them, and let go again.
+//! Events that left memory: read back from the store when the operator looks at them, and dropped again.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn playhead_reads_back_earlier_events() {
     }
     assert!(dash.asked().is_empty(), "nothing is read twice");
 
-    // While somebody looks, it stays; at the live end it leaves memory again.
+    // While the operator looks at it, it stays; at the live end it leaves memory again.
     drop_before(&mut dash, 35);
     assert_eq!(gone(&dash), 0);
     dash.text("G");

@@ -1,4 +1,4 @@
-//! The flags drawer: what is asked, what has landed, what a switch would do.
+//! The flags drawer: requested changes, changes in effect, and the effect of a switch.
 
 use std::sync::Arc;
 

@@ -293,7 +293,7 @@ fn kept_run_opens_read_only() {
     dash.text(" ");
     assert!(dash.state.visible_run().is_some_and(|page| !page.is_scrubbed()));
     assert_eq!(dash.state.next_tick().filter(|_| dash.state.notices.current().is_none()), None);
-    // What was read stays.
+    // The events that were read stay.
     dash.text("q").asked();
     assert_eq!(dash.state.home.run, Some(run.clone()));
     dash.press(KeyCode::Enter);

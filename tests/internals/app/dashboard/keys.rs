@@ -1,4 +1,4 @@
-//! The binding table, and what is made of it.
+//! The binding table, and the documents made of it.
 
 use std::collections::BTreeSet;
 

@@ -269,7 +269,7 @@ fn ignores_stale_model_replies() {
     };
     dash.send(Msg::LiveFound { form: *form_id, model: None, found: Box::new(late) });
     assert!(!dash.redraw && !dash.screen().contains("of the model before"), "{before}");
-    // With the form gone nobody listens.
+    // A closed form ignores the answer.
     let mut dash = live();
     dash.press(KeyCode::Esc).text("y");
     dash.asked();

@@ -73,7 +73,7 @@ fn lists_notable_events_by_default() {
     assert_eq!(listed(&dash), notable);
 }
 
-/// What is jumped to is always listed.
+/// The target of a jump is always listed.
 #[test]
 fn jump_to_hidden_event_lists_all() {
     let mut dash = Dash::new(120, 36);

@@ -13,7 +13,7 @@ use crate::screen::{Effect, Msg};
 
 use crate::support::screen::{Dash, facts, own, shipped};
 
-/// Where a text stands on the screen: column and row of its first cell.
+/// The place of a text on the screen: column and row of its first cell.
 fn find(dash: &Dash, text: &str) -> (u16, u16) {
     let buf = dash.draw();
     for y in 0..buf.area.height {

@@ -68,7 +68,7 @@ fn fault_2_gate_refuses_without_counting() {
     assert_eq!(breaker.allow(last).unwrap_err(), refused(RefusalReason::RetryAfter, Some(SECOND)));
     assert_eq!(attempt(&mut breaker, AttemptVerdict::Success, start + hour), Recorded::Counted);
 
-    // Of a gate and an open time the one that ends later is told; a hand goes before both.
+    // Of a gate and an open time the later end is reported; a manual override goes before both.
     breaker.set_retry_after(start + 2 * hour);
     breaker.trip(start + hour);
     assert_eq!(
@@ -201,7 +201,7 @@ fn fault_22_source_counts_late_result() {
         assert_eq!(breaker.record(slow, verdict, late), recorded);
         assert_eq!(breaker.view(late), view, "{verdict:?}");
     }
-    // A hand stands above a late result in this mode too.
+    // A manual override goes before a late result in this mode too.
     let mut breaker = breaker(BreakerMode::TwoState);
     let slow = ticket(&mut breaker, start);
     breaker.hold_open(start);

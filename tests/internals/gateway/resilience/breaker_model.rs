@@ -68,7 +68,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The kind is that of the breaker, whatever this says.
+/// The breaker has its own kind, which this value does not change.
 fn window() -> impl Strategy<Value = WindowLimits> {
     let rate = || (1..=20_u32).prop_map(|of| Rate::from_share(f64::from(of) / 20.0));
     (1..12_u32, 1..8_u32, rate(), prop::option::of(Just(500)), rate()).prop_map(

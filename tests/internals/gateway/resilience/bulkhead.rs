@@ -60,7 +60,7 @@ async fn fault_17_cancelled_waiter_frees_permit() {
     );
 }
 
-/// Fault 19, as far as the bulkhead goes: the unwinding gives the permit back.
+/// Fault 19, the part of the bulkhead: the unwinding releases the permit.
 #[test]
 fn fault_19_panic_returns_permit() {
     let bulkhead = Bulkhead::new(1);

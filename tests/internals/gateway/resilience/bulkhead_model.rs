@@ -68,7 +68,7 @@ impl Annals {
         self.count(|fate| matches!(fate, Fate::InLine { .. }))
     }
 
-    /// Somebody asks; whoever may not stand in line is turned away unless a permit is free.
+    /// Requests a permit; a request that may not queue is refused unless a permit is free.
     fn ask(&mut self, until: Option<Option<Instant>>) -> usize {
         self.askers.push(match until {
             _ if self.queued() == 0 && self.given() < self.permits => Fate::Given,
@@ -194,7 +194,7 @@ impl Life {
             let (fill, counts) = (life.bulkhead.fill(), life.bulkhead.counts());
             prop_assert_eq!(fill, life.annals.fill());
             prop_assert_eq!(counts, life.annals.counts());
-            // After it was made smaller nobody gets in until fewer are in flight.
+            // After it was made smaller, no attempt gets in until fewer are in flight.
             prop_assert!(fill.in_flight <= fill.permits.max(before.in_flight));
             let settled = counts.admitted + counts.rejected + counts.cancelled;
             prop_assert_eq!(counts.asked, settled + fill.queued as u64);

@@ -139,7 +139,7 @@ impl Told {
         self.ended_well_after(1, good, found, denied);
     }
 
-    /// The same after so many pages that came, whatever became of them.
+    /// The same after this many pages that arrived, with any result.
     #[track_caller]
     pub fn ended_well_after(&self, pages: usize, good: &str, found: usize, denied: usize) {
         let told = &self.outcome;

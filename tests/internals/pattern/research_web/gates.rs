@@ -1,5 +1,5 @@
 //! Where a run does not go: hosts that an allowlist denies, networks of their own, addresses that
-//! pretend to be others. That nobody went there is counted at the sites.
+//! pretend to be others. The sites count that no request reached them.
 
 use crate::tool::web::cache::Cache;
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn good() -> Site {
     .await
 }
 
-/// A site that nobody may ask.
+/// A site that must not be asked.
 async fn bystander() -> Site {
     Site::start(|_, _, _| page(GOOD)).await
 }

@@ -1,5 +1,5 @@
-//! Pages that cannot be had beside one that can: each falls out with its reason, the run ends well
-//! with the other, and nobody was asked more than the trace says.
+//! Pages that cannot be read beside one that can: each is dropped with its reason, the run ends well
+//! with the other, and no site was asked more often than the trace says.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn says(status: &'static str, headers: &'static [&'static str], body: &'static s
 /// What a site does with a path that was asked for so many times before.
 type Deed = fn(&str, usize) -> Does;
 
-/// A name, what the site does, the reason that is told, and the paths that are asked for.
+/// A name, the site's reply, the reported reason, and the requested paths.
 type Case = (&'static str, Deed, &'static str, &'static [&'static str]);
 
 /// Pages that are asked for once: nothing is the better for asking again.

@@ -5,11 +5,11 @@ use std::ops::Range;
 /// A mistake that a person makes in one place.
 #[derive(Clone)]
 pub(super) struct SeededMistake {
-    /// What is replaced, in the order of the file.
+    /// The replacements, in the order of the file.
     pub edits: Vec<(Range<usize>, String)>,
     /// The lines of the changed text that are right to name; usually one.
     pub lines: Vec<usize>,
-    /// Each of these words is the right suggestion. Empty: there is none.
+    /// Each of these words is the right suggestion; empty: no word is.
     pub right: Vec<String>,
     /// The wrong word.
     pub wrong: String,

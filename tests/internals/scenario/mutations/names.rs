@@ -8,7 +8,7 @@ use super::keys::neighbour;
 use super::mistake::{Dice, SeededMistake, misspell};
 use crate::scenario::read::tree::TomlValue;
 
-/// Where a name of something else stands.
+/// The places with a name of something else.
 const REFERENCES: [&str; 26] = [
     "collaboration.sequence",
     "collaboration.summary",

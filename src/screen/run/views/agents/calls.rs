@@ -42,7 +42,7 @@ pub struct CallNode {
 /// The state of the calls below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
-    /// There are none.
+    /// It has no calls below it.
     Empty,
     /// They are shown.
     Open,

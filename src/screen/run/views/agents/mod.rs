@@ -49,7 +49,7 @@ pub struct LowerPanes {
     line: ListCursor,
 }
 
-/// Fewest rows of a tree above which its root stays in view.
+/// Minimum rows of a pane in which the root stays in view above its calls.
 const MIN_WITH_ROOT: usize = 4;
 
 /// The rows of the call tree in view.
@@ -195,7 +195,7 @@ impl LowerPanes {
         tree.row(row).map(|node| node.span)
     }
 
-    /// What Enter inspects in the transcript.
+    /// The target that Enter inspects in the transcript.
     pub fn transcript_target(&self, run: &RunData) -> Option<InspectTarget> {
         let lines = Transcript::of_run(run, 80)?;
         let last = lines.count().checked_sub(1)?;

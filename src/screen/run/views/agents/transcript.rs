@@ -38,15 +38,15 @@ pub const STEP: u16 = 2;
 const MODEL: u16 = 15;
 /// Columns after the text, in a pane that has room for them.
 const AFTER: u16 = 1;
-/// Fewest columns of a pane with columns after the text.
+/// Minimum width of a pane with columns after the text.
 const MIN_WITH_AFTER: u16 = 40;
-/// Fewest columns of text for which models are shown.
+/// Minimum width of the text for which models are shown.
 const MIN_TEXT: u16 = 26;
-/// Most bytes of one text that are used for a line.
+/// Maximum bytes of one text that a line uses.
 const MAX_BYTES: usize = 16 * 1024;
 /// Replaces the answer in the transcript: pane 2 has it.
 const SEE_OUTCOME: &str = "answer: see Outcome";
-/// Most rows of a text, of a tool's call and of its result; the inspector shows all of it.
+/// Maximum rows of a text, of a tool's call and of its result; the inspector shows all of it.
 const MAX_ROWS_OF: [usize; 3] = [400, 3, 4];
 
 /// One line of the transcript, before it is wrapped.
@@ -223,7 +223,7 @@ impl<'a> Transcript<'a> {
             depth,
             kind: TranscriptKind::Streaming,
             text: live.map_or("".into(), |live| {
-                // Of a long partial reply, the end is what is new.
+                // Only the end of a long partial reply is new.
                 let from = crate::screen::run::pane_text::tail_start(&live.text, MAX_BYTES / 2);
                 live.text[from..].into()
             }),

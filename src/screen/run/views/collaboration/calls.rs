@@ -23,7 +23,6 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::styled::StyleRole;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &CollaborationView,
     data: &RunData,
@@ -124,7 +123,7 @@ fn seat(
         let mut parts = vec![format::count_noun(said.actions.len() as u64, "action")];
         parts.extend(dropped.iter().cloned());
         let whole = parts.join(", ");
-        // What was dropped matters more than what was taken.
+        // Dropped parts matter more than accepted ones.
         let text = if pen.fits(columns(&whole)) { whole } else { dropped.join(", ") };
         pen.put(&text, dim);
         return;

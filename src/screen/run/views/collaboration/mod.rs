@@ -1,5 +1,5 @@
-//! The view of a collaboration: the selected seat and round, and the scroll position of what is
-//! spoken. Its second header row has the rounds.
+//! The view of a collaboration: the selected seat and round, and the scroll position of the speaker's
+//! text. Its second header row has the rounds.
 
 mod calls;
 pub mod seat;
@@ -124,7 +124,7 @@ impl CollaborationView {
             rows.push(Selection::Finalize);
         }
         let at = rows.iter().position(|row| *row == self.selection);
-        // The first step selects what is shown now.
+        // The first step selects the seat that is shown now.
         let first = self.selected_seat(run);
         let rounds = focus == Pane::Third;
         match action {

@@ -22,7 +22,7 @@ use crate::words::glyph::Glyph;
 use crate::words::styled::StyleRole;
 use crate::words::verdict::reply_text;
 
-/// What is spoken about this subject; `call` is its call.
+/// The text about this subject; `call` is its call.
 pub(crate) fn text_pane(
     run: &RunData,
     subject: SeatSubject,

@@ -16,7 +16,6 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::styled::StyleRole;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &CollaborationView,
     data: &RunData,
@@ -114,7 +113,7 @@ fn cell(
     selected: bool,
 ) {
     let theme = cx.theme;
-    // The selected cell is reversed: what is said in it is in pane 2.
+    // The selected cell is reversed: pane 2 has its text.
     let of = |style: Style| match selected {
         true => style.add_modifier(Modifier::REVERSED),
         false => style,

@@ -26,21 +26,21 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
 use crate::words::styled::StyleRole;
 
-/// Most seats around a table; more of them are shown in a list.
+/// Maximum seats around a table; more of them are shown in a list.
 const MAX_SEATS: usize = 8;
-/// Narrowest frame of a card.
+/// Minimum width of a card's frame.
 const CARD: u16 = 16;
-/// Widest frame of a card.
+/// Maximum width of a card's frame.
 const MAX_CARD: u16 = 72;
-/// Highest frame of a card.
+/// Maximum height of a card's frame.
 const CARD_HIGH: u16 = 7;
-/// Lowest and highest frame of the table.
+/// Minimum and maximum height of the table's frame.
 const TABLE_HIGH: std::ops::Range<u16> = 5..11;
-/// Fewest rows of a table with its seats; with fewer, a list has more room for what the seats say.
+/// Minimum rows of a table with its seats; with fewer, a list has more room for their texts.
 const TABLE_ROWS: u16 = 15;
-/// Most rows of a seat in a list.
+/// Maximum rows of a seat in a list.
 const SEAT_ROWS: u16 = 5;
-/// Narrowest frame of the table.
+/// Minimum width of the table's frame.
 const TABLE: u16 = 26;
 /// Header rows above the list of seats.
 pub const LIST_HEAD: u16 = 1;
@@ -100,7 +100,7 @@ impl RoundTable {
         let outer_width = card_width(area, above.max(below));
         let mut spare = area.height.checked_sub(TABLE_HIGH.start + 3 * outer)?;
         let (mut card_h, mut table_h) = (3, TABLE_HIGH.start);
-        // Rows go to the seats with the least room for what they say.
+        // Rows go to the seats with the least room for their text.
         loop {
             let in_card = (card_h - 3) * (outer_width.saturating_sub(4));
             let in_side = (table_h - 3) * (beside - 4);
@@ -169,7 +169,7 @@ fn row_of(area: Rect, count: u16, y: u16, height: u16) -> Vec<Rect> {
 }
 
 /// Rows of each seat in the list of this area: one of a seat that is off, and of the others as many as
-/// there are, because what they say wraps.
+/// there are, because their text wraps.
 pub fn seat_rows(area: Rect, off: &[bool]) -> Vec<u16> {
     let rows = area.height.saturating_sub(LIST_HEAD);
     let off_count = off.iter().filter(|is_off| **is_off).count() as u16;
@@ -217,7 +217,6 @@ const LIST_INDENT: u16 = 3;
 /// Columns of a stance with its confidence, its change and the bar.
 const STATE_WITH_BAR: u16 = 22;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &CollaborationView,
     data: &RunData,
@@ -371,7 +370,7 @@ fn card(
     }
 }
 
-/// What else there is to say of a seat in this many columns: that it leaves, when it joined, or its model.
+/// The note on a seat in this many columns: that it leaves, when it joined, or its model.
 fn seat_note(
     data: &RunData,
     cx: &DrawContext,
@@ -589,7 +588,7 @@ fn render_list(
     }
 }
 
-/// Draws a row of what a seat says; `is_cut`: more follows.
+/// Draws a row of a seat's text; `is_cut`: more follows.
 fn put_wrapped(cx: &DrawContext, mut pen: Pen, text: &str, is_cut: bool) {
     let width = usize::from(pen.left());
     let text: Cow<'_, str> = match is_cut {

@@ -149,7 +149,7 @@ pub(super) fn state_line(
     let (came, asked) = (round.contributions().count(), round.asked_seats());
     match (&world.progress.stage, round.closed) {
         (RunState::Closed, _) => {
-            // What is wrong with a refused reply is in its seat.
+            // The seat of a refused reply shows what is wrong with it.
             let reason = world.progress.closed.as_ref().map(|closed| match world.stop_refusal() {
                 Some(_) => "stopped".to_owned(),
                 None => closed.reason.phrase().into_owned(),

@@ -99,7 +99,7 @@ impl OrchestratorView {
         matches!(self.subject(run), TaskSubject::Plan | TaskSubject::Task(_) | TaskSubject::Join)
     }
 
-    /// What is spoken where the subject has no document.
+    /// The text for a subject without a document.
     pub fn text_pane<'a>(&self, run: &'a RunData) -> TextPane<'a> {
         let (subject, call) = (self.subject(run), self.subject_call(run));
         let world = run.shown();
@@ -162,7 +162,7 @@ impl OrchestratorView {
     }
 }
 
-/// Most rows of the slots and budgets.
+/// Maximum rows of the slots and budgets.
 const SLOTS: u16 = 7;
 
 impl View for OrchestratorView {

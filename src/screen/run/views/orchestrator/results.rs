@@ -23,13 +23,13 @@ use crate::words::patterns::orchestrator::{level_part, one_line, task_result};
 use crate::words::readable::fields;
 use crate::words::styled::StyleRole;
 
-/// Most rows that one result takes; the inspector has it whole.
+/// Maximum rows of one result; the inspector shows all of it.
 const MAX_ROWS: usize = 4;
 
 /// Blank columns between two fields of a result.
 pub(crate) const GAP: u16 = 3;
 
-/// Widest name of a result: columns of a task's id and its section.
+/// Maximum width of a result's name: columns of a task's id and its section.
 const NAME: u16 = 16;
 
 /// Columns before the name: a mark or a state, and a blank.
@@ -56,7 +56,7 @@ pub(crate) enum ResultEntry<'a> {
     Task(usize, &'a TaskRow, Option<&'a str>),
 }
 
-/// A field of a result in words; the name is empty where there is none.
+/// A field of a result in words: its name, which may be empty, and its value.
 pub(crate) type ResultField<'a> = (&'a str, String);
 
 /// The results of a run in their order: the level, the sections of no task, and the tasks.
@@ -111,7 +111,7 @@ fn head(orchestrator: &Orchestrator) -> Vec<ResultEntry<'_>> {
     head
 }
 
-/// What is shown of a result. Empty where there is nothing to show.
+/// The fields of a result that are shown; empty if there are none.
 fn result_fields<'a>(entry: &ResultEntry<'a>) -> Vec<ResultField<'a>> {
     match entry {
         ResultEntry::Level(_, value) => vec![("", one_line(value))],
@@ -131,8 +131,8 @@ pub(crate) type ResultRow<'a> = (usize, ResultEntry<'a>, Range<usize>);
 
 /// The rows of a pane of this size.
 ///
-/// Each result has a row, and the rows that are left go to the results that need more, in turns. Where
-/// there is not a row for each, the window that has the result `shown` in it is taken.
+/// Each result has a row, and the remaining rows go to the results that need more, in turns. If there
+/// are fewer rows than results, the rows are a window that contains the result `shown`.
 pub(super) fn result_rows<'a>(
     results: &RunResults<'a>,
     shown: usize,
@@ -171,7 +171,7 @@ fn shares(needs: &[usize], rows: usize) -> Vec<usize> {
     shares
 }
 
-/// Breaks fields into at most so many rows; the last row has all that is left.
+/// Breaks fields into at most `most` rows; the last row has all remaining fields.
 fn wrapped(fields: &[ResultField<'_>], width: usize, most: usize) -> Vec<Range<usize>> {
     let mut rows: Vec<Range<usize>> = Vec::new();
     let (mut start, mut taken) = (0, 0);
@@ -190,7 +190,6 @@ fn wrapped(fields: &[ResultField<'_>], width: usize, most: usize) -> Vec<Range<u
     rows
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &OrchestratorView,
     data: &RunData,

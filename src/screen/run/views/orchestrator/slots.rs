@@ -35,7 +35,6 @@ pub(super) fn put_slots(cx: &DrawContext, pen: &mut Pen, orchestrator: &Orchestr
     pen.put(&format!("{used}/{all}"), cx.theme.style(StyleRole::Text));
 }
 
-/// Draws the pane.
 pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
     let Some(orchestrator) = world.orchestrator() else { return };

@@ -294,7 +294,6 @@ fn add_join(document: &mut StyledText, orchestrator: &Orchestrator, plan: &Orche
     document.json(aggregate);
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &OrchestratorView,
     data: &RunData,

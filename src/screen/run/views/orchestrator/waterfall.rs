@@ -41,7 +41,7 @@ const STEPS: [u64; 20] = [
     50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000,
     600_000, 1_200_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 43_200_000,
 ];
-/// Fewest columns between two marks of the axis.
+/// Minimum columns between two marks of the axis.
 const MIN_MARK_COLUMNS: u64 = 9;
 
 /// A row of the waterfall. A run accepts one plan, so a task keeps its index.
@@ -208,7 +208,7 @@ const SLOW_MARK: u16 = 5;
 /// Minimum width of the axis.
 const MIN_AXIS: u16 = 12;
 
-/// Fewest columns of a note that is cut.
+/// Minimum width of a note that is cut.
 const MIN_NOTE: u16 = 12;
 
 /// The layout of a row.
@@ -245,7 +245,6 @@ impl WaterfallColumns {
     }
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &OrchestratorView,
     data: &RunData,

@@ -17,7 +17,7 @@ use crate::words::readable::{partial_json, top_text};
 use crate::words::styled::{StyleRole, StyledPart};
 use crate::words::verdict::{place_after, reason_id, run_lead};
 
-/// Most rows of a sentence, and of a partial reply.
+/// Maximum rows of a sentence, and of a partial reply.
 const MAX_ROWS: usize = 40;
 
 /// The items of the answer pane in the world that is shown.
@@ -143,7 +143,6 @@ pub(super) fn open_model_call(run: &RunData, research: &Research) -> Option<Span
     calls.filter(open).last()
 }
 
-/// Adds the partial reply of a model call.
 fn add_partial_reply<'a>(run: &'a RunData, items: &mut Vec<PaneItem<'a>>, call: Option<SpanId>) {
     let attempt = call.and_then(|call| run.shown().spans.last_child(call));
     let live = attempt.and_then(|attempt| run.live(attempt.id));

@@ -26,7 +26,7 @@ use crate::words::measure::wrap_within;
 use crate::words::styled::{StyleRole, StyledPart};
 use crate::words::verdict::why_stopped;
 
-/// Most bytes of one text that are used.
+/// Maximum bytes of one text that are used.
 const MAX_BYTES: usize = 8 * 1024;
 
 /// The sign at the start of an item.
@@ -66,7 +66,7 @@ pub struct ItemText<'a> {
     pub tail: Vec<StyledPart>,
     /// The text in the other column, if any.
     pub other: Option<Cow<'a, str>>,
-    /// Most rows that are shown.
+    /// Maximum rows that are shown.
     pub max_rows: usize,
     /// Whether the end is shown rather than the start, as for a partial reply.
     pub shows_end: bool,
@@ -95,7 +95,7 @@ pub struct ItemRow {
 impl ItemText<'_> {
     /// Whether the two texts are shown in two columns at this width.
     pub fn has_two_columns(&self, width: u16) -> bool {
-        /// Narrowest column that can be read.
+        /// Minimum width of a readable column.
         const MIN_COLUMN: u16 = 22;
         self.other.is_some() && width >= 2 * MIN_COLUMN + GAP
     }
@@ -193,11 +193,9 @@ fn used_part(text: &str) -> &str {
 /// An item of a list: a sign, a name and its texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaneItem<'a> {
-    /// The thing that it is about.
     pub subject: ItemSubject,
     /// The name before its texts; may be empty.
     pub name: Cow<'a, str>,
-    /// The sign at its start.
     pub sign: ItemSign,
     /// Its texts, from top to bottom.
     pub parts: Vec<ItemText<'a>>,

@@ -42,7 +42,6 @@ use crate::words::glyph::Glyph;
 /// Selections and scroll positions in the panes of research.
 #[derive(Debug, Default)]
 pub struct ResearchView {
-    /// The subject of the page's pane.
     pub(crate) about: PageSubject,
     /// First row in view of the page; `None`: where its quote is, else at its start.
     pub(crate) top: Option<Scroll>,
@@ -208,8 +207,8 @@ fn first_cited(research: &Research) -> Option<&NoteRow> {
     research.note(research.citations.first()?)
 }
 
-/// The source that is being read, or was last; once the run has ended, the last one whose page was
-/// read, if there is one.
+/// The source that is being read, or was read last; once the run has ended, the last source with a page
+/// that was read, if there is one.
 fn current_source(research: &Research, live: bool) -> Option<SourceNo> {
     let latest = |so: &dyn Fn(&SourceState) -> bool| {
         let opened = research.kept().filter(|row| row.opened.is_some() && so(&row.state));

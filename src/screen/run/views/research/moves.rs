@@ -1,5 +1,5 @@
-//! Keys and mouse in the panes of research: jumps from a sentence of the answer to the quotes that
-//! it cites, from a note to its page, and back; what Enter inspects, and what is copied.
+//! Keys and mouse in the panes of research: jumps from a sentence of the answer to the quotes that it
+//! cites, from a note to its page, and back; the targets of Enter, and the texts to copy.
 
 use ratatui::layout::Rect;
 
@@ -294,7 +294,7 @@ impl ResearchView {
 }
 
 impl ResearchView {
-    /// What Enter inspects in the panes of research.
+    /// The target that Enter inspects in the panes of research.
     pub(crate) fn pane_target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
         let research = run.shown().research()?;
         match focus {
@@ -408,7 +408,8 @@ fn note_target(run: &RunData, note: &NoteId, page: bool) -> Option<InspectTarget
     })
 }
 
-/// The note that a sentence cites first; of one without a citation, what wrote the answer.
+/// The note that a sentence cites first; without a citation, the call that wrote the answer, or its
+/// event.
 fn sentence_target(run: &RunData, sentence: &Sentence) -> Option<InspectTarget> {
     let cited = || event_target(run, |fact| matches!(fact, ResearchFact::AnswerCited(_)));
     match sentence.citations.first() {

@@ -12,10 +12,10 @@ use crate::screen::run::data::RunData;
 use crate::words::format;
 use crate::words::styled::{StyleRole, StyledPart};
 
-/// Most rows of a claim or a quote; the inspector shows all of it.
+/// Maximum rows of a claim or a quote; the inspector shows all of it.
 const MAX_ROWS: usize = 4;
 
-/// Most pairs of notes that are grouped; no run has as many.
+/// Maximum pairs of notes that are grouped; no run has as many.
 const PAIRS: usize = 256;
 
 /// The items of the notes pane in the world that is shown.

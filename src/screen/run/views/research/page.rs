@@ -33,9 +33,9 @@ use crate::words::patterns::research::source::{
 use crate::words::styled::StyleRole;
 use crate::words::verdict::why_stopped;
 
-/// Longest line that is kept as one, in bytes; a longer one is continued on the next.
+/// Maximum length of a line, in bytes; a longer one is continued on the next.
 const LONGEST: usize = 4096;
-/// How far before that limit a blank to cut at is looked for, in bytes.
+/// Size of the part before that limit in which a blank for the cut is searched, in bytes.
 const BACK: usize = 256;
 
 /// The input of a layout: another page, or more notes, require a new one.
@@ -253,7 +253,6 @@ pub(crate) fn title(
     (text.trim_end().to_owned(), Some(source_sign(cx.theme, &row.state)))
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &ResearchView,
     data: &RunData,
@@ -358,7 +357,6 @@ fn head(
     }
 }
 
-/// The metadata of a page.
 fn metadata(row: &SourceRow, plan: &ResearchPlan) -> Vec<String> {
     let mut facts = Vec::new();
     let days = age_days(row, plan);

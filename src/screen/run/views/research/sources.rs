@@ -121,7 +121,6 @@ impl SourceColumns {
     }
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &ResearchView,
     data: &RunData,
@@ -313,7 +312,7 @@ fn source_row(
     }
 }
 
-/// The host part of an invalid address, as far as it can be recognised.
+/// The host part of an invalid address: the text up to the path, without a scheme.
 fn host(url: &str) -> &str {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     after.split(['/', '?', '#']).next().unwrap_or(after)

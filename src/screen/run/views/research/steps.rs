@@ -89,7 +89,6 @@ impl FunnelStage {
     }
 }
 
-/// Draws the row.
 pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
     let Some(research) = world.research() else { return };

@@ -34,7 +34,6 @@ pub struct AgentList {
     /// The agents in view, by index.
     pub rows: Range<usize>,
     pub count: usize,
-    /// The rows of the totals.
     pub totals: Rect,
 }
 
@@ -74,10 +73,9 @@ const LABEL: u16 = 11;
 const TURNS: u16 = 6;
 /// Width of a time, with the blank after it.
 const HELD: u16 = 10;
-/// Fewest columns of the agents that an agent passed work to.
+/// Minimum width of the agents that an agent passed work to.
 const PASSED: u16 = 16;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &TeamView,
     data: &RunData,

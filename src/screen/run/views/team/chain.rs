@@ -20,10 +20,9 @@ use crate::words::styled::StyleRole;
 /// Number of the newest hops that are read.
 const MAX_HOPS: usize = 64;
 
-/// Fewest columns of a chain next to other figures.
+/// Minimum width of a chain next to other figures.
 const MIN_CHAIN: usize = 27;
 
-/// Draws the row.
 pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let world = data.shown();
     let Some(team) = world.agents() else { return };
@@ -155,7 +154,7 @@ impl ChainLink {
     }
 }
 
-/// Who speaks: the agents whose models are called, else the one that was put to work last.
+/// The active agents: those whose models are called, else the one that received work last.
 fn active(cx: &DrawContext, world: &World, team: &AgentsFold) -> Vec<(String, StyleRole)> {
     if !world.progress.is_live() {
         return Vec::new();

@@ -10,21 +10,21 @@ const NUMBER: u16 = 7;
 pub const CLOCK: u16 = 6;
 /// Columns of the operator's lane.
 const YOU: u16 = 4;
-/// Fewest and most columns of a name above its lane.
+/// Minimum and maximum width of a name above its lane.
 const NAME: (u16, u16) = (4, 20);
 /// Columns of a name besides its text: state, blank, mark of control, and a blank before the next.
 const BESIDE_NAME: u16 = 4;
-/// Fewest columns from one lane to the next: an arrow needs two between them.
+/// Minimum columns from one lane to the next: an arrow needs two between them.
 const MIN_PITCH: u16 = 3;
 /// Columns that the text of a hop should have.
 const TEXT: u16 = 20;
-/// Fewest columns of a text in its row; with fewer, that of one hop is below the rows.
+/// Minimum width of a text in its row; with fewer columns, the text of one hop is below the rows.
 pub const MIN_TEXT: u16 = 16;
-/// Fewest columns of a name that is shortened so that the rows have room for their texts.
+/// Minimum width of a name that is shortened so that the rows have room for their texts.
 const SHORT_NAME: u16 = 8;
 /// Columns of the number of context tokens, with a blank before it.
 pub const CONTEXT: u16 = 7;
-/// Fewest columns of a text next to a number of tokens.
+/// Minimum width of a text next to a number of tokens.
 const TEXT_AND_CONTEXT: u16 = 44;
 
 /// The lanes of a diagram. Columns count from its left side.
@@ -72,7 +72,7 @@ pub enum HopArrow {
     Refused,
 }
 
-/// What is in a cell of a hop's row.
+/// The content of a cell of a hop's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneCell {
     /// The lane of an agent that is not in control.

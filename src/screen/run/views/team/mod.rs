@@ -314,7 +314,6 @@ impl TeamView {
         }
     }
 
-    /// Whether the subject is the outcome of the run.
     fn is_about_outcome(&self, run: &RunData) -> bool {
         matches!(self.subject(run), TeamSubject::Outcome)
     }
@@ -403,7 +402,7 @@ impl TeamView {
         sequence.row(self.hops.row(sequence.len())?)
     }
 
-    /// What Enter inspects in the panes of a team.
+    /// The target that Enter inspects in the panes of a team.
     pub(super) fn pane_target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
         let world = run.shown();
         let team = world.agents()?;

@@ -175,7 +175,6 @@ impl<'a> Diagram<'a> {
 /// Width of a hop's number, with a blank.
 const NUMBER: u16 = 5;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &TeamView,
     data: &RunData,
@@ -495,8 +494,8 @@ pub(super) fn hop_sign(theme: &Theme, world: &World, hop: &HopRow) -> StateSign 
     }
 }
 
-/// The text of a hop: why it failed or was refused, else the message with it. What stopped the run is in
-/// the last row, so that its hop keeps its message.
+/// The text of a hop: why it failed or was refused, else the message with it. The last row says why the
+/// run stopped, so that its hop keeps its message.
 fn hop_words<'a>(world: &World, hop: &'a HopRow) -> (Cow<'a, str>, StyleRole) {
     let stop = world.progress.closed.as_ref().map(|closed| &closed.reason);
     match &hop.state {

@@ -117,7 +117,6 @@ impl BreakerColumns {
     }
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
     data: &RunData,
@@ -160,7 +159,7 @@ pub(crate) fn render(
     below(view, data, cx, Rect { y, height: area.height.saturating_sub(nth), ..area }, buf);
 }
 
-/// Draws what comes below the table: the agents, the selected tool over time, a legend of the marks.
+/// Draws the part below the table: the agents, the selected tool over time, a legend of the marks.
 fn below(view: &ToolsView, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let mut area = area;
     if area.height >= 2 {

@@ -28,7 +28,6 @@ const MAX_SLOTS: (u16, u16) = (16, 8);
 /// Width of the figures next to the slots.
 const FIGURES: u16 = 8;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
     data: &RunData,

@@ -29,15 +29,15 @@ use crate::words::styled::StyleRole;
 const NAME: u16 = 11;
 /// Width of the present figure, and of the top of the scale.
 const FIGURES: [u16; 2] = [12, 8];
-/// Fewest columns in which a graph is useful.
+/// Minimum width of a useful graph.
 const MIN_GRAPH: u16 = 12;
-/// Fewest calls of a window that are worth drawing next to their sums.
+/// Minimum number of a window's calls that are drawn next to their sums, if not all fit.
 const MIN_CELLS: usize = 10;
 /// Number of parts of a run's time that are looked at one by one for quiet times.
 const QUIET_PARTS: u64 = 64;
 /// Shortest quiet time that is folded.
 const MIN_QUIET: Duration = Duration::from_secs(10);
-/// Most rows of one graph.
+/// Maximum rows of one graph.
 const MAX_ROWS: u16 = 4;
 
 /// A figure of a tool that is drawn over time.
@@ -148,7 +148,7 @@ pub(super) fn request_rates(
     (0..columns).map(rate).collect()
 }
 
-/// A tool between two moments; `None` for what is a pause, or after the playhead.
+/// A tool between two moments; `None` in a pause, or after the playhead.
 fn window(
     data: &RunData,
     tool: &ToolRow,
@@ -161,7 +161,7 @@ fn window(
     (from < until.min(now)).then(|| tool.timeline.between(from, until, now))
 }
 
-/// Rows that the lanes of a tool need at least: a heading, and one for each lane.
+/// Minimum rows of a tool's lanes: a heading, and one row for each lane.
 pub(super) fn least_rows(tool: &ToolRow) -> u16 {
     Lane::of_tool(tool).len() as u16 + 1
 }
@@ -346,7 +346,7 @@ impl LaneGraph {
         let of_column = |(nth, pair): (u16, &[Option<ToolWindow>])| {
             let until = self.track.column_end(nth).min(self.now);
             let start = std::mem::replace(&mut from, until);
-            // Only the latest moves are kept; what was before them is known less exactly.
+            // Only the latest state changes are kept; the states before them are known less exactly.
             let known = ToolWindow::stage(pair.iter().flatten())?;
             if moves.front().is_none_or(|first| until <= first.at) {
                 before = Some(known);

@@ -39,7 +39,7 @@ use crate::words::measure::columns;
 use crate::words::styled::StyleRole;
 use crate::words::tool_sentence::short_breaker_cause;
 
-/// Most events that are searched for the latest retried calls.
+/// Maximum number of events that are searched for the latest retried calls.
 const MAX_SEARCHED: usize = 4_096;
 
 /// Selections in the panes of the tools.
@@ -89,12 +89,11 @@ impl ToolsView {
         self.comparison = comparison;
     }
 
-    /// Lets the selected tool go; returns whether there was one.
+    /// Clears the selected tool; returns whether there was one.
     pub(crate) fn let_tool_go(&mut self) -> bool {
         self.tool.take().is_some()
     }
 
-    /// Selects the tool in this row.
     fn select_tool(&mut self, run: &RunData, at: usize) {
         let name = listed_tools(run.shown()).get(at).map(|row| row.name().clone());
         self.tool = name.or(self.tool.take());

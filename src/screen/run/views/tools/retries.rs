@@ -27,7 +27,6 @@ use crate::words::styled::StyleRole;
 /// Width of a call's caller, and of its tool or model.
 const WHO: u16 = 11;
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
     data: &RunData,

@@ -153,8 +153,8 @@ pub fn window_figure(tool: &ToolRow, now: Elapsed) -> Option<WindowFigure> {
     Some(WindowFigure { counts, is_slow, part, limit })
 }
 
-/// What the window of a tool's breaker has now; while the breaker is not closed, what opened it, or
-/// how its probes went. `None`: it has no window.
+/// The state of the window of a tool's breaker; while the breaker is not closed, what opened it, or how
+/// its probes went. `None`: it has no window.
 pub fn window_state(tool: &ToolRow, now: Elapsed) -> Option<String> {
     let breaker = tool.head.limits.breaker?;
     let (limits, window) = (breaker.window?, tool.window.as_ref()?);

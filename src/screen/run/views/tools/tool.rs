@@ -47,7 +47,6 @@ pub(crate) fn title(
     }
 }
 
-/// Draws the pane.
 pub(crate) fn render(
     view: &ToolsView,
     data: &RunData,
@@ -106,7 +105,7 @@ pub(crate) fn render(
     history(&mut rows, tool, data, now);
 }
 
-/// Draws how the run ended, and what came of its calls.
+/// Draws how the run ended, and the results of its calls.
 fn outcome(rows: &mut FieldRows<'_, '_>, data: &RunData) {
     let Some(closed) = &data.shown().progress.closed else { return };
     let sign = rows.cx.theme.ended(closed.reason.class());
@@ -228,7 +227,7 @@ fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData, now: El
     }
 }
 
-/// Most alerts that are listed.
+/// Maximum number of listed alerts.
 const ALERTS: usize = 4;
 
 /// A line of the outcome.
@@ -284,7 +283,7 @@ fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
             format!("{} opened {times}", it.name())
         });
         let opened: Vec<String> = opened.collect();
-        // Coloured is what is not well at the end.
+        // The row is coloured if a breaker is not closed at the end.
         let is_open = tools.iter().any(|it| {
             matches!(it.breaker, BreakerStage::Open | BreakerStage::Held | BreakerStage::HalfOpen)
         });
