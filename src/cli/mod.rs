@@ -33,7 +33,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use self::args::{Cli, CliCommand, Global, RunArgs, SchemaArgs};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
-use self::streams::{StreamStyle, print_message, print_on_stderr};
+use self::streams::{StreamStyle, print_message, print_on_stderr, refuse};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_user_config};
 use crate::host::models::LiveModels;
@@ -129,10 +130,7 @@ fn resolve_theme(
         (None, Some(wanted)) if uses_it => themes::find(THEME_VARIABLE, &wanted),
         _ => return Ok(configured.unwrap_or_default()),
     };
-    found.map_err(|text| {
-        print_message(&text);
-        Exit::Usage
-    })
+    found.map_err(|why| refuse(&why, Exit::Usage))
 }
 
 /// Prints clap's error or help text.
@@ -293,10 +291,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             let paint = StreamStyle::of_stdout(theme, global.is_ascii());
             let via = match models::parse_proxy(args.proxy.as_deref()) {
                 Ok(via) => via,
-                Err(why) => {
-                    print_message(&format!("--proxy: {why}"));
-                    return Exit::Usage;
-                }
+                Err(why) => return refuse(&why, Exit::Usage),
             };
             match runtime() {
                 Ok(runtime) => {
@@ -310,8 +305,8 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
 
 fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     if let Some(option) = args.repeat.needs_times() {
-        print_message(&format!("{option}: add --times N, or use roundtable test"));
-        return Exit::Usage;
+        let why = Refused::new(format!("{option} needs --times"));
+        return refuse(&why.help("add --times N, or use roundtable test"), Exit::Usage);
     }
     #[cfg(feature = "nats")]
     if args.remote.on.is_some() {
@@ -346,14 +341,12 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
     let path = file.map(|path| visible(&path.display().to_string()).into_owned());
     let path = path.unwrap_or_default();
     if global.log_file.is_none() {
-        print_message(&format!(
-            "no log: cannot open {path}: {error}; choose another file with --log-file"
-        ));
+        let why = Refused::new(format!("no log: cannot open {path}")).because(error);
+        refuse(&why.help("choose another file with --log-file"), Exit::Ok);
         return Ok(None);
     }
-    let advice = "use a writable file, or omit the option";
-    print_message(&format!("--log-file: cannot open {path}: {error}; {advice}"));
-    Err(Exit::Usage)
+    let why = Refused::new(format!("--log-file: cannot open {path}")).because(error);
+    Err(refuse(&why.help("use a writable file, or omit the option"), Exit::Usage))
 }
 
 /// How long a command waits at its end for blocking threads.
@@ -379,10 +372,7 @@ pub(crate) fn builder() -> tokio::runtime::Builder {
 pub(crate) fn build_runtime(
     builder: &mut tokio::runtime::Builder,
 ) -> Result<tokio::runtime::Runtime, Exit> {
-    builder.build().map_err(|error| {
-        print_message(&format!("cannot start: {error}"));
-        Exit::Stopped
-    })
+    builder.build().or_refuse("cannot start").map_err(|why| refuse(&why, Exit::Stopped))
 }
 
 /// Prints a schema. Taplo and similar tools find that of scenarios through a first line such as

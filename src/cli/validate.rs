@@ -8,6 +8,7 @@ use super::exit::Exit;
 use super::launch::{flag_errors, overrides, sources_named};
 use super::streams;
 use super::streams::StreamStyle;
+use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::scenario::{Override, Scenario, ScenarioSource, check};
 use crate::screen::theme::Theme;
@@ -57,9 +58,9 @@ impl<W: Write> ReportStream<W> {
         }
     }
 
-    fn error(&mut self, text: &str) {
+    fn error(&mut self, why: &Refused) {
         let word = self.paint.role(StyleRole::Failed, "error");
-        self.write_text(&format!("{word}: {}\n\n", visible(text)));
+        self.write_text(&format!("{word}: {}\n\n", why.lines().join("\n  ")));
     }
 }
 
@@ -104,14 +105,15 @@ fn validate_one<O: Write, E: Write>(
     }
     let Some(scenario) = checked.scenario else { return false };
     let flags = flag_errors(&scenario, wanted.flags);
-    for wrong in &flags {
-        err.error(&format!("{}: {wrong}", scenario.origin));
+    let is_good = flags.is_empty();
+    for why in flags {
+        err.error(&Refused { what: format!("{}: {}", scenario.origin, why.what), ..why });
     }
-    if flags.is_empty() {
+    if is_good {
         let sign = out.paint.role(StyleRole::Done, out.paint.glyph(Glyph::Done));
         out.write_text(&format!("{sign} {}\n", visible(&summary(&scenario))));
     }
-    flags.is_empty()
+    is_good
 }
 
 /// The line of a valid scenario, such as

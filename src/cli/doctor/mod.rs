@@ -18,6 +18,7 @@ use super::exit::Exit;
 use super::streams;
 use super::streams::StreamStyle;
 use crate::base::private_file;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::config::ConfigFile;
 use crate::host::models::LiveModels;
@@ -225,7 +226,6 @@ fn store(path: &Path) -> Finding {
         ),
         Err(error) => {
             let advice = run_store::open_advice(&error, path);
-            let advice = advice.trim_start_matches("; ").to_owned();
             let finding = Finding::bad(about, format!("{shown}: {error}"), advice);
             match error {
                 crate::store::database::OpenError::Store(StoreError::Locked) => {
@@ -321,6 +321,11 @@ impl Finding {
         advice: impl Into<String>,
     ) -> Self {
         Self { rating: Rating::Bad, ..Self::note(about, text, advice) }
+    }
+
+    /// A finding that must be fixed: what is wrong and its causes, with what to do.
+    pub fn refused(about: impl Into<Cow<'static, str>>, why: &Refused) -> Self {
+        Self { advice: why.help.clone(), ..Self::bad(about, why.without_help(), "") }
     }
 
     /// Removes the advice, for a text that already contains it.

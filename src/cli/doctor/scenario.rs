@@ -80,10 +80,7 @@ fn caller_finding(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
         // Only a note without `--live`: a scripted run needs no model.
         Err(missing) => {
             let rating = if live { Rating::Bad } else { Rating::Note };
-            Finding {
-                rating,
-                ..Finding::note(about, missing.what.as_str(), missing.advice.as_str())
-            }
+            Finding { rating, ..Finding::refused(about, missing) }
         }
     }
 }
