@@ -1,9 +1,10 @@
 //! `roundtable config`: the settings in force without a scenario, and the origin of each. Keys are
 //! never shown.
 
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::args::{ConfigArgs, ConfigFormat, Global};
+use super::args::Global;
 use super::effective::EffectiveSetting;
 use super::exit::Exit;
 use super::streams::{StreamStyle, print_message, refuse};
@@ -22,6 +23,29 @@ use crate::screen::keymap::{BINDINGS, Binding};
 use crate::words::format::count_noun;
 use crate::words::measure::{columns, padded, wrap};
 use crate::words::styled::StyleRole;
+
+/// Arguments of `roundtable config`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigArgs {
+    /// Print only the path of the configuration file, whether it exists or not
+    #[arg(long, conflicts_with_all = ["json", "format"])]
+    pub path: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The same as --json, spelled as in `run`
+    #[arg(long, value_enum, hide = true, conflicts_with = "json")]
+    pub format: Option<ConfigFormat>,
+}
+
+/// Output format of `roundtable config`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConfigFormat {
+    /// Human-readable
+    Text,
+    /// JSON, for programs
+    Json,
+}
 
 /// Widths in columns: a setting's name, its value, a whole line.
 const NAME: usize = 18;

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
-use super::args::{Global, RunArgs};
+use super::args::Global;
 use super::exit::Exit;
 use super::launch::{OnStoreFailure, StoreOfCommand};
+use super::run::RunArgs;
 use super::streams::{StreamStyle, print_message, refuse};
 use super::{build_runtime, builder, launch};
 use crate::base::refused::Refused;

@@ -1,19 +1,19 @@
-//! `roundtable run`, and what it shares with the other commands that start runs: reads and checks
+//! What the commands that start runs share: run, test, fork, resume and the cluster. Reads and checks
 //! scenarios, asks for permission, opens the store. All checks are done before anything starts.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
+#[cfg(not(feature = "store"))]
+use super::args::Global;
+use super::args::{FailOn, FlagArg, RunFormat};
 use super::exit::Exit;
-use super::headless::{HeadlessOptions, SessionTurn};
-use super::output::RunWriter;
-use super::streams::{StreamStyle, print_message, print_on_stderr, refuse, stderr_is_terminal};
-use super::{headless, streams};
+use super::run::RunArgs;
+use super::streams::{StreamStyle, print_message, print_on_stderr, refuse};
 use crate::base::name::FlagName;
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
-use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
+use crate::engine::{EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::host::models::{Endpoints, LiveModels};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
@@ -31,29 +31,6 @@ use crate::screen::theme::Theme;
 
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
 const MAX_AHEAD: u64 = 16 << 20;
-
-/// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
-/// no terminal.
-pub fn is_headless(args: &RunArgs) -> bool {
-    #[cfg(feature = "store")]
-    let replays = args.replay.is_some();
-    #[cfg(not(feature = "store"))]
-    let replays = false;
-    #[cfg(feature = "nats")]
-    let is_remote = args.remote.on.is_some();
-    #[cfg(not(feature = "nats"))]
-    let is_remote = false;
-    let only_headless = replays
-        || is_remote
-        || args.repeat.times.is_some()
-        || args.repeat.needs_times().is_some()
-        || args.format.is_some()
-        || !args.fail_on.is_empty()
-        || !args.messages.is_empty();
-    // Standard input cannot be both the scenario and the dashboard's keyboard.
-    let piped = args.scenario == STDIN;
-    args.headless || only_headless || piped || !streams::stdout_is_terminal()
-}
 
 /// Parses the values of `--set`. `None`: the errors have already been printed.
 pub(crate) fn overrides(set: &[String]) -> Option<Vec<Override>> {
@@ -268,35 +245,6 @@ impl<'a> PreparedSessions<'a> {
         });
         launches.collect()
     }
-}
-
-/// Executes `roundtable run` without the dashboard.
-pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
-    let Some(scenario) = read_scenario(args) else { return Exit::Usage };
-    if let Err(exit) = streams::check_stdout() {
-        return exit;
-    }
-    let mut sessions = match PreparedSessions::prepare(&scenario, args, 1) {
-        Ok(sessions) => sessions,
-        Err(why) => return why.print(""),
-    };
-    let usual = if streams::stdout_is_terminal() { RunFormat::Text } else { RunFormat::Json };
-    let format = args.format.unwrap_or(usual);
-    let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
-    print_notes(&stored.problems);
-    // A log of a pipeline needs to know only what is wrong.
-    if stderr_is_terminal() {
-        print_notes(stored.place.as_slice());
-    }
-    let engine = Engine::with_keeper(engine_settings(), stored.keeper());
-    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
-    let turns = sessions.next_session(args.seed).into_iter();
-    let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
-    let output = RunWriter::new(format, paint, streams::stdout_data());
-    let exit = headless::run(&engine, turns.collect(), drive, output).await;
-    print_notes(&stored.finish().await);
-    exit
 }
 
 pub(super) fn print_notes(notes: &[String]) {

@@ -3,17 +3,24 @@
 
 use std::io;
 
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::args::{Cli, ManArgs};
+use super::args::Cli;
 use super::exit::{EXIT_CODES, Exit};
 use super::streams;
 use super::streams::refuse;
 use crate::base::refused::Refused;
 use crate::model::endpoint::Provider;
 use crate::scenario::read::suggest_name;
+
+/// Arguments of `roundtable man`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ManArgs {
+    /// The command; for a command of a command both words, such as runs pin
+    pub command: Vec<String>,
+}
 
 /// Prints the manual page of the program, or of the command that is named.
 pub fn run(args: &ManArgs) -> Exit {

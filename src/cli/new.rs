@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::NewArgs;
+use clap::Args;
+
 use super::exit::Exit;
 use super::launch::is_outside;
 use super::streams;
@@ -16,6 +17,19 @@ use crate::scenario::{STDIN, ScenarioOrigin, ScenarioTemplate, shipped, template
 use crate::screen::form::quoted;
 use crate::screen::theme::Theme;
 use crate::words::styled::StyleRole;
+
+/// Arguments of `roundtable new`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NewArgs {
+    /// What the scenario does: see `roundtable new`
+    pub pattern: Option<String>,
+    /// The file to write; - for standard output. Default: scenarios/my-PATTERN.toml, which the
+    /// dashboard lists. A file that exists is not replaced
+    pub file: Option<String>,
+    /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
+    #[arg(long, value_name = "NAME")]
+    pub from: Option<String>,
+}
 
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
 /// the patterns.

@@ -9,9 +9,10 @@ use std::time::Duration;
 use clap::Args;
 use tokio::runtime::Builder;
 
-use super::args::{FlagArg, Global, RunArgs};
+use super::args::{FlagArg, Global};
 use super::exit::Exit;
 use super::launch::{PreparedSessions, is_outside, read_scenario};
+use super::run::RunArgs;
 use super::streams;
 use super::streams::{print_message, refuse};
 use crate::base::private_file::TempFile;

@@ -3,7 +3,9 @@
 use std::io;
 use std::io::Write;
 
-use super::args::{FlagArg, ValidateArgs};
+use clap::Args;
+
+use super::args::FlagArg;
 use super::exit::Exit;
 use super::launch::{flag_errors, overrides, sources_named};
 use super::streams;
@@ -15,6 +17,20 @@ use crate::screen::theme::Theme;
 use crate::words::format::count_noun;
 use crate::words::glyph::Glyph;
 use crate::words::styled::StyleRole;
+
+/// Arguments of `roundtable validate`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ValidateArgs {
+    /// Files, folders (their *.toml), names of scenarios, or - for standard input
+    #[arg(required = true, value_name = "FILE|FOLDER|NAME|-")]
+    pub scenarios: Vec<String>,
+    /// Override a field of each scenario, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Check that each scenario has this flag and boundary, as `run --flag` does
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+}
 
 /// Checks files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
 /// with `--set` and `--flag` applied. Prints a line for each valid scenario to standard output, and

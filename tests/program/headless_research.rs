@@ -140,7 +140,8 @@ fn markdown_says_what_contradicts_what_nobody_confirms_and_why_there_is_no_answe
 
     let ended = markdown(&["checkout-launch"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
-    let why = "--format markdown: only research has it, not the pattern collaboration\n  help: use text";
+    let why =
+        "--format markdown: only research has it, not the pattern collaboration\n  help: use text";
     assert!(ended.err.contains(why), "{}", ended.err);
 }
 

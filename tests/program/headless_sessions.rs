@@ -184,7 +184,8 @@ fn a_pattern_that_answers_no_messages_refuses_them() {
     {
         let ended = Home::new().run(&["run", name, "--instant", "--message", "Go."]);
         assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
-        let says = format!("--message: the pattern {pattern} takes no messages\n  help: team and swarm");
+        let says =
+            format!("--message: the pattern {pattern} takes no messages\n  help: team and swarm");
         assert!(ended.err.contains(&says), "{}", ended.err);
     }
 }

@@ -16,12 +16,14 @@ use super::run::{NOTE_CHARS, PATIENCE, interrupts, request_of, write_error_exit}
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time;
 use crate::base::visible::{visible, visible_within};
-use crate::cli::args::{RunArgs, RunFormat, Vary};
+use crate::cli::args::RunFormat;
 use crate::cli::exit::Exit;
 use crate::cli::launch::messages;
 use crate::cli::output::RunWriter;
+use crate::cli::run::RunArgs;
 use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
+use crate::cli::test::Vary;
 use crate::cluster::entry::LogPart;
 use crate::cluster::follow::LogNews;
 use crate::cluster::request::POOL;

@@ -15,13 +15,14 @@ use super::batch::run_batch;
 use super::connect;
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::cli::args::{Global, RunArgs, RunFormat};
+use crate::cli::args::{Global, RunFormat};
 use crate::cli::exit::Exit;
 use crate::cli::headless::{HeadlessOptions, exit_of, on_stop, report_message_start};
 use crate::cli::launch::{
     messages, needed_permission, print_notes, read_scenario, save_permission, schedule,
 };
 use crate::cli::output::RunWriter;
+use crate::cli::run::RunArgs;
 use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cluster::entry::{LogEntry, LogPart};

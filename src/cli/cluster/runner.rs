@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::RunnerArgs;
 use super::connect_on;
 use crate::base::visible::visible;
-use crate::cli::args::RunnerArgs;
 use crate::cli::exit::Exit;
 use crate::cli::headless::on_stop;
 use crate::cli::streams::{print_message, refuse};

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
+use super::OnArgs;
 use super::connect_on;
 use crate::base::visible::visible;
-use crate::cli::args::OnArgs;
 use crate::cli::exit::Exit;
 use crate::cli::streams;
 use crate::cli::streams::StreamStyle;

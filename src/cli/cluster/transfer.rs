@@ -1,10 +1,10 @@
 //! `roundtable cluster pull` and `push`: copies of runs that have ended, from a cluster into the store of
 //! this machine and back. What was pulled can be shown, compared, forked and exported as any kept run.
 
+use super::OnArgs;
 use super::connect_on;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
-use crate::cli::args::OnArgs;
 use crate::cli::exit::Exit;
 use crate::cli::streams::{print_message, refuse};
 use crate::cli::{kept, streams};

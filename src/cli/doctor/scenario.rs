@@ -1,9 +1,10 @@
 //! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Nothing is started.
 
+use super::DoctorArgs;
 use super::models::{key, not_asked, per_million, probe_finding};
 use super::{Finding, Rating};
-use crate::cli::args::{DoctorArgs, RunArgs};
 use crate::cli::effective::{EffectiveSetting, OverriddenScenario};
+use crate::cli::run::RunArgs;
 use crate::cli::{effective, launch};
 use crate::host::models::LiveModels;
 use crate::host::{config, prepare};

@@ -15,13 +15,14 @@ use clap::{Args, ValueEnum};
 
 use self::play::{TestCase, play_all};
 use self::result::{NotStarted, TestResults};
-use super::args::{FlagArg, Global, RunArgs, RunFormat};
+use super::args::{FlagArg, Global, RunFormat};
 use super::exit::Exit;
 use super::headless::InterruptTarget;
 use super::launch::{
     OnStoreFailure, StoreOfCommand, overrides, print_notes, read_scenario, read_source,
     sources_named,
 };
+use super::run::RunArgs;
 use super::streams::{StreamStyle, refuse};
 use super::{runtime, streams};
 use crate::base::refused::Refused;

@@ -10,11 +10,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 
 use super::result::{CaseResult, NO_WARNINGS, TrialResult};
-use crate::cli::args::{RunArgs, TestOptions, Vary};
+use super::{TestOptions, Vary};
 use crate::cli::headless::InterruptTarget;
 use crate::cli::launch::{
     CannotRun, PreparedSessions, StoreOfCommand, engine_settings, is_outside,
 };
+use crate::cli::run::RunArgs;
 use crate::engine::expectations::{ExpectationResult, RunObserver, Verdict};
 use crate::engine::{Engine, Launch, RunHandle, RunKeeper};
 use crate::host::journal;
