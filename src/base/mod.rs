@@ -1,6 +1,6 @@
 //! Small things that every layer may use and that use none: names, seeded random numbers, digests,
-//! canonical JSON, times, words and their stems, safe file access, visible text. Nothing here knows
-//! of runs or scenarios.
+//! canonical JSON, times, words and their stems, safe file access, visible text, the error
+//! [`Refused`](refused::Refused). Nothing here knows of runs or scenarios.
 
 pub mod catch_panic;
 pub mod json_text;
@@ -8,6 +8,7 @@ pub mod name;
 pub mod private_file;
 pub mod private_host;
 pub mod read_file;
+pub mod refused;
 pub mod seeded_random;
 pub mod stems;
 pub mod time;

@@ -1,6 +1,5 @@
-//! The command line: commands, their arguments and options, and the parsing of values (flags,
-//! boundaries, formats). Arguments of `picture`, `test`, kept runs and clusters are with their
-//! commands.
+//! The command line: the commands, the options of all of them, and the values that several take (flags,
+//! boundaries, formats). The arguments of a command are in its file.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,8 +7,20 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "nats")]
+use super::cluster::{AttachArgs, ClusterArgs, RunnerArgs};
+use super::complete::{CompleteArgs, CompletionsArgs};
+use super::config::ConfigArgs;
+use super::doctor::DoctorArgs;
 #[cfg(feature = "store")]
 use super::kept;
+use super::man::ManArgs;
+use super::new::NewArgs;
+use super::picture::PictureArgs;
+use super::run::RunArgs;
+use super::schema::SchemaArgs;
+use super::test::TestArgs;
+use super::validate::ValidateArgs;
 use crate::base::name::FlagName;
 use crate::log::event::BoundaryId;
 use crate::model::endpoint::{SettingOrigin, WithOrigin};
@@ -17,11 +28,6 @@ use crate::scenario::config::UiDefaults;
 use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::patterns::is_boundary;
 use crate::terminal::themes::AUTO;
-
-#[cfg(feature = "nats")]
-pub use super::cluster::{AttachArgs, ClusterArgs, OnArgs, RemoteArgs, RunnerArgs};
-pub use super::picture::PictureArgs;
-pub use super::test::{TestArgs, TestFormat, TestOptions, Vary};
 
 /// Launches runs of multi-agent patterns and shows them live.
 #[derive(Debug, Parser)]
@@ -141,81 +147,6 @@ pub enum PanicPlace {
     Headless,
 }
 
-/// Arguments of `roundtable run`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct RunArgs {
-    /// A scenario: a file, the name of a shipped one (see `roundtable scenarios`), or - for
-    /// standard input (headless)
-    #[arg(value_name = "FILE|NAME|-")]
-    pub scenario: String,
-    /// Run without the dashboard (implied by --format, --fail-on and --message, and when standard
-    /// output is not a terminal)
-    #[arg(long)]
-    pub headless: bool,
-    /// Output format of a headless run; default: text on a terminal, json elsewhere
-    #[arg(long, value_enum)]
-    pub format: Option<RunFormat>,
-    /// Call live models, found by OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY,
-    /// OPENROUTER_API_KEY or OLLAMA_HOST in the environment or a .env file; the scenario and the
-    /// configuration set the details (see `roundtable doctor SCENARIO`). The cost shown is an
-    /// estimate from list prices
-    #[arg(long, conflicts_with = "instant")]
-    pub live: bool,
-    /// The model of a live run, such as gpt-4.1-mini or anthropic/claude-haiku-4-5; replaces those
-    /// that the scenario names
-    #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "live")]
-    pub model: Option<String>,
-    /// Skip the latency of scripted replies; effects that need time, such as a timeout or a flaky
-    /// period, do not happen then
-    #[arg(long)]
-    pub instant: bool,
-    /// Answer the model calls from a recorded run: each gets the reply that the run got for the same
-    /// prompt. The first prompt that is not the same stops the run and is named. Headless
-    #[cfg(feature = "store")]
-    #[arg(long, value_name = "RUN|FILE.jsonl[.gz]", conflicts_with_all = ["live", "messages"])]
-    pub replay: Option<String>,
-    /// Override a field of the scenario, such as budget.max_rounds=1 or inputs.region=EU
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
-    /// Switch a flag at the start, or at a boundary: legal_analyst=on@round:2. Boundaries are
-    /// round:2, message:2:risk_analyst; plan, dispatch:1:t2 (attempt 1 of task t2); turn:3:7 (turn
-    /// 3 of agent 7); ask:1:pm (round 1 of agent pm), ask:1:pm/devs.2 (the second time pm consults
-    /// devs), handoff:3:billing (instead of ask:1 of the agent that takes over); search, dedupe,
-    /// read_extract, source:2 (before the second source), verify, synthesize; finalize
-    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
-    pub flags: Vec<FlagArg>,
-    /// Pause at a boundary (as for --flag): round:2 (until a line arrives on standard input) or
-    /// round:2=2s (for 2 seconds)
-    #[arg(long, value_name = "BOUNDARY[=DURATION]", value_parser = PauseArg::parse)]
-    pub pause_at: Vec<PauseArg>,
-    /// Exit with 1 when the run decides one of these: go, go_with_caution, no_go (collaboration);
-    /// or when a fallback was used, a result left out or a reply cut: degraded (every pattern).
-    /// Headless
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = FailOn::parse)]
-    pub fail_on: Vec<FailOn>,
-    /// The message that a team or swarm answers; replaces the scenario's goal and follow-ups. Give
-    /// it several times for a session: one run per message, each with the history so far. Headless
-    #[arg(long = "message", value_name = "TEXT")]
-    pub messages: Vec<String>,
-    /// Seed of the run's random numbers
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub seed: Option<u64>,
-    /// Many runs, and a table of those that pass. Headless
-    #[command(flatten)]
-    pub repeat: TestOptions,
-    /// A runner plays the run, not this process. Headless
-    #[cfg(feature = "nats")]
-    #[command(flatten)]
-    pub remote: RemoteArgs,
-    /// Allow without asking that a scenario that was not shipped calls an endpoint, runs a program,
-    /// sends an environment variable or reaches local networks
-    #[arg(long)]
-    pub trust: bool,
-    /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
-    #[arg(long, value_name = "URL|env")]
-    pub proxy: Option<String>,
-}
-
 /// A value of `--pause-at BOUNDARY[=DURATION]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PauseArg {
@@ -226,7 +157,7 @@ pub struct PauseArg {
 }
 
 impl PauseArg {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         // A task's name may contain `=`, so the duration follows the last one.
         match text.rsplit_once('=') {
             Some((at, rest)) => Ok(Self { at: boundary(at)?, length: Some(duration(rest)?) }),
@@ -266,7 +197,7 @@ pub enum FailOn {
 }
 
 impl FailOn {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let word = text.trim();
         if word == "degraded" {
             return Ok(Self::Degraded);
@@ -442,138 +373,6 @@ pub enum RunFormat {
     Markdown,
     /// Text in a group, with an annotation where a run was stopped, for GitHub Actions
     Github,
-}
-
-/// Arguments of `roundtable new`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct NewArgs {
-    /// What the scenario does: see `roundtable new`
-    pub pattern: Option<String>,
-    /// The file to write; - for standard output. Default: scenarios/my-PATTERN.toml, which the
-    /// dashboard lists. A file that exists is not replaced
-    pub file: Option<String>,
-    /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
-    #[arg(long, value_name = "NAME")]
-    pub from: Option<String>,
-}
-
-/// Arguments of `roundtable schema`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct SchemaArgs {
-    /// The schema of events: the lines of `run --format jsonl`
-    #[arg(long, conflicts_with = "outcome")]
-    pub events: bool,
-    /// The schema of the outcome that `run --format json` prints
-    #[arg(long)]
-    pub outcome: bool,
-}
-
-/// Arguments of `roundtable validate`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct ValidateArgs {
-    /// Files, folders (their *.toml), names of scenarios, or - for standard input
-    #[arg(required = true, value_name = "FILE|FOLDER|NAME|-")]
-    pub scenarios: Vec<String>,
-    /// Override a field of each scenario, as `run --set` does
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
-    /// Check that each scenario has this flag and boundary, as `run --flag` does
-    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
-    pub flags: Vec<FlagArg>,
-}
-
-/// Arguments of `roundtable config`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct ConfigArgs {
-    /// Print only the path of the configuration file, whether it exists or not
-    #[arg(long, conflicts_with_all = ["json", "format"])]
-    pub path: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-    /// The same as --json, spelled as in `run`
-    #[arg(long, value_enum, hide = true, conflicts_with = "json")]
-    pub format: Option<ConfigFormat>,
-}
-
-/// Output format of `roundtable config`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ConfigFormat {
-    /// Human-readable
-    Text,
-    /// JSON, for programs
-    Json,
-}
-
-/// Arguments of `roundtable doctor`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct DoctorArgs {
-    /// A scenario, as for `run`: prints the live model of each role, agent and step, where it was
-    /// chosen, and what is missing
-    #[arg(value_name = "FILE|NAME|-")]
-    pub scenario: Option<String>,
-    /// Check the cluster: server, JetStream, streams, permissions, runners
-    #[cfg(feature = "nats")]
-    #[arg(long, conflicts_with_all = ["scenario", "live"])]
-    pub cluster: bool,
-    /// Address of the cluster's server, such as nats://10.0.0.5; without it that of the configuration
-    #[cfg(feature = "nats")]
-    #[arg(long, value_name = "URL", requires = "cluster")]
-    pub on: Option<String>,
-    /// Also request each endpoint's list of models (one free network request each)
-    #[arg(long)]
-    pub live: bool,
-    /// Report what applies with this model, as for `run --model`
-    #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "scenario")]
-    pub model: Option<String>,
-    /// Override a field of the scenario, as `run --set` does
-    #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario")]
-    pub set: Vec<String>,
-    /// Use this proxy; env: the proxy of HTTPS_PROXY and similar variables
-    #[arg(long, value_name = "URL|env")]
-    pub proxy: Option<String>,
-}
-
-#[cfg(feature = "nats")]
-impl DoctorArgs {
-    /// Whether the cluster is checked, and its address if the command line has one.
-    pub fn cluster_url(&self) -> Option<Option<&str>> {
-        self.cluster.then_some(self.on.as_deref())
-    }
-}
-
-/// Arguments of `roundtable completions`.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct CompletionsArgs {
-    /// The shell
-    #[arg(value_enum)]
-    pub shell: ShellName,
-}
-
-/// A shell that has completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ShellName {
-    /// In ~/.bashrc: eval "$(roundtable completions bash)"
-    Bash,
-    /// As _roundtable in a folder of fpath
-    Zsh,
-    /// As ~/.config/fish/completions/roundtable.fish
-    Fish,
-}
-
-/// Arguments of `roundtable complete`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct CompleteArgs {
-    /// The words of the command line behind the program's name; the last one is completed
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub words: Vec<std::ffi::OsString>,
-}
-
-/// Arguments of `roundtable man`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct ManArgs {
-    /// The command; for a command of a command both words, such as runs pin
-    pub command: Vec<String>,
 }
 
 #[cfg(test)]

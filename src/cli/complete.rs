@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use toml::{Table, Value};
 
-use super::args::{Cli, CompleteArgs, CompletionsArgs, ShellName};
+use super::args::Cli;
 use super::exit::Exit;
 use super::streams;
 use crate::base::visible::visible;
@@ -16,6 +16,33 @@ use crate::host::catalogue;
 use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::{STDIN, ScenarioListing, ScenarioSource, shipped, templates};
 use crate::screen::theme::Theme;
+
+/// Arguments of `roundtable completions`.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: ShellName,
+}
+
+/// A shell that has completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ShellName {
+    /// In ~/.bashrc: eval "$(roundtable completions bash)"
+    Bash,
+    /// As _roundtable in a folder of fpath
+    Zsh,
+    /// As ~/.config/fish/completions/roundtable.fish
+    Fish,
+}
+
+/// Arguments of `roundtable complete`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct CompleteArgs {
+    /// The words of the command line behind the program's name; the last one is completed
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<std::ffi::OsString>,
+}
 
 /// Prints a line for each candidate: the word, a tab, what it is.
 pub fn run(args: &CompleteArgs) -> Exit {

@@ -1,16 +1,18 @@
 //! `roundtable config`: the settings in force without a scenario, and the origin of each. Keys are
 //! never shown.
 
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::args::{ConfigArgs, ConfigFormat, Global};
+use super::args::Global;
 use super::effective::EffectiveSetting;
 use super::exit::Exit;
-use super::streams::{StreamStyle, print_message};
+use super::streams::{StreamStyle, print_message, refuse};
 use super::{effective, streams};
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
+use crate::host::config;
 use crate::host::config::ConfigFile;
-use crate::host::{config, models};
 use crate::log::event::safe_json;
 use crate::model::endpoint;
 use crate::model::endpoint::{EndpointError, SettingOrigin, WithOrigin};
@@ -22,6 +24,29 @@ use crate::words::format::count_noun;
 use crate::words::measure::{columns, padded, wrap};
 use crate::words::styled::StyleRole;
 
+/// Arguments of `roundtable config`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigArgs {
+    /// Print only the path of the configuration file, whether it exists or not
+    #[arg(long, conflicts_with_all = ["json", "format"])]
+    pub path: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The same as --json, spelled as in `run`
+    #[arg(long, value_enum, hide = true, conflicts_with = "json")]
+    pub format: Option<ConfigFormat>,
+}
+
+/// Output format of `roundtable config`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ConfigFormat {
+    /// Human-readable
+    Text,
+    /// JSON, for programs
+    Json,
+}
+
 /// Widths in columns: a setting's name, its value, a whole line.
 const NAME: usize = 18;
 const VALUE: usize = 38;
@@ -30,8 +55,8 @@ const WIDTH: usize = 80;
 /// Prints the settings, or only the path of the file. An invalid file is refused.
 pub fn run(args: &ConfigArgs, global: &Global, file: &ConfigFile, paint: &StreamStyle) -> Exit {
     let Some(path) = &file.path else {
-        print_message("no home directory, so there is no configuration file: set HOME");
-        return Exit::Stopped;
+        let why = Refused::new("no home directory, so there is no configuration file");
+        return refuse(&why.help("set HOME"), Exit::Stopped);
     };
     let path = path.display().to_string();
     if args.path {
@@ -179,7 +204,7 @@ impl Report {
         let table = PriceTable::shipped();
         let mut model = object(self.model.iter().chain(&self.tuning));
         if let Some(error) = &self.no_endpoint {
-            model.insert("missing".to_owned(), models::explain(error).into());
+            model.insert("missing".to_owned(), format!("{error}. {}", error.advice()).into());
         }
         json!({
             "path": self.path,

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use ratatui::layout::Size;
 
-use super::args::{Global, RunArgs};
+use super::args::Global;
 use super::exit::Exit;
 use super::launch::{OnStoreFailure, StoreOfCommand};
-use super::streams::{StreamStyle, print_message};
+use super::run::RunArgs;
+use super::streams::{StreamStyle, print_message, refuse};
 use super::{build_runtime, builder, launch};
+use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::base::{read_file, time};
 use crate::engine::{Engine, EngineSettings};
@@ -49,6 +51,9 @@ const LOG: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 /// session open at once, older ones are read.
 const STORED_BYTES: u64 = 1 << 20;
 
+/// What to do where there can be no dashboard.
+const HEADLESS: &str = "run a scenario headless: roundtable run checkout-launch --headless";
+
 /// What the dashboard does when it opens.
 #[derive(Default)]
 pub struct DashboardArgs<'a> {
@@ -69,9 +74,7 @@ pub struct DashboardArgs<'a> {
 /// Opens the dashboard and returns when the operator leaves it.
 pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> Exit {
     if !screen_guard::is_interactive() {
-        print_message("the dashboard needs a terminal; without one, run a scenario headless:");
-        print_message("  roundtable run checkout-launch --headless");
-        return Exit::Usage;
+        return refuse(&Refused::new("the dashboard needs a terminal").help(HEADLESS), Exit::Usage);
     }
     let request = match wanted.run.map(request) {
         Some(None) => return Exit::Usage,
@@ -80,10 +83,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     let proxy = wanted.run.and_then(|args| args.proxy.as_deref());
     let models = match models::parse_proxy(proxy) {
         Ok(via) => LiveModels::new(via),
-        Err(why) => {
-            print_message(&format!("--proxy: {why}"));
-            return Exit::Usage;
-        }
+        Err(why) => return refuse(&why, Exit::Usage),
     };
     let runtime = match build_runtime(builder().on_thread_start(lower_priority)) {
         Ok(runtime) => runtime,
@@ -91,11 +91,8 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     };
     let abilities = TerminalFeatures::detect();
     if abilities.is_dumb {
-        print_message(
-            "this terminal (TERM=dumb) cannot show a dashboard; run a scenario headless:",
-        );
-        print_message("  roundtable run checkout-launch --headless");
-        return Exit::Usage;
+        let why = Refused::new("this terminal (TERM=dumb) cannot show a dashboard");
+        return refuse(&why.help(HEADLESS), Exit::Usage);
     }
     // A locale without Unicode cannot show the glyphs.
     let ascii = global.is_ascii() || abilities.narrow_locale.is_some();
@@ -111,8 +108,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     let own = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
         Ok(own) => own,
         Err(error) => {
-            print_message(&format!("cannot start: {error}"));
-            return Exit::Stopped;
+            return refuse(&Refused::new("cannot start").because(error), Exit::Stopped);
         }
     };
     let named = wanted.run.map(|args| args.scenario.clone());
@@ -222,8 +218,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             Exit::Other(code)
         }
         Err(error) => {
-            print_message(&format!("the terminal was closed: {error}"));
-            Exit::Stopped
+            refuse(&Refused::new("the terminal was closed").because(error), Exit::Stopped)
         }
     }
 }
@@ -234,7 +229,7 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
     if args.live {
         // Checked before anything starts; the dashboard asks whether the scenario is trusted.
         models::endpoints_of(&scenario, args.model.as_deref())
-            .map_err(|why| print_message(&visible(&why)))
+            .map_err(|why| refuse(&why, Exit::Usage))
             .ok()?;
     }
     let model = match args.live {

@@ -15,7 +15,8 @@ use tokio::time::sleep;
 
 use super::exit::Exit;
 use super::streams;
-use super::streams::print_message;
+use super::streams::refuse;
+use crate::base::refused::Refused;
 use crate::base::visible::visible_within;
 
 /// Size limit of a request, in bytes.
@@ -33,8 +34,8 @@ pub async fn run(port: u16) -> Exit {
     let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
         Ok(listener) => listener,
         Err(error) => {
-            print_message(&format!("cannot use port {port} ({error}): choose another with --port"));
-            return Exit::Usage;
+            let why = Refused::new(format!("cannot use port {port}")).because(error);
+            return refuse(&why.help("choose another with --port"), Exit::Usage);
         }
     };
     let at = listener.local_addr().map_or(port, |address| address.port());

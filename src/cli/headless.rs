@@ -16,7 +16,8 @@ use tokio::sync::mpsc as lines;
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::RunWriter;
-use super::streams::print_message;
+use super::streams::{print_message, refuse};
+use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
@@ -90,12 +91,12 @@ pub async fn run<W: Write>(
                 match engine.reserve_id() {
                     Ok(id) => (scenario, engine.fork_as(id, *launch, *fork)),
                     Err((_, why)) => {
-                        let text = format!("the fork was not started, it cannot be kept: {why}");
-                        print_message(&visible_within(&text, ERROR_CHARS));
-                        return match interrupt.is_cancelled() {
+                        let exit = match interrupt.is_cancelled() {
                             true => Exit::Cancelled,
                             false => Exit::Stopped,
                         };
+                        let what = "the fork was not started, it cannot be kept";
+                        return refuse(&Refused::new(what).because(why), exit);
                     }
                 }
             }
@@ -104,8 +105,7 @@ pub async fn run<W: Write>(
                 match engine.resume(*launch, resumption) {
                     Ok(run) => (scenario, run),
                     Err(error) => {
-                        print_message(&visible_within(&error.to_string(), ERROR_CHARS));
-                        return Exit::Stopped;
+                        return refuse(&Refused::new(error.to_string()), Exit::Stopped);
                     }
                 }
             }
@@ -126,17 +126,16 @@ pub async fn run<W: Write>(
         run.wait_until_finished().await;
         interrupt.unwatch(&run);
         if let Err(error) = run.wait_until_live().await {
-            let text = match fork_of {
-                Some((parent, at)) => fork_failure(&parent, &at, &error),
-                None => format!("{} cannot be continued: {error}", run.id()),
+            let why = match fork_of {
+                Some((parent, at)) => fork_failure(&parent, &at, error),
+                None => Refused::new(format!("{} cannot be continued", run.id())).because(error),
             };
-            print_message(&visible_within(&text, ERROR_CHARS));
-            return Exit::Stopped;
+            return refuse(&why, Exit::Stopped);
         }
 
         let Some(outcome) = world.outcome() else {
-            print_message("the run has no outcome; this is a bug in roundtable");
-            return Exit::Stopped;
+            let why = Refused::new("the run has no outcome; this is a bug in roundtable");
+            return refuse(&why, Exit::Stopped);
         };
         if let Some(error) = outcome.error.as_ref().filter(|_| !output.says_errors()) {
             print_message(&visible_within(error, ERROR_CHARS));
@@ -263,10 +262,7 @@ pub(super) fn exit_of(outcome: &Outcome, world: &World, drive: &HeadlessOptions<
 fn write_error_exit(why: &io::Error) -> Exit {
     match why.kind() {
         io::ErrorKind::BrokenPipe => Exit::CutOff,
-        _ => {
-            print_message(&format!("cannot write the outcome: {why}"));
-            Exit::Stopped
-        }
+        _ => refuse(&Refused::new(format!("cannot write the outcome: {why}")), Exit::Stopped),
     }
 }
 

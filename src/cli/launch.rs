@@ -1,18 +1,19 @@
-//! `roundtable run`, and what it shares with the other commands that start runs: reads and checks
+//! What the commands that start runs share: run, test, fork, resume and the cluster. Reads and checks
 //! scenarios, asks for permission, opens the store. All checks are done before anything starts.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::args::{FailOn, FlagArg, Global, RunArgs, RunFormat};
+#[cfg(not(feature = "store"))]
+use super::args::Global;
+use super::args::{FailOn, FlagArg, RunFormat};
 use super::exit::Exit;
-use super::headless::{HeadlessOptions, SessionTurn};
-use super::output::RunWriter;
-use super::streams::{StreamStyle, print_message, print_on_stderr, stderr_is_terminal};
-use super::{headless, streams};
+use super::run::RunArgs;
+use super::streams::{StreamStyle, print_message, print_on_stderr, refuse};
 use crate::base::name::FlagName;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
-use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
+use crate::engine::{EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::host::models::{Endpoints, LiveModels};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
@@ -30,29 +31,6 @@ use crate::screen::theme::Theme;
 /// Bytes of events that a run may be ahead of its reader, such as a pipe.
 const MAX_AHEAD: u64 = 16 << 20;
 
-/// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or
-/// no terminal.
-pub fn is_headless(args: &RunArgs) -> bool {
-    #[cfg(feature = "store")]
-    let replays = args.replay.is_some();
-    #[cfg(not(feature = "store"))]
-    let replays = false;
-    #[cfg(feature = "nats")]
-    let is_remote = args.remote.on.is_some();
-    #[cfg(not(feature = "nats"))]
-    let is_remote = false;
-    let only_headless = replays
-        || is_remote
-        || args.repeat.times.is_some()
-        || args.repeat.needs_times().is_some()
-        || args.format.is_some()
-        || !args.fail_on.is_empty()
-        || !args.messages.is_empty();
-    // Standard input cannot be both the scenario and the dashboard's keyboard.
-    let piped = args.scenario == STDIN;
-    args.headless || only_headless || piped || !streams::stdout_is_terminal()
-}
-
 /// Parses the values of `--set`. `None`: the errors have already been printed.
 pub(crate) fn overrides(set: &[String]) -> Option<Vec<Override>> {
     let mut overrides = Vec::new();
@@ -69,25 +47,25 @@ pub(crate) fn overrides(set: &[String]) -> Option<Vec<Override>> {
 pub(crate) struct CannotRun {
     /// The problems of its file, with colours where the terminal has them, and without.
     problems: Option<(String, String)>,
-    /// Other errors, a line each.
-    lines: Vec<String>,
+    /// Other errors.
+    why: Vec<Refused>,
     /// The exit code.
     exit: Exit,
 }
 
 impl CannotRun {
-    fn because(lines: Vec<String>) -> Self {
-        Self { problems: None, lines, exit: Exit::Usage }
+    fn because(why: Vec<Refused>) -> Self {
+        Self { problems: None, why, exit: Exit::Usage }
     }
 
-    /// Prints why, each line after `who` if that is not empty, and returns the exit code.
+    /// Prints why, each after `who` if that is not empty, and returns the exit code.
     pub fn print(&self, who: &str) -> Exit {
         if let Some((problems, _)) = &self.problems {
             print_on_stderr(problems, true);
         }
         let who = if who.is_empty() { String::new() } else { format!("{}: ", visible(who)) };
-        for line in &self.lines {
-            print_message(&format!("{who}{}", visible(line)));
+        for why in &self.why {
+            print_message(&format!("{who}{}", why.lines().join("\n  ")));
         }
         self.exit
     }
@@ -95,7 +73,8 @@ impl CannotRun {
     /// The same as a text without colours.
     pub fn text(&self) -> String {
         let problems = self.problems.iter().map(|(_, plain)| plain.trim_end());
-        let lines = problems.chain(self.lines.iter().map(String::as_str));
+        let lines = problems.map(str::to_owned);
+        let lines = lines.chain(self.why.iter().map(|why| format!("{why:#}")));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -104,7 +83,7 @@ impl CannotRun {
 /// Warnings are not: the run emits them as events.
 pub fn read_scenario(args: &RunArgs) -> Option<Arc<Scenario>> {
     let source = ScenarioSource::find(&args.scenario)
-        .map_err(|error| print_message(&visible(&error.to_string())))
+        .map_err(|error| refuse(&error.into(), Exit::Usage))
         .ok()?;
     read_source(source, args).map_err(|why| why.print("")).ok()
 }
@@ -132,28 +111,27 @@ pub(super) fn read_source(
 }
 
 /// What is wrong with the arguments: flags, boundaries or decisions that the scenario does not have.
-fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<String> {
+fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<Refused> {
     let mut wrong = Vec::new();
     let spec = scenario.pattern.get();
     let name = spec.name();
     let answers = spec.agents().is_some();
     if !answers && !args.messages.is_empty() {
-        wrong.push(format!("--message: the pattern {name} takes no messages; team and swarm do"));
+        let what = format!("--message: the pattern {name} takes no messages");
+        wrong.push(Refused::new(what).help("team and swarm take messages"));
     }
     if args.format == Some(RunFormat::Markdown) && !spec.cites() {
-        wrong.push(format!(
-            "--format markdown: only research has it, not the pattern {name}; use text"
-        ));
+        let what = format!("--format markdown: only research has it, not the pattern {name}");
+        wrong.push(Refused::new(what).help("use text"));
     }
     if args.messages.iter().any(|text| text.trim().is_empty()) {
-        wrong.push("--message: the text is empty".to_owned());
+        wrong.push(Refused::new("--message: the text is empty"));
     }
     for fail_on in &args.fail_on {
         if let (false, FailOn::Decision(decision)) = (spec.decides(), fail_on) {
             let word = decision.word();
-            wrong.push(format!(
-                "--fail-on {word}: the pattern {name} makes no decision; use degraded"
-            ));
+            let what = format!("--fail-on {word}: the pattern {name} makes no decision");
+            wrong.push(Refused::new(what).help("use degraded"));
         }
     }
     let rests = args.pause_at.iter().filter_map(|pause| boundary_error(scenario, &pause.at));
@@ -162,21 +140,21 @@ fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<String> {
 }
 
 /// The errors of `--flag`: unknown flags, and boundaries that are never reached.
-pub(super) fn flag_errors(scenario: &Scenario, flags: &[FlagArg]) -> Vec<String> {
+pub(super) fn flag_errors(scenario: &Scenario, flags: &[FlagArg]) -> Vec<Refused> {
     let unknown = flags.iter().filter(|flag| scenario.flag(flag.name.as_str()).is_none());
     let unknown = unknown.map(|flag| {
         let names: Vec<&str> = scenario.flags.iter().map(|flag| flag.name.as_str()).collect();
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        let name = visible(flag.name.as_str());
-        format!("--flag {name}: no such flag; the scenario has: {known}")
+        let why = Refused::new(format!("--flag {}: no such flag", flag.name));
+        why.help(format!("the scenario has: {known}"))
     });
     let never = flags.iter().filter_map(|flag| boundary_error(scenario, flag.at.as_ref()?));
     unknown.chain(never).collect()
 }
 
-fn boundary_error(scenario: &Scenario, at: &BoundaryId) -> Option<String> {
+fn boundary_error(scenario: &Scenario, at: &BoundaryId) -> Option<Refused> {
     let reached = scenario.pattern.get().check_boundary(at.as_str(), &scenario.tools);
-    reached.err().map(|why| format!("{}: {why}", visible(at.as_str())))
+    reached.err().map(|why| Refused::new(format!("{}: {why}", at.as_str())))
 }
 
 /// The flags at the start, and the changes and pauses at boundaries.
@@ -268,35 +246,6 @@ impl<'a> PreparedSessions<'a> {
     }
 }
 
-/// Executes `roundtable run` without the dashboard.
-pub async fn headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
-    let Some(scenario) = read_scenario(args) else { return Exit::Usage };
-    if let Err(exit) = streams::check_stdout() {
-        return exit;
-    }
-    let mut sessions = match PreparedSessions::prepare(&scenario, args, 1) {
-        Ok(sessions) => sessions,
-        Err(why) => return why.print(""),
-    };
-    let usual = if streams::stdout_is_terminal() { RunFormat::Text } else { RunFormat::Json };
-    let format = args.format.unwrap_or(usual);
-    let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
-    print_notes(&stored.problems);
-    // A log of a pipeline needs to know only what is wrong.
-    if stderr_is_terminal() {
-        print_notes(stored.place.as_slice());
-    }
-    let engine = Engine::with_keeper(engine_settings(), stored.keeper());
-    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
-    let turns = sessions.next_session(args.seed).into_iter();
-    let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
-    let output = RunWriter::new(format, paint, streams::stdout_data());
-    let exit = headless::run(&engine, turns.collect(), drive, output).await;
-    print_notes(&stored.finish().await);
-    exit
-}
-
 pub(super) fn print_notes(notes: &[String]) {
     notes.iter().for_each(|note| print_message(&visible(note)));
 }
@@ -307,8 +256,8 @@ fn prepare_runs(
     args: &RunArgs,
     runs: usize,
 ) -> Result<(ModelChoice, Vec<Toolbox>), CannotRun> {
-    let via = models::parse_proxy(args.proxy.as_deref())
-        .map_err(|why| CannotRun::because(vec![format!("--proxy: {why}")]))?;
+    let via =
+        models::parse_proxy(args.proxy.as_deref()).map_err(|why| CannotRun::because(vec![why]))?;
     let wanted = match args.live {
         false => RequestedModel::Scripted { instant: args.instant },
         true => RequestedModel::Live(args.model.as_deref().map(Arc::from)),
@@ -327,21 +276,24 @@ fn prepare_runs(
             }
             Ok((prepared.model, prepared.toolboxes))
         }
-        Err(error) => Err(CannotRun::because(match error {
-            PrepareError::Endpoint(why) => vec![why],
-            PrepareError::Permission(consent) => needed_permission(scenario, &consent, args.live),
-            PrepareError::Tools(missing) => missing,
-        })),
+        Err(error) => {
+            let lines = match error {
+                PrepareError::Endpoint(why) => return Err(CannotRun::because(vec![why])),
+                PrepareError::Permission(consent) => {
+                    needed_permission(scenario, &consent, args.live)
+                }
+                PrepareError::Tools(missing) => missing,
+            };
+            Err(CannotRun::because(lines.into_iter().map(Refused::new).collect()))
+        }
     }
 }
 
 /// Gives the permission and saves it; says so if it holds for this run only.
 pub(super) fn save_permission(trust: &Trust, consent: &Consent, scenario: &Scenario) -> bool {
     if let Err(error) = trust.allow(&consent.digest, &scenario.title) {
-        let why = error.to_string();
-        print_message(&visible(&format!(
-            "--trust applies to this run only; it cannot be saved: {why}"
-        )));
+        let why = Refused::new("--trust applies to this run only; it cannot be saved");
+        refuse(&why.because(error), Exit::Usage);
     }
     true
 }
@@ -359,9 +311,10 @@ pub(super) fn needed_permission(scenario: &Scenario, consent: &Consent, live: bo
 
 /// The scenarios that an argument names (for a folder its files, by name), or errors. `before`: the
 /// arguments before it.
-pub fn sources_named(what: &str, before: &[String]) -> Vec<Result<ScenarioSource, String>> {
+pub fn sources_named(what: &str, before: &[String]) -> Vec<Result<ScenarioSource, Refused>> {
     if what == STDIN && before.iter().any(|other| other == what) {
-        return vec![Err("- is given twice: standard input can be read only once".to_owned())];
+        let what = "- is given twice: standard input can be read only once";
+        return vec![Err(Refused::new(what))];
     }
     let folder = Path::new(what);
     match ScenarioSource::find(what) {
@@ -370,19 +323,16 @@ pub fn sources_named(what: &str, before: &[String]) -> Vec<Result<ScenarioSource
             let mut files = catalogue::files(folder);
             files.sort();
             match files.is_empty() {
-                true => vec![Err(format!("no .toml file in {what}"))],
-                false => files
-                    .iter()
-                    .map(|file| ScenarioSource::read(file).map_err(error_text))
-                    .collect(),
+                true => vec![Err(Refused::new(format!("no .toml file in {what}")))],
+                false => files.iter().map(|file| Ok(ScenarioSource::read(file)?)).collect(),
             }
         }
         Err(SourceError::NotFound { what, help: None }) => {
             let parent = folder.parent().unwrap_or(Path::new(""));
             let help = similar_folder(&what, parent).map(|name| format!("{name}/"));
-            vec![Err(SourceError::NotFound { what, help }.to_string())]
+            vec![Err(SourceError::NotFound { what, help }.into())]
         }
-        Err(error) => vec![Err(error_text(error))],
+        Err(error) => vec![Err(error.into())],
     }
 }
 
@@ -397,10 +347,6 @@ fn similar_folder(what: &str, parent: &Path) -> Option<String> {
         folders.map(|entry| parent.join(entry.file_name()).display().to_string()).collect();
     names.sort();
     closest_name(what, names.iter().map(String::as_str)).map(str::to_owned)
-}
-
-fn error_text(error: impl std::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// What happens to a live run that cannot be stored any more. A scripted run continues unstored.
@@ -499,7 +445,7 @@ mod with_store {
                     Some(StoredRuns::new(database, failure))
                 }
                 Err(why) => {
-                    problems.push(why);
+                    problems.push(format!("{why:#}"));
                     None
                 }
             };

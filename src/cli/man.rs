@@ -3,26 +3,30 @@
 
 use std::io;
 
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::args::{Cli, ManArgs};
+use super::args::Cli;
 use super::exit::{EXIT_CODES, Exit};
 use super::streams;
-use super::streams::print_message;
-use crate::base::visible::visible;
+use super::streams::refuse;
+use crate::base::refused::Refused;
 use crate::model::endpoint::Provider;
 use crate::scenario::read::suggest_name;
+
+/// Arguments of `roundtable man`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ManArgs {
+    /// The command; for a command of a command both words, such as runs pin
+    pub command: Vec<String>,
+}
 
 /// Prints the manual page of the program, or of the command that is named.
 pub fn run(args: &ManArgs) -> Exit {
     let command = match find(&args.command) {
         Ok(command) => command,
-        Err(why) => {
-            print_message(&visible(&why));
-            return Exit::Usage;
-        }
+        Err(why) => return refuse(&why, Exit::Usage),
     };
     let mut page = Vec::new();
     // Writing into memory does not fail.
@@ -31,7 +35,7 @@ pub fn run(args: &ManArgs) -> Exit {
 }
 
 /// The command of these words, with the name of its page: `roundtable-runs-pin`.
-fn find(words: &[String]) -> Result<Command, String> {
+fn find(words: &[String]) -> Result<Command, Refused> {
     let mut command = Cli::command();
     command.build();
     let mut name = command.get_name().to_owned();
@@ -39,7 +43,8 @@ fn find(words: &[String]) -> Result<Command, String> {
         let Some(below) = command.find_subcommand(word).filter(|it| !it.is_hide_set()) else {
             let known = command.get_subcommands().filter(|it| !it.is_hide_set());
             let help = suggest_name(word, known.map(Command::get_name));
-            return Err(format!("{word} is not a command of {}; {help}", name.replace('-', " ")));
+            let what = format!("{word} is not a command of {}", name.replace('-', " "));
+            return Err(Refused::new(what).help(help));
         };
         name = format!("{name}-{word}");
         command = below.clone();

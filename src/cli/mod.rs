@@ -19,7 +19,9 @@ pub mod man;
 mod new;
 mod output;
 pub mod picture;
+pub mod run;
 mod scenarios;
+mod schema;
 pub mod streams;
 mod test;
 mod validate;
@@ -30,20 +32,19 @@ use std::time::Duration;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use self::args::{Cli, CliCommand, Global, RunArgs, SchemaArgs};
+use self::args::{Cli, CliCommand, Global};
 use self::dashboard::DashboardArgs;
 use self::exit::Exit;
-use self::streams::{StreamStyle, print_message, print_on_stderr};
+use self::streams::{StreamStyle, print_message, print_on_stderr, refuse};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_user_config};
 use crate::host::models::LiveModels;
 use crate::host::program_log::{LogGuard, Sink};
 use crate::host::{Dirs, models, program_log};
-use crate::log::event::safe_json;
-use crate::log::event::schema::{event_schema, outcome_schema};
+use crate::scenario::ScenarioSource;
 use crate::scenario::config::UserConfig;
 use crate::scenario::source::SourceError;
-use crate::scenario::{ScenarioSource, schema};
 use crate::screen::form::quoted;
 use crate::screen::keymap::{Keymap, use_keys};
 use crate::screen::theme::Theme;
@@ -129,10 +130,7 @@ fn resolve_theme(
         (None, Some(wanted)) if uses_it => themes::find(THEME_VARIABLE, &wanted),
         _ => return Ok(configured.unwrap_or_default()),
     };
-    found.map_err(|text| {
-        print_message(&text);
-        Exit::Usage
-    })
+    found.map_err(|why| refuse(&why, Exit::Usage))
 }
 
 /// Prints clap's error or help text.
@@ -177,7 +175,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     let theme = choice.clone().theme();
     let dashboard = match &cli.command {
         None => true,
-        Some(CliCommand::Run(args)) => !launch::is_headless(args),
+        Some(CliCommand::Run(args)) => !run::is_headless(args),
         #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
         #[cfg(feature = "nats")]
@@ -192,7 +190,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     };
     match cli.command {
         None => dashboard::open(DashboardArgs::default(), global, choice),
-        Some(CliCommand::Run(args)) if !dashboard => run_headless(&args, global, theme),
+        Some(CliCommand::Run(args)) if !dashboard => run::run(&args, global, theme),
         Some(CliCommand::Run(args)) => dashboard::open(
             DashboardArgs { run: Some(&args), ..DashboardArgs::default() },
             global,
@@ -204,10 +202,9 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
         Some(CliCommand::Scenarios { json, .. }) => scenarios::run(json, theme, global.is_ascii()),
         #[cfg(feature = "nats")]
-        Some(CliCommand::Runs(args)) if args.on.is_some() => match runtime() {
-            Ok(runtime) => run_to_end(runtime, cluster::list_runs(&args, theme, global.is_ascii())),
-            Err(exit) => exit,
-        },
+        Some(CliCommand::Runs(args)) if args.on.is_some() => {
+            run_to_end(cluster::list_runs(&args, theme, global.is_ascii()))
+        }
         #[cfg(feature = "store")]
         Some(CliCommand::Runs(args)) => kept::runs(&args, theme, global.is_ascii()),
         #[cfg(feature = "store")]
@@ -219,20 +216,11 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             Err(exit) => exit,
         },
         #[cfg(feature = "store")]
-        Some(CliCommand::Show(args)) => match runtime() {
-            Ok(runtime) => run_to_end(runtime, kept::show(&args, theme, global.is_ascii())),
-            Err(exit) => exit,
-        },
+        Some(CliCommand::Show(args)) => run_to_end(kept::show(&args, theme, global.is_ascii())),
         #[cfg(feature = "store")]
-        Some(CliCommand::Resume(args)) => match runtime() {
-            Ok(runtime) => run_to_end(runtime, kept::resume(&args, theme, global.is_ascii())),
-            Err(exit) => exit,
-        },
+        Some(CliCommand::Resume(args)) => run_to_end(kept::resume(&args, theme, global.is_ascii())),
         #[cfg(feature = "store")]
-        Some(CliCommand::Fork(args)) => match runtime() {
-            Ok(runtime) => run_to_end(runtime, kept::fork(&args, theme, global.is_ascii())),
-            Err(exit) => exit,
-        },
+        Some(CliCommand::Fork(args)) => run_to_end(kept::fork(&args, theme, global.is_ascii())),
         #[cfg(feature = "store")]
         Some(CliCommand::Diff(args)) => kept::diff(&args, theme, global.is_ascii()),
         #[cfg(feature = "store")]
@@ -240,10 +228,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
         #[cfg(feature = "nats")]
-        Some(CliCommand::Runner(args)) => match runtime() {
-            Ok(runtime) => run_to_end(runtime, cluster::runner(&args)),
-            Err(exit) => exit,
-        },
+        Some(CliCommand::Runner(args)) => run_to_end(cluster::runner(&args)),
         #[cfg(feature = "nats")]
         Some(CliCommand::Attach(args)) => match cluster::attached(&args) {
             Ok(cluster) => {
@@ -253,30 +238,24 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             Err(exit) => exit,
         },
         #[cfg(feature = "nats")]
-        Some(CliCommand::Cluster(args)) => match runtime() {
-            Ok(runtime) => {
-                let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-                run_to_end(runtime, cluster::cluster(&args, &paint))
-            }
-            Err(exit) => exit,
-        },
+        Some(CliCommand::Cluster(args)) => {
+            let paint = StreamStyle::of_stdout(theme, global.is_ascii());
+            run_to_end(cluster::cluster(&args, &paint))
+        }
         Some(CliCommand::Picture(args)) => picture::picture(&args, global, theme),
-        Some(CliCommand::Schema(args)) => print_schema(&args),
+        Some(CliCommand::Schema(args)) => schema::run(&args),
         Some(CliCommand::Completions(args)) => complete::print_completions(&args),
         Some(CliCommand::Complete(args)) => complete::run(&args),
         Some(CliCommand::Man(args)) => man::run(&args),
-        Some(CliCommand::DemoService { port }) => match runtime() {
-            Ok(runtime) => run_to_end(runtime, demo_service::run(port)),
-            Err(exit) => exit,
-        },
+        Some(CliCommand::DemoService { port }) => run_to_end(demo_service::run(port)),
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { place: args::PanicPlace::Headless }) => match runtime() {
             Ok(runtime) => {
                 dashboard::block_workers(runtime.handle());
                 let scenario = "checkout-launch".to_owned();
                 let format = Some(args::RunFormat::Jsonl);
-                let args = RunArgs { scenario, format, ..RunArgs::default() };
-                run_to_end(runtime, launch::headless(&args, global, theme))
+                let args = run::RunArgs { scenario, format, ..run::RunArgs::default() };
+                end_in(runtime, run::play(&args, global, theme))
             }
             Err(exit) => exit,
         },
@@ -293,39 +272,10 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             let paint = StreamStyle::of_stdout(theme, global.is_ascii());
             let via = match models::parse_proxy(args.proxy.as_deref()) {
                 Ok(via) => via,
-                Err(why) => {
-                    print_message(&format!("--proxy: {why}"));
-                    return Exit::Usage;
-                }
+                Err(why) => return refuse(&why, Exit::Usage),
             };
-            match runtime() {
-                Ok(runtime) => {
-                    run_to_end(runtime, doctor::run(&args, file, &LiveModels::new(via), &paint))
-                }
-                Err(exit) => exit,
-            }
+            run_to_end(doctor::run(&args, file, &LiveModels::new(via), &paint))
         }
-    }
-}
-
-fn run_headless(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
-    if let Some(option) = args.repeat.needs_times() {
-        print_message(&format!("{option}: add --times N, or use roundtable test"));
-        return Exit::Usage;
-    }
-    #[cfg(feature = "nats")]
-    if args.remote.on.is_some() {
-        return match runtime() {
-            Ok(runtime) => run_to_end(runtime, cluster::run_remote(args, global, theme)),
-            Err(exit) => exit,
-        };
-    }
-    if args.repeat.times.is_some() {
-        return test::repeat(args, global, theme);
-    }
-    match runtime() {
-        Ok(runtime) => run_to_end(runtime, launch::headless(args, global, theme)),
-        Err(exit) => exit,
     }
 }
 
@@ -346,21 +296,26 @@ fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit>
     let path = file.map(|path| visible(&path.display().to_string()).into_owned());
     let path = path.unwrap_or_default();
     if global.log_file.is_none() {
-        print_message(&format!(
-            "no log: cannot open {path}: {error}; choose another file with --log-file"
-        ));
+        let why = Refused::new(format!("no log: cannot open {path}")).because(error);
+        refuse(&why.help("choose another file with --log-file"), Exit::Ok);
         return Ok(None);
     }
-    let advice = "use a writable file, or omit the option";
-    print_message(&format!("--log-file: cannot open {path}: {error}; {advice}"));
-    Err(Exit::Usage)
+    let why = Refused::new(format!("--log-file: cannot open {path}")).because(error);
+    Err(refuse(&why.help("use a writable file, or omit the option"), Exit::Usage))
 }
 
 /// How long a command waits at its end for blocking threads.
 const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 
 /// Runs to completion; abandons blocking threads after [`BLOCKING_GRACE`].
-fn run_to_end(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
+fn run_to_end(work: impl Future<Output = Exit>) -> Exit {
+    match runtime() {
+        Ok(runtime) => end_in(runtime, work),
+        Err(exit) => exit,
+    }
+}
+
+fn end_in(runtime: tokio::runtime::Runtime, work: impl Future<Output = Exit>) -> Exit {
     let exit = runtime.block_on(work);
     runtime.shutdown_timeout(BLOCKING_GRACE);
     exit
@@ -379,25 +334,5 @@ pub(crate) fn builder() -> tokio::runtime::Builder {
 pub(crate) fn build_runtime(
     builder: &mut tokio::runtime::Builder,
 ) -> Result<tokio::runtime::Runtime, Exit> {
-    builder.build().map_err(|error| {
-        print_message(&format!("cannot start: {error}"));
-        Exit::Stopped
-    })
-}
-
-/// Prints a schema. Taplo and similar tools find that of scenarios through a first line such as
-/// `#:schema ./roundtable.schema.json` in a scenario.
-pub fn print_schema(args: &SchemaArgs) -> Exit {
-    let schema = match args {
-        SchemaArgs { events: true, .. } => event_schema(),
-        SchemaArgs { outcome: true, .. } => outcome_schema(),
-        SchemaArgs { .. } => schema(),
-    };
-    match safe_json::pretty(&schema) {
-        Ok(json) => streams::print_data(&(json + "\n"), Exit::Ok),
-        Err(error) => {
-            self::streams::print_message(&error.to_string());
-            Exit::Stopped
-        }
-    }
+    builder.build().or_refuse("cannot start").map_err(|why| refuse(&why, Exit::Stopped))
 }

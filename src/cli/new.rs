@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::NewArgs;
+use clap::Args;
+
 use super::exit::Exit;
 use super::streams;
-use super::streams::{StreamStyle, print_message};
+use super::streams::{StreamStyle, refuse};
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::catalogue;
 use crate::scenario;
@@ -16,6 +18,19 @@ use crate::screen::form::quoted;
 use crate::screen::theme::Theme;
 use crate::words::styled::StyleRole;
 
+/// Arguments of `roundtable new`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct NewArgs {
+    /// What the scenario does: see `roundtable new`
+    pub pattern: Option<String>,
+    /// The file to write; - for standard output. Default: scenarios/my-PATTERN.toml, which the
+    /// dashboard lists. A file that exists is not replaced
+    pub file: Option<String>,
+    /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
+    #[arg(long, value_name = "NAME")]
+    pub from: Option<String>,
+}
+
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
 /// the patterns.
 pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
@@ -25,48 +40,43 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
         Ok(Start::Print(text)) => streams::print(text, Exit::Ok),
         Ok(Start::Write(path, text)) => match catalogue::write_new(&path, text) {
             Ok(()) => streams::print(&what_next(&path, text, &paint), Exit::Ok),
-            Err(why) => usage(&why),
+            Err(why) => refuse(&why, Exit::Usage),
         },
-        Err(why) => usage(&why),
+        Err(why) => refuse(&why, Exit::Usage),
     }
 }
 
-fn usage(why: &str) -> Exit {
-    print_message(&visible(why));
-    Exit::Usage
-}
-
 /// What the arguments say.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Start {
     List,
     Print(&'static str),
     Write(PathBuf, &'static str),
 }
 
-fn start(args: &NewArgs) -> Result<Start, String> {
+fn start(args: &NewArgs) -> Result<Start, Refused> {
     let (text, name, file) = match (&args.from, &args.pattern) {
         (None, None) => return Ok(Start::List),
         (None, Some(pattern)) => {
             let all = templates();
             let Some(template) = all.iter().find(|it| it.pattern == *pattern) else {
                 let help = suggest_name(pattern, all.iter().map(|it| it.pattern.as_str()));
-                return Err(format!("{pattern} is not a pattern; {help}"));
+                return Err(Refused::new(format!("{pattern} is not a pattern")).help(help));
             };
             (template.text, format!("my-{pattern}"), args.file.as_deref())
         }
         (Some(from), file) => {
             if args.file.is_some() {
-                return Err("--from takes one FILE, and no pattern".to_owned());
+                return Err(Refused::new("--from takes one FILE, and no pattern"));
             }
             if file.as_deref().is_some_and(|file| templates().iter().any(|it| it.pattern == file)) {
-                return Err("--from copies a scenario: give a FILE, and no pattern".to_owned());
+                let why = Refused::new("--from copies a scenario");
+                return Err(why.help("give a FILE, and no pattern"));
             }
             let Some(one) = shipped().iter().find(|it| it.name == from) else {
                 let help = suggest_name(from, shipped().iter().map(|it| it.name));
-                return Err(format!(
-                    "{from} is not a shipped scenario; {help}; roundtable scenarios lists them"
-                ));
+                let help = format!("{help}; roundtable scenarios lists them");
+                return Err(Refused::new(format!("{from} is not a shipped scenario")).help(help));
             };
             (one.text, from.clone(), file.as_deref())
         }
@@ -141,9 +151,9 @@ mod tests {
         assert_eq!(path([Some("b.toml"), None, Some("front-desk")]), "b.toml");
         assert_eq!(path([Some("new/"), None, Some("front-desk")]), "new/front-desk.toml");
         assert_eq!(path([Some("team"), Some("src"), None]), "src/my-team.toml");
-        assert_eq!(start(&args([None, None, None])), Ok(Start::List));
+        assert!(matches!(start(&args([None, None, None])), Ok(Start::List)));
         assert!(matches!(start(&args([Some("team"), Some("-"), None])), Ok(Start::Print(_))));
-        let wrong = |words| start(&args(words)).expect_err("refused");
+        let wrong = |words| format!("{:#}", start(&args(words)).expect_err("refused"));
         assert!(wrong([Some("taem"), None, None]).contains("team"));
         assert!(wrong([None, None, Some("front-dask")]).contains("front-desk"));
         assert!(wrong([Some("team"), Some("x"), Some("front-desk")]).contains("one FILE"));

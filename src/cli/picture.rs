@@ -9,12 +9,14 @@ use std::time::Duration;
 use clap::Args;
 use tokio::runtime::Builder;
 
-use super::args::{FlagArg, Global, RunArgs};
+use super::args::{FlagArg, Global};
 use super::exit::Exit;
 use super::launch::{PreparedSessions, read_scenario};
+use super::run::RunArgs;
 use super::streams;
-use super::streams::print_message;
+use super::streams::{print_message, refuse};
 use crate::base::private_file::TempFile;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::engine::{Engine, EngineSettings, Launch, RunHandle};
 use crate::host::recorded::{RecordedRun, fork_places};
@@ -141,15 +143,14 @@ pub fn picture(args: &PictureArgs, global: &Global, theme: Theme) -> Exit {
         Some(path) => match write(path, &drawn) {
             Ok(()) => Exit::Ok,
             Err(error) => {
-                let path = path.display().to_string();
+                let why = Refused::new(format!("{} cannot be written", path.display()));
                 let why = match error.kind() {
                     io::ErrorKind::AlreadyExists => {
-                        "it exists; name another file, or remove it".to_owned()
+                        why.because("it exists").help("name another file, or remove it")
                     }
-                    _ => error.to_string(),
+                    _ => why.because(error),
                 };
-                print_message(&format!("{} cannot be written: {why}", visible(&path)));
-                Exit::Stopped
+                refuse(&why, Exit::Stopped)
             }
         },
     }
@@ -164,11 +165,11 @@ fn write(path: &Path, drawn: &str) -> io::Result<()> {
 pub(crate) fn draw(args: &PictureArgs, global: &Global, theme: &Theme) -> Result<String, Exit> {
     // In simulated time the clock jumps to the next timer whenever the thread is idle, so the run gets
     // its own thread.
-    let runtime =
-        Builder::new_current_thread().enable_all().start_paused(true).build().map_err(|error| {
-            print_message(&format!("cannot start: {error}"));
-            Exit::Stopped
-        })?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .map_err(|error| refuse(&Refused::new("cannot start").because(error), Exit::Stopped))?;
     let drawn = runtime.block_on(draw_in_simulated_time(args, global, theme));
     runtime.shutdown_background();
     drawn
@@ -246,12 +247,10 @@ fn find(args: &PictureArgs) -> Result<PictureSource, Exit> {
     }
     let has_changes = !args.set.is_empty() || !args.flags.is_empty() || args.seed.is_some();
     if has_changes {
-        let name = visible(name);
-        print_message(&format!(
-            "{name} is a run: --set, --flag and --seed change the run of a scenario; a fork \
-             continues a run with other settings (roundtable fork {name})"
-        ));
-        return Err(Exit::Usage);
+        let what =
+            format!("{name} is a run: --set, --flag and --seed change the run of a scenario");
+        let help = format!("roundtable fork {name} continues a run with other settings");
+        return Err(refuse(&Refused::new(what).help(help), Exit::Usage));
     }
     recorded(name)
 }
@@ -263,8 +262,8 @@ fn recorded(name: &str) -> Result<PictureSource, Exit> {
 
 #[cfg(not(feature = "store"))]
 fn recorded(name: &str) -> Result<PictureSource, Exit> {
-    print_message(&format!("{}: there is no such scenario", visible(name)));
-    Err(Exit::Usage)
+    let why = Refused::new(format!("{name}: there is no such scenario"));
+    Err(refuse(&why, Exit::Usage))
 }
 
 /// A run up to the moment that is shown.
@@ -283,8 +282,7 @@ impl ShownPart {
     async fn find(mut events: Vec<Arc<Event>>, at: &Moment) -> Result<Self, Exit> {
         let world = World::from_events(events.iter().map(|event| &**event));
         let (Some(head), Some(last)) = (&world.head, events.last()) else {
-            print_message("the log has no head");
-            return Err(Exit::Stopped);
+            return Err(refuse(&Refused::new("the log has no head"), Exit::Stopped));
         };
         let (run, scenario, last) = (head.run.clone(), head.scenario.clone(), last.at);
         let time_of = |event: &Event| world.progress.run_time(event.at);
@@ -298,12 +296,9 @@ impl ShownPart {
             Moment::Time(time) => {
                 let end = world.progress.run_time(last);
                 if *time > end {
-                    print_message(&format!(
-                        "--at {}: the run is over at {}; use an earlier time, or end",
-                        time_in_run(*time),
-                        time_in_run(end)
-                    ));
-                    return Err(Exit::Usage);
+                    let (at, end) = (time_in_run(*time), time_in_run(end));
+                    let why = Refused::new(format!("--at {at}: the run is over at {end}"));
+                    return Err(refuse(&why.help("use an earlier time, or end"), Exit::Usage));
                 }
                 let later = events.iter().position(|event| time_of(event) > *time);
                 (*time, later.unwrap_or(events.len()))
@@ -333,9 +328,8 @@ async fn boundary(
         Err(why) => Err(why),
     };
     let places = places.map_err(|why| {
-        print_message(&visible(&format!("the boundaries of the run are not known: {why}")));
-        print_message("name a time instead, such as --at 4.5s");
-        Exit::Stopped
+        let why = Refused::new("the boundaries of the run are not known").because(why);
+        refuse(&why.help("name a time instead, such as --at 4.5s"), Exit::Stopped)
     })?;
     if let Some(place) = places.iter().find(|place| place.id == *id) {
         let count = events.iter().position(|event| event.seq >= place.next);
@@ -345,12 +339,13 @@ async fn boundary(
     let more = known.len().saturating_sub(MAX_LISTED);
     known.truncate(MAX_LISTED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let id = visible(id.as_str());
-    print_message(&match known.is_empty() {
-        true => format!("--at {id}: the run has no boundaries; use a time such as 4.5s, or end"),
-        false => format!("--at {id}: no such boundary; the run has {}{more}", known.join(", ")),
-    });
-    Err(Exit::Usage)
+    let why = match known.is_empty() {
+        true => Refused::new(format!("--at {}: the run has no boundaries", id.as_str()))
+            .help("use a time such as 4.5s, or end"),
+        false => Refused::new(format!("--at {}: no such boundary", id.as_str()))
+            .help(format!("the run has {}{more}", known.join(", "))),
+    };
+    Err(refuse(&why, Exit::Usage))
 }
 
 /// Number of events that are read at a time.
@@ -368,11 +363,9 @@ fn two_launches(args: &PictureArgs) -> Result<(Launch, Launch), Exit> {
     };
     let scenario = read_scenario(&run).ok_or(Exit::Usage)?;
     if scenario.tools.values().any(ToolSpec::is_outside) {
-        print_message(
-            "this scenario asks something outside of this program, which takes real time; run it \
-             (roundtable run), then draw the kept run: roundtable picture last",
-        );
-        return Err(Exit::Usage);
+        let what = "this scenario asks something outside of this program, which takes real time";
+        let help = "run it (roundtable run), then draw the kept run: roundtable picture last";
+        return Err(refuse(&Refused::new(what).help(help), Exit::Usage));
     }
     let mut sessions =
         PreparedSessions::prepare(&scenario, &run, 2).map_err(|why| why.print(""))?;

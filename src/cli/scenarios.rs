@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::streams;
-use super::streams::{StreamStyle, print_message};
+use super::streams::{StreamStyle, refuse};
 use crate::base::visible::visible;
 use crate::host::catalogue;
 use crate::log::event::safe_json;
@@ -33,10 +33,7 @@ pub fn print_one(name: &str) -> Exit {
             streams::print(&lines.collect::<String>(), Exit::Ok)
         }
         Ok(source) => streams::print_data(&source.text, Exit::Ok),
-        Err(error) => {
-            print_message(&visible(&error.to_string()));
-            Exit::Usage
-        }
+        Err(error) => refuse(&error.into(), Exit::Usage),
     }
 }
 

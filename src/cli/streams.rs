@@ -11,6 +11,7 @@ use ratatui::prelude::IntoCrossterm as _;
 use ratatui::style::Style;
 
 use super::exit::Exit;
+use crate::base::refused::Refused;
 use crate::base::visible::{visible_lines, visible_output};
 use crate::screen::theme::{ColourDepth, StateSign, Theme};
 use crate::terminal::TerminalFeatures;
@@ -155,6 +156,12 @@ pub fn exit_after_write(written: io::Result<()>, exit: Exit) -> Exit {
 /// Prints a line to standard error, prefixed with the program's name.
 pub fn print_message(text: &str) {
     print_on_stderr(&format!("roundtable: {text}\n"), false);
+}
+
+/// Prints why a command did not do something, and returns its exit code.
+pub fn refuse(why: &Refused, exit: Exit) -> Exit {
+    print_message(&why.lines().join("\n  "));
+    exit
 }
 
 /// Prints a text to standard error; with `styled` its styles stay.

@@ -3,17 +3,34 @@
 use std::io;
 use std::io::Write;
 
-use super::args::{FlagArg, ValidateArgs};
+use clap::Args;
+
+use super::args::FlagArg;
 use super::exit::Exit;
 use super::launch::{flag_errors, overrides, sources_named};
 use super::streams;
 use super::streams::StreamStyle;
+use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
 use crate::scenario::{Override, Scenario, ScenarioSource, check};
 use crate::screen::theme::Theme;
 use crate::words::format::count_noun;
 use crate::words::glyph::Glyph;
 use crate::words::styled::StyleRole;
+
+/// Arguments of `roundtable validate`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ValidateArgs {
+    /// Files, folders (their *.toml), names of scenarios, or - for standard input
+    #[arg(required = true, value_name = "FILE|FOLDER|NAME|-")]
+    pub scenarios: Vec<String>,
+    /// Override a field of each scenario, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Check that each scenario has this flag and boundary, as `run --flag` does
+    #[arg(long = "flag", value_name = "NAME=on|off[@BOUNDARY]", value_parser = FlagArg::parse)]
+    pub flags: Vec<FlagArg>,
+}
 
 /// Checks files, the `*.toml` of folders, standard input (`-`), or shipped scenarios by name, each
 /// with `--set` and `--flag` applied. Prints a line for each valid scenario to standard output, and
@@ -57,9 +74,9 @@ impl<W: Write> ReportStream<W> {
         }
     }
 
-    fn error(&mut self, text: &str) {
+    fn error(&mut self, why: &Refused) {
         let word = self.paint.role(StyleRole::Failed, "error");
-        self.write_text(&format!("{word}: {}\n\n", visible(text)));
+        self.write_text(&format!("{word}: {}\n\n", why.lines().join("\n  ")));
     }
 }
 
@@ -104,14 +121,15 @@ fn validate_one<O: Write, E: Write>(
     }
     let Some(scenario) = checked.scenario else { return false };
     let flags = flag_errors(&scenario, wanted.flags);
-    for wrong in &flags {
-        err.error(&format!("{}: {wrong}", scenario.origin));
+    let is_good = flags.is_empty();
+    for why in flags {
+        err.error(&Refused { what: format!("{}: {}", scenario.origin, why.what), ..why });
     }
-    if flags.is_empty() {
+    if is_good {
         let sign = out.paint.role(StyleRole::Done, out.paint.glyph(Glyph::Done));
         out.write_text(&format!("{sign} {}\n", visible(&summary(&scenario))));
     }
-    flags.is_empty()
+    is_good
 }
 
 /// The line of a valid scenario, such as

@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use tokio::time::sleep;
 
+use super::Cluster;
 use super::names::{BLOBS, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
 use super::stream::EXPECTED_LAST;
-use super::{Cluster, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::event::{RunId, SpanId};
 
 /// A number that no message has: a stream refuses a message that expects it.
@@ -62,15 +63,16 @@ impl ClusterAccess<'_> {
     /// What the login may not do; nothing: it may do everything. Nothing is stored.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn denied(&self) -> Result<Vec<DeniedUse>, String> {
+    /// The server does not answer.
+    pub async fn denied(&self) -> Result<Vec<DeniedUse>, Refused> {
+        let unknown = "the permissions of this login are not known";
         let run = RunId::new("doctor");
         let client = self.0.client();
         let watched = self.subjects_to_watch(&run);
         let mut subscriptions = Vec::new();
         for (_, subject) in &watched {
             let subscription = client.subscribe(subject.clone()).await;
-            subscriptions.push(subscription.map_err(|error| error_text(&error))?);
+            subscriptions.push(subscription.or_refuse(unknown)?);
         }
         let to_publish = self.subjects_to_publish(&run);
         for (_, subject) in &to_publish {
@@ -82,10 +84,10 @@ impl ClusterAccess<'_> {
                 headers,
                 Vec::new().into(),
             );
-            sent.await.map_err(|error| error_text(&error))?;
+            sent.await.or_refuse(unknown)?;
         }
         // What the server refuses it says before it answers this.
-        self.0.context().query_account().await.map_err(|error| error_text(&error))?;
+        self.0.context().query_account().await.or_refuse(unknown)?;
         sleep(SETTLE).await;
         let said = self.0.denials();
         let denied = |subject: &str| {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::names::Namespace;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::scenario::config::ClusterDefaults;
 
 /// Port of NATS where an address has none.
@@ -89,33 +90,32 @@ impl ClusterAddress {
     /// of the environment. `env` looks up a variable.
     ///
     /// # Errors
-    /// What is missing or wrong, in one sentence.
+    /// What is missing or wrong.
     pub fn find(
         url: Option<&str>,
         defaults: &ClusterDefaults,
         env: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refused> {
         let text = url.or(defaults.url.as_deref()).ok_or_else(|| {
-            "no cluster: name its server (--on nats://HOST), or set `url` in [cluster] of the \
-             configuration"
-                .to_owned()
+            Refused::new("no cluster is named").help(
+                "name its server (--on nats://HOST), or set `url` in [cluster] of the configuration",
+            )
         })?;
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        let servers = parts.map(server).collect::<Result<Vec<String>, String>>()?;
+        let servers = parts.map(server).collect::<Result<Vec<String>, Refused>>()?;
         if servers.is_empty() {
-            return Err("the address of the cluster is empty: use nats://HOST".to_owned());
+            return Err(Refused::new("the address of the cluster is empty").help("use nats://HOST"));
         }
         let namespace = match &defaults.namespace {
             None => Namespace::default(),
-            Some(name) => Namespace::new(name).ok_or_else(|| {
-                "the namespace of the cluster has other characters than letters, digits, - and _"
-                    .to_owned()
-            })?,
+            Some(name) => Namespace::new(name).or_refuse(
+                "the namespace of the cluster has other characters than letters, digits, - and _",
+            )?,
         };
         let client = match (&defaults.tls_cert, &defaults.tls_key) {
             (Some(cert), Some(key)) => Some((cert.clone(), key.clone())),
             (None, None) => None,
-            _ => return Err("[cluster] needs both tls_cert and tls_key, or neither".to_owned()),
+            _ => return Err(Refused::new("[cluster] needs both tls_cert and tls_key, or neither")),
         };
         let required = servers.iter().any(|server| server.starts_with("tls:"));
         let tls = TlsFiles { ca: defaults.tls_ca.clone(), client, required };
@@ -130,27 +130,31 @@ impl ClusterAddress {
 
 /// One address, with its port. A user or password in it is refused: it would be seen in the list of
 /// processes and in the history of the shell.
-fn server(text: &str) -> Result<String, String> {
+fn server(text: &str) -> Result<String, Refused> {
     let full = if text.contains("://") { text.to_owned() } else { format!("nats://{text}") };
-    let wrong = || "the address of the cluster cannot be read: use nats://HOST or tls://HOST:PORT";
-    let url = Url::parse(&full).map_err(|_| wrong().to_owned())?;
+    // Its text is not shown: it may have a password in it.
+    let wrong = || {
+        let why = Refused::new("the address of the cluster cannot be read");
+        why.help("use nats://HOST or tls://HOST:PORT")
+    };
+    let url = Url::parse(&full).map_err(|_| wrong())?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!(
-            "the address of the cluster has a login in it: remove it and set {USER} and {PASSWORD}, \
-             or {TOKEN}, in the environment"
-        ));
+        return Err(Refused::new("the address of the cluster has a login in it").help(format!(
+            "remove it and set {USER} and {PASSWORD}, or {TOKEN}, in the environment"
+        )));
     }
     if !matches!(url.scheme(), "nats" | "tls") {
-        return Err(format!("`{}:` is not a kind of address: use nats: or tls:", url.scheme()));
+        let what = format!("`{}:` is not a kind of address", url.scheme());
+        return Err(Refused::new(what).help("use nats: or tls:"));
     }
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| wrong().to_owned())?;
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
     Ok(format!("{}://{host}:{}", url.scheme(), url.port().unwrap_or(PORT)))
 }
 
 fn login(
     defaults: &ClusterDefaults,
     env: impl Fn(&str) -> Option<String>,
-) -> Result<Login, String> {
+) -> Result<Login, Refused> {
     let found: BTreeMap<&str, String> = [USER, PASSWORD, TOKEN, NKEY, CREDENTIALS]
         .into_iter()
         .filter_map(|name| Some((name, env(name).filter(|text| !text.trim().is_empty())?)))
@@ -158,7 +162,9 @@ fn login(
     let get = |name: &str| found.get(name).map(|text| text.trim().to_owned());
     Ok(match (get(USER), get(PASSWORD), get(TOKEN), get(NKEY), get(CREDENTIALS)) {
         (Some(user), Some(password), ..) => Login::Password(user, password),
-        (Some(_), None, ..) => return Err(format!("{USER} is set and {PASSWORD} is not")),
+        (Some(_), None, ..) => {
+            return Err(Refused::new(format!("{USER} is set and {PASSWORD} is not")));
+        }
         (_, _, Some(token), ..) => Login::Token(token),
         (_, _, _, Some(seed), _) => Login::Nkey(seed),
         (.., Some(file)) => Login::Credentials(PathBuf::from(file)),
@@ -170,7 +176,7 @@ fn login(
 mod tests {
     use super::*;
 
-    fn find(url: Option<&str>, env: &[(&str, &str)]) -> Result<ClusterAddress, String> {
+    fn find(url: Option<&str>, env: &[(&str, &str)]) -> Result<ClusterAddress, Refused> {
         let env: BTreeMap<String, String> =
             env.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         ClusterAddress::find(url, &ClusterDefaults::default(), |name| env.get(name).cloned())
@@ -187,10 +193,11 @@ mod tests {
             ("nats://", "cannot be read"),
             ("nats://ann:secret@a", "has a login in it"),
         ] {
-            let error = find(Some(wrong), &[]).expect_err(wrong);
+            let error = format!("{:#}", find(Some(wrong), &[]).expect_err(wrong));
             assert!(error.contains(part) && !error.contains("secret"), "{error}");
         }
-        assert!(find(None, &[]).expect_err("none").contains("[cluster]"));
+        let help = find(None, &[]).expect_err("none").help;
+        assert!(help.is_some_and(|help| help.contains("[cluster]")));
     }
 
     #[test]
@@ -208,6 +215,6 @@ mod tests {
             let shown = format!("{address:?} {:?}", address.login);
             assert!(!shown.contains("hush") && shown.contains(kind), "{shown}");
         }
-        assert!(find(Some("a"), &[(USER, "ann")]).expect_err("half").contains(PASSWORD));
+        assert!(find(Some("a"), &[(USER, "ann")]).expect_err("half").what.contains(PASSWORD));
     }
 }

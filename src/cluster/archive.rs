@@ -16,6 +16,7 @@ use super::entry::{LogEntry, LogPart, ends};
 use super::names::{BLOBS, BLOBS_STREAM, LOGS};
 use super::stream::{BEHIND, BEHIND_FOR, last_message};
 use super::{Cluster, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::event::{RunId, Seq};
 use crate::store::{EventGroup, ReadError};
 
@@ -32,8 +33,9 @@ impl RunArchive<'_> {
     ///
     /// # Errors
     /// The run has not ended, or its log cannot be read or stored; the log is where it was then.
-    pub async fn add(&self, run: &RunId) -> Result<(), String> {
-        let entries = self.0.entries(run).await.map_err(|error| error.to_string())?;
+    pub async fn add(&self, run: &RunId) -> Result<(), Refused> {
+        let unread = format!("the log of {run} cannot be read");
+        let entries = self.0.entries(run).await.or_refuse(&unread)?;
         let has_ended = entries.last().is_some_and(|last| match &last.part {
             LogPart::Events(group) => ends(group),
             _ => false,
@@ -41,40 +43,41 @@ impl RunArchive<'_> {
         let is_whole =
             entries.first().is_some_and(|first| matches!(first.part, LogPart::Requested(_)));
         let name = self.0.namespace().archive(run);
-        let is_archived = Blobs(self.0).has(&name).await.map_err(|error| error.to_string())?;
+        let is_archived = Blobs(self.0).has(&name).await.or_refuse(&unread)?;
         match (entries.is_empty(), is_archived) {
             (true, true) => return Ok(()),
-            (true, false) => return Err(format!("there is no log of {run}")),
+            (true, false) => return Err(Refused::new(format!("there is no log of {run}"))),
             (false, _) if !has_ended || !is_whole => {
-                return Err(format!("the log of {run} is not complete: it is not archived"));
+                let what = format!("the log of {run} is not complete: it is not archived");
+                return Err(Refused::new(what));
             }
             (false, true) => {}
             (false, false) => {
                 if let Some(name) = entries.last().and_then(|last| last.session.as_deref()) {
-                    let left = Blobs(self.0).get(name).await.map_err(|error| error.to_string())?;
+                    let left = Blobs(self.0).get(name).await.or_refuse(&unread)?;
                     let left = left
-                        .ok_or_else(|| format!("what {run} left to its session is not stored"))?;
+                        .or_refuse(format_args!("what {run} left to its session is not stored"))?;
                     let name = self.0.namespace().session(run);
                     Blobs(self.0).put(&name, &left).await?;
                 }
                 self.put(run, &lines_of(&entries)).await?;
             }
         }
-        let logs =
-            self.0.context().get_stream_no_info(LOGS).await.map_err(|error| error_text(&error))?;
+        let unmoved = format!("the log of {run} cannot be removed from the stream");
+        let logs = self.0.context().get_stream_no_info(LOGS).await.or_refuse(&unmoved)?;
         let subject = self.0.namespace().log(run);
-        logs.purge().filter(subject).await.map_err(|error| error_text(&error))?;
+        logs.purge().filter(subject).await.or_refuse(&unmoved)?;
         Ok(())
     }
 
     /// Puts the lines of the log of a run that has ended into the archive.
     ///
     /// # Errors
-    /// The server does not store them, in one sentence.
-    pub async fn put(&self, run: &RunId, lines: &[u8]) -> Result<(), String> {
+    /// The server does not store them.
+    pub async fn put(&self, run: &RunId, lines: &[u8]) -> Result<(), Refused> {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(lines).map_err(|error| error.to_string())?;
-        let packed = packed.finish().map_err(|error| error.to_string())?;
+        let packed = packed.write_all(lines).and_then(|()| packed.finish());
+        let packed = packed.or_refuse(format_args!("the log of {run} cannot be compressed"))?;
         Blobs(self.0).put(&self.0.namespace().archive(run), &packed).await
     }
 
@@ -186,12 +189,12 @@ impl Blobs<'_> {
     /// Puts an object into the object store; replaces one of the same name.
     ///
     /// # Errors
-    /// The server does not store it, in one sentence.
-    pub(crate) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
-        let store =
-            self.0.context().get_object_store(BLOBS).await.map_err(|error| error_text(&error))?;
+    /// The server does not store it.
+    pub(crate) async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Refused> {
+        let unwritten = "the object store cannot be written";
+        let store = self.0.context().get_object_store(BLOBS).await.or_refuse(unwritten)?;
         let mut from = bytes;
-        store.put(name, &mut from).await.map_err(|error| error_text(&error))?;
+        store.put(name, &mut from).await.or_refuse(unwritten)?;
         Ok(())
     }
 

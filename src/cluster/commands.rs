@@ -10,8 +10,9 @@ use tokio::time::sleep;
 
 use super::entry::header;
 use super::names::COMMANDS;
-use super::stream::{BEHIND, Published};
+use super::stream::BEHIND;
 use super::{Cluster, Link, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::event::{Command, RunId};
 use crate::store::ReadError;
 
@@ -34,23 +35,20 @@ impl Cluster {
     /// Sends a command to the runner that owns the run when the command arrives.
     ///
     /// # Errors
-    /// It is not stored, in one sentence.
+    /// It is not stored.
     pub async fn send_command(
         &self,
         run: &RunId,
         command: &Command,
         by: &str,
-    ) -> Result<(), String> {
-        let payload = serde_json::to_vec(command).map_err(|error| error.to_string())?;
+    ) -> Result<(), Refused> {
+        let payload = serde_json::to_vec(command).or_refuse("the command cannot be written")?;
         let mut headers = HeaderMap::new();
         headers.insert(BY, by);
-        match self.store(self.namespace().commands(run), headers, payload, None).await {
-            Published::Stored(_) => Ok(()),
-            Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
-                Err(why)
-            }
-            Published::WrongLast | Published::AskAgain => Err("the cluster is busy".to_owned()),
-        }
+        let subject = self.namespace().commands(run);
+        self.store(subject, headers, payload, None)
+            .await
+            .or_refuse(format_args!("the command to {run} cannot be sent"))
     }
 
     /// The commands to a run after this number, and those that come later.

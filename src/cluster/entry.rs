@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::request::{Claim, RunRequest};
+use crate::base::refused::Refused;
 use crate::log::event::Seq;
 use crate::store::EventGroup;
 
@@ -89,15 +90,15 @@ impl RawEntry {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(self) -> Result<LogEntry, String> {
+    pub fn read(self) -> Result<LogEntry, Refused> {
         let Self { place, stored_ms, headers, payload } = self;
         let owner = header(&headers, OWNER).unwrap_or_default().to_owned();
         let session = header(&headers, SESSION).map(str::to_owned);
-        let wrong = |what: &str| format!("message {place} of the log has {what}");
+        let wrong = |what: &str| Refused::new(format!("message {place} of the log has {what}"));
         let part = match header(&headers, KIND) {
             Some("request") => {
                 let request: RunRequest = serde_json::from_slice(&payload)
-                    .map_err(|error| wrong(&format!("an unreadable request: {error}")))?;
+                    .map_err(|error| wrong("an unreadable request").because(error))?;
                 if !request.has_names() {
                     return Err(wrong("a request with a name that cannot be part of a subject"));
                 }
@@ -105,7 +106,7 @@ impl RawEntry {
             }
             Some("claim") => LogPart::Claimed(
                 serde_json::from_slice(&payload)
-                    .map_err(|error| wrong(&format!("an unreadable claim: {error}")))?,
+                    .map_err(|error| wrong("an unreadable claim").because(error))?,
             ),
             Some("events") => {
                 let first = Seq(number(&headers, FIRST).ok_or_else(|| wrong("no first event"))?);

@@ -250,7 +250,8 @@ impl LogFollower {
         }
         let stored_ms = header(&headers, "Nats-Time-Stamp").map_or(0, unix_ms);
         let raw = RawEntry { place, stored_ms, headers, payload: message.payload.to_vec() };
-        let entry = raw.read().map_err(|why| ReadError::Damaged { at: place, why })?;
+        let entry =
+            raw.read().map_err(|why| ReadError::Damaged { at: place, why: format!("{why:#}") })?;
         match self.cluster.fetched(entry).await {
             Ok(entry) => self.take(entry),
             Err(ReadError::Unreadable(_)) => {

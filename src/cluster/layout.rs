@@ -7,8 +7,9 @@ use async_nats::jetstream::stream::{
 };
 use async_nats::jetstream::{kv, object_store};
 
+use super::Cluster;
 use super::names::{BLOBS, BLOBS_STREAM, COMMANDS, LATE, LOGS, QUEUE, RUNNERS, RUNS};
-use super::{Cluster, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 
 /// Largest message of a log. Larger groups are in the object store.
 const MAX_MESSAGE: i32 = 1 << 20;
@@ -107,26 +108,22 @@ const BUCKETS: [(&str, &str, &str); 3] = [
 pub struct ClusterLayout<'a>(pub &'a Cluster);
 
 impl ClusterLayout<'_> {
-    /// Whether the server has JetStream; the error says what to do.
+    /// Whether the server has JetStream.
     ///
     /// # Errors
     /// It has none, or this login may not use it.
-    pub async fn check_jetstream(&self) -> Result<(), String> {
-        match self.0.context().query_account().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!(
-                "the NATS server has no JetStream for this login ({}); start it with -js, or use \
-                 `roundtable cluster serve`",
-                error_text(&error)
-            )),
-        }
+    pub async fn check_jetstream(&self) -> Result<(), Refused> {
+        let account = self.0.context().query_account().await.map(drop);
+        account
+            .or_refuse("the NATS server has no JetStream for this login")
+            .map_err(|why| why.help("start it with -js, or use `roundtable cluster serve`"))
     }
 
     /// What the cluster has of the streams and buckets.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn parts(&self) -> Result<Vec<LayoutPart>, String> {
+    /// The server does not answer.
+    pub async fn parts(&self) -> Result<Vec<LayoutPart>, Refused> {
         self.check_jetstream().await?;
         let mut parts = Vec::new();
         for (wanted, purpose) in streams(1) {
@@ -144,7 +141,7 @@ impl ClusterLayout<'_> {
     }
 
     /// Settings and size of a stream; `None`: there is none of this name.
-    async fn stream_config(&self, name: &str) -> Result<Option<(Config, u64, u64)>, String> {
+    async fn stream_config(&self, name: &str) -> Result<Option<(Config, u64, u64)>, Refused> {
         use async_nats::jetstream::context::GetStreamErrorKind;
         match self.0.context().get_stream(name).await {
             Ok(stream) => {
@@ -153,7 +150,7 @@ impl ClusterLayout<'_> {
             }
             Err(error) => match error.kind() {
                 GetStreamErrorKind::JetStream(why) if why.code() == 404 => Ok(None),
-                _ => Err(error_text(&error)),
+                _ => Err(error).or_refuse(format_args!("{name} cannot be read")),
             },
         }
     }
@@ -161,29 +158,21 @@ impl ClusterLayout<'_> {
     /// Makes the streams and buckets that are missing, and sets what differs. Changes nothing else.
     ///
     /// # Errors
-    /// What could not be made, in one sentence.
-    pub async fn make(&self, replicas: usize) -> Result<(), String> {
+    /// What could not be made.
+    pub async fn make(&self, replicas: usize) -> Result<(), Refused> {
         self.check_jetstream().await?;
-        let failed =
-            |name: &str, error: &dyn std::error::Error| format!("{name}: {}", error_text(error));
         for (wanted, _) in streams(replicas) {
             let name = wanted.name.clone();
             match self.stream_config(&name).await? {
                 None => {
-                    self.0
-                        .context()
-                        .create_stream(wanted)
-                        .await
-                        .map_err(|error| failed(&name, &error))?;
+                    let made = self.0.context().create_stream(wanted).await;
+                    made.or_refuse(format_args!("{name} cannot be made"))?;
                 }
                 Some((found, ..))
                     if !has_settings(&found, &wanted) || found.num_replicas != replicas =>
                 {
-                    self.0
-                        .context()
-                        .update_stream(wanted)
-                        .await
-                        .map_err(|error| failed(&name, &error))?;
+                    let changed = self.0.context().update_stream(wanted).await;
+                    changed.or_refuse(format_args!("{name} cannot be changed"))?;
                 }
                 Some(_) => {}
             }
@@ -198,17 +187,14 @@ impl ClusterLayout<'_> {
             kv::Config { bucket: RUNNERS.to_owned(), max_age: RUNNER_TTL, ..runs.clone() };
         for config in [runs, runners] {
             let name = config.bucket.clone();
-            self.0
-                .context()
-                .create_or_update_key_value(config)
-                .await
-                .map_err(|error| failed(&name, &error))?;
+            let made = self.0.context().create_or_update_key_value(config).await;
+            made.or_refuse(format_args!("{name} cannot be made"))?;
         }
         if let Some((found, ..)) = self.stream_config(BLOBS_STREAM).await? {
             if found.num_replicas != replicas {
                 let config = Config { num_replicas: replicas, ..found };
                 let changed = self.0.context().update_stream(config).await;
-                changed.map_err(|error| failed(BLOBS, &error))?;
+                changed.or_refuse(format_args!("{BLOBS} cannot be changed"))?;
             }
         } else {
             let config = object_store::Config {
@@ -216,11 +202,8 @@ impl ClusterLayout<'_> {
                 num_replicas: replicas,
                 ..object_store::Config::default()
             };
-            self.0
-                .context()
-                .create_object_store(config)
-                .await
-                .map_err(|error| failed(BLOBS, &error))?;
+            let made = self.0.context().create_object_store(config).await;
+            made.or_refuse(format_args!("{BLOBS} cannot be made"))?;
         }
         Ok(())
     }

@@ -161,7 +161,8 @@ impl ClusterLog {
         let blobs = Blobs(&self.cluster);
         let has = blobs.has(&name).await;
         if !has.map_err(|error| AppendError::Unsure(error.to_string()))? {
-            blobs.put(&name, bytes).await.map_err(AppendError::Unsure)?;
+            let put = blobs.put(&name, bytes).await;
+            put.map_err(|why| AppendError::Unsure(format!("{why:#}")))?;
         }
         Ok(name)
     }

@@ -9,13 +9,16 @@ use async_nats::jetstream::{AckKind, Message};
 use async_nats::{HeaderMap, Subscriber};
 use futures::StreamExt as _;
 
+use super::Cluster;
 use super::names::{QUEUE, is_name};
-use super::stream::Published;
-use super::{Cluster, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::event::RunId;
 
 /// Header by which a server stores a message only once, for some minutes.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
+
+/// What is wrong where no run comes from a queue.
+const UNREAD: &str = "the queue of runs cannot be read";
 
 /// A run that waits for a runner.
 pub struct QueuedRun {
@@ -52,13 +55,13 @@ impl RunQueue {
     /// Waits for a run, up to this time.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn take(&self, within: Duration) -> Result<Option<QueuedRun>, String> {
+    /// The server does not answer.
+    pub async fn take(&self, within: Duration) -> Result<Option<QueuedRun>, Refused> {
         let batch = self.consumer.batch().max_messages(1).expires(within).messages().await;
-        let mut batch = batch.map_err(|error| error_text(&error))?;
+        let mut batch = batch.or_refuse(UNREAD)?;
         match batch.next().await {
             None => Ok(None),
-            Some(Err(error)) => Err(error.to_string()),
+            Some(Err(error)) => Err(error).or_refuse(UNREAD),
             Some(Ok(message)) => {
                 if let Some(run) = run_of(&message.payload) {
                     return Ok(Some(QueuedRun { run, message }));
@@ -92,33 +95,33 @@ impl Cluster {
     /// runners do it at a time.
     ///
     /// # Errors
-    /// The server does not store it, in one sentence.
-    pub async fn enqueue(&self, pool: &str, run: &RunId, after: Option<u64>) -> Result<(), String> {
+    /// The server does not store it.
+    pub async fn enqueue(
+        &self,
+        pool: &str,
+        run: &RunId,
+        after: Option<u64>,
+    ) -> Result<(), Refused> {
         let subject = self.namespace().queue(pool);
         let payload = run.as_str().as_bytes().to_vec();
         let mut headers = HeaderMap::new();
         if let Some(after) = after {
             headers.insert(MESSAGE_ID, format!("{}.{run}.{after}", self.namespace()));
         }
-        match self.store(subject, headers, payload, None).await {
-            Published::Stored(_) => Ok(()),
-            Published::Refused(why) | Published::NoLeader(why) | Published::NoAnswer(why) => {
-                Err(why)
-            }
-            other => Err(format!("{other:?}")),
-        }
+        let published = self.store(subject, headers, payload, None).await;
+        published.or_refuse(format_args!("{run} cannot be queued"))
     }
 
     /// The runs of all pools that wait for a runner, or are being played.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn queued_runs(&self) -> Result<BTreeSet<RunId>, String> {
+    /// The server does not answer.
+    pub async fn queued_runs(&self) -> Result<BTreeSet<RunId>, Refused> {
         let (subject, mut from) = (self.namespace().queue("*"), 0);
         let mut runs = BTreeSet::new();
         loop {
             let items = self.messages(QUEUE, &subject, from).await;
-            let items = items.map_err(|error| error.to_string())?;
+            let items = items.or_refuse(UNREAD)?;
             let Some(last) = items.last() else { return Ok(runs) };
             from = last.place + 1;
             runs.extend(items.iter().filter_map(|item| run_of(&item.payload)));
@@ -134,20 +137,21 @@ impl Cluster {
     /// What runners say of a run that waits, from now on.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn notes(&self, run: &RunId) -> Result<RunNotes, String> {
+    /// The server does not answer.
+    pub async fn notes(&self, run: &RunId) -> Result<RunNotes, Refused> {
         let subject = self.namespace().notes(run);
-        self.client().subscribe(subject).await.map(RunNotes).map_err(|error| error_text(&error))
+        let notes = self.client().subscribe(subject).await.map(RunNotes);
+        notes.or_refuse(format_args!("the notes of runners on {run} cannot be read"))
     }
 
     /// The queue of a pool. An item that no runner reports as in progress is offered to another runner after
     /// `ack_wait`, for all runners of the pool: see [`RunnerRow::disagrees`](crate::cluster::rows::RunnerRow::disagrees).
     ///
     /// # Errors
-    /// The server has no queue, in one sentence.
-    pub async fn queue(&self, pool: &str, ack_wait: Duration) -> Result<RunQueue, String> {
+    /// The server has no queue.
+    pub async fn queue(&self, pool: &str, ack_wait: Duration) -> Result<RunQueue, Refused> {
         let queue = self.context().get_stream_no_info(QUEUE).await;
-        let queue = queue.map_err(|error| error_text(&error))?;
+        let queue = queue.or_refuse(UNREAD)?;
         let config = pull::Config {
             // Neither part has this sign, so no two pools share a name.
             durable_name: Some(format!("{}={pool}", self.namespace())),
@@ -159,7 +163,7 @@ impl Cluster {
             max_ack_pending: 100_000,
             ..pull::Config::default()
         };
-        let consumer = queue.create_consumer(config).await.map_err(|error| error_text(&error))?;
+        let consumer = queue.create_consumer(config).await.or_refuse(UNREAD)?;
         Ok(RunQueue { consumer })
     }
 }

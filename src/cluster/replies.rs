@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::names::LATE;
 use super::stream::{BEHIND, BEHIND_FOR, Published, last_message};
 use super::{Cluster, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::event::kind::Reply;
 use crate::log::event::{RunId, SpanId};
 use crate::store::ReadError;
@@ -40,10 +41,11 @@ impl Cluster {
     /// The texts that are received in a run, from now on.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn live_texts(&self, run: &RunId) -> Result<ReplyTexts, String> {
+    /// The server does not answer.
+    pub async fn live_texts(&self, run: &RunId) -> Result<ReplyTexts, Refused> {
         let subject = self.namespace().texts(run);
-        let live = self.client().subscribe(subject).await.map_err(|error| error_text(&error))?;
+        let live = self.client().subscribe(subject).await;
+        let live = live.or_refuse(format_args!("the live text of {run} cannot be read"))?;
         Ok(ReplyTexts { live })
     }
 }

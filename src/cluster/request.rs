@@ -14,6 +14,7 @@ use super::names::{LOGS, is_name};
 use super::rows::{ClusterRow, RunRows};
 use super::stream::Published;
 use crate::base::name::FlagName;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::seeded_random::random_u64;
 use crate::base::visible::visible;
 use crate::log::event::head::LaunchRecord;
@@ -123,15 +124,16 @@ impl Cluster {
     /// is missing after a failure can be made from the request.
     ///
     /// # Errors
-    /// The cluster does not store it, in one sentence.
-    pub async fn hand_over(&self, mut request: RunRequest) -> Result<RunRequest, String> {
+    /// The cluster does not store it.
+    pub async fn hand_over(&self, mut request: RunRequest) -> Result<RunRequest, Refused> {
         /// Ids that this process has made.
         static MADE: AtomicU32 = AtomicU32::new(0);
         let seed = request.wall_ms ^ u64::from(std::process::id()).rotate_left(32);
         loop {
             let number = random_u64(seed, "run", MADE.fetch_add(1, Ordering::Relaxed), "id");
             request.run = RunId::new(format!("r-{:08x}", number & 0xffff_ffff));
-            if begin_run(self, &request).await.map_err(|error| error.to_string())? {
+            let begun = begin_run(self, &request).await;
+            if begun.or_refuse("the run cannot be handed over")? {
                 break;
             }
         }
@@ -142,10 +144,11 @@ impl Cluster {
         };
         match queued {
             Ok(()) => Ok(request),
-            Err(why) => Err(format!(
-                "{why}; {} is stored and may be played: see `roundtable runs --on`",
-                request.run
-            )),
+            Err(why) => {
+                let what = format!("{} is stored, but not listed and queued", request.run);
+                let help = "it may be played: see `roundtable runs --on`";
+                Err(Refused::new(what).because(why).help(help))
+            }
         }
     }
 }

@@ -11,9 +11,10 @@ use futures::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+use super::Cluster;
 use super::names::{LOGS, RUNNERS, RUNS, is_name};
 use super::request::RunRequest;
-use super::{Cluster, error_text};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::Day;
 use crate::log::event::RunId;
 use crate::log::world::run_row::{RunRow, RunStatus};
@@ -26,6 +27,10 @@ const BATCH: usize = 16_384;
 
 /// Time after which a server removes a consumer that is not read any more.
 const UNREAD: Duration = Duration::from_secs(30);
+
+/// What is wrong where the list of runs is not read or written.
+const UNREAD_LIST: &str = "the list of runs cannot be read";
+const UNWRITTEN_LIST: &str = "the list of runs cannot be written";
 
 /// How long the next row of a batch may take.
 const NEXT: Duration = Duration::from_secs(5);
@@ -173,7 +178,11 @@ fn row_change(prefix: &str, entry: &async_nats::jetstream::kv::Entry) -> Option<
 
 /// The rows with these subjects, in no order. Its consumer gets this name, so that the request for it has
 /// the subjects in it, and a login can be limited to its namespace.
-async fn read_rows(stream: &Stream<()>, name: &str, of: String) -> Result<Vec<ClusterRow>, String> {
+async fn read_rows(
+    stream: &Stream<()>,
+    name: &str,
+    of: String,
+) -> Result<Vec<ClusterRow>, Refused> {
     let config = pull::Config {
         name: Some(name.to_owned()),
         filter_subject: of,
@@ -184,19 +193,19 @@ async fn read_rows(stream: &Stream<()>, name: &str, of: String) -> Result<Vec<Cl
         inactive_threshold: UNREAD,
         ..pull::Config::default()
     };
-    let consumer = stream.create_consumer(config).await.map_err(|error| error_text(&error))?;
+    let consumer = stream.create_consumer(config).await.or_refuse(UNREAD_LIST)?;
     let mut rows = HashMap::new();
     let mut more = consumer.cached_info().num_pending > 0;
     while more {
         let batch = consumer.fetch().max_messages(BATCH).messages().await;
-        let mut batch = batch.map_err(|error| error_text(&error))?;
+        let mut batch = batch.or_refuse(UNREAD_LIST)?;
         more = false;
         // A request that was lost is not sent again.
         while let Some(message) = timeout(NEXT, batch.next())
             .await
-            .map_err(|_| "the cluster does not answer".to_owned())?
+            .map_err(|_| Refused::new(UNREAD_LIST).because("the cluster does not answer"))?
         {
-            let message = message.map_err(|error| error_text(&*error))?;
+            let message = message.or_refuse(UNREAD_LIST)?;
             more = message.info().is_ok_and(|info| info.pending > 0);
             let Some(run) = run_of_key(&message.subject) else { continue };
             // A later message of a key is its present row.
@@ -215,8 +224,9 @@ async fn read_rows(stream: &Stream<()>, name: &str, of: String) -> Result<Vec<Cl
 pub struct RunRows<'a>(pub &'a Cluster);
 
 impl RunRows<'_> {
-    async fn store(&self) -> Result<Store, String> {
-        self.0.context().get_key_value(RUNS).await.map_err(|error| error_text(&error))
+    async fn store(&self) -> Result<Store, Refused> {
+        let store = self.0.context().get_key_value(RUNS).await;
+        store.or_refuse("the cluster has no list of runs")
     }
 
     /// Key of a run that was handed over at this time.
@@ -228,8 +238,8 @@ impl RunRows<'_> {
     /// Writes the row of a run, whatever it was before.
     ///
     /// # Errors
-    /// The server does not store it, in one sentence.
-    pub async fn put(&self, row: &ClusterRow) -> Result<(), String> {
+    /// The server does not store it.
+    pub async fn put(&self, row: &ClusterRow) -> Result<(), Refused> {
         self.write(row, None).await.map(drop)
     }
 
@@ -238,19 +248,16 @@ impl RunRows<'_> {
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub async fn write(&self, row: &ClusterRow, over: Option<u64>) -> Result<Option<u64>, String> {
-        let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
+    pub async fn write(&self, row: &ClusterRow, over: Option<u64>) -> Result<Option<u64>, Refused> {
+        let bytes = serde_json::to_vec(row).or_refuse(UNWRITTEN_LIST)?;
         let key = self.key(&RunId::new(row.run.as_str()), row.started_ms);
         let store = self.store().await?;
         match over {
-            None => {
-                let written = store.put(key, bytes.into()).await;
-                written.map(Some).map_err(|error| error_text(&error))
-            }
+            None => store.put(key, bytes.into()).await.map(Some).or_refuse(UNWRITTEN_LIST),
             Some(revision) => match store.update(key, bytes.into(), revision).await {
                 Ok(revision) => Ok(Some(revision)),
                 Err(error) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-                Err(error) => Err(error_text(&error)),
+                Err(error) => Err(error).or_refuse(UNWRITTEN_LIST),
             },
         }
     }
@@ -259,14 +266,14 @@ impl RunRows<'_> {
     /// if it can be read.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
+    /// The server does not answer.
     pub async fn read(
         &self,
         run: &RunId,
         started_ms: u64,
-    ) -> Result<(u64, Option<ClusterRow>), String> {
+    ) -> Result<(u64, Option<ClusterRow>), Refused> {
         let entry = self.store().await?.entry(self.key(run, started_ms)).await;
-        let entry = entry.map_err(|error| error_text(&error))?;
+        let entry = entry.or_refuse(UNREAD_LIST)?;
         Ok(entry.map_or((0, None), |entry| (entry.revision, read_row(run.as_str(), &entry.value))))
     }
 
@@ -274,10 +281,10 @@ impl RunRows<'_> {
     /// twice as long, and a watcher takes each row one by one.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn all(&self) -> Result<Vec<ClusterRow>, String> {
+    /// The server does not answer.
+    pub async fn all(&self) -> Result<Vec<ClusterRow>, Refused> {
         let stream = self.0.context().get_stream_no_info(RUNS_STREAM).await;
-        let stream = stream.map_err(|error| error_text(&error))?;
+        let stream = stream.or_refuse(UNREAD_LIST)?;
         // Servers do not answer what a login may not do.
         let name = self.0.client().new_inbox().replace('.', "-");
         let api = |request: &str| format!("$JS.API.CONSUMER.{request}.{RUNS_STREAM}.{name}");
@@ -285,8 +292,8 @@ impl RunRows<'_> {
         let created = format!("{}.{rows_of}", api("CREATE"));
         let mut rows = tokio::select! {
             rows = read_rows(&stream, &name, rows_of) => rows?,
-            why = self.0.until_denied(&created) => return Err(why),
-            why = self.0.until_denied(&api("MSG.NEXT")) => return Err(why),
+            why = self.0.until_denied(&created) => return Err(why).or_refuse(UNREAD_LIST),
+            why = self.0.until_denied(&api("MSG.NEXT")) => return Err(why).or_refuse(UNREAD_LIST),
         };
         // A login that may not do this leaves it to the server, which removes it later.
         let _ = self.0.client().publish(api("DELETE"), Default::default()).await;
@@ -297,16 +304,17 @@ impl RunRows<'_> {
     /// The runs that have a log in the stream, in the list or not.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn logged(&self) -> Result<BTreeSet<RunId>, String> {
+    /// The server does not answer.
+    pub async fn logged(&self) -> Result<BTreeSet<RunId>, Refused> {
+        let unread = "the stream of logs cannot be read";
         let stream = self.0.context().get_stream_no_info(LOGS).await;
-        let stream = stream.map_err(|error| error_text(&error))?;
+        let stream = stream.or_refuse(unread)?;
         let logs = self.0.namespace().log(&RunId::new("*"));
         let subjects = stream.info_with_subjects(logs).await;
-        let mut subjects = subjects.map_err(|error| error_text(&error))?;
+        let mut subjects = subjects.or_refuse(unread)?;
         let mut runs = BTreeSet::new();
         while let Some(subject) = subjects.next().await {
-            let (subject, _) = subject.map_err(|error| error_text(&error))?;
+            let (subject, _) = subject.or_refuse(unread)?;
             let run = subject.rsplit('.').next().filter(|run| is_name(run));
             runs.extend(run.map(RunId::new));
         }
@@ -316,11 +324,11 @@ impl RunRows<'_> {
     /// The rows of all runs, then each change.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn follow(&self) -> Result<RowFollower, String> {
+    /// The server does not answer.
+    pub async fn follow(&self) -> Result<RowFollower, Refused> {
         let store = self.store().await?;
         let keys = self.0.namespace().keys();
-        let watch = store.watch_with_history(&keys).await.map_err(|error| error_text(&error))?;
+        let watch = store.watch_with_history(&keys).await.or_refuse(UNREAD_LIST)?;
         Ok(RowFollower { watch, prefix: format!("{}.", self.0.namespace()) })
     }
 }
@@ -362,13 +370,13 @@ impl Cluster {
     /// Says that a runner is alive.
     ///
     /// # Errors
-    /// The server does not store it, in one sentence.
-    pub async fn put_runner(&self, row: &RunnerRow) -> Result<(), String> {
-        let bytes = serde_json::to_vec(row).map_err(|error| error.to_string())?;
-        let store =
-            self.context().get_key_value(RUNNERS).await.map_err(|error| error_text(&error))?;
+    /// The server does not store it.
+    pub async fn put_runner(&self, row: &RunnerRow) -> Result<(), Refused> {
+        let unwritten = "the list of runners cannot be written";
+        let bytes = serde_json::to_vec(row).or_refuse(unwritten)?;
+        let store = self.context().get_key_value(RUNNERS).await.or_refuse(unwritten)?;
         let key = self.namespace().runner(&row.name);
-        store.put(key, bytes.into()).await.map_err(|error| error_text(&error))?;
+        store.put(key, bytes.into()).await.or_refuse(unwritten)?;
         Ok(())
     }
 
@@ -382,12 +390,11 @@ impl Cluster {
     /// The runners that are alive, by name.
     ///
     /// # Errors
-    /// The server does not answer, in one sentence.
-    pub async fn runners(&self) -> Result<Vec<RunnerRow>, String> {
-        use futures::StreamExt as _;
-        let store =
-            self.context().get_key_value(RUNNERS).await.map_err(|error| error_text(&error))?;
-        let mut keys = store.keys().await.map_err(|error| error_text(&error))?;
+    /// The server does not answer.
+    pub async fn runners(&self) -> Result<Vec<RunnerRow>, Refused> {
+        let unread = "the list of runners cannot be read";
+        let store = self.context().get_key_value(RUNNERS).await.or_refuse(unread)?;
+        let mut keys = store.keys().await.or_refuse(unread)?;
         let prefix = format!("{}.", self.namespace());
         let mut found = Vec::new();
         while let Some(Ok(key)) = keys.next().await {

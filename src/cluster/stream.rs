@@ -2,6 +2,7 @@
 //! reads many in one request, reads the last one from the leader. It uses no consumers: a stream
 //! can have only a thousand of them.
 
+use std::fmt;
 use std::time::Duration;
 
 use async_nats::client::Request;
@@ -17,6 +18,7 @@ use super::archive::Blobs;
 use super::entry::{LogEntry, LogPart, RawEntry, header, number, unix_ms};
 use super::names::LOGS;
 use super::{Cluster, error_text};
+use crate::base::refused::Refused;
 use crate::log::event::RunId;
 use crate::store::{EventGroup, ReadError};
 
@@ -40,6 +42,18 @@ pub(crate) enum Published {
     NoLeader(String),
     /// It may be stored or not: there was no answer.
     NoAnswer(String),
+}
+
+impl Published {
+    /// Whether a message is stored that does not depend on those before it; `what` is wrong if not.
+    pub(crate) fn or_refuse(self, what: impl fmt::Display) -> Result<(), Refused> {
+        let why = match self {
+            Self::Stored(_) => return Ok(()),
+            Self::Refused(why) | Self::NoLeader(why) | Self::NoAnswer(why) => why,
+            Self::WrongLast | Self::AskAgain => "the cluster is busy".to_owned(),
+        };
+        Err(Refused::new(what.to_string()).because(why))
+    }
 }
 
 /// Header with the number that the last message of the subject has to have.
@@ -181,7 +195,8 @@ impl Cluster {
         let mut entries = Vec::new();
         for raw in self.messages(LOGS, &subject, from).await? {
             let at = raw.place;
-            let entry = raw.read().map_err(|why| ReadError::Damaged { at, why })?;
+            let entry =
+                raw.read().map_err(|why| ReadError::Damaged { at, why: format!("{why:#}") })?;
             entries.push(self.fetched(entry).await?);
         }
         Ok(entries)
@@ -223,7 +238,7 @@ impl Cluster {
             return Ok(None);
         };
         let at = raw.place;
-        let entry = raw.read().map_err(|why| ReadError::Damaged { at, why })?;
+        let entry = raw.read().map_err(|why| ReadError::Damaged { at, why: format!("{why:#}") })?;
         self.fetched(entry).await.map(Some)
     }
 

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::launch::Replayed;
+use crate::base::refused::Refused;
 use crate::base::seeded_random::random_u64;
 use crate::base::time::millis;
 use crate::gateway::GuardedTool;
@@ -287,7 +288,7 @@ impl Engine {
     /// gets an id anyway; what happens to it is decided once its head is known.
     pub(crate) fn next_id(&self) -> RunId {
         self.reserve_id().unwrap_or_else(|(id, why)| {
-            tracing::info!(run = %id, "the store cannot be written: {why}");
+            tracing::info!(run = %id, "the store cannot be written: {why:#}");
             id
         })
     }
@@ -296,7 +297,7 @@ impl Engine {
     ///
     /// # Errors
     /// Why it cannot be kept, with an id that no run of this engine has.
-    pub(crate) fn reserve_id(&self) -> Result<RunId, (RunId, String)> {
+    pub(crate) fn reserve_id(&self) -> Result<RunId, (RunId, Refused)> {
         let mut tries = 0_u32;
         loop {
             tries += 1;
@@ -332,7 +333,7 @@ pub trait RunKeeper: Send + Sync {
     ///
     /// # Errors
     /// Why the run could not be kept at this moment.
-    fn reserve(&self, id: &RunId) -> Result<bool, String>;
+    fn reserve(&self, id: &RunId) -> Result<bool, Refused>;
 
     /// The program is to end: nothing waits any longer for other processes.
     fn end_waits(&self) {}

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::models;
+use crate::base::refused::Refused;
 use crate::scenario::catalogue::{LiveOffer, ScenarioEntry};
+use crate::scenario::source::SourceError;
 use crate::scenario::{ScenarioOrigin, ScenarioSource, shipped};
 
 /// The folder of the user's own scenarios.
@@ -36,10 +38,16 @@ pub fn read() -> Vec<ScenarioEntry> {
 /// Reads a scenario that the command line names.
 ///
 /// # Errors
-/// Why it cannot be read.
-pub fn read_one(what: &str) -> Result<ScenarioEntry, String> {
-    let source = ScenarioSource::find(what).map_err(|error| error.to_string())?;
+/// It cannot be read.
+pub fn read_one(what: &str) -> Result<ScenarioEntry, SourceError> {
+    let source = ScenarioSource::find(what)?;
     Ok(entry(what.to_owned(), source))
+}
+
+impl From<SourceError> for Refused {
+    fn from(error: SourceError) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 fn by_name(
@@ -60,14 +68,14 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
 /// Writes a new file and the folders of its path. A file that exists is not replaced.
 ///
 /// # Errors
-/// Why it cannot be written, and what to do.
-pub fn write_new(path: &Path, text: &str) -> Result<(), String> {
+/// It cannot be written.
+pub fn write_new(path: &Path, text: &str) -> Result<(), Refused> {
     let shown = path.display();
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            format!("{shown} exists and is not replaced; give another FILE")
+            Refused::new(format!("{shown} exists and is not replaced")).help("give another FILE")
         }
-        _ => format!("cannot write {shown}: {error}"),
+        _ => Refused::new(format!("cannot write {shown}")).because(error),
     };
     if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;
@@ -115,7 +123,7 @@ mod tests {
         let path = folder.path().join("a/b.toml");
         write_new(&path, "one").expect("written");
         let why = write_new(&path, "two").expect_err("refused");
-        assert!(why.contains("exists and is not replaced"), "{why}");
+        assert!(why.what.contains("exists and is not replaced"), "{why}");
         assert_eq!(fs::read_to_string(&path).expect("read"), "one");
         assert!(write_new(&path.join("c.toml"), "three").is_err(), "a file is no folder");
     }

@@ -8,6 +8,7 @@ use super::models::LiveModels;
 use super::recorded::{RecordedRun, RecordedRunError};
 use super::run_store::row_course;
 use super::trust::Trust;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::engine::{Launch, Resumption};
 use crate::log::event::kind::{Initiator, RunStarted};
 use crate::log::event::{Event, EventKind, RunId};
@@ -29,7 +30,7 @@ const MAX_ID_CHARS: usize = 40;
 #[derive(Debug, thiserror::Error)]
 pub enum FindRunError {
     /// No kept run has this name.
-    #[error("no kept run is called {0}; `roundtable runs` lists them")]
+    #[error("no kept run is called {0}")]
     None(String),
     /// Several runs have ids that begin so.
     #[error("{0} is the beginning of several runs: {1}")]
@@ -37,6 +38,20 @@ pub enum FindRunError {
     /// The store cannot be read.
     #[error("the store cannot be read: {0}")]
     Store(#[from] StoreError),
+}
+
+impl From<FindRunError> for Refused {
+    fn from(error: FindRunError) -> Self {
+        match error {
+            FindRunError::None(_) => {
+                Self::new(error.to_string()).help("`roundtable runs` lists them")
+            }
+            FindRunError::Several(..) => Self::new(error.to_string()),
+            FindRunError::Store(error) => {
+                Self::new("the store cannot be read").because(Self::from(error))
+            }
+        }
+    }
 }
 
 /// Finds a kept run by its id, the beginning of its id, `last` or `last~N` (N runs before the last).
@@ -91,10 +106,11 @@ pub fn is_file(name: &str) -> bool {
 /// gets a new one. Returns the row. Blocks.
 ///
 /// # Errors
-/// Why it cannot be stored.
-pub fn import_file(database: &Database, path: &Path) -> Result<(RunId, Vec<String>), String> {
-    let file = LogFile::open(path).map_err(|error| error.to_string())?;
-    import_log(database, &file).map_err(|error| error.to_string()).map(|id| (id, file.notes))
+/// It cannot be read or stored.
+pub fn import_file(database: &Database, path: &Path) -> Result<(RunId, Vec<String>), Refused> {
+    let what = format_args!("{} cannot be imported", path.display());
+    let file = LogFile::open(path).or_refuse(what)?;
+    Ok((import_log(database, &file).or_refuse(what)?, file.notes))
 }
 
 /// Puts a log that was read into the store, as [`import`] does. Blocks.
@@ -161,28 +177,25 @@ pub fn prepare_resume(
     match &row.status {
         RunStatus::Interrupted => {}
         RunStatus::Waiting | RunStatus::Running => {
-            return Err(format!("{id} is played by another process").into());
+            return Err(Refused::new(format!("{id} is played by another process")).into());
         }
         RunStatus::Ended(reason) => {
-            return Err(format!("{id} has ended ({reason}): there is nothing to continue").into());
+            let what = format!("{id} has ended ({reason}): there is nothing to continue");
+            return Err(Refused::new(what).into());
         }
     }
     let recorded = RecordedRun::read(database, row)?;
     if recorded.world.progress.closed.is_some() {
         // Its process died between its last event and its row.
-        database
-            .update_now(id, &row_course(&recorded.world))
-            .map_err(|error| error.with_advice())?;
-        return Err(format!("{id} has ended: there is nothing to continue").into());
+        database.update_now(id, &row_course(&recorded.world)).map_err(Refused::from)?;
+        return Err(Refused::new(format!("{id} has ended: there is nothing to continue")).into());
     }
     let recording = recorded.recording()?;
     let scenario = recorded.scenario(&[])?;
     let (launch, notes) = recorded.launch(scenario, &recorded.model()?, with, allow)?;
-    let owned = database
-        .take_over(id)
-        .map_err(|error| format!("{id} was not continued: {}", error.with_advice()))?;
-    if owned.is_none() {
-        return Err(format!("{id} is played by another process").into());
+    let owned = database.take_over(id).map_err(Refused::from);
+    if owned.or_refuse(format_args!("{id} was not continued"))?.is_none() {
+        return Err(Refused::new(format!("{id} is played by another process")).into());
     }
     let resumption = Resumption { recording, by: Initiator::You, in_doubt };
     Ok(PreparedResume { launch, resumption, notes })

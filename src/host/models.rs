@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::config;
+use crate::base::refused::Refused;
 use crate::engine::ModelChoice;
 use crate::log::event::kind::AttemptFailed;
 use crate::model::anthropic::Anthropic;
@@ -118,23 +119,43 @@ impl Endpoints {
     }
 }
 
-/// Why a scenario cannot run live, with advice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a scenario cannot run live.
 enum NotLive {
     /// Several providers have a key, and no setting chooses one.
-    WhichProvider(String),
+    WhichProvider(Refused),
     /// Any other reason.
-    Other(String),
+    Other(Refused),
+}
+
+impl From<Refused> for NotLive {
+    fn from(why: Refused) -> Self {
+        Self::Other(why)
+    }
+}
+
+impl From<EndpointError> for NotLive {
+    fn from(error: EndpointError) -> Self {
+        match error {
+            EndpointError::WhichProvider { .. } => Self::WhichProvider(error.into()),
+            error => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<EndpointError> for Refused {
+    fn from(error: EndpointError) -> Self {
+        Self::new(error.to_string()).help(error.advice())
+    }
 }
 
 /// The endpoints of a scenario's live runs; `model` is the value of `--model`. Precedence: `--set`,
 /// `--model`, the scenario's file, the environment, the configuration.
 ///
 /// # Errors
-/// What is missing, and what to set.
-pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, String> {
+/// Something is missing or wrong.
+pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, Refused> {
     resolve(scenario, model).map_err(|why| match why {
-        NotLive::WhichProvider(text) | NotLive::Other(text) => text,
+        NotLive::WhichProvider(why) | NotLive::Other(why) => why,
     })
 }
 
@@ -145,38 +166,35 @@ fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLiv
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
-                found.push((caller, caller_endpoint(scenario, seated).map_err(NotLive::Other)?));
+                found.push((caller, caller_endpoint(scenario, seated)?));
             }
             Some(_) => {}
         }
     }
     let usual = match found.first() {
         Some((_, first)) if !usual_asked => first.clone(),
-        _ => common_endpoint(scenario, model).map_err(|error| match error {
-            EndpointError::WhichProvider { .. } => NotLive::WhichProvider(explain(&error)),
-            error => NotLive::Other(explain(&error)),
-        })?,
+        _ => common_endpoint(scenario, model)?,
     };
     let endpoints = Endpoints { common: usual, by_caller: found };
     match missing_price_error(scenario, &endpoints) {
         None => Ok(endpoints),
-        Some(why) => Err(NotLive::Other(why)),
+        Some(why) => Err(why.into()),
     }
 }
 
 /// The error of a scenario that limits the cost and uses a model with unknown price.
-fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<String> {
+fn missing_price_error(scenario: &Scenario, endpoints: &Endpoints) -> Option<Refused> {
     scenario.spending.max_cost_usd.filter(|_| scenario.model.prices.is_none())?;
     let prices = &config::user_config().prices;
     let endpoint =
         endpoints.distinct().into_iter().find(|at| endpoint_price(at, prices).is_none())?;
     let host = endpoint.host();
     let model = endpoint.full_model_name();
-    Some(format!(
-        "budget.max_cost_usd is set, but the price of {model} at {host} is unknown. Set it in the \
-         configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or limit \
-         budget.max_total_tokens instead."
-    ))
+    let what = format!("budget.max_cost_usd is set, but the price of {model} at {host} is unknown");
+    Some(Refused::new(what).help(format!(
+        "set it in the configuration ([prices.\"{model}\"]) or in the scenario ([model.prices]), or \
+         limit budget.max_total_tokens instead"
+    )))
 }
 
 /// The caller's own model, unless `model` overrides it.
@@ -190,22 +208,17 @@ pub(crate) fn own_model<'s>(
 }
 
 /// The endpoint of a caller's own model.
-fn caller_endpoint(scenario: &Scenario, seated: &ModelAssignment) -> Result<Endpoint, String> {
-    caller_endpoint_or_missing(scenario, seated)
-        .map_err(|(what, advice)| format!("{what}. {advice}"))
-}
-
-/// Like [`seat`], with the error as its text and advice.
-pub(crate) fn caller_endpoint_or_missing(
+pub(crate) fn caller_endpoint(
     scenario: &Scenario,
     seated: &ModelAssignment,
-) -> Result<Endpoint, (String, String)> {
+) -> Result<Endpoint, Refused> {
     let origin =
         if seated.by_override { SettingOrigin::CommandLine } else { SettingOrigin::Scenario };
     endpoint_of_model(scenario, WithOrigin { value: &seated.model, origin }).map_err(|error| {
         let (place, advice) = (&seated.place, error.advice());
         let what = format!("{place} names {}: {error}", seated.model);
-        (what, format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL."))
+        let help = format!("{advice} Or use another model: --set {place}=PROVIDER/MODEL.");
+        Refused::new(what).help(help)
     })
 }
 
@@ -281,8 +294,8 @@ pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
                 places,
             }
         }
-        Err(NotLive::WhichProvider(why)) => LiveOffer::Choose { why },
-        Err(NotLive::Other(why)) => LiveOffer::Missing { why },
+        Err(NotLive::WhichProvider(why)) => LiveOffer::Choose { why: format!("{why:#}") },
+        Err(NotLive::Other(why)) => LiveOffer::Missing { why: format!("{why:#}") },
     }
 }
 
@@ -372,24 +385,21 @@ pub fn key_origin(endpoint: &Endpoint) -> String {
     endpoint.key().map_or_else(|| "none needed".to_owned(), |key| format!("from {}", key.origin))
 }
 
-/// An error with its advice.
-pub fn explain(error: &EndpointError) -> String {
-    format!("{error}. {}", error.advice())
-}
-
 /// Parses `--proxy`: an address, or `env` for the environment's proxies.
 ///
 /// # Errors
-/// What is wrong with the address, or with a variable of the environment.
-pub fn parse_proxy(proxy: Option<&str>) -> Result<ProxyMode, String> {
+/// The address is wrong, or a variable of the environment.
+pub fn parse_proxy(proxy: Option<&str>) -> Result<ProxyMode, Refused> {
     match proxy {
         None => Ok(ProxyMode::Direct),
         Some(text) => {
             let mode = text.parse().map_err(|_| {
-                "not a proxy address: use http://proxy.example:3128, or env".to_owned()
+                let why = Refused::new("--proxy: not a proxy address");
+                why.help("use http://proxy.example:3128, or env")
             })?;
             // A run with a proxy that cannot be used must not start.
-            Proxies::of_mode(&mode, |name| std::env::var(name))?;
+            Proxies::of_mode(&mode, |name| std::env::var(name))
+                .map_err(|why| Refused::new(format!("--proxy: {why}")))?;
             Ok(mode)
         }
     }

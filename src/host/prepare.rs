@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::models;
 use super::models::{Endpoints, LiveCalls, LiveModels};
 use super::trust::Trust;
+use crate::base::refused::Refused;
 use crate::engine::{ModelChoice, RunHandle, Toolbox};
 use crate::log::bus::LogReader;
 use crate::log::event::kind::Initiator;
@@ -38,8 +39,8 @@ impl PreparedRuns {
 /// Why runs cannot start.
 #[derive(Debug)]
 pub enum PrepareError {
-    /// No live model can be called: what to set.
-    Endpoint(String),
+    /// No live model can be called.
+    Endpoint(Refused),
     /// The operator has not allowed what the scenario would do.
     Permission(Consent),
     /// Tools cannot be made: what is missing, one line each.

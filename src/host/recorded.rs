@@ -9,6 +9,7 @@ use super::models::LiveModels;
 use super::prepare::{PrepareError, prepare};
 use super::trust::Trust;
 use crate::base::name::FlagName;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::sha256_of_text;
 use crate::engine::{Engine, EngineSettings, ForkStart, Launch, ModelChoice, Schedule, Toolbox};
 use crate::log::bus::{PassedBoundary, Recording, ReplayError};
@@ -32,15 +33,14 @@ use crate::store::database::Database;
 /// Why a recorded run is not continued or repeated.
 #[derive(Debug)]
 pub enum RecordedRunError {
-    /// What is wrong, in one sentence.
-    Refused(String),
+    Refused(Refused),
     /// The operator has not allowed what its scenario would do.
     Permission(Box<Scenario>, Consent),
 }
 
-impl From<String> for RecordedRunError {
-    fn from(text: String) -> Self {
-        Self::Refused(text)
+impl From<Refused> for RecordedRunError {
+    fn from(why: Refused) -> Self {
+        Self::Refused(why)
     }
 }
 
@@ -59,22 +59,21 @@ impl RecordedRun {
     /// Reads a kept run. Blocks.
     ///
     /// # Errors
-    /// Why it cannot be read, in one sentence.
+    /// It cannot be read.
     #[cfg(feature = "store")]
-    pub fn read(database: &Database, row: &RunRow) -> Result<Self, String> {
+    pub fn read(database: &Database, row: &RunRow) -> Result<Self, Refused> {
         let id = &row.id;
-        let events =
-            events(database, id).map_err(|error| format!("{id} cannot be read: {error}"))?;
+        let events = events(database, id).or_refuse(format_args!("{id} cannot be read"))?;
         Self::new(id.clone(), events, row.imported)
     }
 
     /// A run with these events. `imported`: somebody else may have written them.
     ///
     /// # Errors
-    /// Why they are not the events of a run, in one sentence.
-    pub fn new(id: RunId, events: Vec<Arc<Event>>, imported: bool) -> Result<Self, String> {
+    /// They are not the events of a run.
+    pub fn new(id: RunId, events: Vec<Arc<Event>>, imported: bool) -> Result<Self, Refused> {
         let world = World::from_events(events.iter().map(|event| &**event));
-        let head = world.head.clone().ok_or_else(|| format!("{id} has no head"))?;
+        let head = world.head.clone().or_refuse(format_args!("{id} has no head"))?;
         Ok(Self { id, world, events, head, imported })
     }
 
@@ -86,32 +85,31 @@ impl RecordedRun {
     /// Its events, checked to be executed again.
     ///
     /// # Errors
-    /// What is wrong with them, in one sentence.
-    pub fn recording(&self) -> Result<Recording, String> {
-        Recording::new(self.events.clone())
-            .map_err(|error| format!("{} cannot be continued: {error}", self.id))
+    /// Something is wrong with them.
+    pub fn recording(&self) -> Result<Recording, Refused> {
+        let recording = Recording::new(self.events.clone());
+        recording.or_refuse(format_args!("{} cannot be continued", self.id))
     }
 
     /// What it was started with.
     ///
     /// # Errors
     /// The log is one of an earlier version, or redacted.
-    pub fn record(&self) -> Result<&LaunchRecord, String> {
+    pub fn record(&self) -> Result<&LaunchRecord, Refused> {
+        let refused =
+            |cause| Refused::new(format!("{} cannot be continued", self.id)).because(cause);
         if self.head.redacted {
-            let id = &self.id;
-            return Err(format!("{id} cannot be continued: the texts of its log are redacted"));
+            return Err(refused("the texts of its log are redacted"));
         }
-        self.head.launch.as_ref().ok_or_else(|| {
-            let id = &self.id;
-            format!("{id} cannot be continued: its log does not have the text of its scenario")
-        })
+        let launch = self.head.launch.as_ref();
+        launch.ok_or_else(|| refused("its log does not have the text of its scenario"))
     }
 
     /// The scenario as the run had it, with these further overrides.
     ///
     /// # Errors
-    /// What is wrong, in one sentence.
-    pub fn scenario(&self, set: &[String]) -> Result<Scenario, String> {
+    /// Something is wrong with it.
+    pub fn scenario(&self, set: &[String]) -> Result<Scenario, Refused> {
         let mut source = SourceText::clone(&self.record()?.source);
         source.set.extend(set.iter().cloned());
         scenario_of(&self.head, &source, self.imported)
@@ -121,11 +119,11 @@ impl RecordedRun {
     ///
     /// # Errors
     /// The log is one of an earlier version, or it was another recorded run.
-    pub fn model(&self) -> Result<RequestedModel, String> {
+    pub fn model(&self) -> Result<RequestedModel, Refused> {
         let record = self.record()?;
         if let Some(run) = &record.answered_by {
-            let id = &self.id;
-            return Err(format!("{id} was answered by {run}: start it again with --replay {run}"));
+            let why = Refused::new(format!("{} was answered by {run}", self.id));
+            return Err(why.help(format!("start it again with --replay {run}")));
         }
         Ok(match self.head.model {
             ModelLabel::Scripted => RequestedModel::Scripted { instant: record.instant },
@@ -137,7 +135,7 @@ impl RecordedRun {
     ///
     /// # Errors
     /// The log is one of an earlier version.
-    pub fn forked(&self) -> Result<Option<&ForkOrigin>, String> {
+    pub fn forked(&self) -> Result<Option<&ForkOrigin>, Refused> {
         Ok(self.record()?.forked.as_ref())
     }
 
@@ -194,7 +192,9 @@ impl RecordedRun {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(PrepareError::Endpoint(why)) => return Err(why.into()),
-            Err(PrepareError::Tools(missing)) => return Err(missing.join("; ").into()),
+            Err(PrepareError::Tools(missing)) => {
+                return Err(Refused::new(missing.join("; ")).into());
+            }
             Err(PrepareError::Permission(consent)) => {
                 return Err(RecordedRunError::Permission(Box::new(scenario), consent));
             }
@@ -256,7 +256,11 @@ pub fn events_from(
 
 /// The scenario as the run had it, whatever its file says today. What an imported log says is data: it
 /// does not make a scenario a shipped one, and its overrides were not typed by the operator.
-fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result<Scenario, String> {
+fn scenario_of(
+    head: &RunStarted,
+    source: &SourceText,
+    imported: bool,
+) -> Result<Scenario, Refused> {
     scenario_of_text(&head.run, head.scenario.as_str(), source, imported)
 }
 
@@ -264,13 +268,13 @@ fn scenario_of(head: &RunStarted, source: &SourceText, imported: bool) -> Result
 /// have written it.
 ///
 /// # Errors
-/// What is wrong, in one sentence.
+/// Something is wrong with it.
 pub fn scenario_of_text(
     run: &RunId,
     name: &str,
     source: &SourceText,
     imported: bool,
-) -> Result<Scenario, String> {
+) -> Result<Scenario, Refused> {
     let named = || PathBuf::from(format!("{name}.toml"));
     let shipped =
         shipped().iter().find(|it| it.name == name && (!imported || it.text == &*source.text));
@@ -280,14 +284,12 @@ pub fn scenario_of_text(
         (None, None) => ScenarioOrigin::File(named()),
     };
     let set: Result<Vec<Override>, _> = source.set.iter().map(|set| set.parse()).collect();
-    let set = set.map_err(|error| format!("{run}: an override is wrong: {error}"))?;
+    let set = set.or_refuse(format_args!("{run}: an override is wrong"))?;
     let CheckedScenario { scenario, problems } = check_again(source, origin, &set);
     let mut scenario = scenario.ok_or_else(|| {
+        let what = format!("{run}: this version of roundtable does not accept its scenario");
         let first = problems.iter().find(|it| it.severity == Severity::Error);
-        format!(
-            "{run}: this version of roundtable does not accept its scenario: {}",
-            first.map(|problem| problems.line(problem)).unwrap_or_default()
-        )
+        Refused::new(what).because(first.map(|it| problems.line(it)).unwrap_or_default())
     })?;
     if imported && !set.is_empty() {
         // A permission for the file alone, or for a shipped one, does not hold for these overrides.
@@ -340,7 +342,7 @@ pub fn prepare_fork(
     let later = changes.later.iter().map(|(_, flag, _)| flag);
     for flag in changes.flags.iter().map(|(flag, _)| flag).chain(later) {
         if scenario.flag(flag.as_str()).is_none() {
-            return Err(format!("{} has no flag {flag}", recorded.id).into());
+            return Err(Refused::new(format!("{} has no flag {flag}", recorded.id)).into());
         }
     }
     let model = match &changes.model {
@@ -365,16 +367,16 @@ pub fn prepare_fork(
 pub fn repeat_fork(
     fork: &RecordedRun,
     mut parent: RecordedRun,
-) -> Result<(RecordedRun, Vec<String>), String> {
+) -> Result<(RecordedRun, Vec<String>), Refused> {
     let inherited = parent.record()?.source.set.len();
     let set = fork.record()?.source.set.iter().skip(inherited).cloned().collect();
     parent.imported |= fork.imported;
     Ok((parent, set))
 }
 
-/// Why a fork cannot be made at this boundary, and what to do.
-pub fn fork_failure(run: &RunId, at: &BoundaryId, error: &ReplayError) -> String {
-    let advice = match error {
+/// Why a fork cannot be made at this boundary.
+pub fn fork_failure(run: &RunId, at: &BoundaryId, error: ReplayError) -> Refused {
+    let help = match &error {
         ReplayError::NotReached { .. } => {
             format!("`roundtable fork {run}` lists its boundaries")
         }
@@ -382,15 +384,15 @@ pub fn fork_failure(run: &RunId, at: &BoundaryId, error: &ReplayError) -> String
             format!("what is different affects what comes before {at}, so fork earlier")
         }
     };
-    format!("{run} cannot be forked at {at}: {error}; {advice}")
+    Refused::new(format!("{run} cannot be forked at {at}")).because(error).help(help)
 }
 
 /// The boundaries that a recorded run came to, in this order. It is executed again; no model and no
 /// tool is called. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// Why it cannot be executed again, in one sentence.
-pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, String> {
+/// It cannot be executed again.
+pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Refused> {
     let scenario = std::sync::Arc::new(recorded.scenario(&[])?);
     let launch = Launch {
         // Nothing is called before the run is live, which it never is.
@@ -418,7 +420,8 @@ pub async fn fork_places(recorded: &RecordedRun) -> Result<Vec<ForkPlace>, Strin
             Ok(passed.into_iter().zip(flags).map(place).collect())
         }
         Err(ReplayError::Diverged(divergence)) => {
-            Err(format!("{} cannot be executed again: {divergence}", recorded.id))
+            let what = format!("{} cannot be executed again", recorded.id);
+            Err(Refused::new(what).because(divergence))
         }
         Ok(()) => Ok(Vec::new()),
     }

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::Dirs;
 use super::recorded::events_from;
 use crate::base::private_file::TempFile;
+use crate::base::refused::Refused;
 use crate::base::time::millis;
 use crate::base::{read_file, to_hex};
 use crate::engine::{RunHandle, RunKeeper};
@@ -28,7 +29,7 @@ use crate::scenario::config::StoreDefaults;
 use crate::store::database::removal::Retention;
 use crate::store::database::rows::RunCourse;
 use crate::store::database::writer::LockWaits;
-use crate::store::database::{Database, OpenError};
+use crate::store::database::{Database, OpenError, StoreError};
 use crate::store::recorder::{RecordError, RecordListener, record};
 use crate::store::{AppendError, ReadError};
 use crate::words::verdict::refused_text;
@@ -43,15 +44,15 @@ const RETRY_ROW: Duration = Duration::from_secs(1);
 /// process holds its lock.
 ///
 /// # Errors
-/// Why runs are not kept, in one sentence.
-pub fn open_store(waits: LockWaits) -> Result<(Database, bool), String> {
-    let Some(path) = Dirs::find().map(|dirs| dirs.runs()) else {
-        return Err("runs are not kept: no home directory; set HOME".to_owned());
-    };
+/// Runs are not kept.
+pub fn open_store(waits: LockWaits) -> Result<(Database, bool), Refused> {
+    let not_kept = || Refused::new("runs are not kept");
+    let path = Dirs::find().map(|dirs| dirs.runs());
+    let path = path.ok_or_else(|| not_kept().because("no home directory").help("set HOME"))?;
     let is_new = !path.exists();
     let database = Database::open_with(&path, waits).map_err(|error| {
-        let (path, fix) = (path.display(), open_advice(&error, &path));
-        format!("runs are not kept: {path}: {error}{fix}")
+        let help = open_advice(&error, &path);
+        not_kept().because(format!("{}: {error}", path.display())).help(help)
     })?;
     // What is wrong with the store is said where it is read or written next.
     if let Err(error) = complete_rows(&database) {
@@ -67,10 +68,10 @@ pub fn open_advice(error: &OpenError, path: &Path) -> String {
         OpenError::Newer { .. } => String::new(),
         error if error.is_of_contents() => {
             let path = path.display();
-            format!("; move {path} (and {path}-wal, {path}-shm) aside, or use --no-store")
+            format!("move {path} (and {path}-wal, {path}-shm) aside, or use --no-store")
         }
         OpenError::Store(error) if !error.advice().is_empty() => {
-            format!("; {}, or use --no-store", error.advice())
+            format!("{}, or use --no-store", error.advice())
         }
         _ => FIX.to_owned(),
     }
@@ -113,10 +114,16 @@ fn complete_row(database: &Database, run: &RunId) -> Result<(), ReadError> {
 
 /// What the operator can do about a store that cannot be opened.
 const FIX: &str = if cfg!(windows) {
-    "; make its folder writable, or use --no-store"
+    "make its folder writable, or use --no-store"
 } else {
-    "; set XDG_STATE_HOME to a folder that can be written, or use --no-store"
+    "set XDG_STATE_HOME to a folder that can be written, or use --no-store"
 };
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::new(error.to_string()).help(error.advice())
+    }
+}
 
 /// The retention that the configuration sets.
 pub fn retention(settings: &StoreDefaults) -> Retention {
@@ -193,8 +200,8 @@ impl StoredRuns {
 pub struct StoreKeeper(pub Arc<StoredRuns>);
 
 impl RunKeeper for StoreKeeper {
-    fn reserve(&self, id: &RunId) -> Result<bool, String> {
-        self.0.database.reserve(id, now_ms()).map_err(|error| error.with_advice())
+    fn reserve(&self, id: &RunId) -> Result<bool, Refused> {
+        Ok(self.0.database.reserve(id, now_ms())?)
     }
 
     fn end_waits(&self) {
@@ -523,7 +530,7 @@ mod tests {
         let error = OpenError::Older { found: 1, known: 5 };
         let advice = open_advice(&error, Path::new("runs.db"));
         assert_eq!(
-            format!("{error}{advice}"),
+            format!("{error}; {advice}"),
             "an older version of roundtable wrote it (its tables have version 1, this program reads 5); \
              move runs.db (and runs.db-wal, runs.db-shm) aside, or use --no-store"
         );

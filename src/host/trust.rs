@@ -14,6 +14,7 @@ use super::consent;
 use super::models::LiveCalls;
 use crate::base;
 use crate::base::read_file::Links;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::{private_file, read_file};
 use crate::scenario::{Consent, Scenario, ScenarioOrigin, shipped};
 
@@ -63,7 +64,7 @@ impl Trust {
         tracing::info!(target: "roundtable::trust", digest, "allowed by the operator");
         self.this_process.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.to_owned());
         let Some(file) = &self.file else { return Ok(()) };
-        let kept = self.read_file().map_err(io::Error::other)?;
+        let kept = self.read_file().map_err(|why| io::Error::other(format!("{why:#}")))?;
         // An incomplete last line must not swallow this one.
         let cut = kept.last().is_some_and(|last| *last != b'\n');
         let title: String = title.chars().filter(|c| !c.is_control()).collect();
@@ -73,7 +74,7 @@ impl Trust {
 
     /// Why the file is not used, and what to do. `None`: it is used, or does not exist yet.
     pub fn file_error(&self) -> Option<String> {
-        self.read_file().err()
+        self.read_file().err().map(|why| format!("{why:#}"))
     }
 
     fn is_allowed(&self, digest: &str) -> bool {
@@ -88,23 +89,23 @@ impl Trust {
     }
 
     /// Reads the file. It is refused if another user may have written it.
-    fn read_file(&self) -> Result<Vec<u8>, String> {
+    fn read_file(&self) -> Result<Vec<u8>, Refused> {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
-        let refused =
-            |why: &dyn std::fmt::Display| format!("{} is not used: {why}", path.display());
+        let unused = format_args!("{} is not used", path.display());
         let file = match read_file::open_file(path, OpenOptions::new().read(true), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                return Err(refused(&format!("{error}; replace it with a file, or remove it")));
+                let help = "replace it with a file, or remove it";
+                return Err(Refused::new(unused.to_string()).because(error).help(help));
             }
-            Err(error) => return Err(refused(&error)),
+            Err(error) => return Err(error).or_refuse(unused),
         };
-        let about = file.metadata().map_err(|error| refused(&error))?;
+        let about = file.metadata().or_refuse(unused)?;
         if let Some(why) = foreign_writer(&about) {
-            return Err(refused(&why));
+            return Err(why).or_refuse(unused);
         }
-        read_file::read_within(file, MAX_TRUST_BYTES).map_err(|error| refused(&error))
+        read_file::read_within(file, MAX_TRUST_BYTES).or_refuse(unused)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::base::read_file;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::config::ConfigFile;
 use crate::screen::theme::{ColourDepth, Theme};
@@ -40,10 +41,10 @@ impl ThemeChoice {
 /// The theme that the command line or the environment (`origin`) names.
 ///
 /// # Errors
-/// Why it cannot be used, and the names of the shipped themes.
-pub fn find(origin: &str, wanted: &str) -> Result<ThemeChoice, String> {
+/// It cannot be used.
+pub fn find(origin: &str, wanted: &str) -> Result<ThemeChoice, Refused> {
     shipped_or_file(wanted, Path::new(wanted))
-        .map_err(|why| format!("{origin} {}{why}", visible(wanted)))
+        .map_err(|why| Refused { what: format!("{origin} {}", why.what), ..why })
 }
 
 /// The theme that the configuration file names; a theme file is relative to its folder. One that
@@ -54,32 +55,35 @@ pub fn from_config(file: &mut ConfigFile) -> Option<ThemeChoice> {
     match shipped_or_file(&wanted.name, &folder.join(&wanted.name)) {
         Ok(theme) => Some(theme),
         Err(why) => {
-            let name = visible(&wanted.name);
-            file.errors.push(format!("{}: error: ui.theme: {name}{why}", wanted.place));
+            file.errors.push(format!("{}: error: ui.theme: {why:#}", wanted.place));
             None
         }
     }
 }
 
-/// A shipped theme by name, else the theme file at `path`. The error continues a sentence that
-/// begins with the name.
-fn shipped_or_file(wanted: &str, path: &Path) -> Result<ThemeChoice, String> {
+/// A shipped theme by name, else the theme file at `path`.
+fn shipped_or_file(wanted: &str, path: &Path) -> Result<ThemeChoice, Refused> {
     if wanted == AUTO {
         return Ok(ThemeChoice::Auto);
     }
     if let Some(theme) = Theme::shipped(wanted) {
         return Ok(ThemeChoice::Fixed(theme));
     }
-    let bytes =
-        read_file::read_file(path, MAX_THEME_BYTES).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => {
-                let names: Vec<&str> = [AUTO].into_iter().chain(Theme::names()).collect();
-                format!(": no such theme (use {}) and no such file: {error}", names.join(", "))
-            }
-            _ => format!(" cannot be read: {error}"),
-        })?;
-    let text = String::from_utf8(bytes).map_err(|_| ": it is not UTF-8".to_owned())?;
-    Theme::parse(&text).map(ThemeChoice::Fixed).map_err(|error| format!(": {error}"))
+    let name = visible(wanted);
+    let bytes = read_file::read_file(path, MAX_THEME_BYTES);
+    let bytes = bytes.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let names: Vec<&str> = [AUTO].into_iter().chain(Theme::names()).collect();
+            let what = format!("{name}: no such theme and no such file");
+            Refused::new(what).because(error).help(format!("use {}", names.join(", ")))
+        }
+        _ => Refused::new(format!("{name} cannot be read")).because(error),
+    })?;
+    let text =
+        String::from_utf8(bytes).map_err(|_| Refused::new(format!("{name} is not UTF-8")))?;
+    Theme::parse(&text)
+        .map(ThemeChoice::Fixed)
+        .map_err(|error| Refused::new(format!("{name}: {error}")))
 }
 
 /// The themes that the operator goes through while the dashboard is open, and the one in use.
@@ -159,10 +163,11 @@ mod tests {
 
     #[test]
     fn auto_is_choice_without_file() {
-        assert_eq!(find("--theme", "auto"), Ok(ThemeChoice::Auto));
+        assert_eq!(find("--theme", "auto").expect("a theme"), ThemeChoice::Auto);
         let light = Theme::shipped("light").expect("shipped");
-        assert_eq!(find("--theme", "light"), Ok(ThemeChoice::Fixed(light)));
+        assert_eq!(find("--theme", "light").expect("a theme"), ThemeChoice::Fixed(light));
         let why = find(THEME_VARIABLE, "pink").expect_err("no such theme");
-        assert!(why.starts_with("ROUNDTABLE_THEME pink: no such theme (use auto, dark,"), "{why}");
+        assert!(why.what.starts_with("ROUNDTABLE_THEME pink: no such theme"), "{why}");
+        assert!(why.help.is_some_and(|help| help.starts_with("use auto, dark,")));
     }
 }

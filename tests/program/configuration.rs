@@ -165,7 +165,7 @@ fn wrong_file_reports_every_mistake() {
         for said in [
             "config.toml:2:15: error: model.temperature: expected a number from 0 to 2, found the string \"hot\"",
             "config.toml:3:14: error: model.max_tokens: 0 is out of range (1 to 10000000)",
-            "config.toml:5:9: error: ui.theme: pink: no such theme (use auto, dark, light, colour-blind, mono)",
+            "config.toml:5:9: error: ui.theme: pink: no such theme and no such file: No such file or directory (os error 2); use auto, dark, light, colour-blind, mono",
         ] {
             assert!(ended.err.contains(said), "{args:?}: no {said} in\n{}", ended.err);
         }
@@ -350,7 +350,8 @@ fn theme_follows_source_priority() {
     let refused = command.env("ROUNDTABLE_THEME", "pink").output().expect("it runs");
     assert_eq!(refused.status.code(), Some(2));
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(error.contains("ROUNDTABLE_THEME pink: no such theme (use auto, dark"), "{error}");
+    assert!(error.contains("ROUNDTABLE_THEME pink: no such theme"), "{error}");
+    assert!(error.contains("\n  help: use auto, dark, light"), "{error}");
 
     home.write(FILE, "[ui]\nnotify = \"belll\"\n");
     let refused = home.run(&["config"]);

@@ -175,7 +175,8 @@ fn missing_report_folder_stops_before_start() {
     for option in [&["--deny-warnings"][..], &["--report", "junit=x.xml"], &["--jobs", "2"]] {
         let ended = home.run(&[&["run", "checkout-unanimous"], option].concat());
         assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
-        assert!(ended.err.contains(&format!("{}: add --times N", option[0])), "{}", ended.err);
+        let says = format!("{} needs --times\n  help: add --times N", option[0]);
+        assert!(ended.err.contains(&says), "{}", ended.err);
     }
 }
 

@@ -34,7 +34,7 @@ fn reports_unwritable_log_before_start() {
             let args: Vec<&str> = args.iter().copied().chain(["--log-file", log]).collect();
             let ended = home.run(&args);
             assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{args:?}: {ended:?}");
-            let says = format!("--log-file: cannot open {log}: {why}");
+            let says = format!("--log-file: cannot open {log}\n  cause: {why}");
             assert!(ended.err.contains(&says), "{args:?}: {}", ended.err);
             assert!(ended.err.contains("use a writable file"), "{}", ended.err);
         }
@@ -88,7 +88,7 @@ fn refuses_special_theme_file_promptly() {
     for (theme, why) in [("pipe", "it is a pipe"), ("/dev/zero", "it is a device")] {
         let ended = home.run(&["scenarios", "--theme", theme]);
         assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
-        let says = format!("--theme {theme} cannot be read: {why}, not a regular file");
+        let says = format!("--theme {theme} cannot be read\n  cause: {why}, not a regular file");
         assert!(ended.err.contains(&says), "{}", ended.err);
     }
 }

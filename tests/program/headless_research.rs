@@ -140,7 +140,8 @@ fn markdown_reports_conflicts_and_missing_answer() {
 
     let ended = markdown(&["checkout-launch"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
-    let why = "--format markdown: only research has it, not the pattern collaboration; use text";
+    let why =
+        "--format markdown: only research has it, not the pattern collaboration\n  help: use text";
     assert!(ended.err.contains(why), "{}", ended.err);
 }
 

@@ -85,7 +85,11 @@ fn validates_overrides_and_flags() {
         (&["--set", "budget.max_rounds=2", "--flag", "late=on@round:2"][..], 0, ""),
         (&["--set", "budget.max_rounds=0"], 2, "0 is out of range"),
         (&["--set", "budget.max_rounds"], 2, "`=` is missing"),
-        (&["--flag", "early=on"], 2, "t.toml: --flag early: no such flag; the scenario has: late"),
+        (
+            &["--flag", "early=on"],
+            2,
+            "t.toml: --flag early: no such flag\n  help: the scenario has: late\n",
+        ),
         (&["--flag", "late=on@round:9"], 2, "round:9: never reached: budget.max_rounds is 3"),
         (&["--flag", "late=maybe"], 2, "NAME=on"),
     ] {

@@ -184,7 +184,8 @@ fn pattern_without_messages_refuses_them() {
     {
         let ended = Home::new().run(&["run", name, "--instant", "--message", "Go."]);
         assert_eq!((ended.code, &*ended.out), (Some(2), ""), "{ended:?}");
-        let says = format!("--message: the pattern {pattern} takes no messages; team and swarm do");
+        let says =
+            format!("--message: the pattern {pattern} takes no messages\n  help: team and swarm");
         assert!(ended.err.contains(&says), "{}", ended.err);
     }
 }

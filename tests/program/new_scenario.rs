@@ -59,7 +59,7 @@ fn mistakes_suggest_correct_command() {
         ),
         (&["front-dsk"], "is not a command; did you mean `roundtable run front-desk`?"),
         (&["valdate"], "validate"),
-        (&["new", "swram"], "swram is not a pattern; did you mean `swarm`?"),
+        (&["new", "swram"], "swram is not a pattern\n  help: did you mean `swarm`?"),
         (&["new", "--from", "front-dsk"], "did you mean `front-desk`?"),
         (&["new", "team", "a", "--from", "front-desk"], "--from takes one FILE"),
         (&["new", "team", "--from", "front-desk"], "--from copies a scenario"),

@@ -114,7 +114,7 @@ fn missing_moment_error_lists_available() {
     let home = Home::new();
     for at in ["round:9", "rond:2"] {
         let ended = fails(&home, &["picture", "checkout-launch", "--at", at], 2);
-        let why = format!("--at {at}: no such boundary; the run has round:1, message:1:");
+        let why = format!("--at {at}: no such boundary\n  help: the run has round:1, message:1:");
         assert!(ended.err.contains(&why) && ended.err.contains("finalize"), "{ended:?}");
     }
     let late = fails(&home, &["picture", "checkout-launch", "--at", "1:00:00"], 2);
@@ -146,7 +146,7 @@ fn keeps_existing_file() {
     assert_eq!(read("new.svg"), printed);
     home.write("mine.svg", "mine");
     let refused = fails(&home, &[&words[..], &["-o", "mine.svg"]].concat(), 1);
-    assert!(refused.err.contains("mine.svg cannot be written: it exists"), "{refused:?}");
+    assert!(refused.err.contains("mine.svg cannot be written\n  cause: it exists"), "{refused:?}");
     assert_eq!(read("mine.svg"), "mine");
 }
 

@@ -165,7 +165,7 @@ fn manual_covers_each_command() {
     let wrong = home.run(&["man", "rnu"]);
     assert_eq!((wrong.code, &*wrong.out), (Some(2), ""), "{wrong:?}");
     assert!(
-        wrong.err.contains("rnu is not a command of roundtable; did you mean `run`?"),
+        wrong.err.contains("rnu is not a command of roundtable\n  help: did you mean `run`?"),
         "{wrong:?}"
     );
 }

@@ -29,7 +29,7 @@ struct Lines {
 
 const OTHER: &str = "but the run has round.started there";
 const HAS_ENDED: &str = "there is nothing to continue";
-const NO_SPAN: &str = "cannot be continued: event 1 belongs to no span of the run";
+const NO_SPAN: &str = "cannot be continued\n  cause: event 1 belongs to no span of the run";
 
 /// Hostile logs, those with many spans with so many, and one with a text of so many words.
 pub fn hostile_logs(spans: u32, words: usize) -> Vec<HostileLog> {

@@ -13,15 +13,18 @@ use tokio::time::{Instant, sleep};
 
 use super::connect;
 use super::run::{NOTE_CHARS, PATIENCE, interrupts, request_of, write_error_exit};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time;
 use crate::base::time::millis;
 use crate::base::visible::{visible, visible_within};
-use crate::cli::args::{RunArgs, RunFormat, Vary};
+use crate::cli::args::RunFormat;
 use crate::cli::exit::Exit;
 use crate::cli::launch::messages;
 use crate::cli::output::RunWriter;
+use crate::cli::run::RunArgs;
 use crate::cli::streams;
-use crate::cli::streams::{StreamStyle, print_message};
+use crate::cli::streams::{StreamStyle, print_message, refuse};
+use crate::cli::test::Vary;
 use crate::cluster::entry::LogPart;
 use crate::cluster::follow::LogNews;
 use crate::cluster::request::POOL;
@@ -42,8 +45,8 @@ const JOBS: usize = 64;
 pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u32) -> Exit {
     let format = args.format.unwrap_or(RunFormat::Text);
     if !matches!(format, RunFormat::Text | RunFormat::Json | RunFormat::Jsonl) {
-        print_message("--times with --on prints a table: use --format text, json or jsonl");
-        return Exit::Usage;
+        let why = Refused::new("--times with --on prints a table");
+        return refuse(&why.help("use --format text, json or jsonl"), Exit::Usage);
     }
     if !args.repeat.report.is_empty() || args.repeat.min_pass.is_some() || args.remote.detach {
         print_message("--times with --on takes --vary, --jobs and --format alone");
@@ -111,7 +114,7 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
             }
             Some(Err(why)) => {
                 failed = true;
-                print_message(&why);
+                refuse(&why, Exit::Stopped);
             }
         }
     }
@@ -192,12 +195,13 @@ impl RunBatch<'_> {
     async fn cancel_run(&self, run: &RunId) {
         let by = names::user_name();
         if let Err(why) = self.cluster.send_command(run, &Command::Cancel, &by).await {
-            print_message(&format!("{run} was not cancelled: {why}"));
+            let why = Refused::new(format!("{run} was not cancelled")).because(why);
+            refuse(&why, Exit::Stopped);
         }
     }
 
     /// Hands the runs of one session over, one after the other, and waits for their ends.
-    async fn play_session(&self, seed: u64) -> Result<PlayedSession, String> {
+    async fn play_session(&self, seed: u64) -> Result<PlayedSession, Refused> {
         let mut request = request_of(self.scenario, self.args);
         request.seed = Some(seed);
         let (mut played, mut worlds): (Option<BatchRun>, Vec<World>) = (None, Vec::new());
@@ -241,8 +245,8 @@ impl RunBatch<'_> {
     }
 
     /// Follows a run to its end.
-    async fn follow(&self, run: &RunId) -> Result<World, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("{run}: {error}");
+    async fn follow(&self, run: &RunId) -> Result<World, Refused> {
+        let unread = format!("the log of {run} cannot be read");
         let mut notes = self.cluster.notes(run).await?;
         let mut follower = self.cluster.follow(run);
         let mut world = World::new();
@@ -257,11 +261,11 @@ impl RunBatch<'_> {
                 }
             };
             let Some(news) = news else { return Ok(world) };
-            let LogNews::Entry(entry) = news.map_err(|error| failed(&error))? else { continue };
+            let LogNews::Entry(entry) = news.or_refuse(&unread)? else { continue };
             match entry.part {
                 LogPart::Claimed(_) => self.lock().is_claimed = true,
                 LogPart::Events(group) => {
-                    let events = group.events(Seq(0)).map_err(|error| failed(&error))?;
+                    let events = group.events(Seq(0)).or_refuse(&unread)?;
                     events.iter().for_each(|event| world.apply(event));
                     world.forget_old(events.len());
                 }
@@ -272,8 +276,8 @@ impl RunBatch<'_> {
 }
 
 /// How a run ended that was followed to its end.
-fn ended(run: &RunId, seed: u64, world: &World) -> Result<BatchRun, String> {
-    let closed = world.progress.closed.as_ref().ok_or_else(|| format!("{run} has no end"))?;
+fn ended(run: &RunId, seed: u64, world: &World) -> Result<BatchRun, Refused> {
+    let closed = world.progress.closed.as_ref().or_refuse(format_args!("{run} has no end"))?;
     Ok(BatchRun {
         seed,
         reason: closed.reason.to_string(),

@@ -16,7 +16,8 @@ use clap::{Args, Subcommand};
 use super::exit::Exit;
 use super::kept;
 use super::kept::RunsArgs;
-use super::streams::{StreamStyle, print_message};
+use super::streams::{StreamStyle, print_message, refuse};
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::archive::RunArchive;
@@ -198,10 +199,8 @@ pub async fn cluster(args: &ClusterArgs, paint: &StreamStyle) -> Exit {
 /// The address of the cluster; on an error the message has been printed.
 fn address(url: Option<&str>) -> Result<ClusterAddress, Exit> {
     let env = |name: &str| std::env::var(name).ok();
-    ClusterAddress::find(url, &config::user_config().cluster, env).map_err(|why| {
-        print_message(&visible(&why));
-        Exit::Usage
-    })
+    ClusterAddress::find(url, &config::user_config().cluster, env)
+        .map_err(|why| refuse(&why, Exit::Usage))
 }
 
 /// The cluster of the configuration; none: it names none, or what it says is wrong, which was printed.
@@ -226,14 +225,14 @@ pub async fn reach_run(address: &ClusterAddress, run: &RunId) -> Result<Cluster,
     match RunArchive(&cluster).has_run(run).await {
         Ok(true) => Ok(cluster),
         Ok(false) => {
-            let text = format!(
-                "{run} is not a run of this cluster; `roundtable runs --on {}` lists them",
-                cluster.servers()
-            );
-            print_message(&text);
-            Err(Exit::Usage)
+            let why = Refused::new(format!("{run} is not a run of this cluster"));
+            let help = format!("`roundtable runs --on {}` lists them", cluster.servers());
+            Err(refuse(&why.help(help), Exit::Usage))
         }
-        Err(error) => Err(print_cluster_error(&error.to_string())),
+        Err(error) => {
+            let why = Refused::new(format!("{run} cannot be read")).because(error);
+            Err(refuse(&why, Exit::Stopped))
+        }
     }
 }
 
@@ -257,17 +256,11 @@ pub(super) async fn connect_on(on: &OnArgs) -> Result<Cluster, Exit> {
     connect(on.on.as_deref()).await
 }
 
-/// Prints what went wrong with a cluster.
-pub(super) fn print_cluster_error(why: &str) -> Exit {
-    print_message(&visible(why));
-    Exit::Stopped
-}
-
 /// Lists the runs of a cluster, the newest first.
 pub async fn list_runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     if args.action.is_some() {
-        print_message("prune, pin, rm and restore are for runs of this machine: leave out --on");
-        return Exit::Usage;
+        let why = Refused::new("prune, pin, rm and restore are for runs of this machine");
+        return refuse(&why.help("leave out --on"), Exit::Usage);
     }
     let cluster = match connect(args.on.as_ref().and_then(|on| on.as_deref())).await {
         Ok(cluster) => cluster,
@@ -278,6 +271,6 @@ pub async fn list_runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
             let rows: Vec<RunRow> = rows.iter().map(|row| row.to_run_row()).collect();
             kept::print_rows(&rows, args, theme, ascii)
         }
-        Err(why) => print_cluster_error(&why),
+        Err(why) => refuse(&why, Exit::Stopped),
     }
 }

@@ -12,17 +12,19 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::batch::run_batch;
-use super::{connect, print_cluster_error};
+use super::connect;
+use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::cli::args::{Global, RunArgs, RunFormat};
+use crate::cli::args::{Global, RunFormat};
 use crate::cli::exit::Exit;
 use crate::cli::headless::{HeadlessOptions, exit_of, on_stop, report_message_start};
 use crate::cli::launch::{
     messages, needed_permission, print_notes, read_scenario, save_permission, schedule,
 };
 use crate::cli::output::RunWriter;
+use crate::cli::run::RunArgs;
 use crate::cli::streams;
-use crate::cli::streams::{StreamStyle, print_message};
+use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
 use crate::cluster::request::RunRequest;
@@ -78,7 +80,7 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         }
         request = match cluster.hand_over(request).await {
             Ok(request) => request,
-            Err(why) => return print_cluster_error(&why),
+            Err(why) => return refuse(&why, Exit::Stopped),
         };
         if args.remote.detach {
             if count > 1 {
@@ -92,7 +94,8 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             FollowEnd::Ended(outcome, world) => (*outcome, *world),
             FollowEnd::Exit(exit) => return exit,
             FollowEnd::Trouble(why) => {
-                return print_cluster_error(&format!("{}: {why}", request.run));
+                let what = format!("{} cannot be followed", request.run);
+                return refuse(&Refused::new(what).because(why), Exit::Stopped);
             }
         };
         let written = match count {
@@ -170,7 +173,7 @@ pub(crate) enum FollowEnd {
     /// The reader of the output has ended, or the operator does not wait.
     Exit(Exit),
     /// The log cannot be read.
-    Trouble(String),
+    Trouble(Refused),
 }
 
 /// What follows the runs of a command.
@@ -226,7 +229,8 @@ async fn follow_run<W: Write>(
             Some(()) = interrupted.recv() => {
                 let by = names::user_name();
                 if let Err(why) = cluster.send_command(run, &Command::Cancel, &by).await {
-                    print_message(&format!("the run was not cancelled: {why}"));
+                    let why = Refused::new("the run was not cancelled").because(why);
+                    refuse(&why, Exit::Stopped);
                 } else if owner.is_none() {
                     print_message(&format!("{run} ends when a runner takes it"));
                     return FollowEnd::Exit(Exit::Cancelled);
@@ -243,7 +247,7 @@ async fn follow_run<W: Write>(
         };
         match news {
             None => break,
-            Some(Err(error)) => return FollowEnd::Trouble(error.to_string()),
+            Some(Err(error)) => return FollowEnd::Trouble(Refused::new(error.to_string())),
             Some(Ok(LogNews::LinkLost)) => print_message("the cluster is not reached; waiting"),
             Some(Ok(LogNews::LinkBack)) => print_message("the cluster is reached again"),
             Some(Ok(LogNews::UpToDate)) => {}
@@ -258,7 +262,9 @@ async fn follow_run<W: Write>(
                 LogPart::Events(group) => {
                     let events = match group.events(Seq(0)) {
                         Ok(events) => events,
-                        Err(error) => return FollowEnd::Trouble(error.to_string()),
+                        Err(error) => {
+                            return FollowEnd::Trouble(Refused::new(error.to_string()));
+                        }
                     };
                     let mut written = Ok(());
                     for event in &events {
@@ -282,7 +288,7 @@ async fn follow_run<W: Write>(
     }
     match world.outcome() {
         Some(outcome) => FollowEnd::Ended(Box::new(outcome), Box::new(world)),
-        None => FollowEnd::Trouble("the log has no end".to_owned()),
+        None => FollowEnd::Trouble(Refused::new("the log has no end")),
     }
 }
 
@@ -290,9 +296,6 @@ async fn follow_run<W: Write>(
 pub(crate) fn write_error_exit(why: &io::Error) -> Exit {
     match why.kind() {
         io::ErrorKind::BrokenPipe => Exit::CutOff,
-        _ => {
-            print_message(&format!("cannot write the outcome: {why}"));
-            Exit::Stopped
-        }
+        _ => refuse(&Refused::new(format!("cannot write the outcome: {why}")), Exit::Stopped),
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{connect_on, print_cluster_error};
+use super::RunnerArgs;
+use super::connect_on;
 use crate::base::visible::visible;
-use crate::cli::args::RunnerArgs;
 use crate::cli::exit::Exit;
 use crate::cli::headless::on_stop;
-use crate::cli::streams::print_message;
+use crate::cli::streams::{print_message, refuse};
 use crate::cluster::names;
 use crate::cluster::runner::{Runner, RunnerNews, RunnerSettings};
 use crate::host::models;
@@ -20,10 +20,7 @@ use crate::words::format;
 pub async fn runner(args: &RunnerArgs) -> Exit {
     let via = match models::parse_proxy(args.proxy.as_deref()) {
         Ok(via) => via,
-        Err(why) => {
-            print_message(&format!("--proxy: {why}"));
-            return Exit::Usage;
-        }
+        Err(why) => return refuse(&why, Exit::Usage),
     };
     let cluster = match connect_on(&args.on).await {
         Ok(cluster) => cluster,
@@ -55,7 +52,7 @@ pub async fn runner(args: &RunnerArgs) -> Exit {
     let runner = Runner::new(cluster, settings, LiveModels::new(via), draining, print_news);
     match runner.serve().await {
         Ok(()) => Exit::Ok,
-        Err(why) => print_cluster_error(&why),
+        Err(why) => refuse(&why, Exit::Stopped),
     }
 }
 

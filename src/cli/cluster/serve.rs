@@ -1,19 +1,20 @@
 //! `roundtable cluster serve`: a NATS server for one machine, as a child of this process.
 
+use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::print_cluster_error;
 use crate::base::private_file;
+use crate::base::refused::Refused;
 use crate::cli::exit::Exit;
 use crate::cli::headless::on_stop;
-use crate::cli::streams::print_message;
+use crate::cli::streams::{print_message, refuse};
 use crate::cluster::Cluster;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::ClusterLayout;
@@ -37,11 +38,17 @@ const STOP: Duration = Duration::from_secs(10);
 pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let folder = match data.map(Path::to_owned).or_else(|| Some(Dirs::find()?.state.join("nats"))) {
         Some(folder) => folder,
-        None => return print_cluster_error("no home directory; name a folder with --data"),
+        None => {
+            let why = Refused::new("no home directory").help("name a folder with --data");
+            return refuse(&why, Exit::Stopped);
+        }
     };
     let config = match write_config(&folder, port) {
         Ok(config) => config,
-        Err(error) => return print_cluster_error(&format!("{}: {error}", folder.display())),
+        Err(error) => {
+            let what = format!("{} cannot be written", folder.display());
+            return refuse(&Refused::new(what).because(error), Exit::Stopped);
+        }
     };
     let (stop, stopped) = oneshot::channel();
     let first = move || {
@@ -54,7 +61,8 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let supervisor = match Supervisor::start(STOP).await {
         Ok(supervisor) => supervisor,
         Err(error) => {
-            return print_cluster_error(&format!("no process to watch {SERVER}: {error}"));
+            let why = Refused::new(format!("no process to watch {SERVER}")).because(error);
+            return refuse(&why, Exit::Stopped);
         }
     };
     let started = Command::new(SERVER)
@@ -70,42 +78,36 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
     let mut server = match started {
         Ok(server) => server,
         Err(error) => {
-            return print_cluster_error(&format!(
-                "{SERVER} cannot be started: {error}; install it (https://nats.io/download), 2.12.3 or \
-                 later"
-            ));
+            let why = Refused::new(format!("{SERVER} cannot be started")).because(error);
+            let help = "install it (https://nats.io/download), 2.12.3 or later";
+            return refuse(&why.help(help), Exit::Stopped);
         }
     };
     let url = format!("nats://127.0.0.1:{port}");
-    match ready(&mut server, &url).await {
-        Ok(()) => {}
-        Err(why) => {
-            return print_cluster_error(&format!("{why}; see {}", folder.join("log").display()));
-        }
+    let see_log = format!("see {}", folder.join("log").display());
+    if let Err(why) = ready(&mut server, &url).await {
+        return refuse(&why.help(see_log), Exit::Stopped);
     }
     print_message(&format!("NATS serves at {url}; its data are in {}", folder.display()));
     print_message(&format!("play runs:  roundtable runner --on {url}"));
     print_message(&format!("hand over:  roundtable run checkout-launch --on {url}"));
     tokio::select! {
         _ = stopped => {}
-        ended = server.wait() => {
-            let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-            return print_cluster_error(&format!("{SERVER} ended ({how}); see {}", folder.join("log").display()));
-        }
+        ended = server.wait() => return refuse(&server_ended(ended).help(see_log), Exit::Stopped),
     }
     end(&mut server).await;
     Exit::Ok
 }
 
 /// Waits until the server answers, and makes what runs need.
-async fn ready(server: &mut Child, url: &str) -> Result<(), String> {
+async fn ready(server: &mut Child, url: &str) -> Result<(), Refused> {
     let address = ClusterAddress::find(Some(url), &ClusterDefaults::default(), |_| None)?;
     let made = async {
         loop {
             match Cluster::connect(&address, "roundtable").await {
                 Ok(cluster) => match ClusterLayout(&cluster).check_jetstream().await {
                     Ok(()) => return ClusterLayout(&cluster).make(1).await,
-                    Err(why) => tracing::debug!("{why}"),
+                    Err(why) => tracing::debug!("{why:#}"),
                 },
                 Err(error) => tracing::debug!("{error}"),
             }
@@ -113,17 +115,21 @@ async fn ready(server: &mut Child, url: &str) -> Result<(), String> {
         }
     };
     tokio::select! {
-        made = timeout(START, made) => made.map_err(|_| format!("{SERVER} does not answer at {url}"))?,
-        ended = server.wait() => {
-            let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-            Err(format!("{SERVER} ended ({how})"))
+        made = timeout(START, made) => {
+            made.map_err(|_| Refused::new(format!("{SERVER} does not answer at {url}")))?
         }
+        ended = server.wait() => Err(server_ended(ended)),
     }
+}
+
+fn server_ended(ended: io::Result<ExitStatus>) -> Refused {
+    let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+    Refused::new(format!("{SERVER} ended ({how})"))
 }
 
 /// Writes the server's configuration. Each write reaches the disk before it is acknowledged: a group of
 /// events is one write, so this costs little.
-fn write_config(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
+fn write_config(folder: &Path, port: u16) -> io::Result<PathBuf> {
     private_file::make_dir(folder)?;
     let path = folder.join("server.conf");
     let quoted = |path: PathBuf| format!("{:?}", path.display().to_string());

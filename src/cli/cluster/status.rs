@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::{connect_on, print_cluster_error};
+use super::OnArgs;
+use super::connect_on;
 use crate::base::visible::visible;
-use crate::cli::args::OnArgs;
 use crate::cli::exit::Exit;
 use crate::cli::streams;
 use crate::cli::streams::StreamStyle;
+use crate::cli::streams::refuse;
 use crate::cluster::layout::{ClusterLayout, LayoutPart, Presence};
 use crate::cluster::rows::RunnerRow;
 use crate::words::format;
@@ -23,10 +24,10 @@ pub async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamSty
     };
     let before = match ClusterLayout(&cluster).parts().await {
         Ok(before) => before,
-        Err(why) => return print_cluster_error(&why),
+        Err(why) => return refuse(&why, Exit::Stopped),
     };
     if !dry_run && let Err(why) = ClusterLayout(&cluster).make(replicas).await {
-        return print_cluster_error(&why);
+        return refuse(&why, Exit::Stopped);
     }
     let mut text = String::new();
     for part in &before {
@@ -52,7 +53,7 @@ pub async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
     };
     let parts = match ClusterLayout(&cluster).parts().await {
         Ok(parts) => parts,
-        Err(why) => return print_cluster_error(&why),
+        Err(why) => return refuse(&why, Exit::Stopped),
     };
     let is_ready = parts.iter().all(|part| part.presence == Presence::Ready);
     let runners = match is_ready {
@@ -61,7 +62,7 @@ pub async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
     };
     let runners = match runners {
         Ok(runners) => runners,
-        Err(why) => return print_cluster_error(&why),
+        Err(why) => return refuse(&why, Exit::Stopped),
     };
     let exit = if is_ready { Exit::Ok } else { Exit::Stopped };
     if json {

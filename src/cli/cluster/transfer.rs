@@ -1,11 +1,12 @@
 //! `roundtable cluster pull` and `push`: copies of runs that have ended, from a cluster into the store of
 //! this machine and back. What was pulled can be shown, compared, forked and exported as any kept run.
 
-use super::{connect_on, print_cluster_error};
+use super::OnArgs;
+use super::connect_on;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
-use crate::cli::args::OnArgs;
 use crate::cli::exit::Exit;
-use crate::cli::streams::print_message;
+use crate::cli::streams::{print_message, refuse};
 use crate::cli::{kept, streams};
 use crate::cluster::archive::RunArchive;
 use crate::cluster::rows::{ClusterRow, RunRows};
@@ -44,15 +45,17 @@ pub(crate) async fn push(on: &OnArgs, runs: &[String]) -> Exit {
 enum CopyError {
     /// It was printed already.
     Said(Exit),
-    /// In one sentence.
-    Why(String),
+    Why(Refused),
 }
 
-impl From<String> for CopyError {
-    fn from(why: String) -> Self {
+impl From<Refused> for CopyError {
+    fn from(why: Refused) -> Self {
         Self::Why(why)
     }
 }
+
+/// What is wrong with a log that is not copied.
+const UNREAD: &str = "its log cannot be read";
 
 async fn both(on: &OnArgs) -> Result<(Database, Cluster), Exit> {
     let database = kept::open()?;
@@ -66,7 +69,10 @@ async fn each(runs: &[String], copy: impl AsyncFn(&str) -> Result<RunId, CopyErr
         exit = match copy(name).await {
             Ok(id) => streams::print(&format!("{id}\n"), exit),
             Err(CopyError::Said(failed)) => failed,
-            Err(CopyError::Why(why)) => print_cluster_error(&format!("{}: {why}", visible(name))),
+            Err(CopyError::Why(why)) => {
+                let why = Refused { what: format!("{name}: {}", why.what), ..why };
+                refuse(&why, Exit::Stopped)
+            }
         };
     }
     exit
@@ -74,23 +80,24 @@ async fn each(runs: &[String], copy: impl AsyncFn(&str) -> Result<RunId, CopyErr
 
 async fn pull_one(database: &Database, cluster: &Cluster, name: &str) -> Result<RunId, CopyError> {
     if !names::is_name(name) {
-        return Err("this is not an id of a run".to_owned().into());
+        return Err(Refused::new("this is not an id of a run").into());
     }
     let run = RunId::new(name);
-    let log = RunArchive(cluster).whole_log(&run).await.map_err(|error| error.to_string())?;
-    let log = log.ok_or_else(|| "the cluster has no events of such a run".to_owned())?;
-    let log = LogFile::read(log.lines()).map_err(|error| error.to_string())?;
+    let log = RunArchive(cluster).whole_log(&run).await.or_refuse(UNREAD)?;
+    let log = log.or_refuse("the cluster has no events of such a run")?;
+    let log = LogFile::read(log.lines()).or_refuse(UNREAD)?;
     for note in &log.notes {
         print_message(&visible(&format!("{name}: {note}")));
     }
     if !log.events.last().is_some_and(|event| has_ended(event)) {
-        return Err(format!("it has not ended: `roundtable attach {name}` watches it").into());
+        let why = Refused::new("it has not ended");
+        return Err(why.help(format!("`roundtable attach {name}` watches it")).into());
     }
-    let here = database.run(name).map_err(|error| error.to_string())?;
+    let here = database.run(name).map_err(Refused::from)?;
     if here.is_some_and(|here| log.head().is_some_and(|head| is_copy(&here, head))) {
         return Ok(run);
     }
-    Ok(import_log(database, &log).map_err(|error| error.to_string())?)
+    Ok(import_log(database, &log).or_refuse("it cannot be kept")?)
 }
 
 /// Whether a kept run is the same one, pulled or pushed before.
@@ -108,17 +115,18 @@ fn has_ended(event: &Event) -> bool {
 async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result<RunId, CopyError> {
     use futures::StreamExt as _;
     let RunStatus::Ended(reason) = &row.status else {
-        return Err("it has not ended".to_owned().into());
+        return Err(Refused::new("it has not ended").into());
     };
-    let last = cluster.last_entry(&row.id).await.map_err(|error| error.to_string())?;
-    let archived = RunArchive(cluster).lines(&row.id).await.map_err(|error| error.to_string())?;
+    let unknown = "it is not known whether the cluster has it";
+    let last = cluster.last_entry(&row.id).await.or_refuse(unknown)?;
+    let archived = RunArchive(cluster).lines(&row.id).await.or_refuse(unknown)?;
     if last.is_some() || archived.is_some() {
-        return Err("the cluster has a run with this id".to_owned().into());
+        return Err(Refused::new("the cluster has a run with this id").into());
     }
     let mut lines = Vec::new();
     let groups: Vec<_> = database.read(&row.id, Seq(0)).collect().await;
     for group in groups {
-        lines.extend_from_slice(group.map_err(|error| error.to_string())?.lines());
+        lines.extend_from_slice(group.or_refuse(UNREAD)?.lines());
     }
     RunArchive(cluster).put(&row.id, &lines).await?;
     let listed = ClusterRow {

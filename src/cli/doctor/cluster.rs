@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::Finding;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time;
 use crate::base::visible::visible;
 use crate::cluster::access::{ClusterAccess, ClusterUse};
@@ -30,7 +31,7 @@ pub async fn findings(url: Option<&str>) -> Vec<Finding> {
     let env = |name: &str| std::env::var(name).ok();
     let address = match ClusterAddress::find(url, defaults, env) {
         Ok(address) => address,
-        Err(why) => return vec![Finding::bad("cluster", why, "").without_advice()],
+        Err(why) => return vec![Finding::refused("cluster", &why)],
     };
     let cluster = match Cluster::connect(&address, "roundtable doctor").await {
         Ok(cluster) => cluster,
@@ -49,7 +50,7 @@ pub async fn findings(url: Option<&str>) -> Vec<Finding> {
     match ClusterLayout(&cluster).parts().await {
         Ok(parts) => findings.extend(of_parts(&parts)),
         Err(why) => {
-            findings.push(Finding::bad("jetstream", why, "").without_advice());
+            findings.push(Finding::refused("jetstream", &why));
             return findings;
         }
     }
@@ -106,7 +107,10 @@ async fn permissions(cluster: &Cluster) -> Finding {
     let about = "permissions";
     let denied = match ClusterAccess(cluster).denied().await {
         Ok(denied) => denied,
-        Err(why) => return Finding::note(about, why, "the server did not answer in time"),
+        Err(why) => {
+            let text = format!("{why:#}");
+            return Finding::note(about, text, "the server did not answer in time");
+        }
     };
     let Some(first) = denied.first() else {
         let all: Vec<&str> = ClusterUse::ALL.iter().map(|may| may.words()).collect();
@@ -163,7 +167,7 @@ async fn sync(address: &ClusterAddress, configured: Option<&str>) -> Finding {
     };
     let status = match timeout(MONITOR, read_status(&url)).await {
         Ok(status) => status,
-        Err(_) => Err("no answer".to_owned()),
+        Err(_) => Err(Refused::new("no answer")),
     };
     match status {
         Ok(JetStreamConfig { sync_always: true, .. }) => {
@@ -181,7 +185,7 @@ async fn sync(address: &ClusterAddress, configured: Option<&str>) -> Finding {
             Finding::note(about, text, "set jetstream { sync_interval: always } in each server")
         }
         Err(why) => {
-            let text = format!("unknown: {} does not say it ({why})", visible(&url));
+            let text = format!("unknown: {} does not say it ({why:#})", visible(&url));
             let advice = "start the servers with a monitoring port (http_port: 8222), or set monitor in \
                           [cluster]";
             Finding::note(about, text, advice)
@@ -196,16 +200,15 @@ fn usual_monitor(address: &ClusterAddress) -> Option<String> {
     Some(format!("http://{}:{port}", server.host_str()?))
 }
 
-async fn read_status(url: &str) -> Result<JetStreamConfig, String> {
-    let url =
-        Url::parse(url).and_then(|url| url.join("/jsz")).map_err(|error| error.to_string())?;
+async fn read_status(url: &str) -> Result<JetStreamConfig, Refused> {
+    let url = Url::parse(url).and_then(|url| url.join("/jsz")).or_refuse("no address")?;
     let target = RequestTarget::new(url).query("config", "true");
     // The port is inside the network of the servers.
     let answer = Http::new(ProxyMode::Direct).get(&target).await;
-    let answer = answer.map_err(|error| error.to_string())?;
-    let body = answer.collect(MONITOR_BYTES).await.map_err(|error| error.to_string())?;
-    let status: JetStreamStatus =
-        serde_json::from_slice(&body).map_err(|_| "not the monitoring port of NATS".to_owned())?;
+    let answer = answer.or_refuse("no answer")?;
+    let body = answer.collect(MONITOR_BYTES).await.or_refuse("no answer")?;
+    let status: JetStreamStatus = serde_json::from_slice(&body)
+        .map_err(|_| Refused::new("not the monitoring port of NATS"))?;
     Ok(status.config)
 }
 

@@ -11,13 +11,14 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use clap::Args;
 use ratatui::layout::Size;
 
-use super::args::DoctorArgs;
 use super::exit::Exit;
 use super::streams;
 use super::streams::StreamStyle;
 use crate::base::private_file;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::config::ConfigFile;
 use crate::host::models::LiveModels;
@@ -33,6 +34,43 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::styled::StyleRole;
+
+/// Arguments of `roundtable doctor`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DoctorArgs {
+    /// A scenario, as for `run`: prints the live model of each role, agent and step, where it was
+    /// chosen, and what is missing
+    #[arg(value_name = "FILE|NAME|-")]
+    pub scenario: Option<String>,
+    /// Check the cluster: server, JetStream, streams, permissions, runners
+    #[cfg(feature = "nats")]
+    #[arg(long, conflicts_with_all = ["scenario", "live"])]
+    pub cluster: bool,
+    /// Address of the cluster's server, such as nats://10.0.0.5; without it that of the configuration
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL", requires = "cluster")]
+    pub on: Option<String>,
+    /// Also request each endpoint's list of models (one free network request each)
+    #[arg(long)]
+    pub live: bool,
+    /// Report what applies with this model, as for `run --model`
+    #[arg(long, value_name = "[PROVIDER/]MODEL", requires = "scenario")]
+    pub model: Option<String>,
+    /// Override a field of the scenario, as `run --set` does
+    #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario")]
+    pub set: Vec<String>,
+    /// Use this proxy; env: the proxy of HTTPS_PROXY and similar variables
+    #[arg(long, value_name = "URL|env")]
+    pub proxy: Option<String>,
+}
+
+#[cfg(feature = "nats")]
+impl DoctorArgs {
+    /// Whether the cluster is checked, and its address if the command line has one.
+    pub fn cluster_url(&self) -> Option<Option<&str>> {
+        self.cluster.then_some(self.on.as_deref())
+    }
+}
 
 /// Checks the machine or a scenario and prints the findings; [`Exit::Stopped`] if one must be
 /// fixed.
@@ -225,7 +263,6 @@ fn store(path: &Path) -> Finding {
         ),
         Err(error) => {
             let advice = run_store::open_advice(&error, path);
-            let advice = advice.trim_start_matches("; ").to_owned();
             let finding = Finding::bad(about, format!("{shown}: {error}"), advice);
             match error {
                 crate::store::database::OpenError::Store(StoreError::Locked) => {
@@ -321,6 +358,11 @@ impl Finding {
         advice: impl Into<String>,
     ) -> Self {
         Self { rating: Rating::Bad, ..Self::note(about, text, advice) }
+    }
+
+    /// A finding that must be fixed: what is wrong and its causes, with what to do.
+    pub fn refused(about: impl Into<Cow<'static, str>>, why: &Refused) -> Self {
+        Self { advice: why.help.clone(), ..Self::bad(about, why.without_help(), "") }
     }
 
     /// Removes the advice, for a text that already contains it.

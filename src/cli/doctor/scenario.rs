@@ -1,9 +1,10 @@
 //! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Nothing is started.
 
+use super::DoctorArgs;
 use super::models::{key, not_asked, per_million, probe_finding};
 use super::{Finding, Rating};
-use crate::cli::args::{DoctorArgs, RunArgs};
 use crate::cli::effective::{EffectiveSetting, OverriddenScenario};
+use crate::cli::run::RunArgs;
 use crate::cli::{effective, launch};
 use crate::host::models::LiveModels;
 use crate::host::{config, prepare};
@@ -81,10 +82,7 @@ fn caller_finding(one: &CallerModel, live: bool, set: &[Override]) -> Finding {
         // Only a note without `--live`: a scripted run needs no model.
         Err(missing) => {
             let rating = if live { Rating::Bad } else { Rating::Note };
-            Finding {
-                rating,
-                ..Finding::note(about, missing.what.as_str(), missing.advice.as_str())
-            }
+            Finding { rating, ..Finding::refused(about, missing) }
         }
     }
 }

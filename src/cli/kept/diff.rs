@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{DiffArgs, DiffFormat};
-use crate::base::visible::visible;
+use crate::base::refused::Refused;
 use crate::cli::exit::Exit;
 use crate::cli::streams;
-use crate::cli::streams::{StreamStyle, print_message};
+use crate::cli::streams::{StreamStyle, refuse};
 use crate::host::{kept_runs, recorded};
 use crate::log::event::{Event, safe_json};
 use crate::screen::theme::Theme;
+use crate::store::ReadError;
 use crate::store::database::Database;
 use crate::store::file::LogFile;
 use crate::words::comparison::runs::{ComparedRun, comparison_text};
@@ -49,12 +50,12 @@ pub fn diff(args: &DiffArgs, theme: Theme, ascii: bool) -> Exit {
 /// The events of a kept run or of a file; on an error the message has been printed. Opens the store if it
 /// is not open yet.
 fn read(name: &str, store: &mut Option<Database>) -> Result<Vec<Arc<Event>>, Exit> {
-    let failed = |error: &dyn std::fmt::Display| {
-        print_message(&format!("{} cannot be read: {error}", visible(name)));
-        Exit::Usage
+    let failed = |error: ReadError| {
+        let why = Refused::new(format!("{name} cannot be read")).because(error);
+        refuse(&why, Exit::Usage)
     };
     if kept_runs::is_file(name) {
-        let file = LogFile::open(Path::new(name)).map_err(|error| failed(&error))?;
+        let file = LogFile::open(Path::new(name)).map_err(failed)?;
         return Ok(file.events);
     }
     let database = match store {
@@ -62,7 +63,7 @@ fn read(name: &str, store: &mut Option<Database>) -> Result<Vec<Arc<Event>>, Exi
         None => store.insert(super::open()?),
     };
     let row = super::find(database, name)?;
-    recorded::events(database, &row.id).map_err(|error| failed(&error))
+    recorded::events(database, &row.id).map_err(failed)
 }
 
 struct DiffReport<'a> {

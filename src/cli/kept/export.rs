@@ -10,10 +10,11 @@ use flate2::write::GzEncoder;
 
 use super::{ExportArgs, ImportArgs};
 use crate::base::private_file::TempFile;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::cli::streams;
-use crate::cli::streams::print_message;
+use crate::cli::streams::{print_message, refuse};
 use crate::host::{kept_runs, run_store};
 use crate::log::event::redact::TextRedactor;
 use crate::log::event::{Event, RunId, Seq, World};
@@ -30,8 +31,8 @@ pub fn export(args: &ExportArgs) -> Exit {
     let key = match args.redact.then(|| run_store::find_or_make_key(database.path())).transpose() {
         Ok(key) => key,
         Err(error) => {
-            print_message(&visible(&format!("there is no key to redact with: {error}")));
-            return Exit::Stopped;
+            let why = Refused::new("there is no key to redact with").because(error);
+            return refuse(&why, Exit::Stopped);
         }
     };
     let log = ExportedLog { database, run: row.id, key };
@@ -40,17 +41,16 @@ pub fn export(args: &ExportArgs) -> Exit {
         let mut out = BufWriter::new(streams::stdout_data());
         let written = write(&log, html, &mut out).and_then(|()| out.flush());
         return match written {
-            Err(error) if is_of_store(&error) => unreadable(&log, &error),
+            Err(error) if is_of_store(&error) => unreadable(&log, error),
             written => streams::exit_after_write(written, Exit::Ok),
         };
     };
     match write_file(&log, html, path) {
         Ok(()) => Exit::Ok,
-        Err(error) if is_of_store(&error) => unreadable(&log, &error),
+        Err(error) if is_of_store(&error) => unreadable(&log, error),
         Err(error) => {
-            let path = path.display().to_string();
-            print_message(&format!("{} cannot be written: {error}", visible(&path)));
-            Exit::Stopped
+            let what = format!("{} cannot be written", path.display());
+            refuse(&Refused::new(what).because(error), Exit::Stopped)
         }
     }
 }
@@ -60,9 +60,9 @@ fn is_of_store(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<StoreError>())
 }
 
-fn unreadable(log: &ExportedLog, error: &io::Error) -> Exit {
-    print_message(&visible(&format!("{} cannot be exported whole: {error}", log.run)));
-    Exit::Stopped
+fn unreadable(log: &ExportedLog, error: io::Error) -> Exit {
+    let what = format!("{} cannot be exported whole", log.run);
+    refuse(&Refused::new(what).because(error), Exit::Stopped)
 }
 
 /// Writes the log into a file that appears under its name when it is complete.
@@ -101,10 +101,7 @@ pub fn import(args: &ImportArgs) -> Exit {
                 }
                 exit = streams::print(&format!("{id}\n"), exit);
             }
-            Err(why) => {
-                print_message(&visible(&format!("{name}: {why}")));
-                exit = Exit::Stopped;
-            }
+            Err(why) => exit = refuse(&why, Exit::Stopped),
         }
     }
     super::close(database);

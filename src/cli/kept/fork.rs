@@ -2,12 +2,13 @@
 
 use super::ForkArgs;
 use super::resume::{Player, play, print_refusal};
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::cli::headless::SessionTurn;
 use crate::cli::launch::{flag_errors, overrides};
 use crate::cli::streams;
-use crate::cli::streams::print_message;
+use crate::cli::streams::refuse;
 use crate::host::recorded::{ForkChanges, PreparedFork, RecordedRun, fork_places, prepare_fork};
 use crate::log::event::BoundaryId;
 use crate::log::event::head::ForkPlace;
@@ -30,20 +31,16 @@ pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
     };
     let recorded = match RecordedRun::read(&database, &row) {
         Ok(recorded) => recorded,
-        Err(why) => {
-            print_message(&visible(&why));
-            return Exit::Stopped;
-        }
+        Err(why) => return refuse(&why, Exit::Stopped),
     };
     match at {
         Some(at) => start(args, database, &row, recorded, at, (theme, ascii)).await,
         None if args.changes_something() => {
-            print_message(&format!(
-                "a change needs the boundary from which it holds: `roundtable fork {0}` lists them, then \
-                 `roundtable fork {0}@BOUNDARY …`",
-                visible(name)
-            ));
-            Exit::Usage
+            let why = Refused::new("a change needs the boundary from which it holds");
+            let help = format!(
+                "`roundtable fork {name}` lists them, then `roundtable fork {name}@BOUNDARY …`"
+            );
+            refuse(&why.help(help), Exit::Usage)
         }
         None => list(&recorded).await,
     }
@@ -53,10 +50,7 @@ pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
 async fn list(recorded: &RecordedRun) -> Exit {
     let passed = match fork_places(recorded).await {
         Ok(passed) => passed,
-        Err(why) => {
-            print_message(&visible(&why));
-            return Exit::Stopped;
-        }
+        Err(why) => return refuse(&why, Exit::Stopped),
     };
     let line = |it: &ForkPlace| {
         format!("{:>8}  {:>7}  {}\n", clock(it.at), it.next.0, visible(it.id.as_str()))
@@ -82,10 +76,12 @@ async fn start(
     };
     let wrong = match recorded.scenario(&args.set) {
         Ok(scenario) => flag_errors(&scenario, &args.flags),
-        Err(why) if !args.set.is_empty() => vec![visible(&why).into_owned()],
+        Err(why) if !args.set.is_empty() => vec![why],
         Err(_) => Vec::new(),
     };
-    wrong.iter().for_each(|line| print_message(line));
+    for why in &wrong {
+        refuse(why, Exit::Usage);
+    }
     if !wrong.is_empty() {
         return Exit::Usage;
     }

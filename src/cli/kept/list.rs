@@ -8,12 +8,13 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{RunsAction, RunsArgs};
+use crate::base::refused::Refused;
 use crate::base::time;
 use crate::base::visible::visible;
 use crate::base::word_query::WordQuery;
 use crate::cli::exit::Exit;
 use crate::cli::streams;
-use crate::cli::streams::{StreamStyle, print_message};
+use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::host::config;
 use crate::host::run_store::{now_ms, retention};
 use crate::log::event::{RunId, Seq, safe_json};
@@ -38,25 +39,28 @@ pub fn runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
         None => return list(&database, args, theme, ascii),
         Some(RunsAction::Prune) => prune(&database),
         Some(RunsAction::Pin { runs, off }) => {
-            Ok(each(&database, runs, |RunRow { id, .. }| match database.pin(id, !off)? {
-                true => Ok(Ok(format!("{id} {}", pinned(!off)))),
-                false => Ok(Err(format!("{id} is no longer kept"))),
-            }))
+            let pin =
+                |RunRow { id, .. }: &RunRow| match database.pin(id, !off).map_err(unchanged(id))? {
+                    true => Ok(format!("{id} {}", pinned(!off))),
+                    false => Err(Refused::new(format!("{id} is no longer kept"))),
+                };
+            Ok(each(&database, runs, pin))
         }
         Some(RunsAction::Rm { runs }) => Ok(each(&database, runs, |RunRow { id, .. }| {
-            Ok(match database.delete(id, now_ms())? {
+            let refused = |why| Err(Refused::new(format!("{id} is {why}")));
+            match database.delete(id, now_ms()).map_err(unchanged(id))? {
                 Deletion::Done => {
                     Ok(format!("{id} removed; `roundtable runs restore {id}` undoes it"))
                 }
-                Deletion::Played => Err(format!("{id} is still running: it was not removed")),
-                Deletion::Missing => Err(format!("{id} is no longer kept")),
-            })
+                Deletion::Played => refused("still running: it was not removed"),
+                Deletion::Missing => refused("no longer kept"),
+            }
         })),
         Some(RunsAction::Restore { run }) => restore(&database, run),
     };
     let exit = done.unwrap_or_else(|error| {
-        print_message(&visible(&format!("the store cannot be used: {}", error.with_advice())));
-        Exit::Stopped
+        let why = Refused::new("the store cannot be used").because(Refused::from(error));
+        refuse(&why, Exit::Stopped)
     });
     super::close(database);
     exit
@@ -87,7 +91,7 @@ fn restore(database: &Database, run: &str) -> Result<Exit, StoreError> {
 fn each(
     database: &Database,
     names: &[String],
-    work: impl Fn(&RunRow) -> Result<Result<String, String>, StoreError>,
+    work: impl Fn(&RunRow) -> Result<String, Refused>,
 ) -> Exit {
     let mut exit = Exit::Ok;
     for name in names {
@@ -98,18 +102,17 @@ fn each(
                 continue;
             }
         };
-        let why = match work(&row) {
-            Ok(Ok(done)) => {
-                exit = streams::print(&format!("{done}\n"), exit);
-                continue;
-            }
-            Ok(Err(why)) => why,
-            Err(error) => format!("{}: nothing was changed: {}", row.id, error.with_advice()),
+        exit = match work(&row) {
+            Ok(done) => streams::print(&format!("{done}\n"), exit),
+            Err(why) => refuse(&why, Exit::Stopped),
         };
-        print_message(&visible(&why));
-        exit = Exit::Stopped;
     }
     exit
+}
+
+/// What is wrong where the store does not change a run.
+fn unchanged(id: &RunId) -> impl FnOnce(StoreError) -> Refused {
+    move |error| Refused::new(format!("{id}: nothing was changed")).because(Refused::from(error))
 }
 
 fn is_wanted(args: &RunsArgs, row: &RunRow) -> bool {
@@ -136,9 +139,9 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
 fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     let kept = match database.runs() {
         Ok(kept) => kept,
-        Err(error) => return unreadable(&error),
+        Err(error) => return unreadable(error),
     };
-    let mut exit = kept.error().map_or(Exit::Ok, |error| unreadable(&error));
+    let mut exit = kept.error().map_or(Exit::Ok, unreadable);
     let mut rows: Vec<&RunRow> = kept.rows.iter().filter(|row| is_wanted(args, row)).collect();
     let said = match args.grep.as_deref().map(|words| TextHits::find(database, words)) {
         None => None,
@@ -153,7 +156,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
             Ok::<Vec<RowOut<'_>>, _>(rows) => {
                 safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
             }
-            Err(error) => return unreadable(&error),
+            Err(error) => return unreadable(error),
         }
     } else {
         let paint = StreamStyle::of_stdout(theme, ascii);
@@ -165,7 +168,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
             Ok(below) if !rows.is_empty() => table(&rows, &below, now_ms(), &paint),
             Ok(_) if said.is_some() => "no kept run has these words\n".to_owned(),
             Ok(_) => "no kept runs\n".to_owned(),
-            Err(error) => return unreadable(&error),
+            Err(error) => return unreadable(error),
         }
     };
     if said.is_some_and(|said| said.has_damage()) {
@@ -174,9 +177,9 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
     streams::print(&text, exit)
 }
 
-fn unreadable(error: &StoreError) -> Exit {
-    print_message(&visible(&format!("the store cannot be read: {}", error.with_advice())));
-    Exit::Stopped
+fn unreadable(error: StoreError) -> Exit {
+    let why = Refused::new("the store cannot be read").because(Refused::from(error));
+    refuse(&why, Exit::Stopped)
 }
 
 /// A row of `--json`.
@@ -339,11 +342,8 @@ impl TextHits {
                 Ok(Self { query, hits, has_damage })
             }
             Err(error) => {
-                print_message(&visible(&format!(
-                    "runs cannot be searched: {}",
-                    error.with_advice()
-                )));
-                Err(Exit::Stopped)
+                let why = Refused::new("runs cannot be searched").because(Refused::from(error));
+                Err(refuse(&why, Exit::Stopped))
             }
         }
     }
@@ -373,7 +373,8 @@ impl TextHits {
                 Err(error @ (StoreError::DamagedLog { .. } | StoreError::Damaged(_))) => {
                     self.has_damage.set(true);
                     if !std::mem::replace(&mut is_said, true) {
-                        print_message(&visible(&format!("{run}: {}", error.with_advice())));
+                        let why = Refused::new(format!("{run} cannot be read whole"));
+                        refuse(&why.because(Refused::from(error)), Exit::Stopped);
                     }
                 }
                 Err(error) => return Err(error),

@@ -15,7 +15,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::args::{FlagArg, RunFormat};
 use super::exit::Exit;
-use super::streams::print_message;
+use super::streams::{print_message, refuse};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
 use crate::engine::ModelChoice;
 use crate::host::kept_runs::FindRunError;
@@ -252,10 +253,7 @@ pub struct ImportArgs {
 pub fn open() -> Result<Database, Exit> {
     match run_store::open_store(LockWaits::new(print_message)) {
         Ok((database, _)) => Ok(database),
-        Err(why) => {
-            print_message(&visible(&why));
-            Err(Exit::Stopped)
-        }
+        Err(why) => Err(refuse(&why, Exit::Stopped)),
     }
 }
 
@@ -274,11 +272,11 @@ fn open_run(name: &str) -> Result<(Database, RunRow), Exit> {
 /// The kept run of this name; on an error the message has been printed.
 pub fn find(database: &Database, name: &str) -> Result<RunRow, Exit> {
     kept_runs::find_run(database, name).map_err(|error| {
-        print_message(&visible(&error.to_string()));
-        match error {
+        let exit = match error {
             FindRunError::None(_) | FindRunError::Several(..) => Exit::Usage,
             FindRunError::Store(_) => Exit::Stopped,
-        }
+        };
+        refuse(&error.into(), exit)
     })
 }
 
@@ -300,12 +298,11 @@ impl OpenedRun {
             let (database, row) = open_run(name)?;
             return Ok(Self { row, from: RunSource::Store(database) });
         }
-        let unreadable = |why: &str| {
-            print_message(&format!("{} cannot be read: {}", visible(name), visible(why)));
-            Exit::Stopped
-        };
-        let log = LogFile::open(Path::new(name)).map_err(|it| unreadable(&it.to_string()))?;
-        let head = log.head().ok_or_else(|| unreadable("it has no head"))?;
+        let unreadable = |why: Refused| refuse(&why, Exit::Stopped);
+        let log = LogFile::open(Path::new(name))
+            .or_refuse(format_args!("{name} cannot be read"))
+            .map_err(unreadable)?;
+        let head = log.head().or_refuse(format_args!("{name} has no head")).map_err(unreadable)?;
         let run = RunFold::course_of(log.events.iter().map(|event| &**event));
         let course = run_store::row_course(&run);
         let row = RunRow {
@@ -327,12 +324,9 @@ impl OpenedRun {
     /// All of its events. Blocks; on an error the message has been printed.
     pub fn events(self) -> Result<Vec<Arc<Event>>, Exit> {
         match self.from {
-            RunSource::Store(database) => {
-                recorded::events(&database, &self.row.id).map_err(|error| {
-                    print_message(&visible(&format!("{} cannot be read: {error}", self.row.id)));
-                    Exit::Stopped
-                })
-            }
+            RunSource::Store(database) => recorded::events(&database, &self.row.id)
+                .or_refuse(format_args!("{} cannot be read", self.row.id))
+                .map_err(|why| refuse(&why, Exit::Stopped)),
             RunSource::File(log) => {
                 log.notes.iter().for_each(|note| print_message(&visible(note)));
                 Ok(log.events)
@@ -384,20 +378,17 @@ impl ReplayedRun {
 
 /// Reads the run of this name; on an error the message has been printed.
 pub fn replayed(name: &str) -> Result<ReplayedRun, Exit> {
-    let failed = |why: String| {
-        print_message(&visible(&format!("--replay: {why}")));
-        Exit::Stopped
-    };
+    let failed = |why: &str| refuse(&Refused::new(format!("--replay: {why}")), Exit::Stopped);
     let events = if kept_runs::is_file(name) {
-        LogFile::open(Path::new(name)).map_err(|error| failed(error.to_string()))?.events
+        LogFile::open(Path::new(name)).map_err(|error| failed(&error.to_string()))?.events
     } else {
         let (database, row) = open_run(name)?;
-        recorded::events(&database, &row.id).map_err(|error| failed(error.to_string()))?
+        recorded::events(&database, &row.id).map_err(|error| failed(&error.to_string()))?
     };
     let world = World::from_events(events.iter().map(|event| &**event));
-    let head = world.head.as_ref().ok_or_else(|| failed("the log has no head".to_owned()))?;
+    let head = world.head.as_ref().ok_or_else(|| failed("the log has no head"))?;
     if head.redacted {
-        return Err(failed("the texts of the log are redacted".to_owned()));
+        return Err(failed("the texts of the log are redacted"));
     }
     let head = Arc::clone(head);
     let session = world.projection().and_then(Projection::session).map(Session::of_head);

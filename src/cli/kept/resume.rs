@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::headless::{HeadlessOptions, SessionTurn};
 use crate::cli::launch::{engine_settings, needed_permission, print_notes, save_permission};
 use crate::cli::output::RunWriter;
-use crate::cli::streams::{StreamStyle, print_message};
+use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cli::{headless, streams};
 use crate::engine::Engine;
 use crate::host::kept_runs::{PreparedResume, prepare_resume};
@@ -58,10 +58,8 @@ pub(crate) struct Player {
 impl Player {
     /// As the arguments say; on an error the message has been printed.
     pub fn new(args: &PlayArgs) -> Result<Self, Exit> {
-        let via = models::parse_proxy(args.proxy.as_deref()).map_err(|why| {
-            print_message(&format!("--proxy: {why}"));
-            Exit::Usage
-        })?;
+        let via =
+            models::parse_proxy(args.proxy.as_deref()).map_err(|why| refuse(&why, Exit::Usage))?;
         let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
         Ok(Self { live: LiveModels::new(via), trust, may_allow: args.trust })
     }
@@ -75,10 +73,7 @@ impl Player {
 /// Prints why a recorded run cannot be continued; `live`: it would call live models.
 pub(super) fn print_refusal(error: RecordedRunError, live: bool) -> Exit {
     match error {
-        RecordedRunError::Refused(why) => {
-            print_message(&visible(&why));
-            Exit::Stopped
-        }
+        RecordedRunError::Refused(why) => refuse(&why, Exit::Stopped),
         RecordedRunError::Permission(scenario, consent) => {
             print_notes(&needed_permission(&scenario, &consent, live));
             Exit::Usage

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 
 use super::ShowArgs;
+use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::cli::args::RunFormat;
 use crate::cli::exit::Exit;
 use crate::cli::output::RunWriter;
 use crate::cli::streams;
-use crate::cli::streams::{StreamStyle, print_message};
+use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::host::kept_runs;
 use crate::log::event::{Event, RunId, Seq, World};
 use crate::screen::theme::Theme;
@@ -47,8 +48,8 @@ pub async fn show(args: &ShowArgs, theme: Theme, ascii: bool) -> Exit {
         Ok(Ok(())) => shown.end(format),
         Ok(Err(why)) => streams::exit_after_write(Err(why), Exit::Ok),
         Err(error) => {
-            print_message(&format!("{} cannot be read: {error}", visible(&args.run)));
-            Exit::Stopped
+            let why = Refused::new(format!("{} cannot be read", args.run)).because(error);
+            refuse(&why, Exit::Stopped)
         }
     }
 }

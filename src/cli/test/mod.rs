@@ -15,16 +15,17 @@ use clap::{Args, ValueEnum};
 
 use self::play::{TestCase, play_all};
 use self::result::{NotStarted, TestResults};
-use super::args::{FlagArg, Global, RunArgs, RunFormat};
+use super::args::{FlagArg, Global, RunFormat};
 use super::exit::Exit;
 use super::headless::InterruptTarget;
 use super::launch::{
     OnStoreFailure, StoreOfCommand, overrides, print_notes, read_scenario, read_source,
     sources_named,
 };
-use super::streams::{StreamStyle, print_message};
+use super::run::RunArgs;
+use super::streams::{StreamStyle, refuse};
 use super::{runtime, streams};
-use crate::base::visible::visible;
+use crate::base::refused::Refused;
 use crate::scenario::{Scenario, ScenarioOrigin};
 use crate::screen::theme::Theme;
 
@@ -179,8 +180,8 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
             let source = match source {
                 Ok(source) => source,
                 Err(why) => {
-                    print_message(&visible(&why));
-                    not_started.push(NotStarted::of(what, why));
+                    refuse(&why, Exit::Usage);
+                    not_started.push(NotStarted::of(what, format!("{why:#}")));
                     continue;
                 }
             };
@@ -202,8 +203,8 @@ pub fn run(args: &TestArgs, global: &Global, theme: Theme) -> Exit {
     }
     #[cfg(feature = "store")]
     if args.replay.is_some() && found.len() + not_started.len() > 1 {
-        print_message("--replay: a recorded run answers one scenario; name one");
-        return Exit::Usage;
+        let why = Refused::new("--replay: a recorded run answers one scenario");
+        return refuse(&why.help("name one"), Exit::Usage);
     }
     execute(found, not_started, &args.options, args.format, false, global, theme)
 }
@@ -225,8 +226,8 @@ pub fn repeat(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         Some(RunFormat::Json) => TestFormat::Json,
         Some(RunFormat::Github) => TestFormat::Github,
         Some(RunFormat::Jsonl | RunFormat::Markdown) => {
-            print_message("--times prints a table: use --format text, json or github");
-            return Exit::Usage;
+            let why = Refused::new("--times prints a table");
+            return refuse(&why.help("use --format text, json or github"), Exit::Usage);
         }
     };
     if !folders_exist(&args.repeat.report) {
@@ -310,8 +311,8 @@ fn folders_exist(reports: &[ReportArg]) -> bool {
     let missing: Vec<&Path> =
         folders.filter(|it| !it.as_os_str().is_empty() && !it.is_dir()).collect();
     for folder in &missing {
-        let folder = folder.display().to_string();
-        print_message(&format!("--report: there is no folder {}: create it", visible(&folder)));
+        let what = format!("--report: there is no folder {}", folder.display());
+        refuse(&Refused::new(what).help("create it"), Exit::Usage);
     }
     missing.is_empty()
 }
@@ -321,10 +322,10 @@ fn write_reports(reports: &[ReportArg], results: &TestResults, exit: Exit) -> Ex
     let mut exit = exit;
     for report in reports {
         if let Err(error) = write_junit(&report.junit, results) {
-            let path = report.junit.display().to_string();
-            print_message(&format!("--report: cannot write {}: {error}", visible(&path)));
+            let what = format!("--report: cannot write {}", report.junit.display());
+            let failed = refuse(&Refused::new(what).because(error), Exit::Stopped);
             if exit == Exit::Ok {
-                exit = Exit::Stopped;
+                exit = failed;
             }
         }
     }

@@ -10,9 +10,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 
 use super::result::{CaseResult, NO_WARNINGS, TrialResult};
-use crate::cli::args::{RunArgs, TestOptions, Vary};
+use super::{TestOptions, Vary};
 use crate::cli::headless::InterruptTarget;
 use crate::cli::launch::{CannotRun, PreparedSessions, StoreOfCommand, engine_settings};
+use crate::cli::run::RunArgs;
 use crate::engine::expectations::{ExpectationResult, RunObserver, Verdict};
 use crate::engine::{Engine, Launch, RunHandle, RunKeeper};
 use crate::host::journal;

@@ -5,11 +5,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::TestFormat;
 use super::play::{CaseListener, TestCase};
 use super::result::{CaseResult, FailedExpectation, NO_WARNINGS, TestResults};
 use crate::base::time;
 use crate::base::visible::visible_within;
-use crate::cli::args::TestFormat;
 use crate::cli::output::error;
 use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, TextStream};

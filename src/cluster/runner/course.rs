@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::prepared::PlayedLog;
 use super::{Runner, RunnerNews};
+use crate::base::refused::Refused;
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::host::run_store::row_course;
@@ -61,8 +62,8 @@ impl<'a> RemoteCourse<'a> {
     /// learns that it has lost the run.
     ///
     /// # Errors
-    /// It cannot be written, in one sentence.
-    pub async fn write_row(&mut self) -> Result<(), String> {
+    /// It cannot be written.
+    pub async fn write_row(&mut self) -> Result<(), Refused> {
         self.written = Some(Instant::now());
         fill(&mut self.row, &self.course);
         let (rows, row) = (RunRows(&self.runner.cluster), &self.row);
@@ -133,7 +134,7 @@ impl RecordListener for RemoteCourse<'_> {
         if is_due && self.course.progress.closed.is_none() {
             let written = self.write_row().await;
             if let Err(why) = written {
-                tracing::debug!(run = self.row.run, "the row of the run was not written: {why}");
+                tracing::debug!(run = self.row.run, "the row of the run was not written: {why:#}");
             }
         }
     }
@@ -185,7 +186,7 @@ mod tests {
             ..ClusterRow::waiting(&request("checkout-launch", &[]))
         };
         let started_ms = row(None).started_ms;
-        assert_eq!(rows.read(&run, started_ms).await, Ok((0, None)));
+        assert_eq!(rows.read(&run, started_ms).await.expect("read"), (0, None));
         rows.put(&row(None)).await.expect("stored");
         let (before, found) = rows.read(&run, started_ms).await.expect("read");
         assert_eq!(found, Some(row(None)));

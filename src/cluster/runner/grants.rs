@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::base::refused::Refused;
 use crate::host::models::sets_own_network;
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::Setting;
@@ -118,24 +119,27 @@ fn of_folder(folder: &FolderSpec, needed: &mut BTreeSet<Grant>) {
     }
 }
 
-/// Why a runner with these grants does not play a run, in one sentence; `None`: it plays it.
-pub fn refusal(scenario: &Scenario, live: bool, allow: &BTreeSet<Grant>) -> Option<String> {
+/// Whether a runner with these grants plays a run.
+///
+/// # Errors
+/// It does not.
+pub fn check(scenario: &Scenario, live: bool, allow: &BTreeSet<Grant>) -> Result<(), Refused> {
     let missing: Vec<Grant> = needed(scenario, live).difference(allow).copied().collect();
     if let [first, rest @ ..] = &missing[..] {
         let would = rest
             .iter()
             .fold(first.would().to_owned(), |text, grant| format!("{text}, {}", grant.would()));
         let words = missing.iter().map(|grant| grant.word()).collect::<Vec<_>>().join(",");
-        return Some(format!("the scenario would {would}: start a runner with --allow {words}"));
+        let help = format!("start a runner with --allow {words}");
+        return Err(Refused::new(format!("the scenario would {would}")).help(help));
     }
     if live && scenario.spending.max_cost_usd.is_none() {
-        return Some(
-            "a live run needs a cost limit here: set budget.max_cost_usd in the scenario, or hand \
-             it over with --set budget.max_cost_usd=1"
-                .to_owned(),
-        );
+        return Err(Refused::new("a live run needs a cost limit here").help(
+            "set budget.max_cost_usd in the scenario, or hand it over with \
+             --set budget.max_cost_usd=1",
+        ));
     }
-    None
+    Ok(())
 }
 
 #[cfg(test)]
@@ -147,6 +151,10 @@ mod tests {
         let found = shipped().iter().find(|it| it.name == name).expect("shipped");
         let set: Vec<_> = set.iter().map(|text| text.parse().expect("an override")).collect();
         load(found.text, found.origin(), &set).expect("a good scenario")
+    }
+
+    fn refusal(scenario: &Scenario, live: bool, allow: &BTreeSet<Grant>) -> Option<String> {
+        check(scenario, live, allow).err().map(|why| format!("{why:#}"))
     }
 
     #[test]

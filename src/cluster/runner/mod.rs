@@ -24,6 +24,7 @@ use self::grants::Grant;
 use self::play::ClusterKeeper;
 use super::Cluster;
 use super::rows::RunnerRow;
+use crate::base::refused::Refused;
 use crate::base::seeded_random::random_u64;
 use crate::base::time::millis;
 use crate::base::visible::visible;
@@ -233,11 +234,9 @@ impl Runner {
     /// Plays runs until it has to stop, and every run has ended or was returned to the queue.
     ///
     /// # Errors
-    /// The cluster has no queue, or other runners of the pool have another takeover time, in one sentence.
-    pub async fn serve(self: &Arc<Self>) -> Result<(), String> {
-        if let Some(why) = self.disagreement().await {
-            return Err(why);
-        }
+    /// The cluster has no queue, or other runners of the pool have another takeover time.
+    pub async fn serve(self: &Arc<Self>) -> Result<(), Refused> {
+        self.check_takeover_time().await?;
         let queue = self.cluster.queue(&self.settings.pool, self.settings.ack_wait).await?;
         let alive = tokio::spawn(Arc::clone(self).stay_listed());
         let sweep = tokio::spawn(Arc::clone(self).sweep());
@@ -275,7 +274,7 @@ impl Runner {
                 }
                 Ok(None) => {}
                 Err(why) => {
-                    tracing::debug!("no run from the queue: {why}");
+                    tracing::debug!("no run from the queue: {why:#}");
                     sleep(Duration::from_millis(200)).await;
                 }
             }
@@ -309,17 +308,17 @@ impl Runner {
         }
     }
 
-    /// Why this runner cannot begin while others of its pool are alive, in one sentence.
-    async fn disagreement(&self) -> Option<String> {
-        let (own, others) = (self.row(0), self.cluster.runners().await.ok()?);
-        let other = others.iter().find(|other| other.disagrees(&own))?;
+    /// Checks that the runners of its pool that are alive have its takeover time.
+    async fn check_takeover_time(&self) -> Result<(), Refused> {
+        let (own, others) = (self.row(0), self.cluster.runners().await.unwrap_or_default());
+        let Some(other) = others.iter().find(|other| other.disagrees(&own)) else { return Ok(()) };
         let seconds = Duration::from_millis(other.takeover_ms).as_secs_f64();
-        Some(format!(
-            "runner {} of pool {} takes runs over after {seconds} s: use --takeover-after {seconds}s \
-             here too, or stop that runner first (a killed runner is listed for 30 s)",
-            visible(&other.name),
-            own.pool
-        ))
+        let (name, pool) = (visible(&other.name), own.pool);
+        let what = format!("runner {name} of pool {pool} takes runs over after {seconds} s");
+        Err(Refused::new(what).help(format!(
+            "use --takeover-after {seconds}s here too, or stop that runner first (a killed runner is \
+             listed for 30 s)"
+        )))
     }
 
     /// Writes the row of this runner now and then.
@@ -343,7 +342,7 @@ impl Runner {
             }
             let row = self.row(since_ms);
             if let Err(why) = self.cluster.put_runner(&row).await {
-                tracing::debug!("the runner is not listed: {why}");
+                tracing::debug!("the runner is not listed: {why:#}");
             }
         }
     }

@@ -13,8 +13,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use super::commands::{deliver_commands, redeliver};
 use super::course::{RemoteCourse, row_after, row_before};
 use super::hand_over::{FormerOwner, RunWatch, watch_run};
-use super::prepared::{PlayedLog, PreparedPlay, next_session, prepare_play};
+use super::prepared::{NotPlayed, PlayedLog, PreparedPlay, next_session, prepare_play};
 use super::{Runner, RunnerNews};
+use crate::base::refused::Refused;
 use crate::cluster::queue::QueuedRun;
 use crate::cluster::request::{Claim, Claimed};
 use crate::cluster::rows::{ClusterRow, RunRows};
@@ -49,9 +50,9 @@ enum PlayEnd {
     /// It was returned to the queue: another runner continues it.
     HandedBack,
     /// This runner does not play it.
-    Refused(String),
+    Refused(Refused),
     /// Its log cannot be continued; this version may be the reason.
-    Broken(String),
+    Broken(Refused),
     /// It cannot be said: the item comes again.
     Unsure(String),
 }
@@ -76,6 +77,7 @@ pub(crate) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
         PlayEnd::Broken(why) if !runner.tries_again(&run) => give_up(runner, item, &why).await,
         PlayEnd::Refused(why) | PlayEnd::Broken(why) => {
             item.hand_back(after).await;
+            let why = format!("{why:#}");
             runner.cluster.note(&run, &format!("{}: {why}", runner.settings.name)).await;
             runner.tell(RunnerNews::Refused(run, why));
         }
@@ -108,8 +110,8 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     };
     let prepared = match prepare_play(runner, &log, session) {
         Ok(prepared) => prepared,
-        Err(why) if why.starts_with("log.broken") => return PlayEnd::Broken(why),
-        Err(why) => return PlayEnd::Refused(why),
+        Err(NotPlayed::Broken(why)) => return PlayEnd::Broken(why),
+        Err(NotPlayed::Refused(why)) => return PlayEnd::Refused(why),
     };
     let claim = Claim {
         runner: runner.settings.name.clone(),
@@ -142,7 +144,9 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
         PreparedPlay::Continued(launch, resumption) => {
             match runner.engine.resume(launch, resumption) {
                 Ok(handle) => (handle, true),
-                Err(error) => return PlayEnd::Broken(format!("it cannot be continued: {error}")),
+                Err(error) => {
+                    return PlayEnd::Broken(Refused::new("it cannot be continued").because(error));
+                }
             }
         }
     };
@@ -178,8 +182,8 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
                 (Some(reason), _) => written.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
                 (None, true) => {
                     let why = match handle.wait_until_live().await {
-                        Err(error) => format!("it cannot be continued: {error}"),
-                        Ok(()) => "it has no end".to_owned(),
+                        Err(error) => Refused::new("it cannot be continued").because(error),
+                        Ok(()) => Refused::new("it has no end"),
                     };
                     PlayEnd::Broken(why)
                 }
@@ -209,13 +213,13 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
 
 /// Gives up a run that cannot be continued, whatever damaged it: it leaves the queue, and the list says that
 /// it has ended and why. Its log stays as it is.
-async fn give_up(runner: &Runner, item: QueuedRun, why: &str) {
+async fn give_up(runner: &Runner, item: QueuedRun, why: &Refused) {
     let (cluster, run) = (&runner.cluster, item.run.clone());
     // The damage may have taken the request with it, so the row is found by the run alone.
     let listed = match RunRows(cluster).all().await {
         Ok(rows) => rows.into_iter().find(|row| row.run == run.as_str()),
         Err(why) => {
-            runner.tell(RunnerNews::Trouble(format!("{run}: {why}")));
+            runner.tell(RunnerNews::Trouble(format!("{run}: {why:#}")));
             return;
         }
     };
@@ -223,18 +227,18 @@ async fn give_up(runner: &Runner, item: QueuedRun, why: &str) {
         let row =
             ClusterRow { status: "ended".to_owned(), reason: Some(GIVEN_UP.to_owned()), ..row };
         if let Err(why) = RunRows(cluster).put(&row).await {
-            runner.tell(RunnerNews::Trouble(format!("{run}: {why}")));
+            runner.tell(RunnerNews::Trouble(format!("{run}: {why:#}")));
             return;
         }
     }
-    let said = format!("given up: {why}");
+    let said = format!("given up: {why:#}");
     item.done().await;
     cluster.note(&run, &format!("{}: {said}", runner.settings.name)).await;
     runner.tell(RunnerNews::Refused(run, said));
 }
 
-fn not_listed(why: String) -> PlayEnd {
-    PlayEnd::Unsure(format!("it has ended, but the list of runs does not say so yet: {why}"))
+fn not_listed(why: Refused) -> PlayEnd {
+    PlayEnd::Unsure(format!("it has ended, but the list of runs does not say so yet: {why:#}"))
 }
 
 /// Ends what is left of a run here: nothing of it is stored any more, and this runner may get it again.
@@ -364,7 +368,7 @@ impl ClusterKeeper {
 }
 
 impl RunKeeper for ClusterKeeper {
-    fn reserve(&self, _: &RunId) -> Result<bool, String> {
+    fn reserve(&self, _: &RunId) -> Result<bool, Refused> {
         // The id was taken when the run was handed over.
         Ok(true)
     }

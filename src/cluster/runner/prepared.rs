@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{Runner, grants};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
 use crate::cluster::Cluster;
 use crate::cluster::archive::RunArchive;
@@ -11,13 +12,12 @@ use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::request::RunRequest;
 use crate::engine::{Launch, Resumption, Schedule};
 use crate::host::prepare::{PrepareError, prepare};
-use crate::host::recorded::{RecordedRun, scenario_of_text};
+use crate::host::recorded::{RecordedRun, RecordedRunError, scenario_of_text};
 use crate::host::trust::Trust;
 use crate::log::bus::Recording;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Event, EventKind, RunId, Seq};
 use crate::run::{LeftSession, Session};
-use crate::scenario::Scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::spec::InDoubt;
 
@@ -41,14 +41,15 @@ impl PlayedLog {
     ///
     /// # Errors
     /// What is wrong with it: nothing of it is executed then.
-    pub fn new(run: &RunId, entries: Vec<LogEntry>) -> Result<Self, String> {
+    pub fn new(run: &RunId, entries: Vec<LogEntry>) -> Result<Self, Refused> {
+        let broken = |what: &str| Refused::new(format!("log.broken: {what}"));
         let mut entries = entries.into_iter();
-        let first = entries.next().ok_or("the log is empty")?;
+        let first = entries.next().or_refuse("the log is empty")?;
         let LogPart::Requested(request) = first.part else {
-            return Err("log.broken: the log does not begin with its request".to_owned());
+            return Err(broken("the log does not begin with its request"));
         };
         if request.run != *run {
-            return Err("log.broken: its request is that of another run".to_owned());
+            return Err(broken("its request is that of another run"));
         }
         let mut log = Self {
             request: *request,
@@ -68,19 +69,18 @@ impl PlayedLog {
                 LogPart::Events(group) => {
                     if group.first() != log.next() {
                         let (found, next) = (group.first().0, log.next().0);
-                        return Err(format!(
-                            "log.broken: event {found} follows where {next} belongs"
-                        ));
+                        let what = format!("event {found} follows where {next} belongs");
+                        return Err(broken(&what));
                     }
                     let events = group.events(Seq(0));
-                    log.events.extend(events.map_err(|error| format!("log.broken: {error}"))?);
+                    log.events.extend(events.map_err(|error| broken(&error.to_string()))?);
                     log.stored_ms = entry.stored_ms;
                 }
                 LogPart::Requested(_) => {
-                    return Err("log.broken: the run was handed over twice".to_owned());
+                    return Err(broken("the run was handed over twice"));
                 }
                 LogPart::Elsewhere(..) => {
-                    return Err("log.broken: a group is not in the object store".to_owned());
+                    return Err(broken("a group is not in the object store"));
                 }
             }
         }
@@ -126,73 +126,85 @@ pub(crate) enum PreparedPlay {
     Continued(Launch, Resumption),
 }
 
+/// Why a run is not played here.
+pub(super) enum NotPlayed {
+    /// This runner does not play it.
+    Refused(Refused),
+    /// Its log cannot be continued; this version may be the reason.
+    Broken(Refused),
+}
+
+impl From<Refused> for NotPlayed {
+    fn from(why: Refused) -> Self {
+        Self::Refused(why)
+    }
+}
+
+/// What is wrong where a permission is missing all the same.
+const NOT_ALLOWED: &str = "the runner does not allow what its scenario would do";
+
 /// Prepares to play a run: checks what the runner allows, then makes models and tools.
 ///
 /// # Errors
-/// Why this runner does not play it, in one sentence.
+/// Why this runner does not play it.
 pub(super) fn prepare_play(
     runner: &Runner,
     log: &PlayedLog,
     session: Option<Session>,
-) -> Result<PreparedPlay, String> {
+) -> Result<PreparedPlay, NotPlayed> {
     if !log.request.is_playable() {
         let schema = log.request.schema;
-        return Err(format!("a newer version of roundtable handed it over (schema {schema})"));
+        let what = format!("a newer version of roundtable handed it over (schema {schema})");
+        return Err(Refused::new(what).into());
     }
     if log.events.is_empty() {
-        return new_run(runner, &log.request, session).map(PreparedPlay::New);
+        return Ok(PreparedPlay::New(new_run(runner, &log.request, session)?));
     }
     if let Some(kind) = log.unknown_kind() {
-        return Err(format!(
-            "a newer version of roundtable has played it: this one does not know its events `{}`",
-            visible(kind)
-        ));
+        let kind = visible(kind);
+        let cause = format!("this one does not know its events `{kind}`");
+        return Err(Refused::new("a newer version of roundtable has played it")
+            .because(cause)
+            .into());
     }
     let (events, run) = (log.events.clone(), log.request.run.clone());
     let recording = Recording::new(events.clone())
-        .map_err(|error| format!("log.broken: it cannot be continued: {error}"))?;
+        .or_refuse("log.broken: it cannot be continued")
+        .map_err(NotPlayed::Broken)?;
     let recorded = RecordedRun::new(run, events, true)?;
     let scenario = recorded.scenario(&[])?;
     // Its events say what it calls, whatever its request says.
     let model = recorded.model()?;
-    check_grants(runner, &scenario, log.request.live || matches!(model, RequestedModel::Live(_)))?;
+    let live = log.request.live || matches!(model, RequestedModel::Live(_));
+    grants::check(&scenario, live, &runner.settings.allow)?;
     let trust = Trust::saved_in(None);
     // What the scenario would do was checked above; the operator was asked where it was handed over.
     let launched = recorded.launch(scenario, &model, (&runner.models, &trust), |_, _| true);
     let (launch, _) = launched.map_err(|error| match error {
-        crate::host::recorded::RecordedRunError::Refused(why) => why,
-        crate::host::recorded::RecordedRunError::Permission(..) => {
-            "the runner does not allow what its scenario would do".to_owned()
-        }
+        RecordedRunError::Refused(why) => why,
+        RecordedRunError::Permission(..) => Refused::new(NOT_ALLOWED),
     })?;
     let resumption = Resumption { recording, by: Initiator::Runner, in_doubt: InDoubt::Stop };
     Ok(PreparedPlay::Continued(launch, resumption))
-}
-
-fn check_grants(runner: &Runner, scenario: &Scenario, live: bool) -> Result<(), String> {
-    match grants::refusal(scenario, live, &runner.settings.allow) {
-        Some(why) => Err(why),
-        None => Ok(()),
-    }
 }
 
 /// The session of a run that has not begun: its first message, or the next one after another run. `None`: it
 /// has begun, or answers the goal of its scenario.
 ///
 /// # Errors
-/// What the former run has left cannot be read, in one sentence.
+/// What the former run has left cannot be read.
 pub(crate) async fn next_session(
     cluster: &Cluster,
     log: &PlayedLog,
-) -> Result<Option<Session>, String> {
+) -> Result<Option<Session>, Refused> {
     let Some(message) = log.request.message.as_deref().filter(|_| log.events.is_empty()) else {
         return Ok(None);
     };
     let Some(after) = &log.request.after else { return Ok(Some(Session::first(message))) };
-    let left = RunArchive(cluster).left_session(after).await.map_err(|error| error.to_string())?;
-    let left = left.ok_or_else(|| format!("what {after} left to its session is not stored"))?;
-    let left: LeftSession = serde_json::from_slice(&left)
-        .map_err(|error| format!("what {after} left to its session cannot be read: {error}"))?;
+    let unread = format!("what {after} left to its session cannot be read");
+    let left = RunArchive(cluster).left_session(after).await.or_refuse(&unread)?;
+    let left = left.or_refuse(format_args!("what {after} left to its session is not stored"))?;
+    let left: LeftSession = serde_json::from_slice(&left).or_refuse(&unread)?;
     Ok(Some(left.next(after.clone(), message)))
 }
 
@@ -200,10 +212,10 @@ fn new_run(
     runner: &Runner,
     request: &RunRequest,
     session: Option<Session>,
-) -> Result<Launch, String> {
+) -> Result<Launch, Refused> {
     let record = &request.launch;
     let scenario = scenario_of_text(&request.run, &request.scenario, &record.source, true)?;
-    check_grants(runner, &scenario, request.live)?;
+    grants::check(&scenario, request.live, &runner.settings.allow)?;
     let wanted = match request.live {
         false => RequestedModel::Scripted { instant: record.instant },
         true => RequestedModel::Live(record.model.clone()),
@@ -212,10 +224,8 @@ fn new_run(
     let prepared = prepare(&runner.models, &trust, &scenario, &wanted, 1, |_| true);
     let prepared = prepared.map_err(|error| match error {
         PrepareError::Endpoint(why) => why,
-        PrepareError::Tools(missing) => missing.join("; "),
-        PrepareError::Permission(_) => {
-            "the runner does not allow what its scenario would do".to_owned()
-        }
+        PrepareError::Tools(missing) => Refused::new(missing.join("; ")),
+        PrepareError::Permission(_) => Refused::new(NOT_ALLOWED),
     })?;
     Ok(Launch {
         scenario: Arc::new(scenario),

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::course::{row_after, row_before};
 use super::prepared::PlayedLog;
 use super::{Runner, RunnerNews};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::cluster::archive::RunArchive;
 use crate::cluster::entry::LogPart;
 use crate::cluster::rows::{ClusterRow, RunRows};
@@ -27,7 +28,7 @@ impl Runner {
             sleep(EVERY).await;
             match self.sweep_once(&forgotten).await {
                 Ok(found) => forgotten = found,
-                Err(why) => tracing::debug!("nothing was tidied up: {why}"),
+                Err(why) => tracing::debug!("nothing was tidied up: {why:#}"),
             }
         }
     }
@@ -37,7 +38,7 @@ impl Runner {
     pub(super) async fn sweep_once(
         &self,
         before: &BTreeSet<RunId>,
-    ) -> Result<BTreeSet<RunId>, String> {
+    ) -> Result<BTreeSet<RunId>, Refused> {
         let queued = self.cluster.queued_runs().await?;
         let mut forgotten = BTreeSet::new();
         let mut listed = BTreeSet::new();
@@ -46,7 +47,7 @@ impl Runner {
             listed.insert(run.clone());
             if row.reason.is_some() {
                 if let Err(why) = self.archive(row, &run).await {
-                    tracing::debug!(%run, "the log was not archived: {why}");
+                    tracing::debug!(%run, "the log was not archived: {why:#}");
                 }
             } else if !queued.contains(&run) {
                 forgotten.insert(run);
@@ -54,12 +55,12 @@ impl Runner {
         }
         match RunRows(&self.cluster).logged().await {
             Ok(logged) => forgotten.extend(logged.into_iter().filter(|run| !listed.contains(run))),
-            Err(why) => tracing::debug!("runs without a row are not looked for: {why}"),
+            Err(why) => tracing::debug!("runs without a row are not looked for: {why:#}"),
         }
         for run in forgotten.intersection(before) {
             let recalled = self.recall(run, !queued.contains(run), !listed.contains(run));
             if let Err(why) = recalled.await {
-                tracing::debug!(%run, "the run was not put back: {why}");
+                tracing::debug!(%run, "the run was not put back: {why:#}");
             }
         }
         Ok(forgotten)
@@ -67,8 +68,8 @@ impl Runner {
 
     /// Puts a run that has not ended back into the queue and into the list; completes the row of one that
     /// has.
-    async fn recall(&self, run: &RunId, queue: bool, list: bool) -> Result<(), String> {
-        let entries = self.cluster.entries(run).await.map_err(|error| error.to_string())?;
+    async fn recall(&self, run: &RunId, queue: bool, list: bool) -> Result<(), Refused> {
+        let entries = self.cluster.entries(run).await.or_refuse("its log cannot be read")?;
         let Some((first, last)) = entries.first().zip(entries.last()) else { return Ok(()) };
         let LogPart::Requested(request) = &first.part else { return Ok(()) };
         let (waiting, place) = (ClusterRow::waiting(request), last.place);
@@ -91,13 +92,13 @@ impl Runner {
         Ok(())
     }
 
-    async fn archive(&self, row: ClusterRow, run: &RunId) -> Result<(), String> {
+    async fn archive(&self, row: ClusterRow, run: &RunId) -> Result<(), Refused> {
         let least_ms = row.started_ms.saturating_add(row.elapsed_ms);
         if row.archived || !self.is_old(least_ms) {
             return Ok(());
         }
         // It may have waited or paused for long: its end counts.
-        let last = self.cluster.last_entry(run).await.map_err(|error| error.to_string())?;
+        let last = self.cluster.last_entry(run).await.or_refuse("its log cannot be read")?;
         if last.is_some_and(|last| !self.is_old(last.stored_ms)) {
             return Ok(());
         }

@@ -335,14 +335,15 @@ async fn unlisted_run_returns_to_list() {
     let found = runner.sweep_once(&BTreeSet::new()).await.expect("swept");
     let unreadable = RunId::new("a-0");
     assert_eq!(found, BTreeSet::from([ended.clone(), waiting.clone(), unreadable.clone()]));
-    assert_eq!(RunRows(&cluster).all().await, Ok(Vec::new()), "they may be handed over just now");
+    let rows = RunRows(&cluster).all().await.expect("read");
+    assert_eq!(rows, [], "they may be handed over just now");
     runner.sweep_once(&found).await.expect("swept");
     let rows = RunRows(&cluster).all().await.expect("read");
     let states: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.reason.as_deref())).collect();
     assert!(states.contains(&(ended.as_str(), Some("success"))), "{states:?}");
     assert!(states.contains(&(waiting.as_str(), None)), "{states:?}");
-    assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::from([waiting])));
-    assert_eq!(runner.sweep_once(&found).await, Ok(BTreeSet::from([unreadable])));
+    assert_eq!(cluster.queued_runs().await.expect("read"), BTreeSet::from([waiting]));
+    assert_eq!(runner.sweep_once(&found).await.expect("swept"), BTreeSet::from([unreadable]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -365,7 +366,7 @@ async fn retries_until_run_end_is_listed() {
     let rows = RunRows(&cluster).all().await.expect("read");
     let states: Vec<_> = rows.iter().map(|row| (row.run.as_str(), row.reason.as_deref())).collect();
     assert_eq!(states, [(run.as_str(), Some("success"))]);
-    assert_eq!(cluster.queued_runs().await, Ok(BTreeSet::new()));
+    assert_eq!(cluster.queued_runs().await.expect("read"), BTreeSet::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -391,7 +392,8 @@ async fn pool_runners_take_over_simultaneously() {
         }
     };
     let refused = start(&|_| ()).await.expect_err("another time");
-    assert!(refused.contains("--takeover-after 1s"), "{refused}");
+    let help = refused.help.expect("help");
+    assert!(help.contains("--takeover-after 1s"), "{help}");
     start(&|settings| settings.pool = "other".to_owned()).await.expect("another pool");
     start(&|settings| settings.ack_wait = Duration::from_secs(1)).await.expect("the same time");
     first.stop();

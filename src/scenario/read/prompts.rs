@@ -131,9 +131,7 @@ enum PromptFileOrigin {
     /// The folder of the scenario's file.
     Folder(PathBuf),
     /// There is no such folder: the scenario was shipped, or came through a pipe.
-    NoFolder {
-        help: &'static str,
-    },
+    NoFolder { help: &'static str },
     /// They were read before.
     Stored(PromptFileTexts),
 }

@@ -269,7 +269,7 @@ mod with_store {
                                 services.send_events(&run, request, &events);
                                 None
                             }
-                            Some(Err(why)) => Some(why),
+                            Some(Err(why)) => Some(format!("{why:#}")),
                             None => Some("it is not watched any more".to_owned()),
                         };
                     services.end_events(&run, request, problem);

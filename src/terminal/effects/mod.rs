@@ -12,12 +12,12 @@ pub mod scenario_files;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "nats")]
 use std::sync::OnceLock;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -26,6 +26,7 @@ use self::kept_runs::KeptRuns;
 use self::recorded_runs::LastRecorded;
 use super::signals::ProcessSignal;
 use crate::base::private_file::TempFile;
+use crate::base::refused::Refused;
 use crate::base::visible::visible_lines;
 #[cfg(feature = "nats")]
 use crate::cluster::Cluster;
@@ -168,8 +169,8 @@ impl Services {
         self.answer(EffectResult::Msg(msg));
     }
 
-    pub(crate) fn failed(&self, what: &'static str, text: String) {
-        self.send_msg(Msg::EffectFailed { what, text });
+    pub(crate) fn failed(&self, what: &'static str, why: impl fmt::Display) {
+        self.send_msg(Msg::EffectFailed { what, text: format!("{why:#}") });
     }
 
     /// Executes blocking work, such as disk access, outside the loop.
@@ -190,7 +191,7 @@ impl Services {
 
     pub(super) fn start_now(&self, request: LaunchRequest) {
         let LaunchRequest { id, scenario, model, .. } = &request;
-        let stop = |text| self.send_msg(Msg::StartFailed { request: *id, text });
+        let stop = |why: Refused| self.not_started(*id, &why);
         let session = match request.begins.clone() {
             RunBeginning::Fork(fork) => return self.fork_now(request, &fork),
             RunBeginning::Resume(run) => return self.resume_now(request, &run),
@@ -198,7 +199,9 @@ impl Services {
             RunBeginning::FollowUp(follows) => match self.engine.run(&follows.run) {
                 Some(run) => match run.follow_up(Arc::clone(&follows.text)) {
                     Some(session) => Some(session),
-                    None => return stop(format!("{} is still running", follows.run)),
+                    None => {
+                        return stop(Refused::new(format!("{} is still running", follows.run)));
+                    }
                 },
                 #[cfg(feature = "nats")]
                 None if self.remote.log(&follows.run).is_some() => {
@@ -206,15 +209,16 @@ impl Services {
                 }
                 None => {
                     let what = "was dropped to bound memory, and so was its session";
+                    let why = Refused::new(format!("{} {what}", follows.run));
                     let key = key_of(Action::NewRun);
-                    return stop(format!("{} {what}: {key} starts a new run", follows.run));
+                    return stop(why.help(format!("{key} starts a new run")));
                 }
             },
         };
         let prepared = match prepare(&self.models, &self.trust, scenario, model, 1, |_| false) {
             Ok(prepared) => prepared,
             Err(PrepareError::Endpoint(why)) => return stop(why),
-            Err(PrepareError::Tools(missing)) => return stop(missing.join("; ")),
+            Err(PrepareError::Tools(missing)) => return stop(Refused::new(missing.join("; "))),
             Err(PrepareError::Permission(consent)) => {
                 self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
                 return;
@@ -302,8 +306,9 @@ impl Services {
                     written.push(path);
                 }
                 Err(error) => {
-                    let to_do = write_advice(error.kind(), by);
-                    self.failed("export", format!("cannot write {file}: {error}; {to_do}"));
+                    let help = write_advice(error.kind(), by);
+                    let why = Refused::new(format!("cannot write {file}")).because(error);
+                    self.failed("export", why.help(help));
                 }
             }
         }
@@ -428,7 +433,7 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
 /// Reads two runs and compares them.
 pub(crate) fn compare(services: &Services, request: RequestId, runs: [RecordedSource; 2]) {
     services.in_background(move |services| {
-        let result = compared(&services, runs).map(Box::new);
+        let result = compared(&services, runs).map(Box::new).map_err(|why| format!("{why:#}"));
         services.send_msg(Msg::Compared { request, result });
     });
 }
@@ -436,7 +441,7 @@ pub(crate) fn compare(services: &Services, request: RequestId, runs: [RecordedSo
 fn compared(
     services: &Services,
     [left, right]: [RecordedSource; 2],
-) -> Result<ComparedRuns, String> {
+) -> Result<ComparedRuns, Refused> {
     let (left, right) = (services.read_recorded(left)?, services.read_recorded(right)?);
     Ok(ComparedRuns::of(left.events(), right.events()))
 }

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Services;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::host::models;
 use crate::host::models::{LiveCalls, LiveModels};
 use crate::model::endpoint;
@@ -47,7 +48,7 @@ impl Services {
             runtime.spawn(async move {
                 let list = match endpoint {
                     Ok(endpoint) => list_of(&services.models, endpoint).await,
-                    Err(why) => OfferedModels::Failed { why },
+                    Err(why) => OfferedModels::Failed { why: format!("{why:#}") },
                 };
                 services.send_msg(Msg::ModelsListed { form: query.form, place, list });
             });
@@ -59,22 +60,20 @@ impl Services {
         &self,
         query: &LiveQuery,
         place: &ProviderHost,
-    ) -> Result<Endpoint, String> {
+    ) -> Result<Endpoint, Refused> {
         let scenario = &query.scenario;
         let endpoints = models::endpoints_of(scenario, query.model.as_deref())?;
         // An address from a scenario needs the operator's permission.
         if scenario.model.base_url.is_some()
             && self.trust.needed_consent(scenario, Some(LiveCalls::Here(&endpoints))).is_some()
         {
-            return Err(
-                "not requested: the scenario sets this address, and you have not allowed it yet. \
-                     You can type a name."
-                    .to_owned(),
-            );
+            let what =
+                "not requested: the scenario sets this address, and you have not allowed it yet";
+            return Err(Refused::new(what).help("you can type a name"));
         }
         let found =
             endpoints.distinct().into_iter().find(|endpoint| models::place(endpoint) == *place);
-        found.cloned().ok_or_else(|| "not requested: the settings have changed.".to_owned())
+        found.cloned().or_refuse("not requested: the settings have changed")
     }
 
     /// Looks for Ollama on this machine, or at `OLLAMA_HOST`.
@@ -150,15 +149,7 @@ pub struct CallerModel {
     /// none.
     pub place: Option<String>,
     /// The model's endpoint, or what is missing.
-    pub endpoint: Result<Endpoint, MissingModel>,
-}
-
-/// Why a caller has no model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MissingModel {
-    pub what: String,
-    /// What to do about it.
-    pub advice: String,
+    pub endpoint: Result<Endpoint, Refused>,
 }
 
 /// The callers of models in a live run of this scenario, without duplicates; `model` is the value
@@ -171,11 +162,9 @@ pub fn models_by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerM
         }
         let own = models::own_model(scenario, &caller, model);
         let endpoint = match own {
-            Some(seated) => models::caller_endpoint_or_missing(scenario, seated),
-            None => models::common_endpoint(scenario, model)
-                .map_err(|error| (error.to_string(), error.advice())),
+            Some(seated) => models::caller_endpoint(scenario, seated),
+            None => models::common_endpoint(scenario, model).map_err(Refused::from),
         };
-        let endpoint = endpoint.map_err(|(what, advice)| MissingModel { what, advice });
         all.push(CallerModel { caller, place: own.map(|seated| seated.place.clone()), endpoint });
     }
     all

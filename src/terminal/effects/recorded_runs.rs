@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{EffectResult, LaunchExtras, Services};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::engine::{RunHandle, Schedule};
 use crate::host::models;
 use crate::host::recorded::{
@@ -27,13 +28,18 @@ impl Services {
     fn starting(
         &self,
         request: RequestId,
-        work: impl FnOnce(&Self) -> Result<(), String> + Send + 'static,
+        work: impl FnOnce(&Self) -> Result<(), Refused> + Send + 'static,
     ) {
         self.in_background(move |services| {
-            if let Err(text) = work(&services) {
-                services.send_msg(Msg::StartFailed { request, text });
+            if let Err(why) = work(&services) {
+                services.not_started(request, &why);
             }
         });
+    }
+
+    /// Answers a request: its run was not started.
+    pub(super) fn not_started(&self, request: RequestId, why: &Refused) {
+        self.send_msg(Msg::StartFailed { request, text: format!("{why:#}") });
     }
 
     /// Reads a run to fork it.
@@ -44,10 +50,10 @@ impl Services {
             let services = services.clone();
             services.recorded.keep(&recorded);
             services.runtime.clone().spawn(async move {
-                services.send_msg(match offer(&recorded).await {
-                    Ok(fork) => Msg::ForkReady { request, fork: Box::new(fork) },
-                    Err(text) => Msg::StartFailed { request, text },
-                });
+                match offer(&recorded).await {
+                    Ok(fork) => services.send_msg(Msg::ForkReady { request, fork: Box::new(fork) }),
+                    Err(why) => services.not_started(request, &why),
+                }
             });
             Ok(())
         });
@@ -87,9 +93,9 @@ impl Services {
     }
 
     /// The request for a fork that is like this one.
-    fn same_fork(&self, recorded: &RecordedRun, fork: &ForkOrigin) -> Result<ForkRequest, String> {
-        let lost = |why: String| format!("{} is a fork of {}: {why}", recorded.id, fork.parent);
-        let parent = self.stored(&fork.parent).map_err(lost)?;
+    fn same_fork(&self, recorded: &RecordedRun, fork: &ForkOrigin) -> Result<ForkRequest, Refused> {
+        let lost = format_args!("{} is a fork of {}", recorded.id, fork.parent);
+        let parent = self.stored(&fork.parent).or_refuse(lost)?;
         let (parent, set) = repeat_fork(recorded, parent)?;
         self.recorded.keep(&Arc::new(parent));
         let (run, at, flags) = (fork.parent.clone(), fork.at.clone(), fork.flags.clone());
@@ -99,10 +105,11 @@ impl Services {
     /// Starts a fork of the run that was read last.
     pub(super) fn fork_now(&self, request: LaunchRequest, fork: &ForkRequest) {
         let id = request.id;
-        let stop = |text| self.send_msg(Msg::StartFailed { request: id, text });
+        let stop = |why: &Refused| self.not_started(id, why);
         let Some(recorded) = self.recorded.get(&fork.run) else {
             let key = key_of(Action::Fork);
-            return stop(format!("{} was read too long ago: press {key} again", fork.run));
+            let why = Refused::new(format!("{} was read too long ago", fork.run));
+            return stop(&why.help(format!("press {key} again")));
         };
         let changes = ForkChanges {
             set: fork.set.clone(),
@@ -117,7 +124,7 @@ impl Services {
                 notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
                 self.start_when_live(request, self.engine.fork(launch, fork));
             }
-            Err(RecordedRunError::Refused(why)) => stop(why),
+            Err(RecordedRunError::Refused(why)) => stop(&why),
             Err(RecordedRunError::Permission(_, consent)) => {
                 self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
             }
@@ -137,18 +144,20 @@ impl Services {
                     launch: Some(Box::new(request)),
                 }),
                 Err(error) => {
-                    let text = match &request.begins {
-                        RunBeginning::Fork(fork) => fork_failure(&fork.run, &fork.at, &error),
-                        _ => format!("{} cannot be continued: {error}", run.id()),
+                    let why = match &request.begins {
+                        RunBeginning::Fork(fork) => fork_failure(&fork.run, &fork.at, error),
+                        _ => {
+                            Refused::new(format!("{} cannot be continued", run.id())).because(error)
+                        }
                     };
-                    services.send_msg(Msg::StartFailed { request: request.id, text });
+                    services.not_started(request.id, &why);
                 }
             }
         });
     }
 
     /// Reads a recorded run: from its page, or from the store.
-    pub(super) fn read_recorded(&self, source: RecordedSource) -> Result<RecordedRun, String> {
+    pub(super) fn read_recorded(&self, source: RecordedSource) -> Result<RecordedRun, Refused> {
         match source.events {
             Some(events) => RecordedRun::new(source.run, events, source.imported),
             None => self.stored(&source.run),
@@ -157,10 +166,11 @@ impl Services {
 }
 
 /// What the form of a fork starts from.
-async fn offer(recorded: &RecordedRun) -> Result<ForkOffer, String> {
+async fn offer(recorded: &RecordedRun) -> Result<ForkOffer, Refused> {
     let places = fork_places(recorded).await?;
     if places.is_empty() {
-        return Err(format!("{} came to no boundary: there is nothing to fork", recorded.id));
+        let what = format!("{} came to no boundary: there is nothing to fork", recorded.id);
+        return Err(Refused::new(what));
     }
     let (scenario, source) = (recorded.scenario(&[])?, &recorded.record()?.source);
     let set: Vec<Override> = source.set.iter().filter_map(|set| set.parse().ok()).collect();
@@ -178,24 +188,25 @@ async fn offer(recorded: &RecordedRun) -> Result<ForkOffer, String> {
 
 #[cfg(not(feature = "store"))]
 impl Services {
-    fn stored(&self, run: &RunId) -> Result<RecordedRun, String> {
-        Err(format!("{run} is not kept"))
+    fn stored(&self, run: &RunId) -> Result<RecordedRun, Refused> {
+        Err(Refused::new(format!("{run} is not kept")))
     }
 
     /// Runs are not kept.
     pub fn resume(&self, request: RequestId, run: RunId) {
-        self.starting(request, move |_| Err(format!("{run} is not kept")));
+        self.starting(request, move |services| services.stored(&run).map(drop));
     }
 
     /// Runs are not kept.
     pub(crate) fn resume_now(&self, request: LaunchRequest, run: &RunId) {
-        self.send_msg(Msg::StartFailed { request: request.id, text: format!("{run} is not kept") });
+        self.resume(request.id, run.clone());
     }
 }
 
 #[cfg(feature = "store")]
 mod with_store {
     use super::Arc;
+    use crate::base::refused::{OrRefuse as _, Refused};
     use crate::host::kept_runs::{PreparedResume, prepare_resume};
     use crate::host::recorded::{RecordedRun, RecordedRunError};
     use crate::log::event::id::RunId;
@@ -207,14 +218,15 @@ mod with_store {
     use crate::terminal::effects::Services;
 
     impl Services {
-        fn row(&self, run: &RunId) -> Result<(&Database, RunRow), String> {
-            let database = self.kept.database().ok_or_else(|| format!("{run} is not kept"))?;
-            let row = database.run(run.as_str()).map_err(|error| error.to_string())?;
-            Ok((database, row.ok_or_else(|| format!("{run} is no longer kept"))?))
+        fn row(&self, run: &RunId) -> Result<(&Database, RunRow), Refused> {
+            let database = self.kept.database();
+            let database = database.or_refuse(format_args!("{run} is not kept"))?;
+            let row = database.run(run.as_str())?;
+            Ok((database, row.or_refuse(format_args!("{run} is no longer kept"))?))
         }
 
         /// Reads a run of the store, or of the cluster.
-        pub(super) fn stored(&self, run: &RunId) -> Result<RecordedRun, String> {
+        pub(super) fn stored(&self, run: &RunId) -> Result<RecordedRun, Refused> {
             let (database, row) = match (self.row(run), self.of_cluster(run)) {
                 (Ok(found), _) => found,
                 (Err(_), Some(recorded)) => return recorded,
@@ -224,13 +236,13 @@ mod with_store {
         }
 
         #[cfg(feature = "nats")]
-        fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, String>> {
+        fn of_cluster(&self, run: &RunId) -> Option<Result<RecordedRun, Refused>> {
             let events = crate::terminal::effects::remote::remote_events(self, run)?;
             Some(events.and_then(|events| RecordedRun::new(run.clone(), events, true)))
         }
 
         #[cfg(not(feature = "nats"))]
-        fn of_cluster(&self, _run: &RunId) -> Option<Result<RecordedRun, String>> {
+        fn of_cluster(&self, _run: &RunId) -> Option<Result<RecordedRun, Refused>> {
             None
         }
 
@@ -252,10 +264,10 @@ mod with_store {
         }
 
         pub(crate) fn resume_now(&self, request: LaunchRequest, run: &RunId) {
-            let stop = |text| self.send_msg(Msg::StartFailed { request: request.id, text });
+            let stop = |why: &Refused| self.not_started(request.id, why);
             let (database, row) = match self.row(run) {
                 Ok(found) => found,
-                Err(why) => return stop(why),
+                Err(why) => return stop(&why),
             };
             let with = (&self.models, &self.trust);
             match prepare_resume(database, &row, InDoubt::Ask, with, |_, _| false) {
@@ -263,10 +275,10 @@ mod with_store {
                     notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
                     match self.engine.resume(launch, resumption) {
                         Ok(handle) => self.start_when_live(request, handle),
-                        Err(error) => stop(error.to_string()),
+                        Err(error) => stop(&Refused::new(error.to_string())),
                     }
                 }
-                Err(RecordedRunError::Refused(why)) => stop(why),
+                Err(RecordedRunError::Refused(why)) => stop(&why),
                 Err(RecordedRunError::Permission(_, consent)) => {
                     self.send_msg(Msg::Untrusted { request: Box::new(request), consent });
                 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{EffectResult, Services};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::archive::RunArchive;
 use crate::cluster::entry::{LogEntry, LogPart};
@@ -110,13 +111,13 @@ async fn connect(services: &Services, address: &ClusterAddress) -> Option<Cluste
             }
             Err(error @ ConnectError::Unreachable { .. }) => {
                 if pause == RECONNECT.start {
-                    services.failed("cluster", error.to_string());
+                    services.failed("cluster", error);
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(RECONNECT.end);
             }
             Err(error) => {
-                services.failed("cluster", error.to_string());
+                services.failed("cluster", error);
                 return None;
             }
         }
@@ -144,7 +145,7 @@ impl Services {
                 is_taken_over: false,
             };
             if let Err(why) = attached.watch(&cluster, follower).await {
-                let text = format!("{run}: {why}");
+                let text = format!("{run}: {why:#}");
                 match attached.bus {
                     Some(_) => services.failed("cluster", text),
                     None => services.send_msg(Msg::StartFailed { request, text }),
@@ -173,17 +174,22 @@ pub(super) fn command_remote(services: &Services, run: &RunId, command: Command)
 pub(super) fn remote_events(
     services: &Services,
     run: &RunId,
-) -> Option<Result<Vec<Arc<Event>>, String>> {
+) -> Option<Result<Vec<Arc<Event>>, Refused>> {
     let cluster = services.remote.cluster.get().filter(|_| services.remote.has(run))?;
     Some(services.runtime.block_on(events_of(cluster, run)))
 }
 
 /// All events of a run so far.
-async fn events_of(cluster: &Cluster, run: &RunId) -> Result<Vec<Arc<Event>>, String> {
-    let log = RunArchive(cluster).whole_log(run).await.map_err(|error| error.to_string())?;
-    let log = log.ok_or("the cluster has no events of such a run")?;
-    log.events(Seq(0)).map_err(|error| error.to_string())
+async fn events_of(cluster: &Cluster, run: &RunId) -> Result<Vec<Arc<Event>>, Refused> {
+    let unread = format!("{run} cannot be read");
+    let log = RunArchive(cluster).whole_log(run).await.or_refuse(&unread)?;
+    let log = log.or_refuse(NO_EVENTS)?;
+    log.events(Seq(0)).or_refuse(&unread)
 }
+
+/// What is wrong with a run of a cluster.
+const NO_EVENTS: &str = "the cluster has no events of such a run";
+const UNREAD: &str = "the log cannot be read";
 
 /// A run that is watched.
 struct AttachedRun {
@@ -206,15 +212,15 @@ struct AttachedRun {
 }
 
 impl AttachedRun {
-    async fn watch(&mut self, cluster: &Cluster, mut follower: LogFollower) -> Result<(), String> {
+    async fn watch(&mut self, cluster: &Cluster, mut follower: LogFollower) -> Result<(), Refused> {
         let mut first: Vec<Arc<Event>> = Vec::new();
         loop {
             let Some(news) = follower.news().await else { break };
-            match news.map_err(|error| error.to_string())? {
+            match news.or_refuse(UNREAD)? {
                 LogNews::Entry(entry) => self.take(entry, &mut first)?,
                 LogNews::UpToDate if self.bus.is_none() && first.is_empty() => {
                     if self.claims == 0 && !self.has_log(cluster).await? {
-                        return Err("the cluster has no events of such a run".to_owned());
+                        return Err(Refused::new(NO_EVENTS));
                     }
                     let text = format!("{} waits for a runner", self.run);
                     self.services.send_msg(Msg::Notice(text));
@@ -243,12 +249,11 @@ impl AttachedRun {
         Ok(())
     }
 
-    async fn has_log(&self, cluster: &Cluster) -> Result<bool, String> {
-        let last = cluster.last_entry(&self.run).await;
-        last.map(|last| last.is_some()).map_err(|error| error.to_string())
+    async fn has_log(&self, cluster: &Cluster) -> Result<bool, Refused> {
+        Ok(cluster.last_entry(&self.run).await.or_refuse(UNREAD)?.is_some())
     }
 
-    fn take(&mut self, entry: LogEntry, first: &mut Vec<Arc<Event>>) -> Result<(), String> {
+    fn take(&mut self, entry: LogEntry, first: &mut Vec<Arc<Event>>) -> Result<(), Refused> {
         match entry.part {
             LogPart::Claimed(claim) => {
                 self.claims += 1;
@@ -259,7 +264,7 @@ impl AttachedRun {
                 self.send_state();
             }
             LogPart::Events(group) => {
-                let events = group.events(Seq(0)).map_err(|error| error.to_string())?;
+                let events = group.events(Seq(0)).or_refuse(UNREAD)?;
                 self.stored_ms = entry.stored_ms;
                 if let (Some(missed), [first, .., last] | [first @ last]) =
                     (&mut self.missed, &events[..])
@@ -418,7 +423,7 @@ impl Services {
         self.runtime.spawn(async move {
             match cluster.hand_over(next).await {
                 Ok(handed) => services.attach(handed.run, id),
-                Err(text) => services.send_msg(Msg::StartFailed { request: id, text }),
+                Err(why) => services.not_started(id, &why),
             }
         });
     }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::{EffectResult, Services};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::host::catalogue;
 use crate::scenario::catalogue::ScenarioEntry;
 use crate::scenario::{ScenarioOrigin, shipped, templates};
@@ -135,9 +136,9 @@ fn watch_folder(watcher: &mut RecommendedWatcher, was_watched: bool) -> bool {
 }
 
 /// A copy of a shipped scenario in the folder of scenarios. A file of its name is one already.
-fn copy_of(path: &'static str) -> Result<PathBuf, String> {
+fn copy_of(path: &'static str) -> Result<PathBuf, Refused> {
     let one = shipped().iter().find(|it| it.path == path);
-    let one = one.ok_or_else(|| format!("{path} is not shipped"))?;
+    let one = one.or_refuse(format_args!("{path} is not shipped"))?;
     let copy = Path::new(catalogue::FOLDER).join(format!("{}.toml", one.name));
     if !copy.exists() {
         catalogue::write_new(&copy, one.text)?;
@@ -146,7 +147,7 @@ fn copy_of(path: &'static str) -> Result<PathBuf, String> {
 }
 
 /// Writes a file that does not exist yet, with a number after its name if need be.
-fn write_numbered(name: &str, text: &str) -> Result<PathBuf, String> {
+fn write_numbered(name: &str, text: &str) -> Result<PathBuf, Refused> {
     let mut nth = 1;
     loop {
         let file = if nth == 1 { format!("{name}.toml") } else { format!("{name}-{nth}.toml") };

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use crate::base::refused::Refused;
 use crate::engine::{Engine, EngineSettings, Launch, RunHandle, RunKeeper};
 use crate::log::bus::{LogLimits, LogReader};
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, StopReason, World};
@@ -277,7 +278,7 @@ fn forgetting_keeps_span_tree_valid() {
 struct SaysStored(bool);
 
 impl RunKeeper for SaysStored {
-    fn reserve(&self, _: &RunId) -> Result<bool, String> {
+    fn reserve(&self, _: &RunId) -> Result<bool, Refused> {
         Ok(true)
     }
 

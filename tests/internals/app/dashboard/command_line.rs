@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::args::{Cli, CliCommand, RunArgs};
+use crate::cli::args::{Cli, CliCommand};
+use crate::cli::run::RunArgs;
 use crate::scenario;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{Override, Scenario};
