@@ -70,13 +70,11 @@ fn sentence_line(
                 Some(stated) => stated_part(stated, it.role),
                 None => StyledPart::with_glyph(glyph, it.role, word),
             };
-            // A caller has room for its full name here.
-            let caller =
-                purpose.filter(|_| it.subject == subject_of(event.span, purpose, run, words));
-            let name = caller.zip(words).and_then(|(caller, words)| words.caller_name(caller));
-            let name = name.as_deref().unwrap_or(&it.subject);
-            let name = with_model(visible_within(name, SAID_CHARS), caller.and(model));
-            signed_line(sign, &name, 0, &text)
+            // A caller or a task has room for its full name here.
+            let is_own = it.subject == subject_of(event.span, purpose, run, words);
+            let full = words.filter(|_| is_own).and_then(|words| words.full_subject(event, run));
+            let name = visible_within(full.as_deref().unwrap_or(&it.subject), SAID_CHARS);
+            signed_line(sign, &with_model(name, model.filter(|_| is_own)), 0, &text)
         }
     })
 }

@@ -311,7 +311,7 @@ fn fill<'a>(
         }
         EventKind::ReplyRefused(refused) => {
             match refused.repeat {
-                Some(nth) => it.set(StyleRole::Retry, format!("{}; retry {nth}", refused.detail)),
+                Some(nth) => it.set(StyleRole::Retry, format!("{} (retry {nth})", refused.detail)),
                 None => it.set(StyleRole::Refused, &*refused.detail),
             };
             it.with_detail(&*refused.preview).as_sign(Glyph::Refused, "refused");

@@ -129,8 +129,8 @@ pub trait Narrate: Projection {
         Vec::new()
     }
 
-    /// The full name of a caller, for headless text. `None`: the subject of its events.
-    fn caller_name(&self, _purpose: &Purpose) -> Option<String> {
+    /// What the events of the same span are about in full, for headless text. `None`: their subject.
+    fn full_subject(&self, _event: &Event, _run: &RunFold) -> Option<String> {
         None
     }
 

@@ -20,7 +20,7 @@ use crate::words::glyph::Glyph;
 use crate::words::markdown::table_cell;
 use crate::words::measure::columns;
 use crate::words::readable::top_text;
-use crate::words::sentence::{HeadlessForm, Sentence, attempts_text};
+use crate::words::sentence::{HeadlessForm, Sentence, attempts_text, round_and_purpose};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::tool_sentence::fallback_text;
 use crate::words::verdict::{RunVerdict, run_lead};
@@ -78,7 +78,7 @@ impl Narrate for Orchestrator {
                 it.about(task.as_str()).text = worker.as_str().into();
             }
             OrchestratorFact::TaskDone { attempts } => {
-                it.set(StyleRole::Done, worker_text(row, attempts_text(*attempts)));
+                it.set(StyleRole::Done, attempts_text(*attempts));
                 // The line of its call says that a fallback is used.
                 if row.is_some_and(|row| row.fallback.is_none()) {
                     it.as_sign(Glyph::Done, "done");
@@ -86,7 +86,7 @@ impl Narrate for Orchestrator {
             }
             OrchestratorFact::TaskFailed { attempts, reason } => {
                 let text = format!("{} after {}", reason.phrase(), attempts_text(*attempts));
-                it.set(StyleRole::Failed, worker_text(row, text))
+                it.set(StyleRole::Failed, text)
                     .with_detail(row.and_then(|row| row.error.as_deref()).unwrap_or_default())
                     .as_sign(Glyph::Failed, "failed");
             }
@@ -182,10 +182,12 @@ impl Narrate for Orchestrator {
         Some((&self.plan.level, level_part(level)))
     }
 
-    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
-        let Purpose::Task { task, .. } = purpose else { return None };
-        let (_, row) = self.task(task.as_str())?;
-        Some(format!("{task} {}", row.task.worker))
+    fn full_subject(&self, event: &Event, run: &RunFold) -> Option<String> {
+        let row = match round_and_purpose(event.span, run) {
+            (_, Some(Purpose::Task { index, .. })) => task_at(self, *index),
+            _ => task_of_span(self, event.span, run),
+        };
+        row.map(|row| format!("{} {}", row.task.id, row.task.worker))
     }
 
     fn totals(&self) -> Vec<StyledPart> {
@@ -206,14 +208,6 @@ impl Narrate for Orchestrator {
         let tasks = self.tasks.iter().take(64).map(|row| row.task.id.as_str());
         let workers = self.plan.workers.iter().map(|worker| worker.name.as_str());
         tasks.chain(workers).map(columns).max().unwrap_or(0)
-    }
-}
-
-/// What happened to a task, behind its worker.
-fn worker_text(row: Option<&TaskRow>, text: String) -> String {
-    match row {
-        Some(row) => format!("{}, {text}", row.task.worker),
-        None => text,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::markdown::table_cell;
 use crate::words::measure::columns;
-use crate::words::sentence::Sentence;
+use crate::words::sentence::{Sentence, round_and_purpose};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 
@@ -51,7 +51,6 @@ impl Narrate for Router {
     }
 
     fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
-        let decision = || decision_text(self).unwrap_or_default();
         match RouterFact::of(&event.kind) {
             Some(RouterFact::RouteProposed(proposed)) => {
                 it.set(StyleRole::Text, claim_text(proposed))
@@ -59,14 +58,18 @@ impl Narrate for Router {
                     .with_detail(&*proposed.reason)
                     .as_sign(Glyph::Dot, "says");
             }
-            Some(RouterFact::RouteChosen { fallback, .. }) => {
+            Some(RouterFact::RouteChosen { route, fallback }) => {
                 match fallback {
-                    None => it.as_sign(Glyph::Arrow, "route").set(StyleRole::Done, decision()),
-                    Some(_) => it.as_sign(Glyph::Alert, "route").set(StyleRole::Retry, decision()),
-                };
+                    None => it.set(StyleRole::Done, "as proposed").as_sign(Glyph::Arrow, "route"),
+                    Some(cause) => it
+                        .set(StyleRole::Retry, format!("fallback: {}", cause_text(self, *cause)))
+                        .as_sign(Glyph::Alert, "route"),
+                }
+                .about(route.as_str());
             }
             Some(RouterFact::RouteMissing { .. }) => {
-                it.set(StyleRole::Refused, decision()).as_sign(Glyph::Refused, "refused");
+                it.set(StyleRole::Refused, decision_text(self).unwrap_or_default())
+                    .as_sign(Glyph::Refused, "refused");
             }
             None => agents::fill(it, event, run),
         }
@@ -146,8 +149,9 @@ impl Narrate for Router {
         agents::transcript(&self.agents, event, run)
     }
 
-    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
-        (*purpose == Purpose::Classify).then(|| "classifier".to_owned())
+    fn full_subject(&self, event: &Event, run: &RunFold) -> Option<String> {
+        let (_, purpose) = round_and_purpose(event.span, run);
+        (purpose == Some(&Purpose::Classify)).then(|| "classifier".to_owned())
     }
 
     fn totals(&self) -> Vec<StyledPart> {

@@ -52,7 +52,7 @@ impl Narrate for Collaboration {
         match fact {
             CollaborationFact::RoundStarted { round, seats, .. } => {
                 it.round = Some(*round);
-                let text = format!("{round} of {}, {}", self.plan.max_rounds, seats_text(seats));
+                let text = format!("{round} of {}: {}", self.plan.max_rounds, seats_text(seats));
                 it.set(StyleRole::Strong, text).as_run(None, "round");
             }
             CollaborationFact::RoundClosed { round, conflicts, decision, decided_by } => {

@@ -25,7 +25,7 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::headless::SAID_CHARS;
 use crate::words::measure::{columns, single_line};
-use crate::words::sentence::{HeadlessForm, Sentence};
+use crate::words::sentence::{HeadlessForm, Sentence, round_and_purpose};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 
@@ -118,8 +118,22 @@ impl Narrate for Research {
         run.progress.closed.as_ref().map(|closed| end_line(run, closed)).unwrap_or_default()
     }
 
-    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
-        call_label(self, purpose)
+    fn full_subject(&self, event: &Event, run: &RunFold) -> Option<String> {
+        let row = match (&event.kind, round_and_purpose(event.span, run).1) {
+            (_, Some(Purpose::Synthesize)) => return Some("answer".to_owned()),
+            (EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(_))), _) => {
+                source(event.span, run, self)?
+            }
+            // The line of the source has its address.
+            (EventKind::Pattern(_), _) => return None,
+            (_, Some(Purpose::Read { source })) => self.source(*source)?,
+            (_, Some(Purpose::Notes { source })) => {
+                let row = self.source(*source)?;
+                return Some(format!("notes of {} {}", row.no, row.address()));
+            }
+            _ => return None,
+        };
+        Some(format!("{} {}", row.no, row.address()))
     }
 
     fn totals(&self) -> Vec<StyledPart> {
@@ -220,7 +234,11 @@ impl Research {
                 it.set(StyleRole::Retry, text).as_sign(Glyph::Alert, "cut");
             }
             ResearchFact::SourceClosed(outcome) => {
-                fill_source_closed(it, outcome, source(event.span, run, self), run);
+                // The model is named only if it was called for notes.
+                let row = source(event.span, run, self);
+                let by_model = row.is_some_and(|row| row.notes_call.is_some());
+                let model = run.models.for_step(ScriptStep::Notes).filter(|_| by_model);
+                fill_source_closed(it, outcome, model);
             }
             ResearchFact::ReadingClosed { reason } => {
                 it.text = reason.phrase().into();
@@ -282,23 +300,20 @@ impl Research {
     }
 }
 
-/// Fills how a source ended, and its address.
+/// Fills how a source ended.
 fn fill_source_closed<'a>(
     it: &mut Sentence<'a>,
     outcome: &'a SourceOutcome,
-    row: Option<&SourceRow>,
-    run: &RunFold,
+    notes_by: Option<&str>,
 ) {
-    let address = row.map(|row| format!(", {}", row.address())).unwrap_or_default();
     match outcome {
         SourceOutcome::Denied { reason, location } => {
             let place = location.as_ref().map(|location| format!(" at {location}"));
-            let place = place.unwrap_or_default();
-            it.set(StyleRole::Refused, format!("{}{place}{address}", reason.phrase()))
-                .as_sign(Glyph::Refused, "denied")
+            let text = format!("{}{}", reason.phrase(), place.unwrap_or_default());
+            it.set(StyleRole::Refused, text).as_sign(Glyph::Refused, "denied")
         }
         SourceOutcome::Skipped { reason, text } => it
-            .set(StyleRole::Failed, format!("{}{address}", skip_phrase(reason)))
+            .set(StyleRole::Failed, skip_phrase(reason))
             .with_detail(&**text)
             .as_sign(Glyph::Alert, "skipped"),
         SourceOutcome::Read { notes, refused } => {
@@ -306,15 +321,14 @@ fn fill_source_closed<'a>(
             if *refused > 0 {
                 text.push_str(&format!(", {refused} refused"));
             }
-            // The model is named only if it was called for notes.
-            let by_model = row.is_some_and(|row| row.notes_call.is_some());
-            let model = run.models.for_step(ScriptStep::Notes).filter(|_| by_model);
-            let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
-            it.set(StyleRole::Done, format!("{text}{model}{address}")).as_sign(Glyph::Done, "read")
+            if let Some(model) = notes_by {
+                text.push_str(&format!(" ({model})"));
+            }
+            it.set(StyleRole::Done, text).as_sign(Glyph::Done, "read")
         }
-        SourceOutcome::Cancelled => it
-            .set(StyleRole::Failed, format!("cancelled{address}"))
-            .as_sign(Glyph::Failed, "cancelled"),
+        SourceOutcome::Cancelled => {
+            it.set(StyleRole::Failed, "cancelled").as_sign(Glyph::Failed, "cancelled")
+        }
     };
 }
 
@@ -330,20 +344,6 @@ fn is_failed_read(event: &Event, run: &RunFold) -> bool {
     );
     let what = run.spans.get(event.span).map(|span| &span.kind);
     lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))
-}
-
-/// What a call does, as it is shown.
-fn call_label(research: &Research, purpose: &Purpose) -> Option<String> {
-    let of = |no| {
-        let address = research.source(no).map_or("", |row| row.address());
-        format!("{no} {}", visible_within(address, SAID_CHARS))
-    };
-    Some(match purpose {
-        Purpose::Read { source } => of(*source),
-        Purpose::Notes { source } => format!("notes of {}", of(*source)),
-        Purpose::Synthesize => "answer".to_owned(),
-        _ => return None,
-    })
 }
 
 fn source<'w>(span: SpanId, run: &RunFold, research: &'w Research) -> Option<&'w SourceRow> {
