@@ -21,17 +21,22 @@ use crate::log::world::{RunFold, Tally};
 /// at the end is complete.
 pub const SAID_CHARS: usize = 200;
 
+/// Length limit of other texts, in characters.
+const TEXT_CHARS: usize = 1_000;
+
 /// The lines of an event, without its time; none if it is not shown. `world` already includes the
 /// event.
 pub fn lines(event: &Event, world: &World) -> Vec<StyledLine> {
     let words = words_of(world);
     let sentence = sentence(event, world);
-    let mut lines: Vec<StyledLine> = match &event.kind {
-        EventKind::RunStarted(head) => vec![start_line(head, &sentence.text)],
-        EventKind::RunClosed(closed) => vec![end_line(closed, world, words)],
-        _ => sentence_line(&sentence, event, world, words).into_iter().collect(),
-    };
-    lines.extend(words.map(|words| words.transcript(event, world)).unwrap_or_default());
+    let mut lines = words.map(|words| words.transcript(event, world)).unwrap_or_default();
+    match &event.kind {
+        EventKind::RunStarted(head) => lines.insert(0, start_line(head, &sentence.text)),
+        EventKind::RunClosed(closed) => lines.push(end_line(closed, world, words)),
+        // What is said in an event says what happened.
+        _ if !lines.is_empty() => {}
+        _ => lines.extend(sentence_line(&sentence, event, world, words)),
+    }
     // The alert that this event raised.
     let alert = world.alerts.all().last().filter(|alert| alert.seq == event.seq);
     lines.extend(alert.map(alert_line));
@@ -47,10 +52,13 @@ fn sentence_line(
 ) -> Option<StyledLine> {
     let (_, purpose) = round_and_purpose(event.span, run);
     let model = purpose.and_then(|purpose| run.models.for_purpose(purpose));
+    // A contribution is shown whole.
+    let chars = if it.stated.is_some() { usize::MAX } else { TEXT_CHARS };
+    let text = visible_within(&it.text, chars);
     let text = match visible_within(it.detail.trim(), SAID_CHARS) {
-        detail if detail.is_empty() => visible(&it.text).into_owned(),
-        detail if it.text.is_empty() => detail,
-        detail => format!("{}: {detail}", visible(&it.text)),
+        detail if detail.is_empty() => text,
+        detail if text.is_empty() => detail,
+        detail => format!("{text}: {detail}"),
     };
     let line = StyledLine::default();
     Some(match it.headless {

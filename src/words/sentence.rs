@@ -13,17 +13,18 @@ use super::tool_sentence::fill_tool_sentence;
 use super::verdict::{place_after, run_lead};
 use super::{badges, format};
 use crate::base::time;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
     Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted, StepSize, Usage,
 };
-use crate::log::event::{Command, Event, EventKind, SpanId};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId};
 use crate::log::facts::collaboration::{Decision, Stance};
 use crate::log::world::{RunFold, SpanKind, World};
 use crate::scenario::spec::Repair;
 use crate::scenario::spec::script::ReplyEnd;
 
-/// What an event says. The texts are as in the log: whoever shows them escapes them.
+/// What an event says. The texts are as in the log: each layout escapes them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sentence<'a> {
     /// The round that it belongs to, if any.
@@ -210,7 +211,7 @@ fn fill<'a>(
             it.set(StyleRole::Paused, by.phrase());
         }
         EventKind::Paused { at } => {
-            let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
+            let at: Vec<_> = at.iter().map(place).collect();
             it.set(StyleRole::Paused, format!("before {}", at.join(", ")))
                 .as_run(Glyph::Paused, "paused");
         }
@@ -234,8 +235,7 @@ fn fill<'a>(
             let reused = run.tally.reused.map_or_else(String::new, |reused| {
                 format!("; its first {} are reused", format::count_noun(reused.events, "event"))
             });
-            let text =
-                format!("from {parent} before {}, {}{reused}", at.display_name(), by.phrase());
+            let text = format!("from {parent} before {}, {}{reused}", place(at), by.phrase());
             it.set(StyleRole::Paused, text).as_run(None, "forked");
         }
         EventKind::Stepped { step, boundary, paused_ms } => {
@@ -243,16 +243,16 @@ fn fill<'a>(
                 StepSize::Boundary => "to the next boundary",
                 StepSize::Round => "to the next round",
             };
-            let (past, paused) = (boundary.display_name(), took_ms(*paused_ms));
+            let (past, paused) = (place(boundary), took_ms(*paused_ms));
             it.set(StyleRole::Paused, format!("past {past}, {far}, paused for {paused}"));
         }
         EventKind::BreakpointChanged { at, set } => {
             let what = if *set { "set before" } else { "removed before" };
-            it.set(StyleRole::Paused, format!("{what} {}", at.display_name()));
+            it.set(StyleRole::Paused, format!("{what} {}", place(at)));
         }
         EventKind::FlagChanged { flag, on, by, boundary } => {
             let position = if *on { "off to on" } else { "on to off" };
-            let text = format!("{position} from {}, {}", boundary.display_name(), by.phrase());
+            let text = format!("{position} from {}, {}", place(boundary), by.phrase());
             it.set(StyleRole::Flag, text).about(flag.as_str()).as_sign(Glyph::Flag, "flag");
         }
         EventKind::CallStarted(call) => {
@@ -366,6 +366,11 @@ fn fill<'a>(
         | EventKind::FaultInjected { .. }
         | EventKind::FaultRemoved { .. } => fill_tool_sentence(it, &event.kind),
     }
+}
+
+/// A boundary in a sentence. It may contain the id of a task, which nothing else limits.
+fn place(at: &BoundaryId) -> String {
+    visible_within(&at.display_name(), REASON_CHARS)
 }
 
 /// A number of attempts: `2 attempts`.

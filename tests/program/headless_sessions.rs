@@ -259,7 +259,7 @@ fn a_member_that_fails_is_told_of_once() {
         failed,
         [
             "  ✗ failed       one  error: script_missing:one",
-            "  ✗ failed       front  not scripted: front",
+            "  ✗ failed       front  not scripted: front after 1 attempt",
             "  ✗ failed       desk  error: script_missing:front",
         ],
         "{}",

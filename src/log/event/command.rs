@@ -150,7 +150,7 @@ pub enum Initiator {
 
 impl Initiator {
     /// Who or what caused it, for display.
-    pub fn phrase(self) -> &'static str {
+    pub(crate) fn phrase(self) -> &'static str {
         match self {
             Self::You => "by you",
             Self::Schedule => "by the command line",

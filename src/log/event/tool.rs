@@ -300,7 +300,7 @@ impl RetryLimit {
     }
 
     /// The setting that limits the retries of the tool with this name.
-    pub fn setting(&self, tool: &ToolName) -> String {
+    pub(crate) fn setting(&self, tool: &ToolName) -> String {
         match self {
             Self::RetryBudget { .. } => format!("tools.{tool}.retry_budget"),
             Self::Deadline { .. } => "max_seconds".to_owned(),

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::{Narrate, PatternTerms, Progress, add_stop, end_line};
 use crate::base::name::FlagName;
-use crate::base::visible::visible_within;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId, StopReason};
 use crate::log::facts::PatternFact;
-use crate::log::facts::orchestrator::{OrchestratorFact, WorkerFault};
+use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
 use crate::log::world::orchestrator::{Orchestrator, TaskRow, TaskState};
 use crate::log::world::{Projection, RunFold, RunState, SpanKind};
 use crate::words::format::short_error;
@@ -68,11 +68,13 @@ impl Narrate for Orchestrator {
         let row = task_of_span(self, event.span, run);
         match fact {
             OrchestratorFact::PlanAccepted { tasks } => {
-                let names = tasks.iter().map(|task| format!("{} {}", task.id, task.worker));
-                let names = names.collect::<Vec<_>>().join(", ");
-                it.set(StyleRole::Done, format::count_noun(tasks.len() as u64, "task"))
-                    .with_detail(names)
-                    .as_step("plan");
+                let names: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(label).collect();
+                let count = format::count_noun(tasks.len() as u64, "task");
+                let mut text = format!("{count}: {}", names.join(", "));
+                if let Some(more @ 1..) = tasks.len().checked_sub(MAX_NAMED_TASKS) {
+                    text.push_str(&format!(" and {more} more"));
+                }
+                it.set(StyleRole::Done, text).as_step("plan");
             }
             OrchestratorFact::TaskStarted { task, worker, .. } => {
                 it.about(task.as_str()).text = worker.as_str().into();
@@ -187,7 +189,7 @@ impl Narrate for Orchestrator {
             (_, Some(Purpose::Task { index, .. })) => task_at(self, *index),
             _ => task_of_span(self, event.span, run),
         };
-        row.map(|row| format!("{} {}", row.task.id, row.task.worker))
+        row.map(|row| label(&row.task))
     }
 
     fn totals(&self) -> Vec<StyledPart> {
@@ -209,6 +211,14 @@ impl Narrate for Orchestrator {
         let workers = self.plan.workers.iter().map(|worker| worker.name.as_str());
         tasks.chain(workers).map(columns).max().unwrap_or(0)
     }
+}
+
+/// Number of a plan's tasks that are named; the others are only counted.
+const MAX_NAMED_TASKS: usize = 8;
+
+/// A task's id and worker. Nothing else limits an id.
+fn label(task: &Task) -> String {
+    format!("{} {}", visible_within(task.id.as_str(), REASON_CHARS), task.worker)
 }
 
 /// The task of this span, if it is the span of a task.
