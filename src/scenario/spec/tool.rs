@@ -1,6 +1,7 @@
 //! Tools as a scenario declares them: the implementation ([`ToolKind`]), the policy and the
 //! contract of each, and the failures that a scenario scripts.
 
+use crate::base::worded;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -197,19 +198,9 @@ pub enum FieldKind {
     Any,
 }
 
-impl FieldKind {
-    /// The word for it in files and messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Number => "number",
-            Self::Bool => "bool",
-            Self::List => "list",
-            Self::Table => "table",
-            Self::Any => "any",
-        }
-    }
-}
+worded! { FieldKind {
+    Text = "text", Number = "number", Bool = "bool", List = "list", Table = "table", Any = "any",
+} }
 
 /// A fault that is injected between the gateway and the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -266,22 +257,10 @@ pub enum FaultKind {
     Reset,
 }
 
-impl FaultKind {
-    /// All kinds, in the order of the screen.
-    pub const ALL: [FaultKind; 5] =
-        [Self::Latency, Self::Errors, Self::Hang, Self::Malformed, Self::Reset];
-
-    /// The word for it in files and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Errors => "errors",
-            Self::Hang => "hang",
-            Self::Malformed => "malformed",
-            Self::Reset => "reset",
-        }
-    }
-}
+worded! { FaultKind + ALL {
+    Latency = "latency", Errors = "errors", Hang = "hang", Malformed = "malformed",
+    Reset = "reset",
+} }
 
 /// An HTTP request.
 #[derive(Debug, Clone)]
@@ -315,17 +294,7 @@ pub enum HttpMethod {
     Delete,
 }
 
-impl HttpMethod {
-    /// The method as requests spell it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-}
+worded! { HttpMethod { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE" } }
 
 /// The value of a header, or of a variable of a program's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]

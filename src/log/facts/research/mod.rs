@@ -4,6 +4,7 @@
 
 pub mod parts;
 
+use crate::base::worded;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -367,22 +368,12 @@ pub enum ResearchStep {
     Synthesize,
 }
 
+worded! { ResearchStep + ALL {
+    Search = "search", Dedupe = "dedupe", ReadExtract = "read_extract", Verify = "verify",
+    Synthesize = "synthesize",
+} }
+
 impl ResearchStep {
-    /// All steps in order.
-    pub const ALL: [Self; 5] =
-        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
-
-    /// The word for the step: the phase in the source document.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Dedupe => "dedupe",
-            Self::ReadExtract => "read_extract",
-            Self::Verify => "verify",
-            Self::Synthesize => "synthesize",
-        }
-    }
-
     /// The name of this step in the plan.
     pub fn action(self) -> &'static str {
         match self {
