@@ -63,14 +63,13 @@ fn sentence_line(
     let line = StyledLine::default();
     Some(match it.headless {
         HeadlessForm::Hidden => return None,
-        HeadlessForm::Run(glyph, word) => {
-            let sign = StyledPart { glyph, ..StyledPart::new(it.role, word) };
-            let (sign, gap) = match it.stated {
-                Some(stated) => (StyledPart::from(stated.badge()), "  "),
-                None => (sign, if glyph.is_none() && word.is_empty() { "" } else { " " }),
-            };
-            line.with(sign).then(format!("{gap}{text}"))
-        }
+        HeadlessForm::Run(glyph, word) => match (it.stated, glyph, word) {
+            (Some(stated), ..) => line.with(stated.badge()).then(format!("  {text}")),
+            (None, None, "") => line.then(text),
+            (None, ..) => line
+                .with(StyledPart { glyph, ..StyledPart::new(it.role, word) })
+                .then(format!(" {text}")),
+        },
         HeadlessForm::Step(word) => StyledLine::new(StyleRole::Strong, format!("{word:<8}"))
             .then(format!("  {}", with_model(text, model))),
         HeadlessForm::Sign(glyph, word) => {

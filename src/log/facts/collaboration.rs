@@ -434,6 +434,7 @@ worded! { Decision + ALL + phrase + Display {
 mod tests {
     use super::*;
     use crate::log::event::StopReason;
+    use crate::log::event::failure::FailureClass;
 
     #[test]
     fn no_phrase_is_an_identifier() {
