@@ -14,6 +14,9 @@ pub mod stems;
 pub mod time;
 pub mod visible;
 pub mod word_query;
+mod worded;
+
+pub(crate) use worded::worded;
 
 use std::io;
 use std::io::Read;

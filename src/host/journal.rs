@@ -10,7 +10,7 @@ use tracing::{Level, enabled};
 
 use crate::base::visible::visible_within;
 use crate::log::event::{Event, EventKind, World};
-use crate::words::sentence::event_line;
+use crate::words::sentence::sentence;
 
 /// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.
 const TARGET: &str = "roundtable::run";
@@ -35,8 +35,8 @@ pub fn log_event(event: &Event, world: &World) {
         return;
     }
     let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
-    let words = event_line(event, world);
-    let parts = [words.kind, &words.subject, &words.text];
+    let words = sentence(event, world);
+    let parts = [words.kind, &words.subject, &words.full_text()];
     let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let line = visible_within(&line.join(" "), MAX_LINE_CHARS);
     let span = event.span.0;

@@ -1,34 +1,41 @@
-//! Headless text: the lines of each important event, with those of tools, breakers and limits.
-//! Texts of models are untrusted, so terminal control sequences in them are escaped.
+//! Headless text: a line for each important event, which lays out its sentence, the first and the last
+//! line of a run, and alerts. Texts of models are untrusted, so terminal control sequences in them
+//! are escaped.
 
 use std::time::Duration;
 
 use super::glyph::Glyph;
 use super::patterns::{Narrate, words_of};
-use super::sentence::{EventLine, command_words, line_of};
+use super::sentence::{HeadlessForm, Sentence, Stated, round_and_purpose, sentence, subject_of};
 use super::styled::{StyleRole, StyledLine, StyledPart};
 use super::verdict::{reason_id, stop_lead};
 use super::{badges, format};
 use crate::base::time;
-use crate::base::visible::{REASON_CHARS, visible, visible_within};
-use crate::log::event::kind::{
-    BreakerStage, FailureClass, Initiator, ModelLabel, Purpose, ReplyRefused, RunClosed,
-    RunStarted, Usage,
-};
-use crate::log::event::{BoundaryId, Event, EventKind, World};
+use crate::base::visible::{visible, visible_within};
+use crate::log::event::kind::{RunClosed, RunStarted, Usage};
+use crate::log::event::{Event, EventKind, World};
 use crate::log::world::alerts::{Alert, AlertKind};
-use crate::log::world::{RunFold, SpanKind, Tally};
-use crate::scenario::spec::Repair;
-use crate::scenario::spec::script::ScriptStep;
+use crate::log::world::{RunFold, Tally};
+
+/// Length limit of a subject and of what a model, a tool or a page says, in characters; the answer
+/// at the end is complete.
+pub const SAID_CHARS: usize = 200;
+
+/// Length limit of other texts, in characters.
+const TEXT_CHARS: usize = 1_000;
 
 /// The lines of an event, without its time; none if it is not shown. `world` already includes the
 /// event.
 pub fn lines(event: &Event, world: &World) -> Vec<StyledLine> {
     let words = words_of(world);
-    let own = words.and_then(|words| words.lines(event, world));
-    let mut lines = own.unwrap_or_else(|| shared_line(event, world, words).into_iter().collect());
-    if let EventKind::RunStarted(head) = &event.kind {
-        lines.insert(0, start_line(head));
+    let sentence = sentence(event, world);
+    let mut lines = words.map(|words| words.transcript(event, world)).unwrap_or_default();
+    match &event.kind {
+        EventKind::RunStarted(head) => lines.insert(0, start_line(head, &sentence.text)),
+        EventKind::RunClosed(closed) => lines.push(end_line(closed, world, words)),
+        // What is said in an event says what happened.
+        _ if !lines.is_empty() => {}
+        _ => lines.extend(sentence_line(&sentence, event, world, words)),
     }
     // The alert that this event raised.
     let alert = world.alerts.all().last().filter(|alert| alert.seq == event.seq);
@@ -36,113 +43,68 @@ pub fn lines(event: &Event, world: &World) -> Vec<StyledLine> {
     lines
 }
 
-/// The line that the list of events shows for an event of this pattern.
-pub fn event_words<'w>(
-    words: &'w dyn Narrate,
-    event: &'w Event,
-    run: &'w RunFold,
-) -> EventLine<'w> {
-    line_of(event, run, Some(words))
-}
-
-/// The line of an event that looks the same in every pattern.
-fn shared_line(event: &Event, world: &World, words: Option<&dyn Narrate>) -> Option<StyledLine> {
-    let plain = |text: String| StyledLine::default().then(text);
-    let who = || caller_of(event, world, words);
-    Some(match &event.kind {
-        EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
-            let wait = time::duration_text(Duration::from_millis(*wait_ms));
-            let what = what_failed(*after, *status);
-            signed_line(Glyph::Retry, "retry", StyleRole::Retry)
-                .then(format!("  {}  {what}, attempt {attempt} in {wait}", who()))
+/// The sentence as a line. Its texts are untrusted: escaped here.
+fn sentence_line(
+    it: &Sentence<'_>,
+    event: &Event,
+    run: &RunFold,
+    words: Option<&dyn Narrate>,
+) -> Option<StyledLine> {
+    let (_, purpose) = round_and_purpose(event.span, run);
+    let model = purpose.and_then(|purpose| run.models.for_purpose(purpose));
+    // A contribution is shown whole.
+    let chars = if it.stated.is_some() { usize::MAX } else { TEXT_CHARS };
+    let text = visible_within(&it.text, chars);
+    let text = match visible_within(it.detail.trim(), SAID_CHARS) {
+        detail if detail.is_empty() => text,
+        detail if text.is_empty() => detail,
+        detail => format!("{text}: {detail}"),
+    };
+    let line = StyledLine::default();
+    Some(match it.headless {
+        HeadlessForm::Hidden => return None,
+        HeadlessForm::Run(glyph, word) => match (it.stated, glyph, word) {
+            (Some(stated), ..) => line.with(stated.badge()).then(format!("  {text}")),
+            (None, None, "") => line.then(text),
+            (None, ..) => line
+                .with(StyledPart { glyph, ..StyledPart::new(it.role, word) })
+                .then(format!(" {text}")),
+        },
+        HeadlessForm::Step(word) => StyledLine::new(StyleRole::Strong, format!("{word:<8}"))
+            .then(format!("  {}", with_model(text, model))),
+        HeadlessForm::Sign(glyph, word) => {
+            let sign = match it.stated {
+                Some(stated) => stated_part(stated, it.role),
+                None => StyledPart::with_glyph(glyph, it.role, word),
+            };
+            // A caller or a task has room for its full name here.
+            let is_own = it.subject == subject_of(event.span, purpose, run, words);
+            let full = words.filter(|_| is_own).and_then(|words| words.full_subject(event, run));
+            let name = visible_within(full.as_deref().unwrap_or(&it.subject), SAID_CHARS);
+            signed_line(sign, &with_model(name, model.filter(|_| is_own)), 0, &text)
         }
-        EventKind::RetryRefused { limit, .. } => {
-            let why = limit.sentence(world.tools.for_call(event.span)?.name());
-            signed_line(Glyph::Failed, "no retry", StyleRole::Failed)
-                .then(format!("  {}  {why}", who()))
-        }
-        EventKind::CallFailed { reason, .. } => signed_line(
-            Glyph::Failed,
-            "failed",
-            StyleRole::Failed,
-        )
-        .then(format!("  {}  {}", who(), reason.phrase())),
-        EventKind::FlagChanged { flag, on, by, boundary } => {
-            let position = if *on { "on" } else { "off" };
-            let text = format!(" {flag} {position} from {}{}", place(boundary), cause_suffix(*by));
-            StyledLine::from(StyledPart::with_glyph(Glyph::Flag, StyleRole::Flag, "")).then(text)
-        }
-        EventKind::RunForked { parent, at, .. } => {
-            let reused = world.tally.reused.map_or_else(String::new, |reused| {
-                format!(": its first {} are reused", format::count_noun(reused.events, "event"))
-            });
-            plain(format!("forked from {} before {}{reused}", visible(parent.as_str()), place(at)))
-        }
-        EventKind::RunResumed { events, downtime_ms, by } => {
-            let stood = time::duration_text(Duration::from_millis(*downtime_ms));
-            let stored = format::count_noun(*events, "stored event");
-            plain(format!("resumed from {stored}, stopped for {stood}{}", cause_suffix(*by)))
-        }
-        EventKind::CommandTaken { command, by, .. } => {
-            plain(format!("{} {}", visible(by), command_words(command)))
-        }
-        EventKind::Paused { at } => {
-            StyledLine::from(StyledPart::with_glyph(Glyph::Paused, StyleRole::Paused, "paused"))
-                .then(format!(" before {}", places(at)))
-        }
-        EventKind::Resumed { paused_ms, by } => {
-            let rest = time::duration_text(Duration::from_millis(*paused_ms));
-            plain(format!("resumed after {rest}{}", cause_suffix(*by)))
-        }
-        EventKind::RequestAdapted { model, parameter } => {
-            let (model, parameter) = (visible(model), visible(parameter));
-            plain(format!("  {model} does not accept {parameter}; retried without it"))
-        }
-        EventKind::ReplyRepaired { repair, changed: what } => {
-            let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
-            let repair = visible(Repair::phrase(repair));
-            plain(format!("  {}  reply repaired: {repair}{}", who(), visible(&what)))
-        }
-        EventKind::BudgetReached(reached) => {
-            StyledLine::from(StyledPart::with_glyph(Glyph::Failed, StyleRole::Failed, ""))
-                .then(format!(" {}", reached.sentence()))
-        }
-        EventKind::ReplyRefused(refused) => refused_reply(refused, &who()),
-        EventKind::ConditionFailed { place, text } => {
-            let part = StyledPart { glyph: Some(Glyph::Alert), ..StyledPart::plain("") };
-            StyledLine::from(part).then(format!(" {}: {}", visible(place), visible(text)))
-        }
-        // Printed on standard error, in every format.
-        EventKind::Warning { .. } => return None,
-        EventKind::RunClosed(closed) => end_line(closed, world, words),
-        _ => return tool_line(event, world, words),
     })
 }
 
-/// The line of a refused reply: what is wrong with it, and how it begins.
-fn refused_reply(refused: &ReplyRefused, who: &str) -> StyledLine {
-    let mut text = format!("  {who}  {}", visible(&refused.detail));
-    if let Some(nth) = refused.repeat {
-        text.push_str(&format!("; retry {nth}"));
+/// A stance with its confidence, or a decision, as the sign of a line.
+fn stated_part(stated: Stated, role: StyleRole) -> StyledPart {
+    let badge = stated.badge();
+    match stated {
+        Stated::Stance(_, confidence) => {
+            let word = format!("{:<8}{}", badge.word, format::confidence(confidence));
+            // What is not used is not painted as a stance.
+            let role = if role == StyleRole::Off { role } else { badge.role };
+            StyledPart::with_glyph(badge.glyph, role, word)
+        }
+        Stated::Decision(_) => badge.into(),
     }
-    let line = signed_line(Glyph::Refused, "refused", StyleRole::Refused);
-    if refused.preview.is_empty() {
-        return line.then(text);
-    }
-    let preview = StyledPart::new(StyleRole::Dim, visible(&refused.preview).into_owned());
-    line.then(text + ": ").with(preview)
 }
 
-fn start_line(head: &RunStarted) -> StyledLine {
-    let model = match &head.model {
-        ModelLabel::Scripted => "scripted".to_owned(),
-        ModelLabel::Live { name, host } => format!("live {} at {}", visible(name), visible(host)),
-    };
-    StyledLine::new(StyleRole::Strong, head.run.as_str().to_owned()).then(format!(
-        "  {}  \"{}\"  {model}",
-        head.plan.name(),
-        visible(&head.title)
-    ))
+/// The first line of a run.
+fn start_line(head: &RunStarted, text: &str) -> StyledLine {
+    let pattern = head.plan.name();
+    StyledLine::new(StyleRole::Strong, head.run.as_str().to_owned())
+        .then(format!("  {pattern}  {}", visible(text)))
 }
 
 fn end_line(closed: &RunClosed, world: &World, words: Option<&dyn Narrate>) -> StyledLine {
@@ -195,99 +157,6 @@ fn tokens(tally: &Tally) -> String {
     }
 }
 
-/// The caller of an event's call, with the model if the run uses several.
-pub fn caller_name(event: &Event, run: &RunFold, words: &dyn Narrate) -> String {
-    caller_of(event, run, Some(words))
-}
-
-fn caller_of(event: &Event, run: &RunFold, words: Option<&dyn Narrate>) -> String {
-    let name = match run.spans.get(event.span).map(|span| &span.kind) {
-        Some(SpanKind::Call(purpose)) => call_name(purpose, words),
-        _ => "the model".to_owned(),
-    };
-    with_model(name, model_of(event, run))
-}
-
-fn call_name(purpose: &Purpose, words: Option<&dyn Narrate>) -> String {
-    match purpose {
-        Purpose::Contribution { role, .. } => role.to_string(),
-        Purpose::Finalize => "finalize".to_owned(),
-        Purpose::Plan => "plan".to_owned(),
-        purpose => words
-            .and_then(|words| words.caller_name(purpose))
-            .or_else(|| purpose.agent().map(ToString::to_string))
-            .unwrap_or_else(|| "the model".to_owned()),
-    }
-}
-
-fn what_failed(class: FailureClass, status: Option<u16>) -> String {
-    status.map_or_else(|| class.phrase().to_owned(), |status| status.to_string())
-}
-
-fn cause_suffix(by: Initiator) -> &'static str {
-    match by {
-        Initiator::You => ", by you",
-        Initiator::Schedule => ", from the command line",
-        Initiator::Breakpoint => ", by a breakpoint",
-        Initiator::Suspend => ", after a suspend",
-        Initiator::Store => ", by the store",
-        Initiator::Remote => ", from another machine",
-        Initiator::Runner => ", by the runner",
-    }
-}
-
-fn places(at: &[BoundaryId]) -> String {
-    at.iter().map(place).collect::<Vec<_>>().join(", ")
-}
-
-/// A boundary as it is shown. It may contain a task's id, which a planner wrote: escaped.
-fn place(at: &BoundaryId) -> String {
-    visible_within(&at.display_name(), REASON_CHARS)
-}
-
-/// The line of a plan or of a tool's event; `None` if it is not shown.
-fn tool_line(event: &Event, run: &RunFold, words: Option<&dyn Narrate>) -> Option<StyledLine> {
-    let described: EventLine = line_of(event, run, words);
-    let line = |glyph: Glyph, word: &'static str, role: StyleRole, who: &str| {
-        signed_line(glyph, word, role).then(format!(
-            "  {}  {}",
-            visible(who),
-            visible(&described.text)
-        ))
-    };
-    Some(match &event.kind {
-        EventKind::PlanRefused { .. } => {
-            let who = with_model("plan".to_owned(), run.models.for_step(ScriptStep::Plan));
-            line(Glyph::Refused, "refused", StyleRole::Refused, &who)
-        }
-        EventKind::CallDegraded { .. } => {
-            run.spans.get(event.span)?;
-            line(Glyph::Alert, "degraded", StyleRole::Flag, &described.subject)
-        }
-        EventKind::ConcurrencyChanged { .. } => {
-            StyledLine::default().then(described.text.into_owned())
-        }
-        EventKind::BreakerChanged { to, .. } => {
-            let (glyph, role) = match to {
-                BreakerStage::Open | BreakerStage::Held => (Glyph::Refused, StyleRole::Refused),
-                BreakerStage::HalfOpen | BreakerStage::Disabled => (Glyph::Alert, StyleRole::Flag),
-                BreakerStage::Closed => (Glyph::Done, StyleRole::Done),
-            };
-            line(glyph, "breaker", role, &described.subject)
-        }
-        EventKind::FaultInjected { .. } => {
-            line(Glyph::Alert, "fault", StyleRole::Flag, &described.subject)
-        }
-        EventKind::FaultRemoved { .. } => {
-            line(Glyph::Done, "fault", StyleRole::Done, &described.subject)
-        }
-        EventKind::LimitsChanged { .. } => {
-            line(Glyph::Alert, "limits", StyleRole::Flag, &described.subject)
-        }
-        _ => return None,
-    })
-}
-
 /// The line of an alert.
 fn alert_line(alert: &Alert) -> StyledLine {
     let what = match alert.what {
@@ -307,29 +176,24 @@ fn alert_line(alert: &Alert) -> StyledLine {
             format!("{:.0} % of budget.max_cost_usd used", share * 100.0)
         }
     };
-    signed_line(Glyph::Alert, "alert", StyleRole::Flag).then(format!("  {}  {what}", alert.tool))
+    let sign = StyledPart::with_glyph(Glyph::Alert, StyleRole::Flag, "alert");
+    signed_line(sign, alert.tool.as_str(), 0, &what)
 }
 
 /// Width in columns of the glyph and the word before a name.
-pub const WORD_COLUMNS: u16 = 13;
+const SIGN_COLUMNS: u16 = 13;
 
-/// A line that begins with a glyph and a word.
-pub fn signed_line(glyph: Glyph, word: &'static str, role: StyleRole) -> StyledLine {
-    let part = StyledPart::with_glyph(glyph, role, word).padded(WORD_COLUMNS);
-    StyledLine::default().then("  ").with(part)
+/// A line that begins with a sign: then a name, indented by how deep it is nested, and a text.
+pub fn signed_line(sign: StyledPart, name: &str, depth: u16, text: &str) -> StyledLine {
+    let inward = "  ".repeat(depth.into());
+    let name = if name.is_empty() { String::new() } else { format!("  {inward}{name}") };
+    let rest = format!("{name}  {text}").trim_end().to_owned();
+    StyledLine::default().then("  ").with(sign.padded(SIGN_COLUMNS)).then(rest)
 }
 
 /// The estimated cost of a run: `≈ $0.0052`.
 pub fn cost_part(cost: f64) -> StyledPart {
     StyledPart { glyph: Some(Glyph::Estimate), ..StyledPart::plain(format::usd(cost)) }
-}
-
-/// The model of an event's call, if the run uses several.
-pub fn model_of<'w>(event: &Event, run: &'w RunFold) -> Option<&'w str> {
-    match &run.spans.get(event.span)?.kind {
-        SpanKind::Call(purpose) => run.models.for_purpose(purpose),
-        _ => None,
-    }
 }
 
 /// A name with its model in parentheses, if there is one.

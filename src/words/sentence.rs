@@ -1,79 +1,140 @@
-//! An event as one line: its round, its subject, what happened. What all patterns share is here,
-//! the rest in the words of the pattern. The list of events shows the line, and filters match
-//! against it. Also commands in words: "ann pauses the run".
+//! The one sentence for an event: its round, its subject, what happened. What all patterns share is
+//! here, the rest in the words of the pattern. The list of events and headless text lay it out, and
+//! filters match against it. Also commands in words: "ann pauses the run".
 
 use std::borrow::Cow;
 
-use super::format;
+use super::glyph::Glyph;
 use super::patterns::agents::calls_text;
 use super::patterns::{Narrate, words_of};
 use super::readable::top_text;
-use super::styled::StyleRole;
-use super::tool_sentence::fill_tool_line;
+use super::styled::{Badge, StyleRole};
+use super::tool_sentence::fill_tool_sentence;
 use super::verdict::{place_after, run_lead};
+use super::{badges, format};
 use crate::base::time;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    Asks, AttemptFailed, FailureClass, Initiator, ModelLabel, Purpose, RunClosed, RunStarted,
-    StepSize,
+    Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted, StepSize, Usage,
 };
-use crate::log::event::{Command, Event, EventKind, SpanId, StopReason};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId};
 use crate::log::facts::collaboration::Stance;
 use crate::log::world::{RunFold, SpanKind, World};
+use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::spec::Repair;
 use crate::scenario::spec::script::ReplyEnd;
 
-/// The parts of the line of an event.
+/// What an event says. The texts are as in the log: each layout escapes them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EventLine<'a> {
+pub struct Sentence<'a> {
     /// The round that it belongs to, if any.
     pub round: Option<u32>,
     /// The kind of the event, as in the log.
     pub kind: &'a str,
     /// Its subject: a seat, agent, task, source or flag; empty for the run as a whole.
     pub subject: Cow<'a, str>,
-    /// The stance and confidence that it states, if any.
-    pub stance: Option<(Stance, f64)>,
+    /// What it states or decides, if anything.
+    pub stated: Option<Stated>,
     /// What happened.
     pub text: Cow<'a, str>,
+    /// What a model, a tool or a page says about it; empty if nothing.
+    pub detail: Cow<'a, str>,
     /// How its kind is painted.
-    pub tone: StyleRole,
+    pub role: StyleRole,
+    /// How headless text shows it.
+    pub headless: HeadlessForm,
 }
 
-impl EventLine<'_> {
-    /// The line as text, for copying and for filters by words.
-    pub fn line(&self) -> String {
-        let mut line = match self.round {
-            Some(round) => format!("R{round}"),
-            None => "--".to_owned(),
-        };
-        for part in [self.kind, &self.subject] {
-            if !part.is_empty() {
-                line.push_str("  ");
-                line.push_str(part);
-            }
+/// What an event states or decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stated {
+    /// A stance and its confidence.
+    Stance(Stance, f64),
+    /// The decision of a round; `None`: there is none.
+    Decision(Option<Decision>),
+}
+
+impl Stated {
+    /// Its badge.
+    pub fn badge(self) -> Badge {
+        match self {
+            Self::Stance(stance, _) => badges::stance(stance),
+            Self::Decision(decision) => decision.map_or(badges::UNDECIDED, badges::decision),
         }
-        if let Some((stance, confidence)) = self.stance {
-            line.push_str(&format!("  {stance} {}", format::confidence(confidence)));
-        }
-        if !self.text.is_empty() {
-            line.push_str("  ");
-            line.push_str(&self.text);
-        }
-        line
     }
 }
 
-/// Who or what caused an event, for the screen.
-pub fn actor(by: Initiator) -> &'static str {
-    match by {
-        Initiator::You => "by you",
-        Initiator::Schedule => "by schedule",
-        Initiator::Breakpoint => "by a breakpoint",
-        Initiator::Suspend => "by suspending",
-        Initiator::Store => "by the store",
-        Initiator::Remote => "from another machine",
-        Initiator::Runner => "by the runner",
+/// How headless text shows an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadlessForm {
+    /// Not at all.
+    Hidden,
+    /// The text behind a glyph and a word: the run as a whole.
+    Run(Option<Glyph>, &'static str),
+    /// The text behind a word in bold type: a step of the run.
+    Step(&'static str),
+    /// The subject and the text behind a glyph and a word: what happens within a step.
+    Sign(Glyph, &'static str),
+}
+
+impl<'a> Sentence<'a> {
+    /// Sets what happened, and how it is painted.
+    pub fn set(&mut self, role: StyleRole, text: impl Into<Cow<'a, str>>) -> &mut Self {
+        (self.role, self.text) = (role, text.into());
+        self
+    }
+
+    /// Sets its subject.
+    pub fn about(&mut self, subject: impl Into<Cow<'a, str>>) -> &mut Self {
+        self.subject = subject.into();
+        self
+    }
+
+    /// Sets what is said about it.
+    pub fn with_detail(&mut self, detail: impl Into<Cow<'a, str>>) -> &mut Self {
+        self.detail = detail.into();
+        self
+    }
+
+    /// Shows it in headless text as a part of the run as a whole.
+    pub fn as_run(&mut self, glyph: impl Into<Option<Glyph>>, word: &'static str) -> &mut Self {
+        self.headless = HeadlessForm::Run(glyph.into(), word);
+        self
+    }
+
+    /// Shows it in headless text as a step of the run.
+    pub fn as_step(&mut self, word: &'static str) -> &mut Self {
+        self.headless = HeadlessForm::Step(word);
+        self
+    }
+
+    /// Shows it in headless text behind this sign.
+    pub fn as_sign(&mut self, glyph: Glyph, word: &'static str) -> &mut Self {
+        self.headless = HeadlessForm::Sign(glyph, word);
+        self
+    }
+
+    /// What happened, and what is said about it.
+    pub fn full_text(&self) -> Cow<'_, str> {
+        match (&*self.text, &*self.detail) {
+            (text, "") => text.into(),
+            ("", detail) => detail.into(),
+            (text, detail) => format!("{text}: {detail}").into(),
+        }
+    }
+
+    /// The sentence as one line, for copying and for filters by words.
+    pub fn line(&self) -> String {
+        let round = self.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
+        let stated = self.stated.map_or_else(String::new, |stated| match stated {
+            Stated::Stance(stance, confidence) => {
+                format!("{stance} {}", format::confidence(confidence))
+            }
+            Stated::Decision(_) => stated.badge().word.to_owned(),
+        });
+        let parts = [&*round, self.kind, &self.subject, &stated, &self.full_text()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
     }
 }
 
@@ -109,97 +170,96 @@ pub fn cut_reply(end: ReplyEnd, calls: usize) -> String {
     }
 }
 
-/// The line of an event; `world` supplies what the event itself does not contain.
-pub fn event_line<'a>(event: &'a Event, world: &'a World) -> EventLine<'a> {
-    line_of(event, world, words_of(world))
+/// The sentence for an event; `world` supplies what the event itself does not contain.
+pub fn sentence<'a>(event: &'a Event, world: &'a World) -> Sentence<'a> {
+    let words = words_of(world);
+    let (round, purpose) = round_and_purpose(event.span, world);
+    let mut it = Sentence {
+        round,
+        kind: event.kind.name(),
+        subject: subject_of(event.span, purpose, world, words),
+        stated: None,
+        text: "".into(),
+        detail: "".into(),
+        role: StyleRole::Text,
+        headless: HeadlessForm::Hidden,
+    };
+    fill(&mut it, event, world, words);
+    if let Some(words) = words {
+        words.tell(event, world, &mut it);
+    }
+    it
 }
 
-/// The line of an event in the words of this pattern.
-pub fn line_of<'a>(
+/// Fills the sentence for an event in the words that all patterns share.
+fn fill<'a>(
+    it: &mut Sentence<'a>,
     event: &'a Event,
     run: &'a RunFold,
     words: Option<&'a dyn Narrate>,
-) -> EventLine<'a> {
-    let (round, purpose) = round_and_purpose(event.span, run);
-    let span = run.spans.get(event.span).map(|span| &span.kind);
-    let mut line = EventLine {
-        round,
-        kind: event.kind.name(),
-        subject: words
-            .zip(span)
-            .and_then(|(words, span)| words.span_name(span))
-            .unwrap_or_else(|| subject_name(purpose, words)),
-        stance: None,
-        text: Cow::Borrowed(""),
-        tone: StyleRole::Text,
-    };
+) {
     match &event.kind {
-        EventKind::RunStarted(head) => line.text = run_started_text(head, words).into(),
-        EventKind::RunClosed(closed) => {
-            line.text = run_closed_text(run, closed, words).into();
-            line.tone =
-                if closed.reason.is_success() { StyleRole::Done } else { StyleRole::Failed };
+        // Headless text has its own first and last line.
+        EventKind::RunStarted(head) => {
+            it.text = run_started_text(head, words).into();
         }
-        EventKind::Pausing { by: who, .. } => {
-            line.text = actor(*who).into();
-            line.tone = StyleRole::Paused;
+        EventKind::RunClosed(closed) => {
+            let success = closed.reason.is_success();
+            let role = if success { StyleRole::Done } else { StyleRole::Failed };
+            it.set(role, run_closed_text(run, closed, words));
+        }
+        EventKind::Pausing { by, .. } => {
+            it.set(StyleRole::Paused, by.phrase());
         }
         EventKind::Paused { at } => {
-            let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
-            line.text = format!("before {}", at.join(", ")).into();
-            line.tone = StyleRole::Paused;
+            let at: Vec<_> = at.iter().map(place).collect();
+            it.set(StyleRole::Paused, format!("before {}", at.join(", ")))
+                .as_run(Glyph::Paused, "paused");
         }
-        EventKind::Resumed { by: who, paused_ms } => {
-            line.text = format!("{}, paused for {}", actor(*who), took_ms(*paused_ms)).into();
-            line.tone = StyleRole::Paused;
+        EventKind::Resumed { by, paused_ms } => {
+            let text = format!("after {}, {}", took_ms(*paused_ms), by.phrase());
+            it.set(StyleRole::Paused, text).as_run(None, "resumed");
         }
-        EventKind::RunResumed { by: who, downtime_ms, events } => {
-            line.text = format!(
-                "{}, from {events} stored events, stopped for {}",
-                actor(*who),
-                took_ms(*downtime_ms)
+        EventKind::RunResumed { by, downtime_ms, events } => {
+            let stored = format::count_noun(*events, "stored event");
+            let down = took_ms(*downtime_ms);
+            it.set(
+                StyleRole::Paused,
+                format!("from {stored}, stopped for {down}, {}", by.phrase()),
             )
-            .into();
-            line.tone = StyleRole::Paused;
+            .as_run(None, "resumed");
         }
-        EventKind::CommandTaken { command, by: who, .. } => {
-            line.text = format!("{who} {}", command_words(command)).into();
-            line.tone = StyleRole::Paused;
+        EventKind::CommandTaken { command, by, .. } => {
+            it.set(StyleRole::Paused, format!("{by} {}", command_words(command))).as_run(None, "");
         }
-        EventKind::RunForked { by: who, parent, at, .. } => {
-            line.text =
-                format!("{}, from {parent} before {}", actor(*who), at.display_name()).into();
-            line.tone = StyleRole::Paused;
+        EventKind::RunForked { by, parent, at, .. } => {
+            let reused = run.tally.reused.map_or_else(String::new, |reused| {
+                format!("; its first {} are reused", format::count_noun(reused.events, "event"))
+            });
+            let text = format!("from {parent} before {}, {}{reused}", place(at), by.phrase());
+            it.set(StyleRole::Paused, text).as_run(None, "forked");
         }
         EventKind::Stepped { step, boundary, paused_ms } => {
             let far = match step {
                 StepSize::Boundary => "to the next boundary",
                 StepSize::Round => "to the next round",
             };
-            line.text = format!(
-                "past {}, {far}, paused for {}",
-                boundary.display_name(),
-                took_ms(*paused_ms)
-            )
-            .into();
-            line.tone = StyleRole::Paused;
+            let (past, paused) = (place(boundary), took_ms(*paused_ms));
+            it.set(StyleRole::Paused, format!("past {past}, {far}, paused for {paused}"));
         }
         EventKind::BreakpointChanged { at, set } => {
             let what = if *set { "set before" } else { "removed before" };
-            line.text = format!("{what} {}", at.display_name()).into();
-            line.tone = StyleRole::Paused;
+            it.set(StyleRole::Paused, format!("{what} {}", place(at)));
         }
-        EventKind::FlagChanged { flag, on, by: who, boundary } => {
-            line.subject = flag.as_str().into();
+        EventKind::FlagChanged { flag, on, by, boundary } => {
             let position = if *on { "off to on" } else { "on to off" };
-            line.text =
-                format!("{position}, {}, from {}", actor(*who), boundary.display_name()).into();
-            line.tone = StyleRole::Flag;
+            let text = format!("{position} from {}, {}", place(boundary), by.phrase());
+            it.set(StyleRole::Flag, text).about(flag.as_str()).as_sign(Glyph::Flag, "flag");
         }
         EventKind::CallStarted(call) => {
             let size: usize = call.prompt.messages.iter().map(|said| said.content.len()).sum();
-            line.subject = subject_name(Some(&call.purpose), words);
-            line.text = match &call.args {
+            it.about(subject_name(Some(&call.purpose), words));
+            it.text = match &call.args {
                 Some(args) => format!("calls {} with {}", call.tool, top_text(args)).into(),
                 None => format!(
                     "calls {}: {}, {}",
@@ -210,99 +270,88 @@ pub fn line_of<'a>(
                 .into(),
             };
         }
-        EventKind::CallAnswered { attempts } => {
-            line.text = format::count_noun(u64::from(*attempts), "attempt").into();
-        }
+        EventKind::CallAnswered { attempts } => it.text = attempts_text(*attempts).into(),
         EventKind::CallFailed { attempts, reason } => {
-            line.text = failed_text(reason, *attempts).into();
-            line.tone = StyleRole::Failed;
+            let text = format!("{} after {}", reason.phrase(), attempts_text(*attempts));
+            it.set(StyleRole::Failed, text).as_sign(Glyph::Failed, "failed");
         }
-        EventKind::CallRetried { attempt, wait_ms, cause: after, status } => {
-            let failed = failure_name(*after, *status);
-            line.text = format!("{failed}, attempt {attempt} in {}", took_ms(*wait_ms)).into();
-            line.tone = StyleRole::Retry;
+        EventKind::CallRetried { attempt, wait_ms, cause, status } => {
+            let (failed, wait) = (failure_name(*cause, *status), took_ms(*wait_ms));
+            it.set(StyleRole::Retry, format!("{failed}, attempt {attempt} in {wait}"))
+                .as_sign(Glyph::Retry, "retry");
         }
         EventKind::RetryRefused { attempt, limit } => {
-            line.text = format!("attempt {attempt} not made: {}", limit.description()).into();
-            line.tone = StyleRole::Failed;
+            let tool = run.tools.for_call(event.span);
+            let setting = tool.map(|tool| format!(" ({})", limit.setting(tool.name())));
+            let (why, setting) = (limit.description(), setting.unwrap_or_default());
+            it.set(StyleRole::Failed, format!("attempt {attempt} not made: {why}{setting}"))
+                .as_sign(Glyph::Failed, "no retry");
         }
         EventKind::AttemptStarted { attempt, timeout_ms, .. } => {
-            line.text = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
+            it.text = format!("attempt {attempt} (timeout {})", took_ms(*timeout_ms)).into();
         }
-        EventKind::AttemptAnswered(reply) if reply.result.is_some() => {
-            line.text = reply.result.as_deref().map(top_text).unwrap_or_default().into();
-        }
-        EventKind::AttemptAnswered(reply) => {
-            let mut what = format::bytes(reply.text.len() as u64);
-            what.push_str(&calls_text(reply));
-            if let Some(usage) = reply.usage {
-                what.push_str(&format!(
-                    ", {} tokens in, {} out",
-                    usage.prompt_tokens, usage.completion_tokens
-                ));
+        EventKind::AttemptAnswered(reply) => match reply.result.as_deref() {
+            Some(result) => it.text = top_text(result).into(),
+            None => {
+                let role = if reply.end.is_whole() { StyleRole::Text } else { StyleRole::Retry };
+                it.set(role, reply_text(reply));
             }
-            if let Some(first) = reply.first_token_ms {
-                what.push_str(&format!(", first token {}", took_ms(first)));
-            }
-            if !reply.end.is_whole() {
-                let made = cut_reply(reply.end, reply.tool_calls.len());
-                what = format!("{made}; {what}");
-                line.tone = StyleRole::Retry;
-            }
-            line.text = what.into();
-        }
+        },
         EventKind::AttemptFailed(failed) => {
-            line.text = attempt_failed_text(failed).into();
-            line.tone = StyleRole::Failed;
+            it.set(StyleRole::Failed, failure_name(failed.class, failed.status))
+                .with_detail(failed.text.as_str());
         }
         EventKind::RequestAdapted { model, parameter } => {
-            line.text =
-                format!("{model} does not accept {parameter}; sent again without it").into();
-            line.tone = StyleRole::Retry;
+            let text = format!("{model} does not accept {parameter}; retried without it");
+            it.set(StyleRole::Retry, text).as_sign(Glyph::Retry, "adapted");
         }
         EventKind::ReplyRepaired { repair, changed } => {
-            line.text = match (Repair::phrase(repair), changed.as_str()) {
-                (repair, "") => repair.into(),
-                (repair, what) => format!("{repair}: {what}").into(),
-            };
-            line.tone = StyleRole::Retry;
+            it.set(StyleRole::Retry, Repair::phrase(repair))
+                .with_detail(changed.as_str())
+                .as_sign(Glyph::Retry, "repaired");
         }
         EventKind::ReplyRefused(refused) => {
-            line.text = match refused.repeat {
-                Some(nth) => format!("{}; asked again ({nth})", refused.detail).into(),
-                None => refused.detail.as_ref().into(),
+            match refused.repeat {
+                Some(nth) => it.set(StyleRole::Retry, format!("{} (retry {nth})", refused.detail)),
+                None => it.set(StyleRole::Refused, &*refused.detail),
             };
-            line.tone =
-                if refused.repeat.is_some() { StyleRole::Retry } else { StyleRole::Refused };
+            it.with_detail(&*refused.preview).as_sign(Glyph::Refused, "refused");
         }
         EventKind::BudgetReached(reached) => {
-            line.text = reached.sentence().into();
-            line.tone = StyleRole::Failed;
+            it.set(StyleRole::Failed, reached.sentence()).as_run(Glyph::Failed, "");
         }
         EventKind::ConditionFailed { place, text } => {
-            line.text = format!("{place}: {text}").into();
-            line.tone = StyleRole::Retry;
+            it.set(StyleRole::Retry, format!("{place}: {text}")).as_run(Glyph::Alert, "");
         }
+        // Headless, a warning is printed on standard error, in every format.
         EventKind::Warning { text } => {
-            line.text = text.as_str().into();
-            line.tone = StyleRole::Retry;
+            it.set(StyleRole::Retry, text.as_str());
         }
         EventKind::SessionRunStarted { run, scenario } => {
-            line.subject = run.as_str().into();
-            line.text = scenario.as_str().into();
+            it.about(run.as_str()).set(StyleRole::Text, scenario.as_str());
         }
         EventKind::SessionRunClosed { run, reason } => {
-            line.subject = run.as_str().into();
-            line.text = reason.phrase();
+            it.about(run.as_str()).set(StyleRole::Text, reason.phrase());
         }
-        EventKind::SessionRunDropped { run, events: facts } => {
-            line.subject = run.as_str().into();
-            line.text = format::count_noun(*facts, "event").into();
+        EventKind::SessionRunDropped { run, events } => {
+            it.about(run.as_str()).set(StyleRole::Text, format::count_noun(*events, "event"));
         }
-        EventKind::EventsDropped { events: facts } => {
-            line.text = format!("{} to bound memory", format::count_noun(*facts, "event")).into();
-            line.tone = StyleRole::Retry;
+        EventKind::EventsDropped { events } => {
+            let text = format!("{} to bound memory", format::count_noun(*events, "event"));
+            it.set(StyleRole::Retry, text);
         }
+        EventKind::AnswerComposed { text, by, end } => {
+            it.about(by.as_ref().map_or("finalize", |by| by.as_str()));
+            match end.mark() {
+                None => it.set(StyleRole::Done, &**text),
+                Some(mark) => it.set(StyleRole::Retry, mark).with_detail(&**text),
+            };
+        }
+        EventKind::Unknown { fields, .. } => {
+            it.set(StyleRole::Retry, serde_json::to_string(&**fields).unwrap_or_default());
+        }
+        // The pattern has the words.
+        EventKind::Pattern(_) => {}
         EventKind::PlanRefused { .. }
         | EventKind::ConcurrencyChanged { .. }
         | EventKind::CallQueued
@@ -316,32 +365,34 @@ pub fn line_of<'a>(
         | EventKind::ResultIgnored { .. }
         | EventKind::LimitsChanged { .. }
         | EventKind::FaultInjected { .. }
-        | EventKind::FaultRemoved { .. } => fill_tool_line(&event.kind, &mut line),
-        EventKind::AnswerComposed { text, by, end } => {
-            line.subject = by.as_ref().map_or("finalize", |by| by.as_str()).into();
-            line.text = match end.mark() {
-                None => text.as_ref().into(),
-                Some(mark) => format!("{mark}: {text}").into(),
-            };
-            line.tone = if end.is_whole() { StyleRole::Done } else { StyleRole::Retry };
-        }
-        EventKind::Unknown { fields, .. } => {
-            line.text = serde_json::to_string(&**fields).unwrap_or_default().into();
-            line.tone = StyleRole::Retry;
-        }
-        // Told by the pattern, below.
-        EventKind::Pattern(_) => {}
+        | EventKind::FaultRemoved { .. } => fill_tool_sentence(it, &event.kind),
     }
-    if let Some(words) = words {
-        words.tell(event, run, &mut line);
-    }
-    line
 }
 
-/// The reason of a failure, and after how many attempts.
-fn failed_text(reason: &StopReason, attempts: u32) -> String {
-    let attempts = format::count_noun(u64::from(attempts), "attempt");
-    format!("{} after {attempts}", reason.phrase())
+/// A boundary in a sentence. It may contain the id of a task, which nothing else limits.
+fn place(at: &BoundaryId) -> String {
+    visible_within(&at.display_name(), REASON_CHARS)
+}
+
+/// A number of attempts: `2 attempts`.
+pub(super) fn attempts_text(attempts: u32) -> String {
+    format::count_noun(attempts.into(), "attempt")
+}
+
+/// The size of a reply, what it calls, its tokens, and whether it is whole.
+fn reply_text(reply: &Reply) -> String {
+    let mut text = format::bytes(reply.text.len() as u64);
+    text.push_str(&calls_text(reply));
+    if let Some(Usage { prompt_tokens, completion_tokens, .. }) = reply.usage {
+        text.push_str(&format!(", {prompt_tokens} tokens in, {completion_tokens} out"));
+    }
+    if let Some(first) = reply.first_token_ms {
+        text.push_str(&format!(", first token {}", took_ms(first)));
+    }
+    match reply.end.is_whole() {
+        true => text,
+        false => format!("{}; {text}", cut_reply(reply.end, reply.tool_calls.len())),
+    }
 }
 
 fn run_started_text(head: &RunStarted, words: Option<&dyn Narrate>) -> String {
@@ -361,11 +412,6 @@ fn run_closed_text(run: &RunFold, closed: &RunClosed, words: Option<&dyn Narrate
         what.push_str(&format!(", paused for {}", took_ms(closed.paused_ms)));
     }
     what
-}
-
-fn attempt_failed_text(failed: &AttemptFailed) -> String {
-    let short = failure_name(failed.class, failed.status);
-    if failed.text.is_empty() { short.into_owned() } else { format!("{short}: {}", failed.text) }
 }
 
 /// The round and the call that a span belongs to.
@@ -406,6 +452,18 @@ fn tool_of_call<'a>(purpose: &'a Purpose, words: Option<&'a dyn Narrate>) -> Opt
         Asks::Model => Some("llm"),
         Asks::Tool | Asks::Agent => own.or_else(|| words?.tool_of(purpose)),
     }
+}
+
+/// The subject of the events of this span, which belongs to a call with this purpose.
+pub(super) fn subject_of<'a>(
+    span: SpanId,
+    purpose: Option<&'a Purpose>,
+    run: &'a RunFold,
+    words: Option<&'a dyn Narrate>,
+) -> Cow<'a, str> {
+    let span = run.spans.get(span).map(|span| &span.kind);
+    let own = words.zip(span).and_then(|(words, span)| words.span_name(span));
+    own.unwrap_or_else(|| subject_name(purpose, words))
 }
 
 /// The subject of an event of a call; if many agents call many tools, with the tool.

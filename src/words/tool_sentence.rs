@@ -1,10 +1,11 @@
-//! The lines of the events of policies and of tools.
+//! The sentences for the events of policies and of tools.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use super::format;
-use super::sentence::{EventLine, actor, took_ms};
+use super::glyph::Glyph;
+use super::sentence::{Sentence, attempts_text, took_ms};
 use super::styled::StyleRole;
 use crate::base::time;
 use crate::log::event::kind::{
@@ -16,37 +17,34 @@ use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::policy::{BreakerMode, WindowKind};
 use crate::scenario::spec::tool::InjectedFault;
 
-/// Fills the line of such an event; leaves other events alone.
-pub(super) fn fill_tool_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
+/// Fills the sentence for such an event; leaves other events alone.
+pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind) {
     match kind {
         EventKind::PlanRefused { reason, .. } => {
-            line.text = reason.phrase();
-            line.tone = StyleRole::Refused;
+            it.set(StyleRole::Refused, reason.phrase())
+                .about("plan")
+                .as_sign(Glyph::Refused, "refused");
         }
-        EventKind::ConcurrencyChanged { max_parallel, by: who } => {
-            line.text = format!("concurrency limit {max_parallel}, {}", actor(*who)).into();
-            line.tone = StyleRole::Flag;
+        EventKind::ConcurrencyChanged { max_parallel, by } => {
+            it.set(StyleRole::Flag, format!("concurrency limit {max_parallel}, {}", by.phrase()))
+                .as_run(None, "");
         }
-        EventKind::CallQueued => line.text = "queued for a call slot".into(),
+        EventKind::CallQueued => it.text = "queued for a call slot".into(),
         EventKind::CallAdmitted { waited_ms } => {
-            line.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
+            it.text = format!("got a call slot after {}", took_ms(*waited_ms)).into();
         }
         EventKind::CallDegraded { attempts, reason, by, .. } => {
-            let reason = reason_after(reason, &line.subject);
-            line.text = degraded_text(*attempts, &reason, *by).into();
-            line.tone = StyleRole::Retry;
+            let (reason, attempts) = (reason_after(reason, &it.subject), attempts_text(*attempts));
+            let text = format!("{reason} after {attempts}; fallback: {}", fallback_text(*by));
+            it.set(StyleRole::Retry, text).as_sign(Glyph::Alert, "degraded");
         }
         EventKind::AttemptRefused { attempt, reason, retry_in_ms } => {
-            let again = match retry_in_ms {
-                Some(ms) => format!(", retry possible in {}", took_ms(*ms)),
-                None => String::new(),
-            };
-            let reason = reason_after(reason, &line.subject);
-            line.text = format!("attempt {attempt} not made: {reason}{again}").into();
-            line.tone = StyleRole::Refused;
+            let wait = retry_in_ms.map(|ms| format!(", retry possible in {}", took_ms(ms)));
+            let (reason, wait) = (reason_after(reason, &it.subject), wait.unwrap_or_default());
+            it.set(StyleRole::Refused, format!("attempt {attempt} not made: {reason}{wait}"));
         }
         EventKind::AttemptQueued { attempt } => {
-            line.text = format!("attempt {attempt} queued at the bulkhead").into();
+            it.text = format!("attempt {attempt} queued at the bulkhead").into();
         }
         EventKind::CallInDoubt { tool, decision, .. } => {
             let follows = match decision {
@@ -54,52 +52,46 @@ pub(super) fn fill_tool_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) 
                 InDoubt::Ask => "the run pauses before it is called again",
                 InDoubt::Stop => "the run stops",
             };
-            line.text = format!(
-                "{tool} was in flight when the run stopped, and may have answered: {follows}"
-            )
-            .into();
-            line.tone = StyleRole::Retry;
+            let what = "was in flight when the run stopped, and may have answered";
+            it.set(StyleRole::Retry, format!("{tool} {what}: {follows}"));
         }
-        EventKind::ClientRetried { request, cause: after } => {
-            line.text =
-                format!("{}: the tool's client sends request {request}", after.phrase()).into();
-            line.tone = StyleRole::Retry;
+        EventKind::ClientRetried { request, cause } => {
+            let text = format!("{}: the tool's client sends request {request}", cause.phrase());
+            it.set(StyleRole::Retry, text);
         }
-        EventKind::BreakerChanged { tool, to, cause: why, open_for_ms, by: who, counted } => {
-            line.subject = tool.as_str().into();
-            let mut what = format!("{}: {}", breaker_state(*to), why.description(*counted));
+        EventKind::BreakerChanged { tool, to, cause, open_for_ms, by, counted } => {
+            let mut text = format!("{}: {}", breaker_state(*to), cause.description(*counted));
             if let Some(ms) = open_for_ms {
-                what.push_str(&format!(", for {}", took_ms(*ms)));
+                text.push_str(&format!(", for {}", took_ms(*ms)));
             }
-            if let Some(who) = who {
-                what.push_str(&format!(", {}", actor(*who)));
+            if let Some(by) = by {
+                text.push_str(&format!(", {}", by.phrase()));
             }
-            line.text = what.into();
-            line.tone = match to {
-                BreakerStage::Open | BreakerStage::Held => StyleRole::Refused,
-                BreakerStage::Closed => StyleRole::Done,
-                BreakerStage::HalfOpen | BreakerStage::Disabled => StyleRole::Retry,
+            let (glyph, role) = match to {
+                BreakerStage::Open | BreakerStage::Held => (Glyph::Refused, StyleRole::Refused),
+                BreakerStage::Closed => (Glyph::Done, StyleRole::Done),
+                BreakerStage::HalfOpen | BreakerStage::Disabled => (Glyph::Alert, StyleRole::Retry),
             };
+            it.set(role, text).about(tool.as_str()).as_sign(glyph, "breaker");
         }
-        EventKind::ResultIgnored { tool, success: ok } => {
-            line.subject = tool.as_str().into();
-            let what = if *ok { "a result" } else { "a failure" };
-            line.text = format!("{what} arrived too late and was ignored").into();
+        EventKind::ResultIgnored { tool, success } => {
+            let what = if *success { "a result" } else { "a failure" };
+            it.about(tool.as_str()).text =
+                format!("{what} arrived too late and was ignored").into();
         }
-        EventKind::LimitsChanged { tool, limits, change, by: who } => {
-            line.subject = tool.as_str().into();
-            line.text = format!("{}, {}", limit_text(*change, limits), actor(*who)).into();
-            line.tone = StyleRole::Flag;
+        EventKind::LimitsChanged { tool, limits, change, by } => {
+            let text = format!("{}, {}", limit_text(*change, limits), by.phrase());
+            it.set(StyleRole::Flag, text).about(tool.as_str()).as_sign(Glyph::Alert, "limits");
         }
-        EventKind::FaultInjected { tool, fault, by: who } => {
-            line.subject = tool.as_str().into();
-            line.text = format!("{}, {}", fault_text(fault), actor(*who)).into();
-            line.tone = StyleRole::Retry;
+        EventKind::FaultInjected { tool, fault, by } => {
+            it.set(StyleRole::Retry, format!("{}, {}", fault_text(fault), by.phrase()))
+                .about(tool.as_str())
+                .as_sign(Glyph::Alert, "fault");
         }
-        EventKind::FaultRemoved { tool, fault, by: who } => {
-            line.subject = tool.as_str().into();
-            line.text = format!("{} fault removed, {}", fault.word(), actor(*who)).into();
-            line.tone = StyleRole::Done;
+        EventKind::FaultRemoved { tool, fault, by } => {
+            it.set(StyleRole::Done, format!("{} fault removed, {}", fault.word(), by.phrase()))
+                .about(tool.as_str())
+                .as_sign(Glyph::Done, "fault");
         }
         _ => {}
     }
@@ -112,12 +104,6 @@ fn reason_after(reason: &StopReason, subject: &str) -> String {
         Some((tool, rest)) if subject.split(' ').next_back() == Some(tool) => rest.to_owned(),
         _ => phrase.into_owned(),
     }
-}
-
-/// The reason for a fallback, and which fallback was used.
-fn degraded_text(attempts: u32, reason: &str, fallback: FallbackKind) -> String {
-    let attempts = format::count_noun(u64::from(attempts), "attempt");
-    format!("{reason} after {attempts}; fallback: {}", fallback_text(fallback))
 }
 
 /// The fallback that replaced a tool's result, for the screen.

@@ -20,9 +20,10 @@ fn shows_each_step_and_source_outcome() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let lines = lines(&ended.out);
     for said in [
-        "plan      5 steps",
-        "search    found 6, kept 4, for: What is the current US payments incident status and what enterprise SLA commitments apply for uptime and P1 response time?",
-        "  + read         https://vendor.example.com/policies/enterprise-sla  1 note",
+        "plan      5 steps: search_sources, dedupe_urls, read_extract_notes, verify_notes, synthesize_answer",
+        "search    6 sources: What is the current US payments incident status and what enterprise SLA commitments apply for uptime and P1 response time?",
+        "dedupe    4 kept, #4 duplicate of #1, #5 duplicate of #2",
+        "  + read         #2 https://vendor.example.com/policies/enterprise-sla  1 note",
         "verify    2 notes, no issue",
     ] {
         assert!(lines.contains(&said), "{said:?} is not in\n{}", ended.out);
@@ -44,7 +45,7 @@ fn reports_skips_and_conflicts_calmly() {
     let home = Home::new();
     let ended = run(&home, &["rumour-mill", "--instant", "--format", "text", "--ascii"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    let stale = "! skipped      https://docs.example.org/handbook/enterprise-terms  stale: 38 days old; research.max_age_days is 30";
+    let stale = "! skipped      #5 https://docs.example.org/handbook/enterprise-terms  stale: 38 days old; research.max_age_days is 30";
     assert!(ended.out.contains(stale), "{}", ended.out);
     assert!(
         ended.out.contains("no usable sources (no_reliable_sources) in read_extract"),

@@ -260,7 +260,7 @@ fn reports_failed_member_once() {
         failed,
         [
             "  ✗ failed       one  error: script_missing:one",
-            "  ✗ failed       front  not scripted: front",
+            "  ✗ failed       front  not scripted: front after 1 attempt",
             "  ✗ failed       desk  error: script_missing:front",
         ],
         "{}",

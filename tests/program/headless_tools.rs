@@ -202,7 +202,7 @@ fn shortens_plan_with_many_ids() {
     let ended =
         end(home.command(&args).args(["--pause-at", &format!("dispatch:1:0\u{1b}{long}=1ms")]));
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let plan = ended.out.lines().find(|line| line.contains("plan  12 tasks: 0␛x"));
+    let plan = ended.out.lines().find(|line| line.contains("plan      12 tasks: 0␛x"));
     let plan = plan.expect("the plan's line");
     assert!(plan.ends_with(" and 4 more") && plan.matches("sales_worker").count() == 8, "{plan}");
     assert!(ended.out.contains("paused before 0␛x"), "{}", ended.out);

@@ -1,6 +1,7 @@
 //! What a scenario needs of the machine that plays it, and what a runner allows: nothing that starts
 //! programs, reads variables or files, reaches local networks or costs money, unless its command line allows it.
 
+use crate::base::worded;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -29,23 +30,12 @@ pub enum Grant {
     Folder,
 }
 
+worded! { Grant + ALL {
+    Live = "live", Command = "command", Http = "http", Env = "env", PrivateNet = "private-net",
+    Folder = "folder",
+} }
+
 impl Grant {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Live, Self::Command, Self::Http, Self::Env, Self::PrivateNet, Self::Folder];
-
-    /// Its word on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Command => "command",
-            Self::Http => "http",
-            Self::Env => "env",
-            Self::PrivateNet => "private-net",
-            Self::Folder => "folder",
-        }
-    }
-
     /// What a scenario that needs it would do.
     fn would(self) -> &'static str {
         match self {

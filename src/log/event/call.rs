@@ -1,5 +1,6 @@
 //! The parts of events about calls: the prompt and the reply.
 
+use crate::base::worded;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -139,17 +140,9 @@ pub enum MessageRole {
     Tool,
 }
 
-impl MessageRole {
-    /// The word in JSON and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-            Self::Tool => "tool",
-        }
-    }
-}
+worded! { MessageRole {
+    System = "system", User = "user", Assistant = "assistant", Tool = "tool",
+} }
 
 /// A complete reply of a model, or result of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

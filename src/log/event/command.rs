@@ -150,6 +150,19 @@ pub enum Initiator {
 }
 
 impl Initiator {
+    /// Who or what caused it, for display.
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Self::You => "by you",
+            Self::Schedule => "by the command line",
+            Self::Breakpoint => "by a breakpoint",
+            Self::Suspend => "by a suspension",
+            Self::Store => "by the store",
+            Self::Remote => "from another machine",
+            Self::Runner => "by the runner",
+        }
+    }
+
     /// Whether the program itself pauses a run, for as long as something else lasts. The clock of the run
     /// stops at once then.
     pub(crate) fn is_program(self) -> bool {

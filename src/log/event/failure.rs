@@ -1,5 +1,6 @@
 //! How an attempt fails: the classes of failures, and why a model call failed.
 
+use crate::base::worded;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -148,52 +149,19 @@ pub enum FailureClass {
     Cancelled,
 }
 
-impl FailureClass {
-    /// Every class.
-    pub const ALL: [FailureClass; 16] = [
-        Self::Timeout,
-        Self::Resolve,
-        Self::Connect,
-        Self::Tls,
-        Self::Reset,
-        Self::RateLimited,
-        Self::Auth,
-        Self::Status,
-        Self::BadResponse,
-        Self::Tool,
-        Self::TooLarge,
-        Self::Denied,
-        Self::Limit,
-        Self::ScriptMissing,
-        Self::Panic,
-        Self::Cancelled,
-    ];
+worded! { FailureClass + ALL + phrase {
+    Timeout = "timeout" | "timed out", Resolve = "resolve" | "name not found",
+    Connect = "connect" | "no connection", Tls = "tls", Reset = "reset",
+    RateLimited = "rate_limited" | "rate limited", Auth = "auth", Status = "status" | "HTTP error",
+    BadResponse = "bad_response" | "bad response", Tool = "tool",
+    TooLarge = "too_large" | "too large", Denied = "denied", Limit = "limit",
+    ScriptMissing = "script_missing" | "not scripted", Panic = "panic", Cancelled = "cancelled",
+} }
 
+impl FailureClass {
     /// The class with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.word() == word)
-    }
-
-    /// The word on the screen and in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Resolve => "resolve",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Reset => "reset",
-            Self::RateLimited => "rate_limited",
-            Self::Auth => "auth",
-            Self::Status => "status",
-            Self::BadResponse => "bad_response",
-            Self::Tool => "tool",
-            Self::TooLarge => "too_large",
-            Self::Denied => "denied",
-            Self::Limit => "limit",
-            Self::ScriptMissing => "script_missing",
-            Self::Panic => "panic",
-            Self::Cancelled => "cancelled",
-        }
     }
 
     /// Whether a failure of this class counts for the breaker, because the tool itself failed

@@ -299,16 +299,18 @@ impl RetryLimit {
         }
     }
 
+    /// The setting that limits the retries of the tool with this name.
+    pub(crate) fn setting(&self, tool: &ToolName) -> String {
+        match self {
+            Self::RetryBudget { .. } => format!("tools.{tool}.retry_budget"),
+            Self::Deadline { .. } => "max_seconds".to_owned(),
+            Self::OnlyTimeouts => format!("tools.{tool}.retries"),
+        }
+    }
+
     /// The reason as a sentence that names the setting for the tool with this name.
     pub fn sentence(&self, tool: &ToolName) -> String {
-        let words = self.description();
-        match self {
-            Self::RetryBudget { .. } => {
-                format!("Not retried: {words} (tools.{tool}.retry_budget).")
-            }
-            Self::Deadline { .. } => format!("Not retried: {words} (max_seconds)."),
-            Self::OnlyTimeouts => format!("Not retried: {words} (tools.{tool}.retries)."),
-        }
+        format!("Not retried: {} ({}).", self.description(), self.setting(tool))
     }
 }
 

@@ -2,6 +2,7 @@
 //! the head of a log, and the faults of a contribution in the words of its source document. People
 //! read words in place of identifiers; JSON keeps the identifiers.
 
+use crate::base::worded;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,13 +15,11 @@ use super::{Fact, FactAbout, PatternPlan, Plan, facts};
 use crate::base::name::{FlagName, InputName, RoleName};
 use crate::base::time::millis;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::log::event::failure::FailureClass;
 use crate::log::event::id::SpanId;
 use crate::log::event::kind::Purpose;
 use crate::log::event::stop::{ReasonPart, StopReason};
 use crate::log::event::{SpanKind, SpanState};
-use crate::scenario::patterns::collaboration::CollaborationBudget;
-use crate::scenario::patterns::collaboration::{Decision, Share};
+use crate::scenario::patterns::collaboration::{CollaborationBudget, Decision, Share};
 use crate::scenario::spec::script::ReplyEnd;
 
 facts! {
@@ -198,19 +197,7 @@ pub enum Stance {
     Block,
 }
 
-impl Stance {
-    /// Every stance, from the most willing to the least.
-    pub const ALL: [Stance; 3] = [Self::Go, Self::Caution, Self::Block];
-
-    /// The word in JSON and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::Caution => "caution",
-            Self::Block => "block",
-        }
-    }
-}
+worded! { Stance + ALL + Display { Go = "go", Caution = "caution", Block = "block" } }
 
 /// An accepted contribution: trimmed, rounded, with at most three actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -246,58 +233,13 @@ pub enum Conflict {
     HighDivergence,
 }
 
-impl Conflict {
-    /// The word in results, prompts and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NoContributions => "no_contributions",
-            Self::GoVsCaution => "go_vs_caution",
-            Self::BlockingVsNonBlock => "blocking_vs_non_block",
-            Self::HighDivergence => "high_divergence",
-        }
-    }
-}
-
-impl fmt::Display for Stance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
-impl Conflict {
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::NoContributions => "no contributions",
-            Self::GoVsCaution => "go vs caution",
-            // Not "block vs go": the others may all say caution.
-            Self::BlockingVsNonBlock => "block vs others",
-            Self::HighDivergence => "far apart",
-        }
-    }
-}
-
-impl FailureClass {
-    /// The class in words, hardly longer than its identifier.
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Timeout => "timed out",
-            Self::Resolve => "name not found",
-            Self::Connect => "no connection",
-            Self::Status => "HTTP error",
-            Self::RateLimited => "rate limited",
-            Self::BadResponse => "bad response",
-            Self::TooLarge => "too large",
-            Self::ScriptMissing => "not scripted",
-            other => other.word(),
-        }
-    }
-}
+worded! { Conflict + phrase + Display {
+    NoContributions = "no_contributions" | "no contributions",
+    GoVsCaution = "go_vs_caution" | "go vs caution",
+    // Not "block vs go": the others may all say caution.
+    BlockingVsNonBlock = "blocking_vs_non_block" | "block vs others",
+    HighDivergence = "high_divergence" | "far apart",
+} }
 
 /// Setup of a collaboration: the seats, and the limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -453,6 +395,7 @@ impl ReasonPart for ContributionFault {
 mod tests {
     use super::*;
     use crate::log::event::StopReason;
+    use crate::log::event::failure::FailureClass;
 
     #[test]
     fn no_phrase_is_an_identifier() {

@@ -1,6 +1,7 @@
 //! The facts of an orchestrator (its plan, the tasks, the combined results), its setup in the head
 //! of a log, and the faults of its workers in the words of its source document.
 
+use crate::base::worded;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -180,21 +181,12 @@ pub enum WorkerFault {
     Error,
 }
 
+worded! { WorkerFault + ALL {
+    Denied = "worker_denied", Missing = "worker_missing", BadArgs = "worker_bad_args",
+    BadResult = "worker_bad_result", Error = "worker_error",
+} }
+
 impl WorkerFault {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Denied, Self::Missing, Self::BadArgs, Self::BadResult, Self::Error];
-
-    /// The word that stop reasons begin with.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Denied => "worker_denied",
-            Self::Missing => "worker_missing",
-            Self::BadArgs => "worker_bad_args",
-            Self::BadResult => "worker_bad_result",
-            Self::Error => "worker_error",
-        }
-    }
-
     pub(crate) fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| fault.word() == word)
     }

@@ -1,6 +1,7 @@
 //! The facts of a router: what the classifier says, which route the request takes; its setup in the
 //! head of a log, and the faults of a classifier's reply.
 
+use crate::base::worded;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -119,15 +120,7 @@ pub enum FallbackCause {
     LowConfidence,
 }
 
-impl FallbackCause {
-    /// The word for it in events.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::RouteOff => "route_off",
-            Self::LowConfidence => "low_confidence",
-        }
-    }
-}
+worded! { FallbackCause { RouteOff = "route_off", LowConfidence = "low_confidence" } }
 
 /// Setup of a router: its routes, and the agents behind them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

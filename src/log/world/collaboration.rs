@@ -2,7 +2,7 @@
 //! outcome (collaboration source document).
 
 use crate::scenario::cel::CelBindings;
-use crate::scenario::patterns::collaboration::CollaborationBudget;
+use crate::scenario::patterns::collaboration::{CollaborationBudget, Decision};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
     CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
 };
-use crate::scenario::patterns::collaboration::Decision;
 
 /// State of a collaboration run.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::base::worded;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -404,16 +405,7 @@ pub enum NotifyBy {
     Osc9,
 }
 
-impl NotifyBy {
-    /// Its word in the configuration file.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Bell => "bell",
-            Self::Osc9 => "osc9",
-        }
-    }
-}
+worded! { NotifyBy { Off = "off", Bell = "bell", Osc9 = "osc9" } }
 
 words! { NotifyBy:
     "off" => NotifyBy::Off, "Not at all.";

@@ -2,6 +2,7 @@
 //!
 //! Problems in words: on one line each, or with their lines of the file as compilers do it.
 
+use crate::base::worded;
 use std::fmt;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -17,15 +18,7 @@ pub enum Severity {
     Warning,
 }
 
-impl Severity {
-    /// Its word in messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
-    }
-}
+worded! { Severity { Error = "error", Warning = "warning" } }
 
 /// Which runs of the scenario a problem affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

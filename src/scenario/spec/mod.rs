@@ -7,6 +7,7 @@ pub mod policy;
 pub mod script;
 pub mod tool;
 
+use crate::base::worded;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -486,35 +487,12 @@ pub enum Repair {
     Encoded,
 }
 
+worded! { Repair + ALL {
+    Fences = "fences", Preface = "preface", Think = "think", Case = "case", Numbers = "numbers",
+    Commas = "commas", List = "list", Wrapper = "wrapper", Encoded = "encoded",
+} }
+
 impl Repair {
-    /// All kinds of repair.
-    pub const ALL: [Self; 9] = [
-        Self::Fences,
-        Self::Preface,
-        Self::Think,
-        Self::Case,
-        Self::Numbers,
-        Self::Commas,
-        Self::List,
-        Self::Wrapper,
-        Self::Encoded,
-    ];
-
-    /// Its word in scenarios and events.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fences => "fences",
-            Self::Preface => "preface",
-            Self::Think => "think",
-            Self::Case => "case",
-            Self::Numbers => "numbers",
-            Self::Commas => "commas",
-            Self::List => "list",
-            Self::Wrapper => "wrapper",
-            Self::Encoded => "encoded",
-        }
-    }
-
     /// The repair in words, from its word in an event; an unknown word as it is.
     pub(crate) fn phrase(word: &str) -> &str {
         match Self::ALL.into_iter().find(|repair| repair.word() == word) {

@@ -3,6 +3,7 @@
 //! A prompt of a scenario. Its inputs are filled in already; the positions of flags are filled in
 //! when it is sent, because a flag may change during a run.
 
+use crate::base::worded;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -118,18 +119,12 @@ pub enum ScriptStep {
     Finalize,
 }
 
-impl ScriptStep {
-    /// The word for it in files and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Notes => "notes",
-            Self::Synthesize => "synthesize",
-            Self::Classify => "classify",
-            Self::Finalize => "finalize",
-        }
-    }
+worded! { ScriptStep {
+    Plan = "plan", Notes = "notes", Synthesize = "synthesize", Classify = "classify",
+    Finalize = "finalize",
+} }
 
+impl ScriptStep {
     /// Whether every run of a pattern that has this step begins with it.
     pub fn begins_runs(self) -> bool {
         matches!(self, Self::Plan | Self::Classify)
@@ -156,19 +151,12 @@ pub enum ReplyEnd {
     Failed,
 }
 
-impl ReplyEnd {
-    /// The word in JSON and in scenarios.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::Filtered => "filtered",
-            Self::Refused => "refused",
-            Self::Paused => "paused",
-            Self::Failed => "failed",
-        }
-    }
+worded! { ReplyEnd {
+    Stop = "stop", Length = "length", Filtered = "filtered", Refused = "refused",
+    Paused = "paused", Failed = "failed",
+} }
 
+impl ReplyEnd {
     /// Whether nothing of the reply is missing.
     pub(crate) fn is_whole(&self) -> bool {
         *self == Self::Stop

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::policy::CallPolicy;
 use crate::base::name::ToolName;
+use crate::base::worded;
 use crate::scenario::tools::fixture::FixtureSpec;
 use crate::scenario::tools::{ToolAction, ToolKind};
 
@@ -111,19 +112,9 @@ pub enum FieldKind {
     Any,
 }
 
-impl FieldKind {
-    /// The word for it in files and messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Number => "number",
-            Self::Bool => "bool",
-            Self::List => "list",
-            Self::Table => "table",
-            Self::Any => "any",
-        }
-    }
-}
+worded! { FieldKind {
+    Text = "text", Number = "number", Bool = "bool", List = "list", Table = "table", Any = "any",
+} }
 
 /// A fault that is injected between the gateway and the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,22 +171,10 @@ pub enum FaultKind {
     Reset,
 }
 
-impl FaultKind {
-    /// All kinds, in the order of the screen.
-    pub const ALL: [FaultKind; 5] =
-        [Self::Latency, Self::Errors, Self::Hang, Self::Malformed, Self::Reset];
-
-    /// The word for it in files and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Latency => "latency",
-            Self::Errors => "errors",
-            Self::Hang => "hang",
-            Self::Malformed => "malformed",
-            Self::Reset => "reset",
-        }
-    }
-}
+worded! { FaultKind + ALL {
+    Latency = "latency", Errors = "errors", Hang = "hang", Malformed = "malformed",
+    Reset = "reset",
+} }
 
 /// The value of a header, or of a variable of a program's environment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::private_host::has_private_host;
+use crate::base::worded;
 use crate::scenario::read::format::tools::settings;
 use crate::scenario::read::names::{HeaderName, NamedEntries};
 use crate::scenario::read::shape::{
@@ -73,17 +74,7 @@ pub enum HttpMethod {
     Delete,
 }
 
-impl HttpMethod {
-    /// The method as requests spell it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Delete => "DELETE",
-        }
-    }
-}
+worded! { HttpMethod { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE" } }
 
 /// Builds a request; `args` are the arguments that its URL may name.
 pub(super) fn build(

@@ -2,6 +2,7 @@
 //! the run that they were forked from. Its order is made when its contents, the filter or the sort
 //! change, so a frame formats only the rows in view.
 
+use crate::base::worded;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -72,6 +73,10 @@ pub enum RunSort {
     Status,
 }
 
+worded! { RunSort {
+    Newest = "newest", Cost = "cost", Tokens = "tokens", Time = "time", Status = "status",
+} }
+
 impl RunSort {
     fn next(self) -> Self {
         match self {
@@ -80,17 +85,6 @@ impl RunSort {
             Self::Tokens => Self::Time,
             Self::Time => Self::Status,
             Self::Status => Self::Newest,
-        }
-    }
-
-    /// Its name on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Newest => "newest",
-            Self::Cost => "cost",
-            Self::Tokens => "tokens",
-            Self::Time => "time",
-            Self::Status => "status",
         }
     }
 

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::base::worded;
 use std::sync::OnceLock;
 
 use Context::{
@@ -39,49 +40,15 @@ pub enum Context {
     Confirm,
 }
 
+worded! { Context + ALL {
+    Home = "home", Run = "run", Inspector = "inspector", Flags = "flags", Faults = "faults",
+    Members = "members", Message = "next message", Form = "launch form",
+    FormText = "text of the launch form", Models = "list of models", Filter = "filter",
+    Templates = "list of templates", Comparison = "comparison", Help = "help",
+    Commands = "list of commands", Confirm = "question",
+} }
+
 impl Context {
-    /// Every context, in the order of the help.
-    pub const ALL: [Context; 16] = [
-        Context::Home,
-        Context::Run,
-        Context::Inspector,
-        Context::Flags,
-        Context::Faults,
-        Context::Members,
-        Context::Message,
-        Context::Form,
-        Context::FormText,
-        Context::Models,
-        Context::Filter,
-        Context::Templates,
-        Context::Comparison,
-        Context::Help,
-        Context::Commands,
-        Context::Confirm,
-    ];
-
-    /// Its name on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Home => "home",
-            Self::Run => "run",
-            Self::Inspector => "inspector",
-            Self::Filter => "filter",
-            Self::Flags => "flags",
-            Self::Faults => "faults",
-            Self::Members => "members",
-            Self::Message => "next message",
-            Self::Form => "launch form",
-            Self::FormText => "text of the launch form",
-            Self::Models => "list of models",
-            Self::Templates => "list of templates",
-            Self::Comparison => "comparison",
-            Self::Help => "help",
-            Self::Commands => "list of commands",
-            Self::Confirm => "question",
-        }
-    }
-
     /// Whether characters are typed as text here and trigger no action.
     pub fn takes_text(self) -> bool {
         matches!(

@@ -22,7 +22,7 @@ use crate::words::closing::answer_mark;
 use crate::words::format;
 use crate::words::markdown::reason_markdown;
 use crate::words::patterns::words_of;
-use crate::words::sentence::{event_line, model_text, took_ms};
+use crate::words::sentence::{model_text, sentence, took_ms};
 use crate::words::styled::StyledText;
 use crate::words::tool_sentence::breaker_state;
 use crate::words::verdict::stop_lead;
@@ -79,7 +79,7 @@ fn selected_text(page: &RunPage) -> String {
 
 fn selected_row(page: &RunPage) -> Option<String> {
     let event = page.run.log().get(page.list.selected(page.run.log())?)?;
-    let line = event_line(event, page.run.world()).line();
+    let line = sentence(event, page.run.world()).line();
     Some(format!("{}  {line}", format::time_in_run(page.run.world().progress.run_time(event.at))))
 }
 

@@ -23,7 +23,7 @@ use crate::words::format;
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::measure::columns;
 use crate::words::patterns::words_of;
-use crate::words::sentence::event_line;
+use crate::words::sentence::{Stated, sentence};
 use crate::words::styled::StyleRole;
 
 /// The list of events, its filter and its selection. Places count from the start of the run; only
@@ -568,13 +568,13 @@ fn event_row(
 ) {
     let Some(event) = page.log().get(place) else { return };
     let theme = cx.theme;
-    let shown = event_line(event, page.world());
+    let shown = sentence(event, page.world());
     row_style(cx, area, selected, buf);
     // Events after the playhead are dimmed.
     let later = playhead.is_some_and(|playhead| place > playhead);
     let dim = theme.style(StyleRole::Dim);
     let plain = if later { dim } else { theme.style(StyleRole::Text) };
-    let toned = if later { dim } else { theme.style(shown.tone) };
+    let toned = if later { dim } else { theme.style(shown.role) };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     match playhead {
         Some(playhead) if playhead == place => {
@@ -597,12 +597,19 @@ fn event_row(
     let (agent, name) = shown.subject.split_at(number.map_or(0, |at| at + "agent  ".len()));
     let taken = u16::try_from(columns(agent)).unwrap_or(u16::MAX).min(names);
     pen.cell(agent, taken, plain).name(name, names - taken, plain).space(1);
-    if let Some((stance, confidence)) = shown.stance {
-        let sign = theme.stance(stance);
-        pen.glyph(sign.glyph, if later { dim } else { sign.style }).space(1);
-        pen.cell(sign.word, 8, plain).put(&format::confidence(confidence), plain).space(2);
+    if let Some(stated) = shown.stated {
+        let badge = stated.badge();
+        let style = if later { dim } else { theme.style(badge.role) };
+        pen.glyph(badge.glyph, style).space(1);
+        match stated {
+            Stated::Stance(_, confidence) => {
+                pen.cell(badge.word, 8, plain).put(&format::confidence(confidence), plain)
+            }
+            Stated::Decision(_) => pen.put(badge.word, plain),
+        }
+        .space(2);
     }
-    pen.put(&shown.text, if shown.stance.is_some() { dim } else { plain });
+    pen.put(&shown.full_text(), if shown.stated.is_some() { dim } else { plain });
 }
 
 /// Columns of the longest subject.

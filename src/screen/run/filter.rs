@@ -14,7 +14,7 @@ use crate::log::event::kind::Purpose;
 use crate::log::event::{Event, EventKind, StopReason, World};
 use crate::scenario::cel::{CelBindings, Condition, ConditionError, EvalBudget, EvalLimits};
 use crate::words::badges;
-use crate::words::sentence::{EventLine, event_line};
+use crate::words::sentence::{Sentence, Stated, sentence};
 
 /// The names that a condition may use. Every event has all of them; a field that the event lacks is
 /// null. `event` is the whole event as in the log; `fact`, its old name, is accepted too.
@@ -83,12 +83,12 @@ impl Filter {
         match self {
             Self::Notable => Ok(event.kind.is_notable()),
             Self::Words(words) => {
-                let line = event_line(event, world).line().to_lowercase();
+                let line = sentence(event, world).line().to_lowercase();
                 let more = state_words(event);
                 Ok(words.iter().all(|word| line.contains(word.as_str()) || more.contains(&**word)))
             }
             Self::Condition { condition, whole } => {
-                let described = event_line(event, world);
+                let described = sentence(event, world);
                 let mut shown = CelBindings::default();
                 bind_fields(&mut shown, event, &described, world);
                 let value = if *whole { event_value(event) } else { Value::Null };
@@ -146,7 +146,7 @@ fn event_value(event: &Event) -> Value {
     event.to_line().ok().and_then(|line| serde_json::from_str(&line).ok()).unwrap_or(Value::Null)
 }
 
-fn bind_fields(shown: &mut CelBindings, event: &Event, described: &EventLine<'_>, world: &World) {
+fn bind_fields(shown: &mut CelBindings, event: &Event, described: &Sentence<'_>, world: &World) {
     let (_, purpose) = crate::words::sentence::round_and_purpose(event.span, world);
     let mut role = purpose.and_then(Purpose::speaker);
     let mut tool =
@@ -206,7 +206,10 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, described: &EventLine<'_>
         EventKind::RunClosed(closed) => reason = Some(closed.reason.to_string()),
         _ => {}
     }
-    let stance = described.stance;
+    let stance = described.stated.and_then(|stated| match stated {
+        Stated::Stance(stance, confidence) => Some((stance, confidence)),
+        Stated::Decision(_) => None,
+    });
     for (name, value) in [
         ("kind", Value::from(described.kind)),
         ("round", Value::from(described.round)),
@@ -223,7 +226,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, described: &EventLine<'_>
         ("flag", Value::from(flag)),
         ("on", Value::from(on)),
         ("reason", Value::from(reason)),
-        ("text", Value::from(&*described.text)),
+        ("text", Value::from(&*described.full_text())),
         ("seq", Value::from(event.seq.0)),
         ("at", Value::from(event.at.0 as f64 / 1e6)),
     ] {

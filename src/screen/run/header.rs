@@ -22,7 +22,7 @@ use crate::words::format;
 use crate::words::format::{first_sentence, short_error};
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::measure::columns;
-use crate::words::sentence::{actor, model_text};
+use crate::words::sentence::model_text;
 use crate::words::styled::StyleRole;
 use crate::words::verdict::{RunVerdict, place_after, stop_lead};
 
@@ -413,11 +413,11 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
         (RunState::Pausing { by: who, .. }, _) => {
             let open = world.tally.open();
             let text = match open {
-                0 => format!("pausing, {}: waiting for the next boundary", actor(*who)),
+                0 => format!("pausing, {}: waiting for the next boundary", who.phrase()),
                 calls => {
                     format!(
                         "pausing, {}: waiting for {}",
-                        actor(*who),
+                        who.phrase(),
                         format::count_noun(calls, "call")
                     )
                 }

@@ -257,18 +257,8 @@ fn flag_rows(
 fn position_origin(flag: &FlagNow, page: &RunPage, state: &AppState) -> String {
     let origin = match &flag.changed {
         Some((at, boundary, by)) => {
-            let who = match by {
-                Initiator::You => "you",
-                Initiator::Schedule => "the command line",
-                Initiator::Breakpoint => "a breakpoint",
-                Initiator::Suspend => "a suspension",
-                Initiator::Store => "the store",
-                Initiator::Remote => "another machine",
-                Initiator::Runner => "the runner",
-            };
-            let (when, place) =
-                (format::time_in_run(page.world().progress.run_time(*at)), boundary.display_name());
-            format!("by {who} at {when}, since {place}")
+            let when = format::time_in_run(page.world().progress.run_time(*at));
+            format!("{} at {when}, since {}", by.phrase(), boundary.display_name())
         }
         None => {
             let head = page.world().head.as_ref();

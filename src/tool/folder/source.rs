@@ -1,6 +1,7 @@
 //! Lists and reads the documents of a folder, from the disk or from the corpus inside the program.
 //! Skipped files are counted by reason, never ignored silently.
 
+use crate::base::worded;
 use std::collections::HashMap;
 use std::fs::{Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -350,44 +351,16 @@ pub enum SkipReason {
     Broken,
 }
 
+// An index stores the position of a reason in this table: append only, or raise
+// [`VERSION`](crate::tool::folder::text_index::VERSION).
+worded! { SkipReason + ALL {
+    Hidden = "hidden", OutsideLink = "leads_out", LinkedFolder = "linked_folder",
+    Special = "special", OtherType = "other_type", TooLarge = "too_large", TooMany = "too_many",
+    NoAddress = "no_address", Unopened = "unopened", Binary = "binary", Charset = "charset",
+    Empty = "empty", Broken = "broken",
+} }
+
 impl SkipReason {
-    /// All reasons. An index stores the position of a reason in this list: append only, or raise
-    /// [`VERSION`](crate::tool::folder::text_index::VERSION).
-    pub const ALL: [Self; 13] = [
-        Self::Hidden,
-        Self::OutsideLink,
-        Self::LinkedFolder,
-        Self::Special,
-        Self::OtherType,
-        Self::TooLarge,
-        Self::TooMany,
-        Self::NoAddress,
-        Self::Unopened,
-        Self::Binary,
-        Self::Charset,
-        Self::Empty,
-        Self::Broken,
-    ];
-
-    /// Identifier in results.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Hidden => "hidden",
-            Self::OutsideLink => "leads_out",
-            Self::LinkedFolder => "linked_folder",
-            Self::Special => "special",
-            Self::OtherType => "other_type",
-            Self::TooLarge => "too_large",
-            Self::TooMany => "too_many",
-            Self::NoAddress => "no_address",
-            Self::Unopened => "unopened",
-            Self::Binary => "binary",
-            Self::Charset => "charset",
-            Self::Empty => "empty",
-            Self::Broken => "broken",
-        }
-    }
-
     /// Position in [`ALL`](Self::ALL), from 1; stored in the index.
     pub(crate) fn code(self) -> u64 {
         self as u64 + 1

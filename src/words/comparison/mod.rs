@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::sentence::{event_line, model_text};
+use super::sentence::{model_text, sentence};
 use crate::log::event::kind::RunStarted;
 use crate::log::event::text_part::TextPart;
 use crate::log::event::{Event, EventKind, SpanId, World};
@@ -190,7 +190,7 @@ impl<'a> ComparedLog<'a> {
             *nth += 1;
             log.by_key.insert(key.clone(), log.entries.len());
             log.entries.push((key, Arc::clone(event)));
-            log.lines.push(event_line(event, &world).line());
+            log.lines.push(sentence(event, &world).line());
         }
         log
     }

@@ -153,8 +153,8 @@ fn reply(event: &Event, reply: &Reply, world: &World) -> String {
     match &reply.result {
         Some(result) => out.push_str(&folded("Result", &pretty(result), "")),
         None => {
-            let line = sentence::event_line(event, world);
-            let _ = writeln!(out, "<p class=\"figures\">{}</p>", page::escape_line(&line.text));
+            let text = sentence::sentence(event, world).full_text().into_owned();
+            let _ = writeln!(out, "<p class=\"figures\">{}</p>", page::escape_line(&text));
         }
     }
     out
@@ -199,13 +199,14 @@ pub(crate) fn part(event: &Event, world: &World, purpose: Option<&Purpose>) -> S
 
 /// The line of the list of events.
 fn told(event: &Event, world: &World) -> String {
-    let line = sentence::event_line(event, world);
-    if line.text.is_empty() {
+    let sentence = sentence::sentence(event, world);
+    let text = sentence.full_text();
+    if text.is_empty() {
         return String::new();
     }
-    let class = class(line.tone);
-    let subject = page::escape_line(&line.subject);
-    format!("<p class=\"note {class}\">{subject} {}</p>\n", page::escape_line(&line.text))
+    let class = class(sentence.role);
+    let subject = page::escape_line(&sentence.subject);
+    format!("<p class=\"note {class}\">{subject} {}</p>\n", page::escape_line(&text))
 }
 
 /// A line of headless text.

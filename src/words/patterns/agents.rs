@@ -1,11 +1,10 @@
-//! Agents in words: lines of events and of headless text (the transcript's lines, so messages that
-//! a team hides are hidden here too), details for the inspector, hops as Markdown.
+//! Agents in words: sentences for events, the transcript as headless text (so messages that a team
+//! hides are hidden there too), details for the inspector, hops as Markdown.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::Narrate;
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::kind::{Purpose, Reply};
 use crate::log::event::{Event, EventKind, SpanId};
@@ -18,12 +17,12 @@ use crate::pattern::agents::policy::TRANSFER;
 use crate::scenario::spec::tool::ToolCall;
 use crate::words::format;
 use crate::words::glyph::Glyph;
-use crate::words::headless::{event_words, signed_line, with_model};
+use crate::words::headless::{SAID_CHARS, signed_line, with_model};
 use crate::words::markdown::table_cell;
 use crate::words::measure::{columns, padded};
 use crate::words::readable::top_text;
-use crate::words::sentence::{EventLine, cut_reply};
-use crate::words::styled::{StyleRole, StyledLine, StyledText};
+use crate::words::sentence::{HeadlessForm, Sentence, cut_reply};
+use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 
 /// The text for an agent that takes control.
 fn hop_text(purpose: &Purpose) -> String {
@@ -45,22 +44,27 @@ pub(crate) fn calls_text(reply: &Reply) -> String {
     if names.is_empty() { String::new() } else { format!(", calls {}", names.join(", ")) }
 }
 
-/// Fills the line of an event of a team; leaves other events alone.
-pub(super) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
-    match kind {
+/// Fills the sentence for an event of a team. Headless, what the transcript says is not repeated.
+pub(super) fn fill<'a>(it: &mut Sentence<'a>, event: &'a Event, run: &RunFold) {
+    match &event.kind {
         EventKind::CallStarted(call) => match (&call.purpose, &call.args) {
             (Purpose::Member { agent, by, .. }, Some(args)) => {
-                line.subject = by.as_str().into();
                 let request = args.get("request").and_then(Value::as_str).map(str::to_owned);
                 let request = request.unwrap_or_else(|| top_text(args));
-                line.text = format!("consults {agent}: {request}").into();
+                it.about(by.as_str()).text = format!("consults {agent}: {request}").into();
             }
-            (Purpose::SwarmTurn { .. }, None) => line.text = hop_text(&call.purpose).into(),
+            (Purpose::SwarmTurn { .. }, None) => it.text = hop_text(&call.purpose).into(),
             _ => {}
         },
+        // Reported elsewhere: by the member's coordinator, or at the end of the run.
+        EventKind::CallFailed { .. }
+            if runs_agent(event.span, run) || is_member_model_call(event.span, run) =>
+        {
+            it.headless = HeadlessForm::Hidden;
+        }
         kind => {
             if let Some(fact) = AgentFact::of(kind) {
-                fill_fact(line, fact);
+                fill_fact(it, fact);
             }
         }
     }
@@ -74,96 +78,58 @@ pub(crate) fn written_text(told: bool) -> &'static str {
     }
 }
 
-fn fill_fact<'a>(line: &mut EventLine<'a>, fact: &'a AgentFact) {
+fn fill_fact<'a>(it: &mut Sentence<'a>, fact: &'a AgentFact) {
     match fact {
         AgentFact::AnswerPartial { text, by } => {
-            line.subject = by.as_str().into();
-            line.text = format!("best partial answer: {text}").into();
+            it.set(StyleRole::Text, "best partial answer")
+                .about(by.as_str())
+                .with_detail(&**text)
+                .as_sign(Glyph::Alert, "note");
         }
         AgentFact::AnswerIncomplete { missing } => {
             let each = |of: fn(&MissingResult) -> &str, between: &str| {
                 missing.iter().map(of).collect::<Vec<_>>().join(between)
             };
-            line.subject = each(|it| &it.name, ", ").into();
-            let it = if missing.len() == 1 { "it" } else { "them" };
-            line.text = format!("the answer lacks {it}: {}", each(|it| &it.text, "; ")).into();
-            line.tone = StyleRole::Failed;
-        }
-        AgentFact::HandoffMade { from, to, message, .. } => {
-            line.subject = from.as_str().into();
-            line.text = match message {
-                Some(message) => format!("hands over to {to}: {message}").into(),
-                None => format!("hands over to {to}").into(),
-            };
-        }
-        AgentFact::HandoffRefused { from, to, reason: why, .. } => {
-            line.subject = from.as_str().into();
-            line.text = format!("handoff to {to} refused: {why}").into();
-            line.tone = StyleRole::Refused;
-        }
-        AgentFact::ToolCallRefused { agent, tool, text, .. } => {
-            line.subject = agent.as_str().into();
-            line.text = format!("{tool}: {text}").into();
-            line.tone = StyleRole::Refused;
-        }
-        AgentFact::ToolCallWritten { agent, preview, told } => {
-            line.subject = agent.as_str().into();
-            line.text = format!("{}: {preview}", written_text(*told)).into();
-            line.tone = StyleRole::Refused;
+            let lacks = if missing.len() == 1 { "it" } else { "them" };
+            it.set(StyleRole::Failed, format!("the answer lacks {lacks}"))
+                .about(each(|it| &it.name, ", "))
+                .with_detail(each(|it| &it.text, "; "))
+                .as_sign(Glyph::Alert, "note");
         }
         AgentFact::RosterChanged { swarm, change, members, .. } => {
-            line.subject = swarm.as_str().into();
             let there = members.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ");
-            line.text = match change {
+            let text = match change {
                 RosterChange::Add { agent } => format!("{agent} joined, members: {there}"),
                 RosterChange::Remove { agent } => format!("{agent} left, members: {there}"),
                 RosterChange::Replace { .. } => format!("members: {there}"),
-            }
-            .into();
+            };
+            it.set(StyleRole::Text, text).about(swarm.as_str()).as_sign(Glyph::Alert, "note");
+        }
+        AgentFact::HandoffMade { from, to, message, .. } => {
+            it.set(StyleRole::Text, format!("to {to}"))
+                .about(from.as_str())
+                .with_detail(message.as_deref().unwrap_or_default());
+        }
+        AgentFact::HandoffRefused { from, to, reason, .. } => {
+            it.set(StyleRole::Refused, format!("handoff to {to}: {reason}")).about(from.as_str());
+        }
+        AgentFact::ToolCallRefused { agent, tool, text, .. } => {
+            it.set(StyleRole::Refused, &**tool).about(agent.as_str()).with_detail(&**text);
+        }
+        AgentFact::ToolCallWritten { agent, preview, told } => {
+            it.set(StyleRole::Refused, written_text(*told))
+                .about(agent.as_str())
+                .with_detail(&**preview);
         }
     }
 }
 
-/// Length limit of a message, in characters; the answer at the end is complete.
-const SAID_CHARS: usize = 200;
-
-/// The lines of an event of agents, in the words of the pattern; `None` if another module may show it.
-pub fn lines(
-    agents: &AgentsFold,
-    words: &dyn Narrate,
-    event: &Event,
-    run: &RunFold,
-) -> Option<Vec<StyledLine>> {
+/// What is said in an event, in lines of headless text.
+pub fn transcript(agents: &AgentsFold, event: &Event, run: &RunFold) -> Vec<StyledLine> {
     let new = agents.lines.iter().rev().take_while(|line| line.seq == event.seq);
     let mut lines: Vec<StyledLine> = new.filter_map(|line| transcript_line(line, run)).collect();
     lines.reverse();
-    match &event.kind {
-        kind if AgentFact::of(kind).is_some_and(has_no_transcript_line) => {
-            let described = event_words(words, event, run);
-            lines.push(agent_line(
-                TeamLineKind::Note,
-                0,
-                &described.subject,
-                &shorten(&described.text),
-            ));
-        }
-        // Reported elsewhere: by the member's coordinator, or at the end of the run.
-        EventKind::CallFailed { .. }
-            if runs_agent(event.span, run) || is_member_model_call(event.span, run) => {}
-        _ if lines.is_empty() => return None,
-        _ => {}
-    }
-    Some(lines)
-}
-
-/// Whether the transcript says nothing about a fact that headless text tells.
-fn has_no_transcript_line(fact: &AgentFact) -> bool {
-    matches!(
-        fact,
-        AgentFact::AnswerPartial { .. }
-            | AgentFact::AnswerIncomplete { .. }
-            | AgentFact::RosterChanged { .. }
-    )
+    lines
 }
 
 /// The totals on the last line of a run.
@@ -195,73 +161,47 @@ pub fn turns(agents: &AgentsFold) -> String {
     text
 }
 
-/// The kind of a line, shown as glyph and word before the author's name.
-#[derive(Clone, Copy)]
-enum TeamLineKind {
-    Message,
-    Said,
-    Asks,
-    Result,
-    Failed,
-    HandsOver,
-    Refused,
-    Note,
-}
-
-impl TeamLineKind {
-    fn parts(self) -> (Glyph, &'static str, StyleRole) {
-        match self {
-            Self::Message => (Glyph::Right, "message", StyleRole::Strong),
-            Self::Said => (Glyph::Dot, "says", StyleRole::Text),
-            Self::Asks => (Glyph::Arrow, "calls", StyleRole::Text),
-            Self::Result => (Glyph::Done, "answered", StyleRole::Done),
-            Self::Failed => (Glyph::Failed, "failed", StyleRole::Failed),
-            Self::HandsOver => (Glyph::Arrow, "handoff", StyleRole::Strong),
-            Self::Refused => (Glyph::Refused, "refused", StyleRole::Refused),
-            Self::Note => (Glyph::Alert, "note", StyleRole::Flag),
-        }
-    }
-}
-
-/// A line: kind, author (indented by nesting depth), text.
-fn agent_line(kind: TeamLineKind, depth: u16, who: &str, what: &str) -> StyledLine {
-    let (glyph, word, role) = kind.parts();
-    let inward = "  ".repeat(depth.into());
-    let text = format!("  {inward}{}  {what}", visible(who));
-    signed_line(glyph, word, role).then(text.trim_end().to_owned())
-}
-
 fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
-    let (sign, what) = match &line.what {
-        LineKind::Message(text) => (TeamLineKind::Message, shorten(text)),
-        LineKind::Said(text) => (TeamLineKind::Said, shorten(text)),
-        LineKind::Cut { end, calls } => (TeamLineKind::Note, cut_reply(*end, *calls)),
+    let author = line.author.as_ref().map_or("you", |author| author.as_str());
+    let (who, glyph, word, role, text) = match &line.what {
+        LineKind::Message(text) => {
+            (author, Glyph::Right, "message", StyleRole::Strong, shorten(text))
+        }
+        LineKind::Said(text) => (author, Glyph::Dot, "says", StyleRole::Text, shorten(text)),
+        LineKind::Cut { end, calls } => {
+            (author, Glyph::Alert, "note", StyleRole::Flag, cut_reply(*end, *calls))
+        }
         // The handoff itself has a line.
         LineKind::Called(call) if *call.name == *TRANSFER => return None,
-        LineKind::Called(call) => (TeamLineKind::Asks, call_text(call)),
-        LineKind::Result { of, text, ok } => {
-            let sign = if *ok { TeamLineKind::Result } else { TeamLineKind::Failed };
-            let of = with_model(of.to_string(), run.models.for_agent(of));
-            return Some(agent_line(sign, line.depth, &of, &shorten(text)));
+        LineKind::Called(call) => (author, Glyph::Arrow, "calls", StyleRole::Text, call_text(call)),
+        LineKind::Result { of, text, ok: true } => {
+            (&**of, Glyph::Done, "answered", StyleRole::Done, shorten(text))
+        }
+        LineKind::Result { of, text, ok: false } => {
+            (&**of, Glyph::Failed, "failed", StyleRole::Failed, shorten(text))
         }
         LineKind::HandedOver { to, message } => {
-            let message =
-                message.as_ref().map_or_else(String::new, |it| format!(": {}", shorten(it)));
-            (TeamLineKind::HandsOver, format!("to {to}{message}"))
+            let message = message.as_ref().map(|it| format!(": {}", shorten(it)));
+            let text = format!("to {}{}", visible(to.as_str()), message.unwrap_or_default());
+            (author, Glyph::Arrow, "handoff", StyleRole::Strong, text)
         }
-        LineKind::Refused { to, why } => (TeamLineKind::Refused, format!("handoff to {to}: {why}")),
-        LineKind::NotCalled { tool, text } => (
-            TeamLineKind::Refused,
-            format!("{}: {}", visible_within(tool, SAID_CHARS), shorten(text)),
-        ),
-        LineKind::Written { told } => {
-            let sign = if *told { TeamLineKind::Refused } else { TeamLineKind::Note };
-            (sign, written_text(*told).to_owned())
+        LineKind::Refused { to, why } => {
+            let text = format!("handoff to {}: {why}", visible(to.as_str()));
+            (author, Glyph::Refused, "refused", StyleRole::Refused, text)
+        }
+        LineKind::NotCalled { tool, text } => {
+            let text = format!("{}: {}", visible_within(tool, SAID_CHARS), shorten(text));
+            (author, Glyph::Refused, "refused", StyleRole::Refused, text)
+        }
+        LineKind::Written { told: true } => {
+            (author, Glyph::Refused, "refused", StyleRole::Refused, written_text(true).to_owned())
+        }
+        LineKind::Written { told: false } => {
+            (author, Glyph::Alert, "note", StyleRole::Flag, written_text(false).to_owned())
         }
     };
-    let who = line.author.as_ref().map_or("you", |author| author.as_str());
-    let who = with_model(who.to_owned(), run.models.for_agent(who));
-    Some(agent_line(sign, line.depth, &who, &what))
+    let who = with_model(visible(who).into_owned(), run.models.for_agent(who));
+    Some(signed_line(StyledPart::with_glyph(glyph, role, word), &who, line.depth, &text))
 }
 
 /// The text of a call: a member's request, or a tool's arguments.

@@ -12,7 +12,7 @@ mod team;
 
 use std::borrow::Cow;
 
-use super::sentence::EventLine;
+use super::sentence::Sentence;
 use super::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use super::verdict::{RunVerdict, reason_id, run_lead};
 use super::{badges, format};
@@ -70,8 +70,9 @@ pub trait Narrate: Projection {
         None
     }
 
-    /// Fills the line of an event of the pattern; leaves the lines of other events alone.
-    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, line: &mut EventLine<'w>);
+    /// Fills the sentence for an event of the pattern; changes others where the pattern says it
+    /// otherwise, or hides in headless text what another line reports.
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>);
 
     /// Adds the details of a call for the inspector; `of_event` if an event of the call is
     /// inspected, whose own details come first.
@@ -123,11 +124,13 @@ pub trait Narrate: Projection {
         None
     }
 
-    /// The lines of headless text for an event. `None`: the line that all patterns share, if any.
-    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>>;
+    /// The lines of headless text for what is said in an event.
+    fn transcript(&self, _event: &Event, _run: &RunFold) -> Vec<StyledLine> {
+        Vec::new()
+    }
 
-    /// The caller of a call for headless text. `None`: the agent, or the model.
-    fn caller_name(&self, _purpose: &Purpose) -> Option<String> {
+    /// What the events of the same span are about in full, for headless text. `None`: their subject.
+    fn full_subject(&self, _event: &Event, _run: &RunFold) -> Option<String> {
         None
     }
 

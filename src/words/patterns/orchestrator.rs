@@ -1,4 +1,4 @@
-//! An orchestrator in words: the lines of its events, headless text, states and results of tasks,
+//! An orchestrator in words: sentences for its events, states and results of tasks,
 //! preview, the effect of a flag, tasks as Markdown.
 
 use std::borrow::Cow;
@@ -7,22 +7,20 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{Narrate, PatternTerms, Progress, add_stop, end_line};
-use crate::base::name::{FlagName, TaskId};
-use crate::base::visible::{REASON_CHARS, visible, visible_within};
+use crate::base::name::FlagName;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::orchestrator::{OrchestratorFact, Task, WorkerFault};
 use crate::log::world::orchestrator::{Orchestrator, TaskRow, TaskState};
 use crate::log::world::{Projection, RunFold, RunState, SpanKind};
-use crate::scenario::spec::script::ScriptStep;
 use crate::words::format::short_error;
 use crate::words::glyph::Glyph;
-use crate::words::headless::{event_words, signed_line, with_model};
 use crate::words::markdown::table_cell;
 use crate::words::measure::columns;
 use crate::words::readable::top_text;
-use crate::words::sentence::EventLine;
+use crate::words::sentence::{HeadlessForm, Sentence, attempts_text, round_and_purpose};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::tool_sentence::fallback_text;
 use crate::words::verdict::{RunVerdict, run_lead};
@@ -59,8 +57,62 @@ impl Narrate for Orchestrator {
         task_at(self, *index).map(|row| row.task.id.as_str().into())
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
-        fill_line(&event.kind, line);
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
+        let fact = match &event.kind {
+            EventKind::Pattern(PatternFact::Orchestrator(fact)) => fact,
+            // The task's own line reports it, also where its result is omitted.
+            EventKind::CallFailed { .. } if is_task_call(event.span, run) => {
+                return it.headless = HeadlessForm::Hidden;
+            }
+            EventKind::CallDegraded { by: FallbackKind::Omitted, .. } => {
+                return it.headless = HeadlessForm::Hidden;
+            }
+            _ => return,
+        };
+        let row = task_of_span(self, event.span, run);
+        match fact {
+            OrchestratorFact::PlanAccepted { tasks } => {
+                let names: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(label).collect();
+                let count = format::count_noun(tasks.len() as u64, "task");
+                let mut text = format!("{count}: {}", names.join(", "));
+                if let Some(more @ 1..) = tasks.len().checked_sub(MAX_NAMED_TASKS) {
+                    text.push_str(&format!(" and {more} more"));
+                }
+                it.set(StyleRole::Done, text).as_step("plan");
+            }
+            OrchestratorFact::TaskStarted { task, worker, .. } => {
+                it.about(task.as_str()).text = worker.as_str().into();
+            }
+            OrchestratorFact::TaskDone { attempts } => {
+                it.set(StyleRole::Done, attempts_text(*attempts));
+                // The line of its call says that a fallback is used.
+                if row.is_some_and(|row| row.fallback.is_none()) {
+                    it.as_sign(Glyph::Done, "done");
+                }
+            }
+            OrchestratorFact::TaskFailed { attempts, reason } => {
+                let text = format!("{} after {}", reason.phrase(), attempts_text(*attempts));
+                it.set(StyleRole::Failed, text)
+                    .with_detail(row.and_then(|row| row.error.as_deref()).unwrap_or_default())
+                    .as_sign(Glyph::Failed, "failed");
+            }
+            OrchestratorFact::ResultsAggregated { aggregate, overwritten, .. } => {
+                let level = aggregate.get(&self.plan.level).map(level_part);
+                let value = level.as_ref().map_or("none", |level| &*level.text);
+                let mut text = format!("{} {value}", self.plan.level);
+                if let Some(why) = level_evidence(self) {
+                    text.push_str(&format!(" ({why})"));
+                }
+                if !overwritten.is_empty() {
+                    let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
+                    text.push_str(&format!("; {} replaced by a later task", tasks.join(", ")));
+                }
+                let glyph = level.and_then(|level| level.glyph).unwrap_or(Glyph::Done);
+                it.set(StyleRole::Done, text)
+                    .with_detail(one_line(aggregate))
+                    .as_sign(glyph, "aggregate");
+            }
+        }
     }
 
     fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
@@ -136,15 +188,12 @@ impl Narrate for Orchestrator {
         Some((&self.plan.level, level_part(level)))
     }
 
-    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        lines(self, event, run)
-    }
-
-    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
-        match purpose {
-            Purpose::Task { task, .. } => Some(label_of(self, task)),
-            _ => None,
-        }
+    fn full_subject(&self, event: &Event, run: &RunFold) -> Option<String> {
+        let row = match round_and_purpose(event.span, run) {
+            (_, Some(Purpose::Task { index, .. })) => task_at(self, *index),
+            _ => task_of_span(self, event.span, run),
+        };
+        row.map(|row| label(&row.task))
     }
 
     fn totals(&self) -> Vec<StyledPart> {
@@ -168,145 +217,12 @@ impl Narrate for Orchestrator {
     }
 }
 
-/// Fills the line of such an event; leaves other events alone.
-pub(super) fn fill_line<'a>(kind: &'a EventKind, line: &mut EventLine<'a>) {
-    match kind {
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
-            let names: Vec<String> =
-                tasks.iter().map(|task| format!("{} {}", task.id, task.worker)).collect();
-            let count = format::count_noun(tasks.len() as u64, "task");
-            line.text = format!("{count}: {}", names.join(", ")).into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskStarted {
-            task,
-            worker,
-            ..
-        })) => {
-            line.subject = task.as_str().into();
-            line.text = worker.as_str().into();
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { attempts })) => {
-            line.text = format::count_noun(u64::from(*attempts), "attempt").into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed {
-            attempts,
-            reason,
-        })) => {
-            let attempts = format::count_noun(u64::from(*attempts), "attempt");
-            line.text = format!("{} after {attempts}", reason.phrase()).into();
-            line.tone = StyleRole::Failed;
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
-            aggregate,
-            overwritten,
-            ..
-        })) => {
-            line.text = one_line(aggregate).into();
-            if !overwritten.is_empty() {
-                let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
-                let what = format!("{} replaced by a later task; {}", tasks.join(", "), line.text);
-                line.text = what.into();
-            }
-            line.tone = StyleRole::Done;
-        }
-        _ => {}
-    }
-}
-
 /// Number of a plan's tasks that are named; the others are only counted.
 const MAX_NAMED_TASKS: usize = 8;
-/// Length limit of a failed attempt's error, in characters.
-const ERROR_CHARS: usize = 200;
 
-/// The lines of an event; `None` if another module may show it.
-pub(crate) fn lines(
-    orchestrator: &Orchestrator,
-    event: &Event,
-    run: &RunFold,
-) -> Option<Vec<StyledLine>> {
-    let line = |glyph: Glyph, word: &'static str, role: StyleRole, who: &str| {
-        let described: EventLine = event_words(orchestrator, event, run);
-        signed_line(glyph, word, role).then(format!(
-            "  {}  {}",
-            visible(who),
-            visible(&described.text)
-        ))
-    };
-    let shown = match &event.kind {
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::PlanAccepted { tasks })) => {
-            Some(
-                StyledLine::default()
-                    .then(with_model(plan(tasks), run.models.for_step(ScriptStep::Plan))),
-            )
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskDone { .. })) => {
-            let row = task_of_span(orchestrator, event.span, run);
-            let row = row.filter(|row| row.fallback.is_none());
-            row.map(|row| line(Glyph::Done, "done", StyleRole::Done, &label(&row.task)))
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::TaskFailed { .. })) => {
-            task_of_span(orchestrator, event.span, run).map(|row| {
-                let who = label(&row.task);
-                let line = line(Glyph::Failed, "failed", StyleRole::Failed, &who);
-                match &row.error {
-                    Some(text) => line.then(format!(": {}", visible_within(text, ERROR_CHARS))),
-                    None => line,
-                }
-            })
-        }
-        // The task's own line reports it.
-        EventKind::CallFailed { .. } if is_task_call(event.span, run) => None,
-        // A task whose result is omitted also fails; that line reports it.
-        EventKind::CallDegraded { by: FallbackKind::Omitted, .. } => None,
-        EventKind::CallDegraded { .. } => {
-            let call = run.spans.get(event.span)?;
-            let row = task_of_span(orchestrator, call.parent, run)?;
-            Some(line(Glyph::Alert, "degraded", StyleRole::Flag, &label(&row.task)))
-        }
-        EventKind::Pattern(PatternFact::Orchestrator(OrchestratorFact::ResultsAggregated {
-            aggregate,
-            ..
-        })) => {
-            let level = orchestrator.plan.level.as_str();
-            let value = aggregate.get(level).and_then(|level| level.as_str()).unwrap_or("none");
-            let value = StyledPart::new(StyleRole::Strong, visible(value).to_string());
-            let line = StyledLine::default().then(format!("{} ", visible(level))).with(value);
-            Some(match level_evidence(orchestrator) {
-                Some(why) => line.then(format!("  {}", visible(&why))),
-                None => line,
-            })
-        }
-        _ => return None,
-    };
-    Some(shown.into_iter().collect())
-}
-
-/// The line of a plan, with its first tasks.
-fn plan(tasks: &[Task]) -> String {
-    let names: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(label).collect();
-    let mut line = format!("plan  {}", format::count_noun(tasks.len() as u64, "task"));
-    let _ = write!(line, ": {}", names.join(", "));
-    if let Some(more) = tasks.len().checked_sub(MAX_NAMED_TASKS + 1) {
-        let _ = write!(line, " and {} more", more + 1);
-    }
-    line
-}
-
-/// A task's id and worker.
+/// A task's id and worker. Nothing else limits an id.
 fn label(task: &Task) -> String {
-    format!("{} {}", visible_id(&task.id), task.worker)
-}
-
-fn visible_id(task: &TaskId) -> String {
-    visible_within(task.as_str(), REASON_CHARS)
-}
-
-/// A task's id and worker, looked up by id.
-fn label_of(orchestrator: &Orchestrator, task: &TaskId) -> String {
-    let row = orchestrator.task(task.as_str());
-    row.map_or_else(|| visible_id(task), |(_, row)| label(&row.task))
+    format!("{} {}", visible_within(task.id.as_str(), REASON_CHARS), task.worker)
 }
 
 /// The task of this span, if it is the span of a task.

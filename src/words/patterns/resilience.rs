@@ -1,6 +1,4 @@
 //! A resilience run in words.
-//!
-//! What a resilience run says about itself.
 
 use super::{Narrate, PatternTerms, Progress, add_end, end_line};
 use crate::log::event::kind::{Purpose, RunClosed};
@@ -10,7 +8,7 @@ use crate::log::world::{Projection, RunFold};
 use crate::words::format;
 use crate::words::measure::columns;
 use crate::words::readable::top_text;
-use crate::words::sentence::EventLine;
+use crate::words::sentence::{HeadlessForm, Sentence};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 
@@ -43,13 +41,22 @@ impl Narrate for Resilience {
         (format::count_noun(self.plan.agents.into(), "agent"), format!("{turns} each, {how}"))
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
-        if let EventKind::CallStarted(call) = &event.kind
-            && let Purpose::AgentStep { repeat: repeat @ 1.., .. } = call.purpose
-            && let Some(args) = &call.args
-        {
-            let args = top_text(args);
-            line.text = format!("calls {} (repeat {repeat}) with {args}", call.tool).into();
+    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, it: &mut Sentence<'w>) {
+        match &event.kind {
+            EventKind::CallStarted(call) => {
+                if let Purpose::AgentStep { repeat: repeat @ 1.., .. } = call.purpose
+                    && let Some(args) = &call.args
+                {
+                    let args = top_text(args);
+                    it.text = format!("calls {} (repeat {repeat}) with {args}", call.tool).into();
+                }
+            }
+            // So frequent that headless text has only the totals.
+            EventKind::CallRetried { .. }
+            | EventKind::RetryRefused { .. }
+            | EventKind::CallFailed { .. }
+            | EventKind::CallDegraded { .. } => it.headless = HeadlessForm::Hidden,
+            _ => {}
         }
     }
 
@@ -90,18 +97,6 @@ impl Narrate for Resilience {
             verdict.facts.push(format::requests_a_call(factor));
         }
         verdict
-    }
-
-    fn lines(&self, event: &Event, _run: &RunFold) -> Option<Vec<StyledLine>> {
-        // So frequent that only totals are shown.
-        let is_only_counted = matches!(
-            event.kind,
-            EventKind::CallRetried { .. }
-                | EventKind::RetryRefused { .. }
-                | EventKind::CallFailed { .. }
-                | EventKind::CallDegraded { .. }
-        );
-        is_only_counted.then(Vec::new)
     }
 
     fn longest_subject(&self, run: &RunFold) -> usize {

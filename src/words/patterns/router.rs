@@ -1,28 +1,22 @@
-//! A router in words: the lines of its events, headless text, why a request took its route, the
+//! A router in words: sentences for its events, why a request took its route, the
 //! effect of a flag, routes as Markdown.
 
 use std::fmt::Write as _;
 
 use super::agents::add_hops;
-use super::{
-    Closing, Narrate, PatternTerms, Progress, add_end, agents, agents as agent_event_line,
-    agents as agent_lines, end_line,
-};
+use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line};
 use crate::base::name::{AgentName, FlagName};
-use crate::base::visible::visible_within;
+use crate::log::event::Event;
 use crate::log::event::kind::{Purpose, RunClosed};
-use crate::log::event::{Event, EventKind};
 use crate::log::facts::router::{Classification, FallbackCause, RouterFact};
 use crate::log::world::router::{RouteChoice, Router, choose_route};
 use crate::log::world::{RunFold, RunState};
 use crate::scenario::patterns::router::CLASSIFY;
-use crate::scenario::spec::script::ScriptStep;
 use crate::words::format;
 use crate::words::glyph::Glyph;
-use crate::words::headless::{signed_line, with_model};
 use crate::words::markdown::table_cell;
 use crate::words::measure::columns;
-use crate::words::sentence::EventLine;
+use crate::words::sentence::{Sentence, round_and_purpose};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 
@@ -57,10 +51,28 @@ impl Narrate for Router {
         (routes, format!("min confidence {least}"))
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
         match RouterFact::of(&event.kind) {
-            Some(_) => fill_line(self, &event.kind, line),
-            None => agent_event_line::fill_line(line, &event.kind),
+            Some(RouterFact::RouteProposed(proposed)) => {
+                it.set(StyleRole::Text, claim_text(proposed))
+                    .about(CLASSIFY)
+                    .with_detail(&*proposed.reason)
+                    .as_sign(Glyph::Dot, "says");
+            }
+            Some(RouterFact::RouteChosen { route, fallback }) => {
+                match fallback {
+                    None => it.set(StyleRole::Done, "as proposed").as_sign(Glyph::Arrow, "route"),
+                    Some(cause) => it
+                        .set(StyleRole::Retry, format!("fallback: {}", cause_text(self, *cause)))
+                        .as_sign(Glyph::Alert, "route"),
+                }
+                .about(route.as_str());
+            }
+            Some(RouterFact::RouteMissing { .. }) => {
+                it.set(StyleRole::Refused, decision_text(self).unwrap_or_default())
+                    .as_sign(Glyph::Refused, "refused");
+            }
+            None => agents::fill(it, event, run),
         }
     }
 
@@ -134,21 +146,22 @@ impl Narrate for Router {
         verdict
     }
 
-    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        self::lines(self, event, run)
+    fn transcript(&self, event: &Event, run: &RunFold) -> Vec<StyledLine> {
+        agents::transcript(&self.agents, event, run)
     }
 
-    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
-        (*purpose == Purpose::Classify).then(|| "classifier".to_owned())
+    fn full_subject(&self, event: &Event, run: &RunFold) -> Option<String> {
+        let (_, purpose) = round_and_purpose(event.span, run);
+        (purpose == Some(&Purpose::Classify)).then(|| "classifier".to_owned())
     }
 
     fn totals(&self) -> Vec<StyledPart> {
         let route = self.route().map(|it| format!("  route {}", it.route)).unwrap_or_default();
-        vec![StyledPart::plain(route + &agent_lines::totals(&self.agents))]
+        vec![StyledPart::plain(route + &agents::totals(&self.agents))]
     }
 
     fn closing(&self) -> Closing {
-        Closing { answer: None, table: agent_lines::turns(&self.agents) }
+        Closing { answer: None, table: agents::turns(&self.agents) }
     }
 
     fn markdown(&self, out: &mut String) {
@@ -165,62 +178,14 @@ impl Narrate for Router {
     }
 }
 
-/// What the classifier says, in one line.
+/// What the classifier proposes, without its reason.
 fn claim_text(proposed: &Classification) -> String {
     let mut text =
         format!("{}, confidence {}", proposed.route, format::confidence(proposed.confidence));
     for score in &proposed.alternatives {
         text.push_str(&format!(", {} {}", score.route, format::confidence(score.confidence)));
     }
-    format!("{text}: {}", proposed.reason)
-}
-
-/// Fills the line of such an event; leaves other events alone.
-pub(super) fn fill_line<'a>(router: &'a Router, kind: &'a EventKind, line: &mut EventLine<'a>) {
-    match RouterFact::of(kind) {
-        Some(RouterFact::RouteProposed(proposed)) => {
-            line.subject = CLASSIFY.into();
-            line.text = claim_text(proposed).into();
-        }
-        Some(RouterFact::RouteChosen { route, fallback }) => {
-            line.subject = route.as_str().into();
-            line.text = decision_text(router).unwrap_or_default().into();
-            line.tone = if fallback.is_some() { StyleRole::Retry } else { StyleRole::Done };
-        }
-        Some(RouterFact::RouteMissing { .. }) => {
-            line.text = decision_text(router).unwrap_or_default().into();
-            line.tone = StyleRole::Refused;
-        }
-        None => {}
-    }
-}
-
-/// Length limit of what the classifier says, in characters.
-const CLAIM_CHARS: usize = 300;
-
-/// The lines of an event; `None` if another module may show it.
-pub(crate) fn lines(router: &Router, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-    let decision = || decision_text(router).unwrap_or_default();
-    let line =
-        |glyph, word, role, text: String| Some(vec![signed_line(glyph, word, role).then(text)]);
-    match RouterFact::of(&event.kind) {
-        Some(RouterFact::RouteProposed(proposed)) => {
-            let model = run.models.for_step(ScriptStep::Classify);
-            let who = with_model("classifier".to_owned(), model);
-            let claim = visible_within(&claim_text(proposed), CLAIM_CHARS);
-            line(Glyph::Dot, "says", StyleRole::Text, format!("  {who}  {claim}"))
-        }
-        Some(RouterFact::RouteChosen { fallback: None, .. }) => {
-            line(Glyph::Arrow, "route", StyleRole::Done, format!("  {}", decision()))
-        }
-        Some(RouterFact::RouteChosen { .. }) => {
-            line(Glyph::Alert, "route", StyleRole::Retry, format!("  {}", decision()))
-        }
-        Some(RouterFact::RouteMissing { .. }) => {
-            line(Glyph::Refused, "refused", StyleRole::Refused, format!("  {}", decision()))
-        }
-        None => agent_lines::lines(&router.agents, router, event, run),
-    }
+    text
 }
 
 /// The confidence that is claimed and the one that is needed. They are written out where two

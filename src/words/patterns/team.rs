@@ -1,6 +1,4 @@
-//! A team or a swarm in words. What is about its agents is in [`agents::words`](crate::words::patterns::agents).
-//!
-//! What a team or a swarm says about its runs.
+//! A team or a swarm in words. What is about its agents is in [`agents`].
 
 use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line};
 use crate::log::event::Event;
@@ -9,7 +7,7 @@ use crate::log::world::RunFold;
 use crate::log::world::team::Team;
 use crate::words::format;
 use crate::words::measure::columns;
-use crate::words::sentence::EventLine;
+use crate::words::sentence::Sentence;
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 
@@ -46,8 +44,8 @@ impl Narrate for Team {
         (agents, format!("message {}", self.plan.session.message))
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
-        agents::fill_line(line, &event.kind);
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
+        agents::fill(it, event, run);
     }
 
     fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
@@ -95,8 +93,8 @@ impl Narrate for Team {
         verdict
     }
 
-    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        agents::lines(&self.agents, self, event, run)
+    fn transcript(&self, event: &Event, run: &RunFold) -> Vec<StyledLine> {
+        agents::transcript(&self.agents, event, run)
     }
 
     fn totals(&self) -> Vec<StyledPart> {

@@ -21,8 +21,7 @@ use roundtable::log::facts::collaboration::{CollaborationFact, SeatPlan, SeatSta
 use roundtable::log::facts::collaboration::{CollaborationPlan, RoleFlagHead};
 use roundtable::log::facts::collaboration::{Conflict, Contribution, Stance};
 use roundtable::log::facts::{PatternFact, PatternPlan};
-use roundtable::scenario::patterns::collaboration::CollaborationBudget;
-use roundtable::scenario::patterns::collaboration::Decision;
+use roundtable::scenario::patterns::collaboration::{CollaborationBudget, Decision};
 use serde_json::Map;
 
 use self::builder::LogBuilder;

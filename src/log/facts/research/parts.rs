@@ -2,6 +2,7 @@
 //! verification, the sentences of the answer with their citations. Reasons are shown in words; JSON
 //! keeps the identifiers.
 
+use crate::base::worded;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -128,15 +129,10 @@ pub enum Denial {
     Execution,
 }
 
-impl Denial {
-    /// The word in JSON and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Policy => "source_denied_policy",
-            Self::Execution => "source_denied_execution",
-        }
-    }
-}
+worded! { Denial + phrase {
+    Policy = "source_denied_policy" | "not on the allowlist",
+    Execution = "source_denied_execution" | "switched off",
+} }
 
 /// The outcome of a source; closes its span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -264,15 +260,9 @@ pub enum NotesLimit {
     MaxNotes,
 }
 
-impl NotesLimit {
-    /// The key in a scenario.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NotesPerPage => "notes_per_page",
-            Self::MaxNotes => "max_notes",
-        }
-    }
-}
+worded! { NotesLimit + phrase {
+    NotesPerPage = "notes_per_page" | "limit per page", MaxNotes = "max_notes" | "limit per run",
+} }
 
 /// Why no more sources are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -287,16 +277,11 @@ pub enum ReadingEnd {
     MaxNotes,
 }
 
-impl ReadingEnd {
-    /// The word in JSON and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NoMoreSources => "no_more_sources",
-            Self::MaxReadPages => "max_read_pages",
-            Self::MaxNotes => "max_notes",
-        }
-    }
-}
+worded! { ReadingEnd + phrase {
+    NoMoreSources = "no_more_sources" | "no more sources",
+    MaxReadPages = "max_read_pages" | "page limit reached",
+    MaxNotes = "max_notes" | "note limit reached",
+} }
 
 /// Agreement and conflicts between notes of several sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -404,34 +389,6 @@ impl DropReason {
             Self::InvalidUrl => "invalid address",
             Self::Duplicate { .. } => "duplicate",
             Self::MaxUrls => "over the URL limit",
-        }
-    }
-}
-
-impl Denial {
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Policy => "not on the allowlist",
-            Self::Execution => "switched off",
-        }
-    }
-}
-
-impl NotesLimit {
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::NotesPerPage => "limit per page",
-            Self::MaxNotes => "limit per run",
-        }
-    }
-}
-
-impl ReadingEnd {
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::NoMoreSources => "no more sources",
-            Self::MaxReadPages => "page limit reached",
-            Self::MaxNotes => "note limit reached",
         }
     }
 }

@@ -4,7 +4,6 @@
 pub(crate) mod check;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::base::name::{FlagName, InputName, RoleName, ToolName};
 use crate::base::time;
+use crate::base::worded;
 use crate::scenario::cel::Condition;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Number;
@@ -404,30 +404,6 @@ pub enum Decision {
     NoGo,
 }
 
-impl Decision {
-    pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::GoWithCaution => "go with caution",
-            Self::NoGo => "no go",
-        }
-    }
-
-    /// Every decision.
-    pub const ALL: [Decision; 3] = [Self::Go, Self::GoWithCaution, Self::NoGo];
-
-    /// The word in results, prompts and on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Go => "go",
-            Self::GoWithCaution => "go_with_caution",
-            Self::NoGo => "no_go",
-        }
-    }
-}
-
-impl fmt::Display for Decision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
+worded! { Decision + ALL + phrase + Display {
+    Go = "go", GoWithCaution = "go_with_caution" | "go with caution", NoGo = "no_go" | "no go",
+} }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::base::name::{FlagName, InputName, ToolName};
 use crate::base::seeded_random::Latency;
 use crate::base::time;
+use crate::base::worded;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
 use crate::scenario::read::amount::Fraction;
 use crate::scenario::read::format::BudgetTable;
@@ -468,22 +469,12 @@ pub enum ResearchStep {
     Synthesize,
 }
 
+worded! { ResearchStep + ALL {
+    Search = "search", Dedupe = "dedupe", ReadExtract = "read_extract", Verify = "verify",
+    Synthesize = "synthesize",
+} }
+
 impl ResearchStep {
-    /// All steps in order.
-    pub const ALL: [Self; 5] =
-        [Self::Search, Self::Dedupe, Self::ReadExtract, Self::Verify, Self::Synthesize];
-
-    /// The word for the step: the phase in the source document.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Search => "search",
-            Self::Dedupe => "dedupe",
-            Self::ReadExtract => "read_extract",
-            Self::Verify => "verify",
-            Self::Synthesize => "synthesize",
-        }
-    }
-
     /// The name of this step in the plan.
     pub fn action(self) -> &'static str {
         match self {

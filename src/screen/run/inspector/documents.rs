@@ -20,7 +20,7 @@ use crate::screen::run::data::RunData;
 use crate::screen::run::pane_text::{NO_PARTIAL_TEXT, tail_start};
 use crate::words::format;
 use crate::words::patterns::words_of;
-use crate::words::sentence::{cut_reply, event_line, failure_name, took_ms};
+use crate::words::sentence::{cut_reply, failure_name, sentence, took_ms};
 use crate::words::styled::{StyleRole, StyledText};
 
 /// Maximum number of calls that form one prompt.
@@ -430,7 +430,7 @@ pub(super) fn summary_document(
     let mut document = StyledText::default();
     let world = run.world;
     if let Some(event) = fact {
-        let line = event_line(event, world);
+        let line = sentence(event, world);
         document.field("kind", line.kind);
         add_moment(&mut document, "at", event.at, world);
         if let Some(round) = line.round.filter(|_| call.is_none()) {

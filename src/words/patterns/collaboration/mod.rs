@@ -1,4 +1,4 @@
-//! A collaboration in words: the lines of its events, headless text, conflicts, decisions and why a
+//! A collaboration in words: sentences for its events, conflicts, decisions and why a
 //! round was decided, badges, preview, rounds as Markdown.
 
 mod what_if;
@@ -8,21 +8,20 @@ use std::sync::Arc;
 
 use super::{Narrate, PatternTerms, Progress, add_end, end_line};
 use crate::base::name::FlagName;
-use crate::base::visible::visible;
 use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
-    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatStatus, Stance,
+    CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,
+    Stance,
 };
 use crate::log::world::RunFold;
 use crate::log::world::collaboration::{Collaboration, Round, RoundFigures, RoundSeat, SeatState};
 use crate::scenario::cel::{Condition, ObservedPart};
 use crate::scenario::patterns::collaboration::Decision;
 use crate::words::glyph::Glyph;
-use crate::words::headless::{WORD_COLUMNS, caller_name, model_of, signed_line, with_model};
 use crate::words::measure::columns;
-use crate::words::sentence::EventLine;
+use crate::words::sentence::{Sentence, Stated};
 use crate::words::styled::{Badge, StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 use crate::words::{badges, format};
@@ -49,8 +48,62 @@ impl Narrate for Collaboration {
         (seats, format!("max {rounds}"))
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, line: &mut EventLine<'w>) {
-        fill_line(&event.kind, (&self.plan, run), line);
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
+        let EventKind::Pattern(PatternFact::Collaboration(fact)) = &event.kind else { return };
+        match fact {
+            CollaborationFact::RoundStarted { round, seats, .. } => {
+                it.round = Some(*round);
+                let text =
+                    format!("{round} of {}: {}", self.plan.budget.max_rounds, seats_text(seats));
+                it.set(StyleRole::Strong, text).as_run(None, "round");
+            }
+            CollaborationFact::RoundClosed { round, conflicts, decision, decided_by } => {
+                it.round = Some(*round);
+                it.stated = Some(Stated::Decision(*decision));
+                let next = match (decision, decided_by) {
+                    (_, Some(by)) => format!(", {}", decided_by_text(by)),
+                    (None, None) if *round < self.plan.budget.max_rounds => {
+                        format!(", next: round {}", round + 1)
+                    }
+                    _ => String::new(),
+                };
+                it.set(StyleRole::Done, conflict_names(conflicts) + &next).as_run(None, "");
+            }
+            CollaborationFact::ContributionAccepted {
+                round,
+                contribution,
+                extra_keys,
+                extra_actions,
+                ..
+            } => {
+                it.round = Some(*round);
+                fill_contribution(it, contribution);
+                it.set(StyleRole::Done, &*contribution.summary);
+                for (count, what) in [(*extra_keys, "extra key"), (*extra_actions, "extra action")]
+                {
+                    if count > 0 {
+                        let dropped = format::count_noun(count.into(), what);
+                        it.text.to_mut().push_str(&format!(" ({dropped} dropped)"));
+                    }
+                }
+            }
+            CollaborationFact::ContributionUnused { round, contribution, .. } => {
+                it.round = Some(*round);
+                fill_contribution(it, contribution);
+                it.set(StyleRole::Off, format!("not used: {}", contribution.summary));
+            }
+            CollaborationFact::ContributionRefused { round, role, reason, .. } => {
+                it.round = Some(*round);
+                it.about(role.as_str());
+                match run.refusal(reason) {
+                    // Headless, the line of the refused reply says it.
+                    Some(stop) => it.set(StyleRole::Refused, &*stop.refused.detail),
+                    None => it
+                        .set(StyleRole::Refused, reason.phrase())
+                        .as_sign(Glyph::Refused, "refused"),
+                };
+            }
+        }
     }
 
     fn call_fields(&self, purpose: &Purpose, _of_event: bool, to: &mut StyledText) {
@@ -191,10 +244,6 @@ impl Narrate for Collaboration {
         line
     }
 
-    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        lines(self, event, run)
-    }
-
     fn totals(&self) -> Vec<StyledPart> {
         totals(self)
     }
@@ -221,166 +270,28 @@ impl Narrate for Collaboration {
     }
 }
 
-/// Fills the line of such an event; leaves other events alone.
-pub(super) fn fill_line<'a>(
-    kind: &'a EventKind,
-    (plan, run): (&CollaborationPlan, &'a RunFold),
-    line: &mut EventLine<'a>,
-) {
-    match kind {
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
-            round,
-            seats,
-            ..
-        })) => {
-            line.round = Some(*round);
-            let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
-            let mut what = format!("{} called", format::count_noun(asked, "seat"));
-            for seat in seats {
-                let why = match seat.status {
-                    SeatStatus::Asked => continue,
-                    SeatStatus::Skipped => "off",
-                    SeatStatus::Denied => "denied",
-                    SeatStatus::OverBudget => "over the message limit",
-                    SeatStatus::NotReached => "not reached",
-                };
-                what.push_str(&format!(", {} {why}", seat.role));
-            }
-            line.text = what.into();
-        }
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
-            round,
-            conflicts: found,
-            decision,
-            decided_by,
-        })) => {
-            line.round = Some(*round);
-            let next = decision_or_next(plan, *round, *decision, decided_by.as_ref());
-            line.text = format!("{}: {next}", conflict_names(found)).into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Collaboration(
-            CollaborationFact::ContributionAccepted { round, contribution, extra_keys, .. },
-        )) => {
-            line.round = Some(*round);
-            fill_accepted(line, contribution, *extra_keys);
-        }
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionUnused {
-            round,
-            contribution,
-            ..
-        })) => {
-            line.round = Some(*round);
-            fill_accepted(line, contribution, 0);
-            line.text = format!("not used: {}", contribution.summary).into();
-            line.tone = StyleRole::Off;
-        }
-        EventKind::Pattern(PatternFact::Collaboration(
-            CollaborationFact::ContributionRefused { round, role, reason, .. },
-        )) => {
-            line.round = Some(*round);
-            line.subject = role.as_str().into();
-            line.text = match run.refusal(reason) {
-                Some(stop) => stop.refused.detail.as_ref().into(),
-                None => reason.phrase(),
-            };
-            line.tone = StyleRole::Refused;
-        }
-        _ => {}
+/// How many seats are called in a round, and why the others are not.
+fn seats_text(seats: &[SeatPlan]) -> String {
+    let asked = seats.iter().filter(|seat| seat.status == SeatStatus::Asked).count() as u64;
+    let mut text = format!("{} called", format::count_noun(asked, "seat"));
+    for seat in seats {
+        let why = match seat.status {
+            SeatStatus::Asked => continue,
+            SeatStatus::Skipped => "off",
+            SeatStatus::Denied => "denied",
+            SeatStatus::OverBudget => "over the message limit",
+            SeatStatus::NotReached => "not reached",
+        };
+        text.push_str(&format!(", {} {why}", seat.role));
     }
+    text
 }
 
-fn fill_accepted<'a>(line: &mut EventLine<'a>, contribution: &'a Contribution, extra_keys: u32) {
-    line.subject = contribution.agent.as_str().into();
-    line.stance = Some((contribution.stance, contribution.confidence));
-    line.text = if extra_keys == 0 {
-        contribution.summary.as_ref().into()
-    } else {
-        let dropped = format::count_noun(u64::from(extra_keys), "key");
-        format!("{} ({dropped} dropped)", contribution.summary).into()
-    };
-    line.tone = StyleRole::Done;
-}
-
-/// The lines of an event; `None` if it does not belong to a collaboration.
-pub(crate) fn lines(
-    table: &Collaboration,
-    event: &Event,
-    run: &RunFold,
-) -> Option<Vec<StyledLine>> {
-    let line = match &event.kind {
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundStarted {
-            round,
-            ..
-        })) => StyledLine::new(
-            StyleRole::Strong,
-            format!("round {round} of {}", table.plan.budget.max_rounds),
-        ),
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::RoundClosed {
-            round,
-            conflicts,
-            decision,
-            decided_by,
-        })) => {
-            let words: Vec<&str> = conflicts.iter().map(|conflict| conflict.phrase()).collect();
-            let found = if words.is_empty() { String::new() } else { words.join(", ") + ": " };
-            let line = StyledLine::default().then(format!("round {round} closed, {found}"));
-            match decision {
-                Some(decision) => {
-                    let line = line.with(badges::decision(*decision));
-                    match decided_by {
-                        Some(by) => line.then(format!("  {}", decided_by_text(by))),
-                        None => line,
-                    }
-                }
-                None => line.with(badges::UNDECIDED),
-            }
-        }
-        EventKind::Pattern(PatternFact::Collaboration(
-            CollaborationFact::ContributionAccepted {
-                contribution, extra_keys, extra_actions, ..
-            },
-        )) => {
-            let badge = badges::stance(contribution.stance);
-            let confidence = format::confidence(contribution.confidence);
-            let word = format!("{:<8}{confidence}", badge.word);
-            let part = StyledPart::with_glyph(badge.glyph, badge.role, word).padded(WORD_COLUMNS);
-            let mut line = StyledLine::default().then("  ").with(part).then(format!(
-                "  {}  {}",
-                caller_name(event, run, table),
-                visible(&contribution.summary)
-            ));
-            for (count, what) in [(*extra_keys, "extra key"), (*extra_actions, "extra action")] {
-                if count > 0 {
-                    line.push(format!(" ({} dropped)", format::count_noun(count.into(), what)));
-                }
-            }
-            line
-        }
-        EventKind::Pattern(PatternFact::Collaboration(CollaborationFact::ContributionUnused {
-            contribution,
-            ..
-        })) => signed_line(Glyph::Off, "not used", StyleRole::Off).then(format!(
-            "  {}  {}: {}",
-            caller_name(event, run, table),
-            contribution.stance,
-            visible(&contribution.summary)
-        )),
-        EventKind::Pattern(PatternFact::Collaboration(
-            CollaborationFact::ContributionRefused { role, reason, .. },
-        )) => {
-            if run.refusal(reason).is_some() {
-                // The line of the refused reply says it.
-                return Some(Vec::new());
-            }
-            // If the seat's model was not called, the event belongs to no call.
-            let who = with_model(role.to_string(), model_of(event, run));
-            signed_line(Glyph::Refused, "refused", StyleRole::Refused)
-                .then(format!("  {who}  {}", reason.phrase()))
-        }
-        _ => return None,
-    };
-    Some(vec![line])
+/// Fills who states what in a contribution.
+fn fill_contribution<'a>(it: &mut Sentence<'a>, contribution: &'a Contribution) {
+    let Contribution { stance, confidence, .. } = contribution;
+    it.about(contribution.agent.as_str()).as_sign(badges::stance(*stance).glyph, stance.word());
+    it.stated = Some(Stated::Stance(*stance, *confidence));
 }
 
 /// The totals for the last line of a run.

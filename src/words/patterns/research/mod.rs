@@ -1,5 +1,5 @@
-//! A research run in words: the lines of its events, headless text with sources, notes,
-//! verification and the answer with its citations, details for the inspector.
+//! A research run in words: sentences for its events, the answer with its citations, details for
+//! the inspector.
 
 pub mod report;
 pub mod source;
@@ -22,9 +22,9 @@ use crate::scenario::patterns::research::StepExecutor;
 use crate::scenario::spec::script::ScriptStep;
 use crate::words::format;
 use crate::words::glyph::Glyph;
-use crate::words::headless::{event_words, signed_line as word, with_model};
+use crate::words::headless::SAID_CHARS;
 use crate::words::measure::{columns, single_line};
-use crate::words::sentence::EventLine;
+use crate::words::sentence::{HeadlessForm, Sentence, round_and_purpose};
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::RunVerdict;
 
@@ -56,16 +56,13 @@ impl Narrate for Research {
         }
     }
 
-    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, line: &mut EventLine<'w>) {
+    fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
         match &event.kind {
-            EventKind::Pattern(PatternFact::Research(ResearchFact::SourceStarted {
-                source,
-                ..
-            })) => {
-                line.text = self.source(*source).map_or("", |row| row.address()).into();
-            }
-            EventKind::AnswerComposed { by: None, .. } => line.subject = "synthesize".into(),
-            kind => fill_line(line, kind),
+            EventKind::Pattern(PatternFact::Research(fact)) => self.fill(it, fact, event, run),
+            EventKind::AnswerComposed { by: None, .. } => it.subject = "synthesize".into(),
+            // The source's own line reports it.
+            _ if is_failed_read(event, run) => it.headless = HeadlessForm::Hidden,
+            _ => {}
         }
     }
 
@@ -120,12 +117,22 @@ impl Narrate for Research {
         run.progress.closed.as_ref().map(|closed| end_line(run, closed)).unwrap_or_default()
     }
 
-    fn lines(&self, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-        self::lines(self, event, run)
-    }
-
-    fn caller_name(&self, purpose: &Purpose) -> Option<String> {
-        call_label(self, purpose)
+    fn full_subject(&self, event: &Event, run: &RunFold) -> Option<String> {
+        let row = match (&event.kind, round_and_purpose(event.span, run).1) {
+            (_, Some(Purpose::Synthesize)) => return Some("answer".to_owned()),
+            (EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(_))), _) => {
+                source(event.span, run, self)?
+            }
+            // The line of the source has its address.
+            (EventKind::Pattern(_), _) => return None,
+            (_, Some(Purpose::Read { source })) => self.source(*source)?,
+            (_, Some(Purpose::Notes { source })) => {
+                let row = self.source(*source)?;
+                return Some(format!("notes of {} {}", row.no, row.address()));
+            }
+            _ => return None,
+        };
+        Some(format!("{} {}", row.no, row.address()))
     }
 
     fn totals(&self) -> Vec<StyledPart> {
@@ -154,250 +161,178 @@ impl Narrate for Research {
 /// Most items that one line names.
 const MAX_ITEMS: usize = 4;
 
-/// Fills the line of an event of research.
-pub(super) fn fill_line<'a>(line: &mut EventLine<'a>, kind: &'a EventKind) {
-    let things = |count: usize, what| format::count_noun(count as u64, what);
-    match kind {
-        EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
-            let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
-            line.text = actions.join(", ").into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesFound(found))) => {
-            let left: u64 = found.unsearched.values().sum();
-            let mut what = format!("{} for {}", things(found.sources.len(), "source"), found.query);
-            if left > 0 {
-                what.push_str(&format!(", {} left out", format::count_noun(left, "document")));
+impl Research {
+    /// Fills the sentence for a fact of research.
+    fn fill<'w>(
+        &'w self,
+        it: &mut Sentence<'w>,
+        fact: &'w ResearchFact,
+        event: &Event,
+        run: &RunFold,
+    ) {
+        let things = |count: usize, what| format::count_noun(count as u64, what);
+        match fact {
+            ResearchFact::StepsAccepted { steps } => {
+                let actions: Vec<&str> = steps.iter().map(|step| &*step.action).collect();
+                it.set(StyleRole::Done, things(steps.len(), "step"))
+                    .with_detail(actions.join(", "))
+                    .as_step("plan");
             }
-            line.text = what.into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
-            let mut what = format!("{} kept", deduped.kept.len());
-            for it in deduped.dropped.iter().take(MAX_ITEMS) {
-                let reason = match it.reason {
-                    DropReason::Duplicate { duplicate_of } => {
-                        format!("duplicate of {duplicate_of}")
-                    }
-                    reason => reason.phrase().to_owned(),
+            ResearchFact::SourcesFound(found) => {
+                let mut text = things(found.sources.len(), "source");
+                let left: u64 = found.unsearched.values().sum();
+                if left > 0 {
+                    let left = format::count_noun(left, "document");
+                    text.push_str(&format!(", {left} left out"));
+                }
+                it.set(StyleRole::Done, text).with_detail(&*found.query).as_step("search");
+            }
+            ResearchFact::SourcesDeduped(deduped) => {
+                let mut text = format!("{} kept", deduped.kept.len());
+                for dropped in deduped.dropped.iter().take(MAX_ITEMS) {
+                    let reason = match dropped.reason {
+                        DropReason::Duplicate { duplicate_of } => {
+                            format!("duplicate of {duplicate_of}")
+                        }
+                        reason => reason.phrase().to_owned(),
+                    };
+                    text.push_str(&format!(", {} {reason}", dropped.source));
+                }
+                if let Some(more @ 1..) = deduped.dropped.len().checked_sub(MAX_ITEMS) {
+                    text.push_str(&format!(", {more} more dropped"));
+                }
+                it.set(StyleRole::Done, text);
+                if !deduped.dropped.is_empty() {
+                    it.as_step("dedupe");
+                }
+            }
+            ResearchFact::SourceStarted { source, .. } => {
+                it.text = self.source(*source).map_or("", |row| row.address()).into();
+            }
+            ResearchFact::PageRead(page) => {
+                let dated = &*page.published_at;
+                let dated = if dated.is_empty() { "undated" } else { dated };
+                let text = format!("{}, {dated}, {}", page.title, characters(page.chars));
+                it.set(StyleRole::Done, text);
+            }
+            ResearchFact::NoteTaken { note, .. } => {
+                it.set(StyleRole::Done, note.id.as_str())
+                    .with_detail(&*note.claim)
+                    .as_sign(Glyph::Dot, "note");
+            }
+            ResearchFact::NoteRefused(note) => {
+                it.set(StyleRole::Refused, note.reason.phrase())
+                    .with_detail(&*note.quote)
+                    .as_sign(Glyph::Refused, "refused");
+            }
+            ResearchFact::NotesTruncated(cut) => {
+                let proposed = format::count_noun(cut.proposed.into(), "note");
+                let kept = cut.proposed.saturating_sub(cut.cut);
+                let limit = cut.limit.phrase();
+                let text = format!("{proposed} proposed, first {kept} checked ({limit})");
+                it.set(StyleRole::Retry, text).as_sign(Glyph::Alert, "cut");
+            }
+            ResearchFact::SourceClosed(outcome) => {
+                // The model is named only if it was called for notes.
+                let row = source(event.span, run, self);
+                let by_model = row.is_some_and(|row| row.notes_call.is_some());
+                let model = run.models.for_step(ScriptStep::Notes).filter(|_| by_model);
+                fill_source_closed(it, outcome, model);
+            }
+            ResearchFact::ReadingClosed { reason } => {
+                it.text = reason.phrase().into();
+                if *reason != ReadingEnd::NoMoreSources {
+                    it.as_step("read");
+                }
+            }
+            ResearchFact::NotesCompared(compared) => {
+                let pairs = compared.conflicts.iter().map(|it| {
+                    let (left, right) = (&it.left_figure, &it.right_figure);
+                    format!("{} {left} against {} {right}", it.left, it.right)
+                });
+                let pairs: Vec<String> = pairs.take(MAX_ITEMS).collect();
+                let mut text = match compared.conflicts.len() {
+                    0 => "no conflict".to_owned(),
+                    conflicts => format!("{}: {}", things(conflicts, "conflict"), pairs.join(", ")),
                 };
-                what.push_str(&format!(", {} {reason}", it.source));
+                if !compared.agree.is_empty() {
+                    let agree = things(compared.agree.len(), "pair");
+                    text.push_str(&format!("; {agree} in agreement"));
+                }
+                if !compared.unconfirmed.is_empty() {
+                    text.push_str(&format!("; {} unconfirmed", compared.unconfirmed.len()));
+                }
+                let calm = compared.conflicts.is_empty();
+                it.set(if calm { StyleRole::Text } else { StyleRole::Retry }, text);
+                if !(calm && compared.unconfirmed.is_empty()) {
+                    it.about("").as_sign(Glyph::Alert, "compared");
+                }
             }
-            if let Some(more @ 1..) = deduped.dropped.len().checked_sub(MAX_ITEMS) {
-                what.push_str(&format!(", {more} more dropped"));
+            ResearchFact::NotesVerified(verified) => {
+                let issues =
+                    verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue.phrase()));
+                let issues: Vec<String> = issues.collect();
+                let checked = format::count_noun(verified.checked.into(), "note");
+                match issues.is_empty() {
+                    true => it.set(StyleRole::Done, format!("{checked}, no issue")),
+                    false => {
+                        it.set(StyleRole::Refused, format!("{checked}: {}", issues.join(", ")))
+                    }
+                }
+                .as_step("verify");
             }
-            line.text = what.into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::PageRead(page))) => {
-            let dated = if page.published_at.is_empty() { "undated" } else { &page.published_at };
-            line.text = format!("{}, {dated}, {}", page.title, characters(page.chars)).into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
-            line.text = format!("{}: {}", note.id, note.claim).into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
-            line.text = format!("{}: {}", note.reason.phrase(), note.quote).into();
-            line.tone = StyleRole::Refused;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(cut))) => {
-            let (proposed, kept) = (u64::from(cut.proposed), cut.proposed.saturating_sub(cut.cut));
-            line.text = format!(
-                "{} proposed, first {kept} checked ({})",
-                format::count_noun(proposed, "note"),
-                cut.limit.phrase()
-            )
-            .into();
-            line.tone = StyleRole::Retry;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
-            fill_source_closed(line, came)
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { reason })) => {
-            line.text = reason.phrase().into();
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared))) => {
-            let pairs = compared.conflicts.iter().map(|it| {
-                format!("{} {} against {} {}", it.left, it.left_figure, it.right, it.right_figure)
-            });
-            let pairs: Vec<String> = pairs.take(MAX_ITEMS).collect();
-            let mut what = match compared.conflicts.len() {
-                0 => "no conflict".to_owned(),
-                conflicts => format!("{}: {}", things(conflicts, "conflict"), pairs.join(", ")),
-            };
-            if !compared.agree.is_empty() {
-                what.push_str(&format!("; {} in agreement", things(compared.agree.len(), "pair")));
+            ResearchFact::AnswerCited(cited) => {
+                let ids: Vec<&str> = cited.citations.iter().map(|id| id.as_str()).collect();
+                let sentences = things(cited.sentences.len(), "sentence");
+                let uncited = cited.sentences.iter().filter(|it| it.citations.is_empty()).count();
+                let mut text = format!("{sentences}, cites {}", ids.join(" "));
+                if uncited > 0 {
+                    text.push_str(&format!(", {uncited} uncited"));
+                }
+                it.set(StyleRole::Done, text).as_step("answer");
             }
-            if !compared.unconfirmed.is_empty() {
-                what.push_str(&format!("; {} unconfirmed", compared.unconfirmed.len()));
+            ResearchFact::AnswerRefused(refused) => {
+                it.set(StyleRole::Refused, refused.reason.phrase())
+                    .as_sign(Glyph::Refused, "refused");
             }
-            line.text = what.into();
-            line.tone =
-                if compared.conflicts.is_empty() { StyleRole::Text } else { StyleRole::Retry };
         }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(verified))) => {
-            let issues =
-                verified.issues.iter().map(|it| format!("{} {}", it.note, it.issue.phrase()));
-            let issues: Vec<String> = issues.collect();
-            let checked = format::count_noun(u64::from(verified.checked), "note");
-            (line.text, line.tone) = if issues.is_empty() {
-                (format!("{checked}, no issue").into(), StyleRole::Done)
-            } else {
-                (format!("{checked}: {}", issues.join(", ")).into(), StyleRole::Refused)
-            };
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(cited))) => {
-            let ids: Vec<&str> = cited.citations.iter().map(|id| id.as_str()).collect();
-            let sentences = things(cited.sentences.len(), "sentence");
-            let uncited = cited.sentences.iter().filter(|it| it.citations.is_empty()).count();
-            let mut what = format!("{sentences}, cites {}", ids.join(" "));
-            if uncited > 0 {
-                what.push_str(&format!(", {uncited} uncited"));
-            }
-            line.text = what.into();
-            line.tone = StyleRole::Done;
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(refused))) => {
-            line.text = refused.reason.phrase();
-            line.tone = StyleRole::Refused;
-        }
-        _ => {}
     }
 }
 
-fn fill_source_closed<'a>(line: &mut EventLine<'a>, came: &'a SourceOutcome) {
-    match came {
+/// Fills how a source ended.
+fn fill_source_closed<'a>(
+    it: &mut Sentence<'a>,
+    outcome: &'a SourceOutcome,
+    notes_by: Option<&str>,
+) {
+    match outcome {
         SourceOutcome::Denied { reason, location } => {
-            line.text = match location {
-                Some(location) => format!("{} at {location}", reason.phrase()).into(),
-                None => reason.phrase().into(),
-            };
-            line.tone = StyleRole::Refused;
+            let place = location.as_ref().map(|location| format!(" at {location}"));
+            let text = format!("{}{}", reason.phrase(), place.unwrap_or_default());
+            it.set(StyleRole::Refused, text).as_sign(Glyph::Refused, "denied")
         }
-        SourceOutcome::Skipped { reason, text } => {
-            line.text = format!("{}: {text}", skip_phrase(reason)).into();
-            line.tone = StyleRole::Failed;
-        }
+        SourceOutcome::Skipped { reason, text } => it
+            .set(StyleRole::Failed, skip_phrase(reason))
+            .with_detail(&**text)
+            .as_sign(Glyph::Alert, "skipped"),
         SourceOutcome::Read { notes, refused } => {
-            let mut what = format::count_noun(u64::from(*notes), "note");
+            let mut text = format::count_noun((*notes).into(), "note");
             if *refused > 0 {
-                what.push_str(&format!(", {refused} refused"));
+                text.push_str(&format!(", {refused} refused"));
             }
-            line.text = what.into();
-            line.tone = StyleRole::Done;
+            if let Some(model) = notes_by {
+                text.push_str(&format!(" ({model})"));
+            }
+            it.set(StyleRole::Done, text).as_sign(Glyph::Done, "read")
         }
         SourceOutcome::Cancelled => {
-            line.text = "cancelled".into();
-            line.tone = StyleRole::Failed;
+            it.set(StyleRole::Failed, "cancelled").as_sign(Glyph::Failed, "cancelled")
         }
-    }
+    };
 }
 
 fn characters(chars: u64) -> String {
     format::count_noun(chars, "character")
-}
-
-/// Length limit of a text from a page or a model, in characters; the answer at the end is complete.
-const SAID_CHARS: usize = 200;
-
-/// The lines of a research event; `None` if another module may show it.
-pub(crate) fn lines(research: &Research, event: &Event, run: &RunFold) -> Option<Vec<StyledLine>> {
-    if is_failed_read(event, run) {
-        return Some(Vec::new());
-    }
-    line(research, event, run).map(|line| line.into_iter().collect())
-}
-
-/// The line of a research event, if it has one; `None` if the event is not of research.
-fn line(research: &Research, event: &Event, run: &RunFold) -> Option<Option<StyledLine>> {
-    let text = || event_words(research, event, run).text.into_owned();
-    let step = |word: &str, what: &str| {
-        let what = visible_within(what, SAID_CHARS);
-        StyledLine::new(StyleRole::Strong, format!("{word:<8}"))
-            .then(format!("  {what}").trim_end().to_owned())
-    };
-    let signed = |glyph: Glyph, name: &'static str, role: StyleRole, what: &str| {
-        word(glyph, name, role).then(format!("  {what}").trim_end().to_owned())
-    };
-    Some(Some(match &event.kind {
-        EventKind::Pattern(PatternFact::Research(ResearchFact::StepsAccepted { steps })) => {
-            let steps = format::count_noun(steps.len() as u64, "step");
-            step("plan", &with_model(steps, run.models.for_step(ScriptStep::Plan)))
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourcesDeduped(deduped))) => {
-            let query = research.query.as_ref().map_or("", |(query, _)| query);
-            let left: u64 = research.unsearched.values().sum();
-            let (found, kept) = (research.sources.len(), deduped.kept.len());
-            let mut what = format!("found {found}, kept {kept}, for: {query}");
-            if left > 0 {
-                let _ = write!(what, " ({} left out)", format::count_noun(left, "document"));
-            }
-            step("search", &what)
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::SourceClosed(came))) => {
-            let row = source(event.span, run, research)?;
-            let (glyph, word, role) = match &**came {
-                SourceOutcome::Read { .. } => (Glyph::Done, "read", StyleRole::Done),
-                SourceOutcome::Denied { .. } => (Glyph::Refused, "denied", StyleRole::Refused),
-                SourceOutcome::Skipped { .. } => (Glyph::Alert, "skipped", StyleRole::Flag),
-                SourceOutcome::Cancelled => (Glyph::Failed, "cancelled", StyleRole::Failed),
-            };
-            let what = visible_within(&text(), SAID_CHARS);
-            // The model is named only if it was called for notes.
-            let model = run.models.for_step(ScriptStep::Notes).filter(|_| row.notes_call.is_some());
-            signed(glyph, word, role, &format!("{}  {}", address(row), with_model(what, model)))
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteTaken { note, .. })) => {
-            let claim = visible_within(&note.claim, SAID_CHARS);
-            signed(
-                Glyph::Dot,
-                "note",
-                StyleRole::Text,
-                &format!("{}  {claim}", visible(note.id.as_str())),
-            )
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NoteRefused(note))) => {
-            let quote = visible_within(&note.quote, SAID_CHARS);
-            signed(
-                Glyph::Refused,
-                "refused",
-                StyleRole::Refused,
-                &format!("{}: {quote}", note.reason.phrase()),
-            )
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesTruncated(_))) => {
-            signed(Glyph::Alert, "cut", StyleRole::Flag, &text())
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed {
-            reason: ReadingEnd::NoMoreSources,
-        })) => return Some(None),
-        EventKind::Pattern(PatternFact::Research(ResearchFact::ReadingClosed { .. })) => {
-            step("read", &text())
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesVerified(_))) => {
-            step("verify", &text())
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(compared)))
-            if compared.conflicts.is_empty() && compared.unconfirmed.is_empty() =>
-        {
-            return Some(None);
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::NotesCompared(_))) => {
-            signed(Glyph::Alert, "compared", StyleRole::Flag, &visible_within(&text(), SAID_CHARS))
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerCited(_))) => {
-            step("answer", &with_model(text(), run.models.for_step(ScriptStep::Synthesize)))
-        }
-        EventKind::Pattern(PatternFact::Research(ResearchFact::AnswerRefused(_))) => signed(
-            Glyph::Refused,
-            "refused",
-            StyleRole::Refused,
-            &format!("the answer, {}", text()),
-        ),
-        _ => return None,
-    }))
 }
 
 /// Whether the event is a failed read of a source, which the source's own line reports.
@@ -410,28 +345,11 @@ fn is_failed_read(event: &Event, run: &RunFold) -> bool {
     lost && matches!(what, Some(SpanKind::Call(Purpose::Read { .. })))
 }
 
-/// What a call does, as it is shown.
-fn call_label(research: &Research, purpose: &Purpose) -> Option<String> {
-    let of = |no| research.source(no).map_or_else(String::new, address);
-    Some(match purpose {
-        Purpose::Search => "search".to_owned(),
-        Purpose::Read { source } => of(*source),
-        Purpose::Notes { source } => format!("notes of {}", of(*source)),
-        Purpose::Synthesize => "answer".to_owned(),
-        _ => return None,
-    })
-}
-
 fn source<'w>(span: SpanId, run: &RunFold, research: &'w Research) -> Option<&'w SourceRow> {
     match run.spans.get(span)?.kind {
         SpanKind::Source(no) => research.source(no),
         _ => None,
     }
-}
-
-/// The address of a source, cut to the limit: search results are untrusted.
-fn address(row: &SourceRow) -> String {
-    visible_within(row.url.as_deref().unwrap_or(&row.found.url), SAID_CHARS)
 }
 
 /// The totals on the last line of a run.

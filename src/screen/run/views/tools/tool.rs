@@ -25,7 +25,7 @@ use crate::screen::theme::StateSign;
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
-use crate::words::sentence::{actor, took_ms};
+use crate::words::sentence::took_ms;
 use crate::words::styled::StyleRole;
 use crate::words::tool_sentence::short_breaker_cause;
 
@@ -219,7 +219,7 @@ fn history(rows: &mut FieldRows<'_, '_>, tool: &ToolRow, data: &RunData, now: El
         pen.glyphs(Glyph::TrackFull, full as u16, sign.style).advance_to(bar + most + 1);
         pen.cell(&time::duration_text(stood), 6, cx.theme.style(StyleRole::Text)).space(1);
         let why = match moved.by {
-            Some(who) => actor(who).into(),
+            Some(who) => who.phrase().into(),
             None if wide => moved.why.description(moved.counted),
             None => short_breaker_cause(moved.why, moved.counted),
         };
