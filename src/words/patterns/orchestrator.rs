@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{Narrate, PatternTerms, Progress, add_stop, end_line};
-use crate::base::name::FlagName;
+use crate::base::name::{FlagName, TaskId};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId, StopReason};
@@ -104,7 +104,7 @@ impl Narrate for Orchestrator {
                     text.push_str(&format!(" ({why})"));
                 }
                 if !overwritten.is_empty() {
-                    let tasks: Vec<&str> = overwritten.iter().map(|task| task.as_str()).collect();
+                    let tasks: Vec<String> = overwritten.iter().map(short_id).collect();
                     text.push_str(&format!("; {} replaced by a later task", tasks.join(", ")));
                 }
                 let glyph = level.and_then(|level| level.glyph).unwrap_or(Glyph::Done);
@@ -222,7 +222,11 @@ const MAX_NAMED_TASKS: usize = 8;
 
 /// A task's id and worker. Nothing else limits an id.
 fn label(task: &Task) -> String {
-    format!("{} {}", visible_within(task.id.as_str(), REASON_CHARS), task.worker)
+    format!("{} {}", short_id(&task.id), task.worker)
+}
+
+fn short_id(task: &TaskId) -> String {
+    visible_within(task.as_str(), REASON_CHARS)
 }
 
 /// The task of this span, if it is the span of a task.
