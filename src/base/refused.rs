@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_is_repeated_above_is_left_out() {
+    fn omits_repeated_cause() {
         #[derive(Debug, thiserror::Error)]
         #[error("no answer: {0}")]
         struct Repeats(#[source] io::Error);

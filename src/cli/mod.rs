@@ -21,7 +21,6 @@ mod output;
 pub mod picture;
 pub mod run;
 mod scenarios;
-mod schema;
 pub mod streams;
 mod test;
 mod validate;
@@ -243,7 +242,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             run_to_end(cluster::cluster(&args, &paint))
         }
         Some(CliCommand::Picture(args)) => picture::picture(&args, global, theme),
-        Some(CliCommand::Schema(args)) => schema::run(&args),
+        Some(CliCommand::Schema(args)) => validate::print_schema(&args),
         Some(CliCommand::Completions(args)) => complete::print_completions(&args),
         Some(CliCommand::Complete(args)) => complete::run(&args),
         Some(CliCommand::Man(args)) => man::run(&args),

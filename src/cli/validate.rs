@@ -1,4 +1,5 @@
-//! `roundtable validate`: reports every problem of scenario files.
+//! `roundtable validate`: reports every problem of scenario files. `roundtable schema`: the JSON schemas
+//! of scenarios, events and outcomes.
 
 use std::io;
 use std::io::Write;
@@ -12,7 +13,9 @@ use super::streams;
 use super::streams::StreamStyle;
 use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
-use crate::scenario::{Override, Scenario, ScenarioSource, check};
+use crate::log::event::safe_json;
+use crate::log::event::schema::{event_schema, outcome_schema};
+use crate::scenario::{Override, Scenario, ScenarioSource, check, schema};
 use crate::screen::theme::Theme;
 use crate::words::format::count_noun;
 use crate::words::glyph::Glyph;
@@ -146,6 +149,31 @@ fn summary(scenario: &Scenario) -> String {
         count(scenario.flags.len(), "flag"),
         count(scenario.script.rows.len(), "script row"),
     )
+}
+
+/// Arguments of `roundtable schema`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SchemaArgs {
+    /// The schema of events: the lines of `run --format jsonl`
+    #[arg(long, conflicts_with = "outcome")]
+    pub events: bool,
+    /// The schema of the outcome that `run --format json` prints
+    #[arg(long)]
+    pub outcome: bool,
+}
+
+/// Prints a schema. Taplo and similar tools find that of scenarios through a first line such as
+/// `#:schema ./roundtable.schema.json` in a scenario.
+pub fn print_schema(args: &SchemaArgs) -> Exit {
+    let schema = match args {
+        SchemaArgs { events: true, .. } => event_schema(),
+        SchemaArgs { outcome: true, .. } => outcome_schema(),
+        SchemaArgs { .. } => schema(),
+    };
+    match safe_json::pretty(&schema) {
+        Ok(json) => streams::print_data(&(json + "\n"), Exit::Ok),
+        Err(error) => streams::refuse(&Refused::new(error.to_string()), Exit::Stopped),
+    }
 }
 
 #[cfg(test)]

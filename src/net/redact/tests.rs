@@ -1,5 +1,3 @@
-//! Tests of `redact.rs`.
-
 use proptest::prelude::*;
 
 use super::*;

@@ -1,5 +1,3 @@
-//! Tests of `effects.rs`.
-
 use super::*;
 use crate::engine::EngineSettings;
 use crate::net::ProxyMode;

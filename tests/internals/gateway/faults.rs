@@ -271,8 +271,8 @@ async fn fault_11_silence_times_out_exactly() {
 
 /// Fault 16: after a suspension of a day the countdown of an open breaker is nothing, never negative,
 /// and the next call is a probe. Fault 15 has no case of its own here: the gateway reads tokio's clock
-/// and no wall clock that could jump. `fault_15_sources_avoid_system_clock` (`tests/resilience`) checks
-/// this in the sources.
+/// and no wall clock that could jump. `fault_15_sources_avoid_system_clock`
+/// (`tests/internals/gateway/resilience`) checks this in the sources.
 #[tokio::test(start_paused = true)]
 async fn fault_16_suspension_leaves_countdown_zero() {
     let scope = Scope::new();

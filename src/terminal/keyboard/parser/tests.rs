@@ -1,4 +1,4 @@
-//! Tests of `parser.rs`.
+//! Tests of the parser.
 //!
 //! Tests of the replies to a question of the program: they are never keys, however late and however
 //! cut they arrive.

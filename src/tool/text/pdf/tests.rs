@@ -1,5 +1,3 @@
-//! Tests of `pdf.rs`.
-
 use lopdf::{Dictionary, Object, Stream, dictionary};
 
 use super::*;
