@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_and_help_are_below_what_is_wrong() {
+    fn prints_causes_and_help_below() {
         let file = Err::<(), _>(io::Error::other("the disk is\nfull")).or_refuse("a.toml is cut");
         let why =
             Refused::new("nothing was kept").because(file.expect_err("refused").help("free it"));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn own_help_is_before_that_of_the_cause() {
+    fn prints_own_help_first() {
         let why = Refused::new("a").help("own").because(Refused::new("b").help("of the cause"));
         assert_eq!(why.help.as_deref(), Some("own"));
         assert_eq!(Refused::new("a").help("").help, None);
