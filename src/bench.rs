@@ -42,6 +42,7 @@ pub use crate::pattern::research::note_taking::notes_by_rule;
 pub use crate::pattern::research::policy::address::dedupe;
 pub use crate::pattern::research::policy::{FoldedText, note_issues};
 pub use crate::scenario::cel::CelBindings;
+pub use crate::scenario::patterns::collaboration::CollaborationBudget;
 pub use crate::scenario::spec::AlertLimits;
 pub use crate::scenario::spec::policy::{BreakerCounts, BreakerMode, CallPolicy};
 pub use crate::scenario::tools::documents::FolderSpec;

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundtable::bench::{
-    CallStarted, CollaborationPlan, Conflict, Contribution, PatternPlan, Prompt, SeatPlan,
-    SeatStatus, Stance,
+    CallStarted, CollaborationBudget, CollaborationPlan, Conflict, Contribution, PatternPlan,
+    Prompt, SeatPlan, SeatStatus, Stance,
 };
 use roundtable::{
     AttemptFailed, ChatMessage, CollaborationFact, Elapsed, Event, EventKind, FailureClass,
@@ -42,10 +43,12 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         sequence: roles.clone(),
         role_flags: BTreeMap::new(),
         parallel: true,
-        max_rounds: u32::MAX,
-        max_messages: u32::MAX,
-        max_ms: u64::MAX / 2,
-        min_go_votes: 2,
+        budget: CollaborationBudget {
+            max_rounds: u32::MAX,
+            max_messages: u32::MAX,
+            max_seconds: Duration::from_millis(u64::MAX / 2),
+            min_go_votes: 2,
+        },
         summary_inputs: Vec::new(),
         ..CollaborationPlan::default()
     };

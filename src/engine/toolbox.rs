@@ -9,6 +9,7 @@ use crate::gateway::{Tool, ToolSetup};
 use crate::scenario::Scenario;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{ResultContract, ToolSpec};
+use crate::scenario::tools::ToolKind;
 use crate::tool::documents::DocumentTools;
 use crate::tool::{Environment, NotReady, ToolMaker};
 
@@ -93,6 +94,7 @@ fn tool_setup(
         name: spec.name.clone(),
         tool,
         kind: spec.kind.as_ref().map_or("none", |kind| kind.word()),
+        has_effects: spec.kind.as_ref().is_none_or(ToolKind::has_effects),
         contract: spec.contract.clone(),
         policy: Arc::new(policy),
         timeout,
@@ -119,6 +121,7 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
             name: ToolName::from(agent.name.as_str()),
             tool: None,
             kind,
+            has_effects: false,
             contract: ResultContract::default(),
             policy: Arc::new(CallPolicy { max_attempts: 1, ..CallPolicy::default() }),
             timeout,

@@ -170,6 +170,8 @@ pub struct GuardedTool {
     pub contract: ResultContract,
     /// Kind of tool, in one word.
     pub kind: &'static str,
+    /// Whether a call of its implementation may change something outside of the run.
+    has_effects: bool,
     /// Whether all runs of the engine share it.
     pub shared: bool,
 }
@@ -181,6 +183,8 @@ pub struct ToolSetup {
     pub tool: Option<Box<dyn Tool>>,
     /// Kind of tool, in one word.
     pub kind: &'static str,
+    /// Whether a call may change something outside of the run.
+    pub has_effects: bool,
     /// Required fields of its result.
     pub contract: ResultContract,
     /// Policy of its guard.
@@ -196,10 +200,10 @@ pub struct ToolSetup {
 }
 
 impl GuardedTool {
-    /// Whether an attempt may change something outside the run: all tools may, except those whose
-    /// results the scenario lists and those that only search or read.
+    /// Whether an attempt may change something outside of the run. A tool without an implementation
+    /// changes nothing.
     pub fn has_effects(&self) -> bool {
-        self.tool.is_some() && !matches!(self.kind, "fixture" | "search" | "read")
+        self.has_effects && self.tool.is_some()
     }
 
     /// A tool with its guard in the initial state. The guard goes by this clock: that of its run, or
@@ -209,6 +213,7 @@ impl GuardedTool {
             name,
             tool,
             kind,
+            has_effects,
             contract,
             policy,
             timeout,
@@ -217,7 +222,7 @@ impl GuardedTool {
             fingerprint: _,
         } = setup;
         let guard = Guard::new(name, policy, timeout, &faults).with_clock(clock);
-        Arc::new(Self { guard, tool, contract, kind, shared })
+        Arc::new(Self { guard, tool, contract, kind, has_effects, shared })
     }
 
     /// Entry of the tool in the head of a log.

@@ -321,6 +321,7 @@ pub fn model_tool(
         name: ToolName::from(LLM),
         tool: None,
         kind: "model",
+        has_effects: false,
         contract: ResultContract::default(),
         policy,
         timeout,

@@ -70,6 +70,11 @@ impl ToolKind {
         }
     }
 
+    /// Whether a call may change something outside of the run. One that only searches or reads does not.
+    pub fn has_effects(&self) -> bool {
+        matches!(self.action(), Some(ToolAction::Start(_) | ToolAction::Request(_)))
+    }
+
     /// The results that the scenario lists, if this is a fixture.
     pub fn fixture(&self) -> Option<&FixtureSpec> {
         match self {
