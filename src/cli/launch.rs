@@ -49,13 +49,15 @@ pub(crate) struct CannotRun {
     problems: Option<(String, String)>,
     /// Other errors.
     why: Vec<Refused>,
+    /// Lines that are never cut: what the operator must allow, and what tools lack.
+    lines: Vec<String>,
     /// The exit code.
     exit: Exit,
 }
 
 impl CannotRun {
     fn because(why: Vec<Refused>) -> Self {
-        Self { problems: None, why, exit: Exit::Usage }
+        Self { problems: None, why, lines: Vec::new(), exit: Exit::Usage }
     }
 
     /// Prints why, each after `who` if that is not empty, and returns the exit code.
@@ -67,6 +69,9 @@ impl CannotRun {
         for why in &self.why {
             print_message(&format!("{who}{}", why.lines().join("\n  ")));
         }
+        for line in &self.lines {
+            print_message(&format!("{who}{}", visible(line)));
+        }
         self.exit
     }
 
@@ -75,6 +80,7 @@ impl CannotRun {
         let problems = self.problems.iter().map(|(_, plain)| plain.trim_end());
         let lines = problems.map(str::to_owned);
         let lines = lines.chain(self.why.iter().map(|why| format!("{why:#}")));
+        let lines = lines.chain(self.lines.iter().cloned());
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -284,7 +290,7 @@ fn prepare_runs(
                 }
                 PrepareError::Tools(missing) => missing,
             };
-            Err(CannotRun::because(lines.into_iter().map(Refused::new).collect()))
+            Err(CannotRun { lines, ..CannotRun::because(Vec::new()) })
         }
     }
 }

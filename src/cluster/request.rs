@@ -145,7 +145,7 @@ impl Cluster {
         match queued {
             Ok(()) => Ok(request),
             Err(why) => {
-                let what = format!("{} is stored, but not listed and queued", request.run);
+                let what = format!("{} is stored, but it may not be listed or queued", request.run);
                 let help = "it may be played: see `roundtable runs --on`";
                 Err(Refused::new(what).because(why).help(help))
             }

@@ -36,7 +36,7 @@ pub fn log_event(event: &Event, world: &World) {
     }
     let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
     let words = sentence(event, world);
-    let parts = [words.kind, &words.subject, &words.full_text()];
+    let parts = [words.kind, &words.subject, &words.decided_text()];
     let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let line = visible_within(&line.join(" "), MAX_LINE_CHARS);
     let span = event.span.0;

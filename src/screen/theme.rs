@@ -42,7 +42,7 @@ pub struct Theme {
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
     /// It is not valid TOML of this form; the text says where.
-    #[error("{0}")]
+    #[error("{}", form_text(.0))]
     Form(#[from] toml::de::Error),
     /// It names an unknown role.
     #[error("roles.{0}: unknown role; known roles: {1}")]
@@ -58,6 +58,12 @@ pub enum ThemeError {
     /// Its `base` is an unknown theme.
     #[error("base = \"{0}\": unknown theme; known themes: {1}")]
     Base(String, String),
+}
+
+/// The error on one line, without the excerpt below it.
+fn form_text(error: &toml::de::Error) -> String {
+    let text = error.to_string();
+    format!("{}: {}", text.lines().next().unwrap_or_default(), error.message())
 }
 
 #[derive(Deserialize)]

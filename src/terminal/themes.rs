@@ -162,6 +162,13 @@ mod tests {
     }
 
     #[test]
+    fn broken_theme_names_line_once() {
+        let why = Theme::parse("a = = 3").expect_err("broken").to_string();
+        assert!(why.starts_with("TOML parse error at line 1, column 5: "), "{why}");
+        assert_eq!(why.lines().count(), 1, "{why}");
+    }
+
+    #[test]
     fn auto_is_choice_without_file() {
         assert_eq!(find("--theme", "auto").expect("a theme"), ThemeChoice::Auto);
         let light = Theme::shipped("light").expect("shipped");

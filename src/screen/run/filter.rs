@@ -226,7 +226,7 @@ fn bind_fields(shown: &mut CelBindings, event: &Event, described: &Sentence<'_>,
         ("flag", Value::from(flag)),
         ("on", Value::from(on)),
         ("reason", Value::from(reason)),
-        ("text", Value::from(&*described.full_text())),
+        ("text", Value::from(&*described.decided_text())),
         ("seq", Value::from(event.seq.0)),
         ("at", Value::from(event.at.0 as f64 / 1e6)),
     ] {

@@ -72,13 +72,16 @@ impl Narrate for Orchestrator {
         let row = task_of_span(self, event.span, run);
         match fact {
             OrchestratorFact::PlanAccepted { tasks } => {
-                let names: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(label).collect();
                 let count = format::count_noun(tasks.len() as u64, "task");
-                let mut text = format!("{count}: {}", names.join(", "));
+                let name = |task: &Task| format!("{} {}", task.id, task.worker);
+                let all: Vec<String> = tasks.iter().map(name).collect();
+                let first: Vec<String> = tasks.iter().take(MAX_NAMED_TASKS).map(label).collect();
+                let mut brief = format!("{count}: {}", first.join(", "));
                 if let Some(more @ 1..) = tasks.len().checked_sub(MAX_NAMED_TASKS) {
-                    text.push_str(&format!(" and {more} more"));
+                    brief.push_str(&format!(" and {more} more"));
                 }
-                it.set(StyleRole::Done, text).as_step("plan");
+                it.set(StyleRole::Done, format!("{count}: {}", all.join(", "))).as_step("plan");
+                it.brief = Some(brief);
             }
             OrchestratorFact::TaskStarted { task, worker, .. } => {
                 it.about(task.as_str()).text = worker.as_str().into();

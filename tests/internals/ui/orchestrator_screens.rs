@@ -1,6 +1,7 @@
 //! What an orchestrator's run looks like: snapshots of text and styles at three sizes.
 
 use super::sizes_of;
+use crate::log::event::World;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{BoundaryId, EventKind, SpanId};
 use crate::screen::KeyCode;
@@ -8,6 +9,7 @@ use crate::screen::state::DisplaySettings;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
 use crate::support::screen::{Dash, shipped};
+use crate::words::sentence::sentence;
 
 fn dash(cols: u16, rows: u16, facts: &ToolFacts) -> Dash {
     let mut dash = Dash::new(cols, rows);
@@ -99,4 +101,13 @@ fn switch_preview_names_workers() {
     let screen = dash.screen();
     assert!(screen.contains("weather_worker switched off"), "{screen}");
     assert!(!screen.contains("required task failed"), "the weather is not critical: {screen}");
+}
+
+#[test]
+fn plan_sentence_names_every_task() {
+    let log = tools::many(20).log;
+    let world = World::from_events(log.iter().map(|event| &**event));
+    let lines = log.iter().map(|event| sentence(event, &world)).filter(|it| it.brief.is_some());
+    let plan = lines.map(|it| it.line()).next().expect("a plan");
+    assert!(plan.contains("20 tasks: task_1 ") && plan.contains("task_20 "), "{plan}");
 }

@@ -16,6 +16,7 @@ use crate::support::facts::{COMING, Facts};
 use crate::support::screen::Dash;
 use crate::words::headless;
 use crate::words::page::RunPageWriter;
+use crate::words::sentence::sentence;
 use crate::words::styled::StyledLine;
 
 fn dash(cols: u16, rows: u16, log: &[Arc<Event>]) -> Dash {
@@ -378,4 +379,18 @@ fn the_selected_stance_is_reversed() {
     let before = reversed(&dash);
     dash.text("h");
     assert_eq!(reversed(&dash).replace(&before, ""), "▲ .90");
+}
+
+#[test]
+fn text_of_closed_round_has_decision() {
+    let log = facts::decided().log;
+    let world = World::from_events(log.iter().map(|event| &**event));
+    let told =
+        log.iter().map(|event| sentence(event, &world)).filter(|it| it.kind == "round.closed");
+    let told: Vec<String> = told.map(|it| it.decided_text().into_owned()).collect();
+    assert!(
+        told[0].starts_with("no decision  ") || told[0].starts_with("go with caution  "),
+        "{told:?}"
+    );
+    assert!(told.last().is_some_and(|text| text.starts_with("go with caution  ")), "{told:?}");
 }
