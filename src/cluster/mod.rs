@@ -43,6 +43,7 @@ use tokio::time::timeout;
 
 use self::address::{ClusterAddress, Login};
 use self::names::Namespace;
+use crate::base::refused::Refused;
 
 pub use self::log::ClusterLog;
 
@@ -68,7 +69,7 @@ const MAX_DENIALS: usize = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// No server answers.
-    #[error("no NATS server answers at {at}: {why}; start one with `roundtable cluster serve`")]
+    #[error("no NATS server answers at {at}: {why}")]
     Unreachable {
         /// The servers.
         at: String,
@@ -76,11 +77,7 @@ pub enum ConnectError {
         why: String,
     },
     /// The server refuses the login.
-    #[error(
-        "the NATS server at {at} refuses the login ({login}): set ROUNDTABLE_NATS_USER and \
-         ROUNDTABLE_NATS_PASSWORD, ROUNDTABLE_NATS_TOKEN, ROUNDTABLE_NATS_NKEY or \
-         ROUNDTABLE_NATS_CREDS"
-    )]
+    #[error("the NATS server at {at} refuses the login ({login})")]
     Login {
         /// The servers.
         at: String,
@@ -88,7 +85,7 @@ pub enum ConnectError {
         login: &'static str,
     },
     /// The certificates do not fit.
-    #[error("no TLS connection to {at}: {why}; see tls_ca, tls_cert and tls_key in [cluster]")]
+    #[error("no TLS connection to {at}: {why}")]
     Tls {
         /// The servers.
         at: String,
@@ -114,6 +111,27 @@ pub enum ConnectError {
         /// Its version.
         version: String,
     },
+}
+
+impl ConnectError {
+    /// What to do about it; empty if the error says all.
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "start one with `roundtable cluster serve`",
+            Self::Login { .. } => {
+                "set ROUNDTABLE_NATS_USER and ROUNDTABLE_NATS_PASSWORD, ROUNDTABLE_NATS_TOKEN, \
+                 ROUNDTABLE_NATS_NKEY or ROUNDTABLE_NATS_CREDS"
+            }
+            Self::Tls { .. } => "see tls_ca, tls_cert and tls_key in [cluster]",
+            Self::Credentials { .. } | Self::OldServer { .. } => "",
+        }
+    }
+}
+
+impl From<ConnectError> for Refused {
+    fn from(error: ConnectError) -> Self {
+        Self::new(error.to_string()).help(error.advice())
+    }
 }
 
 /// Whether the servers are reached.

@@ -42,7 +42,7 @@ pub struct Sentence<'a> {
     pub detail: Cow<'a, str>,
     /// How its kind is painted.
     pub role: StyleRole,
-    /// A shorter text for headless text, which shows no end of a line that is cut.
+    /// A shorter text for headless output, if the whole could be too long there.
     pub brief: Option<String>,
     /// How headless text shows it.
     pub headless: HeadlessForm,
@@ -126,13 +126,16 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    /// What happened after the decision, if it states one: what a filter calls its text.
+    /// The decision, if it states one, and what happened. A filter calls this `text`.
     pub fn decided_text(&self) -> Cow<'_, str> {
-        match self.stated {
-            Some(stated @ Stated::Decision(_)) => {
-                format!("{}  {}", stated.badge().word, self.full_text()).into()
+        match (self.stated, self.full_text()) {
+            (Some(stated @ Stated::Decision(_)), text) if text.is_empty() => {
+                stated.badge().word.into()
             }
-            _ => self.full_text(),
+            (Some(stated @ Stated::Decision(_)), text) => {
+                format!("{}  {text}", stated.badge().word).into()
+            }
+            (_, text) => text,
         }
     }
 

@@ -243,12 +243,12 @@ pub(crate) async fn connect(url: Option<&str>) -> Result<Cluster, Exit> {
 
 async fn connect_to(address: &ClusterAddress) -> Result<Cluster, Exit> {
     Cluster::connect(address, "roundtable").await.map_err(|error| {
-        print_message(&visible(&error.to_string()));
-        match error {
+        let exit = match error {
             ConnectError::Unreachable { .. } => Exit::Unreachable,
             ConnectError::Credentials { .. } => Exit::Usage,
             _ => Exit::Stopped,
-        }
+        };
+        refuse(&error.into(), exit)
     })
 }
 

@@ -10,11 +10,11 @@ use super::Finding;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time;
 use crate::base::visible::visible;
+use crate::cluster::Cluster;
 use crate::cluster::access::{ClusterAccess, ClusterUse};
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::{ClusterLayout, LayoutPart, Presence};
 use crate::cluster::rows::RunnerRow;
-use crate::cluster::{Cluster, ConnectError};
 use crate::host::config;
 use crate::net::{Http, ProxyMode, RequestTarget};
 use crate::words::format;
@@ -35,7 +35,7 @@ pub async fn findings(url: Option<&str>) -> Vec<Finding> {
     };
     let cluster = match Cluster::connect(&address, "roundtable doctor").await {
         Ok(cluster) => cluster,
-        Err(error) => return vec![not_connected(&error)],
+        Err(error) => return vec![Finding::refused("cluster", &error.into())],
     };
     let mut findings = vec![Finding::good(
         "cluster",
@@ -61,11 +61,6 @@ pub async fn findings(url: Option<&str>) -> Vec<Finding> {
         findings.push(of_runners(&runners));
     }
     findings
-}
-
-/// Its sentence already says what to do.
-fn not_connected(error: &ConnectError) -> Finding {
-    Finding::bad("cluster", error.to_string(), "").without_advice()
 }
 
 fn of_parts(parts: &[LayoutPart]) -> Vec<Finding> {

@@ -53,6 +53,7 @@ impl ToolKind {
             Self::Read(_) => "read",
         }
     }
+
     /// What its calls do outside of this program, for those who must allow it; `None`: nothing.
     pub fn action(&self) -> Option<ToolAction<'_>> {
         match self {
@@ -145,13 +146,32 @@ record! {
     }
 }
 
-/// The implementations that a table of the file declares for a tool.
+/// The table of an implementation.
+#[derive(Clone, Copy)]
+pub(crate) enum KindTable<'f> {
+    Fixture(&'f Positioned<FixtureTable>),
+    Http(&'f Positioned<HttpTable>),
+    Command(&'f Positioned<CommandTable>),
+    Search(&'f Positioned<SearchTable>),
+    Read(&'f Positioned<ReadTable>),
+}
+
+impl KindTable<'_> {
+    fn at(self) -> TextSpan {
+        match self {
+            Self::Fixture(table) => table.at,
+            Self::Http(table) => table.at,
+            Self::Command(table) => table.at,
+            Self::Search(table) => table.at,
+            Self::Read(table) => table.at,
+        }
+    }
+}
+
+/// What a table of the file declares for a tool.
 pub(crate) struct DeclaredImplementation<'f> {
-    pub fixture: Option<&'f Positioned<FixtureTable>>,
-    pub http: Option<&'f Positioned<HttpTable>>,
-    pub command: Option<&'f Positioned<CommandTable>>,
-    pub search: Option<&'f Positioned<SearchTable>>,
-    pub read: Option<&'f Positioned<ReadTable>>,
+    /// One, unless the file has a mistake.
+    pub kinds: Vec<KindTable<'f>>,
     /// "worker" or "tool", for messages.
     pub what: &'static str,
     pub contract: &'f NamedEntries<FieldKind, ResultKey>,
@@ -159,30 +179,21 @@ pub(crate) struct DeclaredImplementation<'f> {
 
 impl<'f> DeclaredImplementation<'f> {
     pub fn from_tool(table: &'f ToolTable) -> Self {
-        Self {
-            fixture: table.fixture.as_ref(),
-            http: table.http.as_ref(),
-            command: table.command.as_ref(),
-            search: table.search.as_ref(),
-            read: table.read.as_ref(),
-            what: "tool",
-            contract: &table.contract,
-        }
-    }
-
-    fn positions(&self) -> Vec<TextSpan> {
-        let fixture = self.fixture.map(|table| table.at);
-        let http = self.http.map(|table| table.at);
-        let command = self.command.map(|table| table.at);
-        let search = self.search.map(|table| table.at);
-        let read = self.read.map(|table| table.at);
-        [fixture, http, command, search, read].into_iter().flatten().collect()
+        let kinds = [
+            table.fixture.as_ref().map(KindTable::Fixture),
+            table.http.as_ref().map(KindTable::Http),
+            table.command.as_ref().map(KindTable::Command),
+            table.search.as_ref().map(KindTable::Search),
+            table.read.as_ref().map(KindTable::Read),
+        ];
+        let kinds = kinds.into_iter().flatten().collect();
+        Self { kinds, what: "tool", contract: &table.contract }
     }
 
     /// Position of the first declaration; a contract counts too.
     pub fn first(&self) -> Option<TextSpan> {
         let contract = self.contract.entries.first().map(|entry| entry.at);
-        self.positions().first().copied().or(contract)
+        self.kinds.first().map(|kind| kind.at()).or(contract)
     }
 
     pub fn has_implementation(&self) -> bool {
@@ -222,35 +233,32 @@ pub(crate) fn tool_kind(
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Option<ToolKind>> {
-    if let [_, second, ..] = declared.positions()[..] {
+    if let [_, second, ..] = &declared.kinds[..] {
         let help = match declared.what {
             "tool" => "keep one of fixture, http, command, search and read",
             _ => "keep one of fixture, http and command",
         };
-        cx.error(second, "the tool has two implementations", help);
+        cx.error(second.at(), "the tool has two implementations", help);
         return None;
     }
-    Some(Some(if let Some(table) = declared.fixture {
-        let spec = cx.at_key("fixture", |cx| {
+    let Some(kind) = declared.kinds.first() else { return Some(None) };
+    let kind = match *kind {
+        KindTable::Fixture(table) => ToolKind::Fixture(Arc::new(cx.at_key("fixture", |cx| {
             fixture::check_row_arguments(&table.value, args, cx);
             fixture::build(&table.value, attempts, scope, cx)
-        })?;
-        ToolKind::Fixture(Arc::new(spec))
-    } else if let Some(table) = declared.http {
-        ToolKind::Http(Arc::new(
+        })?)),
+        KindTable::Http(table) => ToolKind::Http(Arc::new(
             cx.at_key("http", |cx| http::build(&table.value, args.names, declared.what, cx))?,
-        ))
-    } else if let Some(table) = declared.command {
-        ToolKind::Command(Arc::new(command::build(&table.value)?))
-    } else if let Some(table) = declared.search {
-        ToolKind::Search(Arc::new(
+        )),
+        KindTable::Command(table) => ToolKind::Command(Arc::new(command::build(&table.value)?)),
+        KindTable::Search(table) => ToolKind::Search(Arc::new(
             cx.at_key("search", |cx| documents::build_search(table, scope, cx))?,
-        ))
-    } else if let Some(table) = declared.read {
-        ToolKind::Read(Arc::new(cx.at_key("read", |cx| documents::build_read(table, scope, cx))?))
-    } else {
-        return Some(None);
-    }))
+        )),
+        KindTable::Read(table) => ToolKind::Read(Arc::new(
+            cx.at_key("read", |cx| documents::build_read(table, scope, cx))?,
+        )),
+    };
+    Some(Some(kind))
 }
 
 /// The arguments of a tool's calls.

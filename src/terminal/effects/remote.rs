@@ -111,13 +111,13 @@ async fn connect(services: &Services, address: &ClusterAddress) -> Option<Cluste
             }
             Err(error @ ConnectError::Unreachable { .. }) => {
                 if pause == RECONNECT.start {
-                    services.failed("cluster", error);
+                    services.failed("cluster", Refused::from(error));
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(RECONNECT.end);
             }
             Err(error) => {
-                services.failed("cluster", error);
+                services.failed("cluster", Refused::from(error));
                 return None;
             }
         }

@@ -26,7 +26,9 @@ use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::policy::{CallPolicy, RetryOn, SafeMode};
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::{REQUEST_ID, ToolOffer, ToolSpec};
-use crate::scenario::tools::{AttemptLimit, DeclaredImplementation, KnownArguments, tool_kind};
+use crate::scenario::tools::{
+    AttemptLimit, DeclaredImplementation, KindTable, KnownArguments, tool_kind,
+};
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
@@ -370,15 +372,13 @@ fn read_worker(
 
 /// The implementations that the table of a worker declares.
 fn declared(table: &WorkerTable) -> DeclaredImplementation<'_> {
-    DeclaredImplementation {
-        fixture: table.fixture.as_ref(),
-        http: table.http.as_ref(),
-        command: table.command.as_ref(),
-        search: None,
-        read: None,
-        what: "worker",
-        contract: &table.contract,
-    }
+    let kinds = [
+        table.fixture.as_ref().map(KindTable::Fixture),
+        table.http.as_ref().map(KindTable::Http),
+        table.command.as_ref().map(KindTable::Command),
+    ];
+    let kinds = kinds.into_iter().flatten().collect();
+    DeclaredImplementation { kinds, what: "worker", contract: &table.contract }
 }
 
 /// How many attempts a task may have.
