@@ -52,9 +52,9 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Gives each value of an enum a word: `worded! { Stance + ALL { Go = "go", Block = "block" } }`. The extras: `ALL` lists the values in the order of the table,
-/// `Display` prints the word, and `phrase` is what people read where it is not the word (`= "no_go"
-/// | "no go"`).
+/// Gives each value of an enum a word: `worded! { Stance + ALL { Go = "go", Block = "block" } }`. Extras:
+/// `ALL` lists the values in the order of the table, `Display` prints the word, and `phrase` is the text
+/// for people: the word, or the text after `|` (`= "no_go" | "no go"`).
 macro_rules! worded {
     (@ALL $name:ident { $($value:ident = $word:literal $(| $phrase:literal)?),+ $(,)? }) => {
         impl $name {

@@ -1,5 +1,5 @@
 //! Why something was not done: what is wrong, what to do, and the cause chained below. The error of
-//! this machine, of clusters and of the command line, where no caller asks which error it was.
+//! `host`, `cluster`, `terminal` and `cli`, whose callers do not need to tell errors apart.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,8 @@ const LINE_CHARS: usize = 1_000;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
-/// Why something was not done. `{}` is what is wrong, `{:#}` all of it on one line.
+/// Why something was not done. `{}` is what is wrong; `{:#}` is what is wrong, the causes and the help, one
+/// after another.
 #[derive(Debug)]
 pub struct Refused {
     /// What is wrong, in one sentence without a full stop.
@@ -22,18 +23,18 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// What is wrong, without a cause that is known.
+    /// An error without a cause and without help.
     pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), help: None, source: None }
     }
 
-    /// Says what to do; before what a cause says.
+    /// Sets what to do; it replaces the help of a cause.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()).filter(|help| !help.is_empty()).or(self.help), ..self }
     }
 
-    /// Names the cause. The help of a cause is that of the whole.
+    /// Sets the cause, and takes over its help if this error has none.
     #[must_use]
     pub fn because(self, cause: impl Into<Cause>) -> Self {
         let cause = cause.into();
@@ -56,7 +57,7 @@ impl Refused {
         texts
     }
 
-    /// What is wrong and the causes, on one line.
+    /// What is wrong and the causes, one after another.
     pub fn without_help(&self) -> String {
         std::iter::once(self.what.clone()).chain(self.causes()).collect::<Vec<_>>().join(": ")
     }

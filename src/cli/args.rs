@@ -1,5 +1,6 @@
-//! The command line: the commands, the options of all of them, and the values that several take (flags,
-//! boundaries, formats). The arguments of a command are in its file.
+//! The command line: the commands, the options of all of them, and the values that several take
+//! (flags, boundaries, formats). The arguments of a command are in its file, those of the smallest
+//! are here.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What the commands that start runs share: run, test, fork, resume and the cluster. Reads and checks
-//! scenarios, asks for permission, opens the store. All checks are done before anything starts.
+//! What several commands share that read scenarios or start runs: reads and checks scenarios, asks
+//! for permission, opens the store. All checks are done before anything starts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub fn read_scenario(args: &RunArgs) -> Option<Arc<Scenario>> {
     read_source(source, args).map_err(|why| why.print("")).ok()
 }
 
-/// The same as [`read`], of a file that has been found. On an error nothing has been printed, but for
+/// The same as [`read_scenario`], of a file that has been found. On an error nothing has been printed, but for
 /// the errors of `--set`.
 pub(super) fn read_source(
     source: ScenarioSource,

@@ -1,4 +1,5 @@
-//! `roundtable run` without the dashboard: once, as a session, or handed over to a cluster.
+//! `roundtable run`: its arguments, and the run without the dashboard: once, as a session, many
+//! times, or handed over to a cluster.
 
 use clap::Args;
 

@@ -178,7 +178,7 @@ impl Engine {
         Self::with_keeper(settings, None)
     }
 
-    /// An engine without runs. The keeper stores the logs of its runs.
+    /// A new engine. The keeper, if there is one, stores the logs of its runs.
     pub fn with_keeper(settings: EngineSettings, keeper: Option<Arc<dyn RunKeeper>>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);

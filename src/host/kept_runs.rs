@@ -113,7 +113,7 @@ pub fn import_file(database: &Database, path: &Path) -> Result<(RunId, Vec<Strin
     Ok((import_log(database, &file).or_refuse(what)?, file.notes))
 }
 
-/// Puts a log that was read into the store, as [`import`] does. Blocks.
+/// Puts a log that was read into the store, as [`import_file`] does. Blocks.
 ///
 /// # Errors
 /// Why it cannot be stored.

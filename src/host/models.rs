@@ -388,7 +388,7 @@ pub fn key_origin(endpoint: &Endpoint) -> String {
 /// Parses `--proxy`: an address, or `env` for the environment's proxies.
 ///
 /// # Errors
-/// The address is wrong, or a variable of the environment.
+/// The address or a variable of the environment is wrong.
 pub fn parse_proxy(proxy: Option<&str>) -> Result<ProxyMode, Refused> {
     match proxy {
         None => Ok(ProxyMode::Direct),

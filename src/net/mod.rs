@@ -45,7 +45,7 @@ pub struct Http {
 }
 
 struct HttpClients {
-    /// The proxies of the mode; after an error no request is sent.
+    /// The proxies of the mode; if this is an error, no request is sent.
     proxies: Result<Proxies, NetError>,
     reach: Reach,
     /// For `http` URLs: has no root certificates, because it needs none.

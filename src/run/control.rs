@@ -66,8 +66,8 @@ impl RunControl {
         self.lock().scheduled.push((at, flag, on, by));
     }
 
-    /// Forgets the recorded flag changes at boundaries that the run has not reached, where a fork
-    /// begins. Changes that the command line scheduled stay.
+    /// Called where a fork begins: forgets the recorded flag changes at boundaries that the run has not
+    /// reached. Changes that the command line scheduled stay.
     pub(super) fn forget_recorded_flags(&self) {
         self.lock().scheduled.retain(|(_, _, _, by)| *by == Initiator::Schedule);
     }

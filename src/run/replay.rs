@@ -5,7 +5,7 @@
 //! first recorded event that it has not published says what comes next: what a model or tool
 //! returned, a command, a timer, or that it is the turn of a call to continue. Time moves to that
 //! event, and only what leads to it happens. If nothing leads to it, the run differs from its log
-//! ([`Divergence`]).
+//! ([`Divergence`](crate::log::replay::Divergence)).
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

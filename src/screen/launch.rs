@@ -178,7 +178,7 @@ pub(super) fn on_fork_ready(state: &mut AppState, request: RequestId, offer: For
     if !waits || !state.overlays.is_empty() {
         return Update::redraw();
     }
-    // The fork begins at the playhead of the run on the screen.
+    // The form selects the last boundary before the playhead, if the run is on the screen.
     let shown = state.visible_run().filter(|page| *page.id() == offer.run);
     let before = shown.map_or(Seq(u64::MAX), |page| page.shown().progress.next);
     match LaunchForm::of_fork(offer, before, request) {

@@ -54,8 +54,8 @@ impl ToolMaker {
         Self { anywhere, internet, documents, instant }
     }
 
-    /// A tool of this kind that asks nothing outside of this program; `None`: it would. Whether its
-    /// folder can be read, its calls find out.
+    /// A tool of this kind; `None` if its calls ask something outside of this program. Does not check
+    /// that its folder can be read.
     pub fn make_local(&self, kind: &ToolKind) -> Option<Box<dyn Tool>> {
         match kind {
             ToolKind::Fixture(spec) => {

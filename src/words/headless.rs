@@ -1,6 +1,6 @@
-//! Headless text: a line for each important event, which lays out its sentence, the first and the last
-//! line of a run, and alerts. Texts of models are untrusted, so terminal control sequences in them
-//! are escaped.
+//! Headless text: the first and the last line of a run, the sentence of each important event as a
+//! line, and alerts. Texts of models are untrusted, so terminal control sequences in them are
+//! escaped.
 
 use std::time::Duration;
 

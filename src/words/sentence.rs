@@ -385,7 +385,7 @@ fn fill<'a>(
     }
 }
 
-/// A boundary in a sentence. It may contain the id of a task, which nothing else limits.
+/// A boundary in a sentence. It is cut, because nothing limits the id of a task in it.
 fn place(at: &BoundaryId) -> String {
     visible_within(&at.display_name(), REASON_CHARS)
 }

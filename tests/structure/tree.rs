@@ -11,9 +11,9 @@ use super::files::files;
 
 /// A source file.
 pub struct File {
-    /// Below `src/`, such as `app/run/mod.rs`.
+    /// Below `src/`, such as `screen/run/mod.rs`.
     pub path: String,
-    /// Its module, such as `["app", "run"]`.
+    /// Its module, such as `["screen", "run"]`.
     pub module: Vec<String>,
     /// Its lines, all of them.
     pub lines: usize,

@@ -499,14 +499,14 @@ impl Bus {
     }
 }
 
-/// Has the replies that a former owner of a run received after it had lost the run.
+/// Gives the replies that arrived at a former owner of a run after it had lost the run.
 pub trait LateAnswers: Send + Sync {
     /// The reply to an attempt that is in doubt; waits as long as one may arrive.
     fn answer(&self, attempt: SpanId) -> BoxFuture<'_, Option<Reply>>;
 }
 
 impl Bus {
-    /// Has the replies to a former owner of the run, if the run was taken over from one.
+    /// The source of the replies to a former owner; set if the run was taken over from one.
     pub(crate) fn late_answers(&self) -> &OnceLock<Arc<dyn LateAnswers>> {
         &self.0.late
     }

@@ -1,6 +1,6 @@
 //! Projection of a resilience run: the agents, the call slots they share, and its part of the
 //! outcome (cascading failures source document). The counts of each tool are in
-//! [`Tools`](crate::log::world::Tools).
+//! [`Tools`](crate::log::world::tools::Tools).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

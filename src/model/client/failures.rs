@@ -1,5 +1,5 @@
 //! Describes failures and what to do about them, without the key and with no more of an address
-//! than its host. [`Failure::advising`] limits the length.
+//! than its host. [`Failure::with_advice`] limits the length.
 
 use std::sync::Arc;
 

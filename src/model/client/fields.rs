@@ -90,8 +90,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Whether a JSON value says nothing: some servers write one of these, of any type, for a missing
-/// value.
+/// Whether a JSON value is null, false or empty (a string, a list, an object): some servers write that for
+/// a missing value.
 fn says_nothing(json: &str) -> bool {
     let inside = |open, close| json.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     matches!(json, "null" | "false" | "\"\"")

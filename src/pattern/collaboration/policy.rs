@@ -275,7 +275,7 @@ pub fn describe_contribution_fault(
         ContributionFault::Agent => {
             wrong_value("agent", field("agent"), "the name of a role").into()
         }
-        // Another spelling does not make another role's name valid.
+        // The name of another role is wrong in every spelling.
         ContributionFault::AgentNotAllowed(_) | ContributionFault::AgentMismatch(_) => {
             wrong_name("agent", agent(), &format!("expected {expected}"), &[expected.as_str()])
         }

@@ -131,7 +131,7 @@ pub fn without_thinking(text: &str) -> Option<(&str, &str)> {
 /// Takes the object of a reply out of its wrapping: a text, a list with one entry, an object with one
 /// key. `schema` is that of the object.
 pub fn unwrap_object(value: &mut Value, schema: &Value, allowed: &Repairs) -> Vec<Repaired> {
-    /// The most layers that are removed: more are not a mistake of the model.
+    /// Maximum number of layers that are removed; more of them are not taken for a mistake.
     const LAYERS: usize = 3;
     let keys = schema.get("properties").and_then(Value::as_object);
     let is_key = |key: &str| keys.is_some_and(|keys| keys.contains_key(key));

@@ -339,9 +339,9 @@ pub(super) fn skipped_source(reason: &str, text: &str) -> SourceOutcome {
 const URL_BYTES: usize = 2_048;
 /// The most characters of a title that are kept.
 pub(crate) const TITLE_CHARS: usize = 300;
-/// The most characters of a search snippet that are kept.
+/// Maximum characters of a search snippet.
 const SNIPPET_CHARS: usize = 500;
-/// The most characters of a date that are kept, such as `2026-03-07`; a page may give any text instead.
+/// Maximum characters of a date. Usually it is like `2026-03-07`, but a page may give any text.
 const DAY_CHARS: usize = 40;
 
 /// A text from a tool on one line, shortened and with control characters made visible.

@@ -1,6 +1,5 @@
 //! The pattern `resilience` in a file: its settings (cascading failures source document), their
-//! format and cross-checks, and the fields of the outcome that
-//! expectations may use.
+//! format and cross-checks, and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

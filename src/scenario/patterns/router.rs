@@ -1,5 +1,6 @@
 //! The pattern `router` in a file: its settings, their format and cross-checks (routes are agents,
-//! the fallback is a route), its boundaries, its scripted classifications, and the fields of the outcome that expectations may use.
+//! the fallback is a route), its boundaries, its scripted classifications, and the fields of the
+//! outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! A team or swarm in a file (teams source document): its settings and cross-checks (root,
-//! follow-ups, agents), and the fields of the outcome that
-//! expectations may use.
+//! follow-ups, agents), and the fields of the outcome that expectations may use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -295,7 +295,7 @@ impl ReadContext {
         place_of_top_key(path, key)
     }
 
-    /// The suggestion for an unknown name, see [`among`]; empty if it would not be kept.
+    /// The suggestion for an unknown name, see [`suggest_name`]; empty if it would not be kept.
     pub fn suggest<'n>(&self, given: &str, known: impl IntoIterator<Item = &'n str>) -> String {
         if self.is_full() { String::new() } else { suggest_name(given, known) }
     }

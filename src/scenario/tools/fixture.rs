@@ -107,8 +107,8 @@ pub enum FixtureAnswer {
 }
 
 /// Load model of a fixture: a vendor that is healthy up to its capacity, slower with errors beyond
-/// it, and down at twice the capacity; and a time in which it is flaky without load. Pauses of the
-/// run do not count towards that time.
+/// it, and down at twice the capacity; and a time in which it is flaky at any load. Pauses of the run
+/// do not count towards that time.
 ///
 /// The number of concurrent requests depends on timing: with paused time two runs with the same
 /// seed are identical, with real time they may differ slightly.

@@ -1,6 +1,6 @@
-//! The kinds of tool, a file each: what a scenario says of one, its checks, its settings. This is
-//! their registry; `ToolMaker` of `tool/mod.rs` makes the tool. Other code asks a kind what it does
-//! outside of the program ([`ToolKind::action`]) and does not match it.
+//! The kinds of tool: what a file says of each, its checks, its settings. Search and read share
+//! `documents.rs`. This is their registry; `ToolMaker` of `tool/mod.rs` makes the tool. Other code
+//! asks a kind what it does outside of the program ([`ToolKind::action`]) and does not match it.
 
 pub mod command;
 pub mod documents;

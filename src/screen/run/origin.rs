@@ -93,7 +93,8 @@ pub struct RunSession {
 /// Maximum number of lost connections that are marked on the scrubber: the last ones.
 const MAX_AWAY: usize = 8;
 
-/// The time of the events that arrived after a lost connection was restored.
+/// The events that happened while the connection was lost: their number, and the times of the first and
+/// the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AwayTime {
     /// When the first of them happened.

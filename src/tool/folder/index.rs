@@ -134,7 +134,7 @@ impl FolderIndex {
     }
 
     /// Reads the document with this address, in
-    /// [`canonical`](crate::tool::folder::address::canonical_address) spelling. `None` if no document has it.
+    /// [canonical](crate::tool::folder::address::canonical_address) spelling. `None` if no document has it.
     ///
     /// # Errors
     /// What went wrong, and what to do.

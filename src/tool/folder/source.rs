@@ -52,7 +52,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The document of an address in [`canonical`](crate::tool::folder::address::canonical_address) spelling.
+    /// The document of an address in [canonical](crate::tool::folder::address::canonical_address) spelling.
     pub fn find(&self, address: &str) -> Option<&CatalogueEntry> {
         self.entries.get(*self.by_address.get(address)?)
     }

@@ -70,8 +70,8 @@ pub trait Narrate: Projection {
         None
     }
 
-    /// Fills the sentence for an event of the pattern; changes others where the pattern says it
-    /// otherwise, or hides in headless text what another line reports.
+    /// Fills the sentence for an event of the pattern. May also change the shared sentence of another
+    /// event, or hide it in headless text if another line reports the same.
     fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>);
 
     /// Adds the details of a call for the inspector; `of_event` if an event of the call is

@@ -223,7 +223,7 @@ impl Narrate for Orchestrator {
 /// Number of a plan's tasks that are named; the others are only counted.
 const MAX_NAMED_TASKS: usize = 8;
 
-/// A task's id and worker. Nothing else limits an id.
+/// A task's id and worker. The id is cut, because nothing limits its length.
 fn label(task: &Task) -> String {
     format!("{} {}", short_id(&task.id), task.worker)
 }

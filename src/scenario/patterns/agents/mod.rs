@@ -1,5 +1,6 @@
-//! Agents as a scenario declares them (teams source document). A coordinator consults model agents, teams and swarms in the same way, so teams nest; an
-//! agent works under the timeout of the agent that it is a member of.
+//! Agents as a scenario declares them (teams source document). A coordinator consults model agents,
+//! teams and swarms in the same way, so teams nest; an agent works under the timeout of the agent
+//! that it is a member of.
 
 pub(crate) mod boundary;
 pub(crate) mod check;

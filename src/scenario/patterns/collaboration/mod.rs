@@ -56,7 +56,7 @@ pub struct CollaborationBudget {
     pub max_rounds: u32,
     /// Maximum number of contributions.
     pub max_messages: u32,
-    /// Time limit of the whole run in milliseconds; pauses are not counted.
+    /// Time limit of the whole run, in the log in milliseconds; pauses are not counted.
     #[serde(rename = "max_ms", with = "time::as_millis")]
     #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub max_seconds: Duration,

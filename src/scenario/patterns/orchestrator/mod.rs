@@ -1,4 +1,5 @@
-//! The settings of an orchestrator (orchestrator source document), their file format, and the fields of the outcome that expectations may use.
+//! The settings of an orchestrator (orchestrator source document), their file format, and the
+//! fields of the outcome that expectations may use.
 
 pub(crate) mod check;
 
@@ -59,11 +60,11 @@ pub struct OrchestratorBudget {
     pub max_retries_per_task: u32,
     /// Maximum number of attempts, all tasks together.
     pub max_dispatches: u32,
-    /// Timeout of one attempt in milliseconds.
+    /// Timeout of one attempt, in the log in milliseconds.
     #[serde(rename = "task_timeout_ms", with = "time::as_millis")]
     #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub task_timeout: Duration,
-    /// Time limit of the whole run in milliseconds; pauses are not counted.
+    /// Time limit of the whole run, in the log in milliseconds; pauses are not counted.
     #[serde(rename = "max_ms", with = "time::as_millis")]
     #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub max_seconds: Duration,

@@ -1,4 +1,5 @@
-//! The settings of research (research source document), their file format and limits, and the fields of the outcome that expectations may use.
+//! The settings of research (research source document), their file format and limits, and the
+//! fields of the outcome that expectations may use.
 
 pub(crate) mod check;
 pub(crate) mod script;
@@ -92,7 +93,7 @@ pub struct ResearchBudget {
     pub max_notes: u32,
     /// Maximum length of the answer in characters, 120 to 2000.
     pub max_answer_chars: u32,
-    /// Time limit of the whole run in milliseconds; pauses are not counted.
+    /// Time limit of the whole run, in the log in milliseconds; pauses are not counted.
     #[serde(rename = "max_ms", with = "time::as_millis")]
     #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub max_seconds: Duration,
