@@ -21,7 +21,7 @@ pub use crate::host::models::LiveModels;
 pub use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns};
 pub use crate::host::trust::Trust;
 pub use crate::log::event::kind::{
-    BreakerHead, BulkheadHead, CallStarted, FlagAt, Prompt, SafeModeHead, ToolHead, ToolLimits,
+    CallStarted, FlagAt, Prompt, SafeModeHead, ToolHead, ToolLimits,
 };
 pub use crate::log::facts::PatternPlan;
 pub use crate::log::facts::agents::{
@@ -44,7 +44,9 @@ pub use crate::pattern::research::policy::{FoldedText, note_issues};
 pub use crate::scenario::cel::CelBindings;
 pub use crate::scenario::patterns::collaboration::CollaborationBudget;
 pub use crate::scenario::spec::AlertLimits;
-pub use crate::scenario::spec::policy::{BreakerCounts, BreakerMode, CallPolicy};
+pub use crate::scenario::spec::policy::{
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy,
+};
 pub use crate::scenario::tools::documents::FolderSpec;
 #[cfg(feature = "store")]
 pub use crate::store::database::Database;

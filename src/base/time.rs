@@ -128,6 +128,35 @@ pub mod as_millis {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         u64::deserialize(from).map(Duration::from_millis)
     }
+
+    /// The same for a duration that may be absent: `null`.
+    pub mod option {
+        use super::{Deserialize, Deserializer, Duration, Serializer};
+
+        /// Writes it, rounded down.
+        ///
+        /// # Errors
+        /// Those of the serializer.
+        pub fn serialize<S: Serializer>(
+            duration: &Option<Duration>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            match duration {
+                Some(duration) => super::serialize(duration, to),
+                None => to.serialize_none(),
+            }
+        }
+
+        /// Reads it.
+        ///
+        /// # Errors
+        /// It is neither a whole number nor `null`.
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<Duration>, D::Error> {
+            Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
+        }
+    }
 }
 
 #[cfg(test)]

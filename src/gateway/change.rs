@@ -3,120 +3,59 @@
 use std::time::Duration;
 
 use crate::log::event::kind::LimitChange;
-use crate::scenario::spec::policy::{CallPolicy, WindowLimits};
+use crate::scenario::spec::policy::{BreakerLimits, CallPolicy, WindowLimits, max};
 use crate::scenario::spec::tool::InjectedFault;
-
-/// A day in milliseconds: the upper bound of every time in a policy.
-const DAY: u64 = 86_400_000;
-/// An hour in milliseconds: the upper bound of an injected latency.
-const HOUR: u64 = 3_600_000;
 
 /// Applies a change and returns it with the value that was set, or `None` if the policy has no such
 /// limit.
 pub fn apply_change(change: LimitChange, policy: &mut CallPolicy) -> Option<LimitChange> {
     let ms = Duration::from_millis;
-    Some(match change {
-        LimitChange::TimeoutMs(limit) => {
-            let limit = limit.clamp(1, DAY);
-            policy.timeout = Some(ms(limit));
-            LimitChange::TimeoutMs(limit)
-        }
-        LimitChange::MaxAttempts(most) => {
-            policy.max_attempts = most.clamp(1, 20);
-            LimitChange::MaxAttempts(policy.max_attempts)
-        }
-        LimitChange::WaitMs(wait) => {
-            let wait = wait.min(600_000);
-            policy.backoff = [ms(wait)].into();
-            LimitChange::WaitMs(wait)
-        }
-        LimitChange::Jitter(on) => {
-            policy.jitter = on;
-            change
-        }
-        LimitChange::Idempotent(on) => {
-            policy.idempotent = on;
-            change
-        }
+    let mut change = change.clamped();
+    match change {
+        LimitChange::TimeoutMs(limit) => policy.timeout = Some(ms(limit)),
+        LimitChange::MaxAttempts(most) => policy.max_attempts = most,
+        LimitChange::WaitMs(wait) => policy.backoff = [ms(wait)].into(),
+        LimitChange::Jitter(on) => policy.jitter = on,
+        LimitChange::Idempotent(on) => policy.idempotent = on,
         LimitChange::RetryPercent(percent) => {
-            let budget = policy.retry_budget.as_mut()?;
-            budget.ratio_percent = percent.min(100);
-            LimitChange::RetryPercent(budget.ratio_percent)
+            policy.retry_budget.as_mut()?.ratio_percent = percent;
         }
-        LimitChange::RetryMin(min) => {
-            let budget = policy.retry_budget.as_mut()?;
-            budget.min = min.min(100_000);
-            LimitChange::RetryMin(budget.min)
-        }
+        LimitChange::RetryMin(min) => policy.retry_budget.as_mut()?.min = min,
         // Where a window decides, failures in a row do not.
-        LimitChange::FailThreshold(most) => {
-            let breaker = policy.breaker.as_mut().filter(|it| it.window.is_none())?;
-            breaker.fail_threshold = most.clamp(1, 1_000);
-            LimitChange::FailThreshold(breaker.fail_threshold)
-        }
-        LimitChange::OpenForMs(open) => {
-            let open = open.clamp(1, DAY);
-            policy.breaker.as_mut()?.open_for = ms(open);
-            LimitChange::OpenForMs(open)
-        }
-        LimitChange::ProbePermits(most) => {
-            let breaker = policy.breaker.as_mut()?;
-            breaker.probe_permits = most.clamp(1, 1_000);
-            LimitChange::ProbePermits(breaker.probe_permits)
-        }
-        LimitChange::BreakerMode(mode) => {
-            policy.breaker.as_mut().filter(|it| it.window.is_none())?.mode = mode;
-            change
-        }
+        LimitChange::FailThreshold(most) => without_window(policy)?.fail_threshold = most,
+        LimitChange::BreakerMode(mode) => without_window(policy)?.mode = mode,
+        LimitChange::OpenForMs(open) => policy.breaker.as_mut()?.open_for = ms(open),
+        LimitChange::ProbePermits(most) => policy.breaker.as_mut()?.probe_permits = most,
         LimitChange::WindowSize(size) => {
             let window = window(policy)?;
-            window.size = size.clamp(1, WindowLimits::MAX_SIZE);
+            window.size = size;
             window.min_calls = window.min_calls.min(window.max_min_calls());
-            LimitChange::WindowSize(window.size)
         }
         LimitChange::MinCalls(min) => {
             let window = window(policy)?;
-            window.min_calls = min.clamp(1, window.max_min_calls());
-            LimitChange::MinCalls(window.min_calls)
+            window.min_calls = min.min(window.max_min_calls());
+            change = LimitChange::MinCalls(window.min_calls);
         }
-        LimitChange::FailureRate(rate) => {
-            window(policy)?.failure_rate = rate;
-            change
-        }
-        LimitChange::SlowCallMs(slow) => {
-            let slow = slow.clamp(1, DAY);
-            *window(policy)?.slow_call_ms.as_mut()? = slow;
-            LimitChange::SlowCallMs(slow)
-        }
+        LimitChange::FailureRate(rate) => window(policy)?.failure_rate = rate,
+        LimitChange::SlowCallMs(slow) => *window(policy)?.slow_call_ms.as_mut()? = slow,
         LimitChange::SlowRate(rate) => {
             window(policy).filter(|it| it.slow_call_ms.is_some())?.slow_rate = rate;
-            change
         }
+        // A tool without a bulkhead gets one; attempts in flight continue.
         LimitChange::MaxInFlight(most) => {
-            // A tool without a bulkhead gets one; attempts in flight continue.
-            let bulkhead = policy.bulkhead.get_or_insert_default();
-            bulkhead.max_in_flight = most.clamp(1, 100_000);
-            LimitChange::MaxInFlight(bulkhead.max_in_flight)
+            policy.bulkhead.get_or_insert_default().max_in_flight = most;
         }
-        LimitChange::MaxWaitMs(wait) => {
-            let wait = wait.min(DAY);
-            policy.bulkhead.as_mut()?.max_wait = Some(ms(wait));
-            LimitChange::MaxWaitMs(wait)
-        }
-        LimitChange::SafeMode(on) => {
-            policy.safe_mode.enabled = on;
-            change
-        }
-        LimitChange::AllowPartial(on) => {
-            policy.safe_mode.allow_partial = on;
-            change
-        }
-        LimitChange::CacheTtlMs(ttl) => {
-            let ttl = ttl.min(DAY);
-            policy.safe_mode.cache_ttl = (ttl > 0).then(|| ms(ttl));
-            LimitChange::CacheTtlMs(ttl)
-        }
-    })
+        LimitChange::MaxWaitMs(wait) => policy.bulkhead.as_mut()?.max_wait = Some(ms(wait)),
+        LimitChange::SafeMode(on) => policy.safe_mode.enabled = on,
+        LimitChange::AllowPartial(on) => policy.safe_mode.allow_partial = on,
+        LimitChange::CacheTtlMs(ttl) => policy.safe_mode.cache_ttl = (ttl > 0).then(|| ms(ttl)),
+    }
+    Some(change)
+}
+
+/// The breaker, if it counts failures in a row.
+fn without_window(policy: &mut CallPolicy) -> Option<&mut BreakerLimits> {
+    policy.breaker.as_mut().filter(|it| it.window.is_none())
 }
 
 /// The window of the breaker, if it has one.
@@ -131,7 +70,9 @@ pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
         InjectedFault::Errors { percent, status } => {
             Some(InjectedFault::Errors { percent: percent.clamp(1, 100), status })
         }
-        InjectedFault::Latency { ms } => Some(InjectedFault::Latency { ms: ms.clamp(1, HOUR) }),
+        InjectedFault::Latency { ms } => {
+            Some(InjectedFault::Latency { ms: ms.clamp(1, max::LATENCY_MS.into()) })
+        }
         InjectedFault::Hang | InjectedFault::Malformed | InjectedFault::Reset => Some(fault),
     }
 }
@@ -139,16 +80,18 @@ pub fn clamp_fault(fault: InjectedFault) -> Option<InjectedFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::spec::policy::{BreakerLimits, Rate, WindowKind};
+    use crate::scenario::spec::policy::{Rate, WindowKind};
 
     #[test]
     fn clamps_amounts_to_file_limits() {
         use LimitChange::*;
         let table = [
             (TimeoutMs(0), Some(TimeoutMs(1))),
-            (TimeoutMs(u64::MAX), Some(TimeoutMs(DAY))),
+            (TimeoutMs(u64::MAX), Some(TimeoutMs(max::TIME_MS.into()))),
             (MaxAttempts(u32::MAX), Some(MaxAttempts(20))),
             (FailThreshold(0), Some(FailThreshold(1))),
+            (FailThreshold(5_000), Some(FailThreshold(5_000))),
+            (RetryMin(u32::MAX), Some(RetryMin(10_000))),
             (OpenForMs(0), Some(OpenForMs(1))),
             (MaxInFlight(u32::MAX), Some(MaxInFlight(100_000))),
             (RetryPercent(400), Some(RetryPercent(100))),
@@ -218,7 +161,7 @@ mod tests {
         assert_eq!(clamp_fault(errors(255, 503)), Some(errors(100, 503)));
         assert_eq!(
             clamp_fault(InjectedFault::Latency { ms: u64::MAX }),
-            Some(InjectedFault::Latency { ms: HOUR })
+            Some(InjectedFault::Latency { ms: max::LATENCY_MS.into() })
         );
     }
 }

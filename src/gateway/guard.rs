@@ -26,8 +26,8 @@ use crate::log::bus::Bus;
 use crate::log::clock::Clock;
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, Initiator, LimitChange, RetryLimit,
-    SafeModeHead, ToolLimits, WindowCounts,
+    BreakerCause, BreakerStage, Initiator, LimitChange, RetryLimit, SafeModeHead, ToolLimits,
+    WindowCounts,
 };
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::scenario::spec::policy::CallPolicy;
@@ -526,18 +526,8 @@ pub fn limits_of(policy: &CallPolicy, timeout: Duration) -> ToolLimits {
         max_attempts: policy.max_attempts,
         backoff_ms: policy.backoff.iter().copied().map(millis).collect(),
         jitter: policy.jitter,
-        breaker: policy.breaker.map(|it| BreakerHead {
-            fail_threshold: it.fail_threshold,
-            open_for_ms: millis(it.open_for),
-            probe_permits: it.probe_permits,
-            mode: it.mode,
-            counts: it.counts,
-            window: it.window,
-        }),
-        bulkhead: policy.bulkhead.map(|it| BulkheadHead {
-            max_in_flight: it.max_in_flight,
-            max_wait_ms: it.max_wait.map(millis),
-        }),
+        breaker: policy.breaker,
+        bulkhead: policy.bulkhead,
         retry_budget: policy.retry_budget,
         safe_mode: safe.enabled.then(|| SafeModeHead {
             allow_partial: safe.allow_partial,

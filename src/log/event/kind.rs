@@ -29,8 +29,8 @@ pub use super::failure::{AttemptFailed, FailureClass};
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::tool::{
-    BreakerCause, BreakerHead, BreakerStage, BulkheadHead, FallbackKind, LimitChange, RetryLimit,
-    SafeModeHead, ToolHead, ToolLimits, format_millis,
+    BreakerCause, BreakerStage, FallbackKind, LimitChange, RetryLimit, SafeModeHead, ToolHead,
+    ToolLimits, format_millis,
 };
 
 /// Writes an enum of kinds. Each variant follows its dotted name in JSON, so that the name is

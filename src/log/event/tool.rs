@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::call_window::WindowCounts;
 use crate::base::name::ToolName;
 use crate::scenario::spec::policy::{
-    BreakerCounts, BreakerMode, Rate, RetryBudgetLimits, WindowLimits,
+    BreakerLimits, BreakerMode, BulkheadLimits, Rate, RetryBudgetLimits, WindowLimits, max,
 };
 use crate::scenario::spec::tool::InjectedFault;
 
@@ -51,47 +51,16 @@ pub struct ToolLimits {
     pub jitter: bool,
     /// Limits of its breaker; `None`: it has no breaker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub breaker: Option<BreakerHead>,
+    pub breaker: Option<BreakerLimits>,
     /// Limits of its bulkhead; `None`: unlimited concurrency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bulkhead: Option<BulkheadHead>,
+    pub bulkhead: Option<BulkheadLimits>,
     /// The share of attempts that may be retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_budget: Option<RetryBudgetLimits>,
     /// Its fallbacks, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_mode: Option<SafeModeHead>,
-}
-
-/// Limits of a breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub struct BreakerHead {
-    /// Number of failures in a row that open it.
-    pub fail_threshold: u32,
-    /// Milliseconds that it stays open.
-    pub open_for_ms: u64,
-    /// Number of probes that half-open lets through.
-    pub probe_permits: u32,
-    /// How it closes again, and whether late results count.
-    pub mode: BreakerMode,
-    /// Whether failed attempts or failed calls count.
-    #[serde(default, skip_serializing_if = "BreakerCounts::is_per_attempt")]
-    pub counts: BreakerCounts,
-    /// The window of calls by which it decides; `None`: failures in a row decide.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<WindowLimits>,
-}
-
-/// Limits of a bulkhead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
-pub struct BulkheadHead {
-    /// Max concurrent attempts.
-    pub max_in_flight: u32,
-    /// Max milliseconds that an attempt may be queued: 0 means no queue; `None` means until the
-    /// run's time is up.
-    pub max_wait_ms: Option<u64>,
 }
 
 /// Fallbacks of a tool.
@@ -153,6 +122,36 @@ pub enum LimitChange {
     AllowPartial(bool),
     /// Max age of a cached value in milliseconds; 0: no cache.
     CacheTtlMs(u64),
+}
+
+impl LimitChange {
+    /// The change with its value between the bounds of a scenario file.
+    pub fn clamped(self) -> Self {
+        let time = |ms: u64, min| ms.clamp(min, max::TIME_MS.into());
+        match self {
+            Self::TimeoutMs(ms) => Self::TimeoutMs(time(ms, 1)),
+            Self::MaxAttempts(most) => Self::MaxAttempts(most.clamp(1, max::ATTEMPTS)),
+            Self::WaitMs(ms) => Self::WaitMs(ms.min(max::BACKOFF_MS.into())),
+            Self::RetryPercent(percent) => Self::RetryPercent(percent.min(100)),
+            Self::RetryMin(min) => Self::RetryMin(min.min(max::FREE_RETRIES)),
+            Self::FailThreshold(most) => Self::FailThreshold(most.clamp(1, max::FAIL_THRESHOLD)),
+            Self::OpenForMs(ms) => Self::OpenForMs(time(ms, 1)),
+            Self::ProbePermits(most) => Self::ProbePermits(most.clamp(1, max::PROBES)),
+            Self::WindowSize(size) => Self::WindowSize(size.clamp(1, WindowLimits::MAX_SIZE)),
+            Self::MinCalls(min) => Self::MinCalls(min.clamp(1, WindowLimits::MAX_SIZE)),
+            Self::SlowCallMs(ms) => Self::SlowCallMs(time(ms, 1)),
+            Self::MaxInFlight(most) => Self::MaxInFlight(most.clamp(1, max::IN_FLIGHT)),
+            Self::MaxWaitMs(ms) => Self::MaxWaitMs(time(ms, 0)),
+            Self::CacheTtlMs(ms) => Self::CacheTtlMs(time(ms, 0)),
+            Self::Jitter(_)
+            | Self::Idempotent(_)
+            | Self::BreakerMode(_)
+            | Self::FailureRate(_)
+            | Self::SlowRate(_)
+            | Self::SafeMode(_)
+            | Self::AllowPartial(_) => self,
+        }
+    }
 }
 
 /// State of a breaker.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base::time::as_millis;
+
 /// The gateway's policy for one tool (cascading failures source document, checklist: a timeout on
 /// every call, retries in one place with backoff and jitter).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +56,27 @@ impl Default for CallPolicy {
     }
 }
 
+/// The largest numbers of a policy, in a scenario file and for a change while a run plays. Times are in
+/// milliseconds.
+pub mod max {
+    /// Attempts of one call.
+    pub const ATTEMPTS: u32 = 20;
+    /// A wait before a further attempt.
+    pub const BACKOFF_MS: u32 = 600_000;
+    /// Retries that are always allowed.
+    pub const FREE_RETRIES: u32 = 10_000;
+    /// Failures in a row that open a breaker.
+    pub const FAIL_THRESHOLD: u32 = 10_000;
+    /// Probes of a half-open breaker.
+    pub const PROBES: u32 = 1_000;
+    /// Attempts in flight.
+    pub const IN_FLIGHT: u32 = 100_000;
+    /// A timeout, the time that a breaker stays open, the time in a queue, the age of a cached value.
+    pub const TIME_MS: u32 = 86_400_000;
+    /// An injected latency.
+    pub const LATENCY_MS: u32 = 600_000;
+}
+
 /// Which failures are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryOn {
@@ -97,20 +120,25 @@ pub struct UnsetLlmKeys {
 }
 
 /// Limits of a tool's breaker. A change takes effect during the run; counts are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema), schemars(rename = "BreakerHead"))]
 pub struct BreakerLimits {
     /// Consecutive failures that open it. 0 counts as 1.
     pub fail_threshold: u32,
-    /// How long it stays open.
+    /// Milliseconds that it stays open.
+    #[serde(rename = "open_for_ms", with = "as_millis")]
+    #[cfg_attr(feature = "tui", schemars(with = "u64"))]
     pub open_for: Duration,
     /// Concurrent probes while it is half-open. 0 counts as 1: without probes it could never close
     /// again.
     pub probe_permits: u32,
     /// What happens after the open time, and to late results.
     pub mode: BreakerMode,
-    /// What counts as a failure.
+    /// Whether failed attempts or failed calls count.
+    #[serde(default, skip_serializing_if = "BreakerCounts::is_per_attempt")]
     pub counts: BreakerCounts,
-    /// By which latest calls it judges its tool; `None`: by failures in a row.
+    /// The window of calls by which it decides; `None`: failures in a row decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowLimits>,
 }
 
@@ -248,12 +276,15 @@ pub enum BreakerMode {
 }
 
 /// Limits of a tool's bulkhead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema), schemars(rename = "BulkheadHead"))]
 pub struct BulkheadLimits {
     /// The concurrency limit: attempts in flight.
     pub max_in_flight: u32,
-    /// How long an attempt may be queued: zero means not at all, `None` until the caller's own
-    /// deadline.
+    /// Max milliseconds that an attempt may be queued: 0 means no queue; `None` means until the
+    /// run's time is up.
+    #[serde(rename = "max_wait_ms", with = "as_millis::option")]
+    #[cfg_attr(feature = "tui", schemars(with = "Option<u64>"))]
     pub max_wait: Option<Duration>,
 }
 

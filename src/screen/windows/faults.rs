@@ -7,12 +7,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::base::name::ToolName;
+use crate::base::time::millis;
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{Initiator, LimitChange, ToolLimits};
 use crate::log::event::{Command, RunId};
 use crate::log::world::World;
 use crate::log::world::tool_row::ToolRow;
-use crate::scenario::spec::policy::{Rate, WindowLimits};
+use crate::scenario::spec::policy::{Rate, max};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
@@ -64,13 +65,13 @@ impl ToolSetting {
                     }
                 }
             }
-            add(LimitChange::OpenForMs(breaker.open_for_ms));
+            add(LimitChange::OpenForMs(millis(breaker.open_for)));
             add(LimitChange::ProbePermits(breaker.probe_permits));
         }
         if let Some(bulkhead) = limits.bulkhead {
             add(LimitChange::MaxInFlight(bulkhead.max_in_flight));
-            if let Some(ms) = bulkhead.max_wait_ms {
-                add(LimitChange::MaxWaitMs(ms));
+            if let Some(wait) = bulkhead.max_wait {
+                add(LimitChange::MaxWaitMs(millis(wait)));
             }
         }
         rows
@@ -118,7 +119,9 @@ pub fn injected_fault(tool: &ToolRow, kind: FaultKind) -> Option<InjectedFault> 
 /// A fault one step stronger or weaker; `None` at its bound, or if it has no strength.
 fn stepped_fault(fault: InjectedFault, up: bool) -> Option<InjectedFault> {
     let to = match fault {
-        InjectedFault::Latency { ms } => InjectedFault::Latency { ms: stepped_ms(ms, up, 100) },
+        InjectedFault::Latency { ms } => {
+            InjectedFault::Latency { ms: stepped_ms(ms, up, 100).min(max::LATENCY_MS.into()) }
+        }
         InjectedFault::Errors { percent, status } => {
             let percent = if up {
                 percent.saturating_add(10).min(100)
@@ -264,9 +267,7 @@ pub fn stepped_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
         LimitChange::ProbePermits(most) => LimitChange::ProbePermits(stepped_count(most, up)),
         LimitChange::MaxInFlight(most) => LimitChange::MaxInFlight(stepped_count(most, up)),
         LimitChange::MaxWaitMs(ms) => LimitChange::MaxWaitMs(stepped_ms(ms, up, 0)),
-        LimitChange::WindowSize(size) => {
-            LimitChange::WindowSize(stepped_count(size, up).min(WindowLimits::MAX_SIZE))
-        }
+        LimitChange::WindowSize(size) => LimitChange::WindowSize(stepped_count(size, up)),
         LimitChange::MinCalls(min) => LimitChange::MinCalls(stepped_count(min, up)),
         LimitChange::FailureRate(rate) => LimitChange::FailureRate(stepped_rate(rate, up)),
         LimitChange::SlowCallMs(ms) => LimitChange::SlowCallMs(stepped_ms(ms, up, 100)),
@@ -274,6 +275,7 @@ pub fn stepped_limit(limit: LimitChange, up: bool) -> Option<LimitChange> {
         // The drawer has no row for the other limits.
         other => other,
     };
+    let to = to.clamped();
     (to != limit).then_some(to)
 }
 
@@ -371,7 +373,6 @@ fn draw_change_help(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::spec::policy::Rate;
 
     #[test]
     fn up_and_down_meet_again() {
@@ -395,6 +396,9 @@ mod tests {
     fn step_past_limit_requests_nothing() {
         assert_eq!(stepped_limit(LimitChange::MaxInFlight(1), false), None);
         assert_eq!(stepped_limit(LimitChange::MaxWaitMs(0), false), None);
+        assert_eq!(stepped_limit(LimitChange::MaxAttempts(20), true), None);
+        assert_eq!(stepped_limit(LimitChange::FailThreshold(10_000), true), None);
+        assert_eq!(stepped_fault(InjectedFault::Latency { ms: 600_000 }, true), None);
         assert_eq!(stepped_fault(InjectedFault::Hang, true), None);
         assert_eq!(stepped_fault(InjectedFault::Errors { percent: 100, status: 503 }, true), None);
         let weaker = InjectedFault::Errors { percent: 20, status: 503 };

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::log::event::kind::{
-    AttemptFailed, BreakerCause, BreakerHead, BreakerStage, BulkheadHead, CallStarted,
-    FailureClass, FallbackKind, Initiator, LimitChange, ModelLabel, Prompt, Purpose, Reply,
-    RetryLimit, RunStarted, ToolHead, ToolLimits,
+    AttemptFailed, BreakerCause, BreakerStage, CallStarted, FailureClass, FallbackKind, Initiator,
+    LimitChange, ModelLabel, Prompt, Purpose, Reply, RetryLimit, RunStarted, ToolHead, ToolLimits,
 };
 use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
 use crate::log::facts::orchestrator::{OrchestratorFact, Task};
@@ -16,7 +15,9 @@ use crate::log::facts::{PatternFact, PatternPlan};
 use crate::log::world::alerts::AlertKind;
 use crate::log::world::tool_row::CallMark;
 use crate::scenario::spec::AlertLimits;
-use crate::scenario::spec::policy::{BreakerCounts, BreakerMode, RetryBudgetLimits};
+use crate::scenario::spec::policy::{
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, RetryBudgetLimits,
+};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use serde_json::{Map, Value, json};
 
@@ -26,15 +27,15 @@ fn limits() -> ToolLimits {
         max_attempts: 2,
         backoff_ms: vec![250, 750],
         jitter: true,
-        breaker: Some(BreakerHead {
+        breaker: Some(BreakerLimits {
             fail_threshold: 5,
-            open_for_ms: 30_000,
+            open_for: Duration::from_secs(30),
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
             counts: BreakerCounts::Attempts,
             window: None,
         }),
-        bulkhead: Some(BulkheadHead { max_in_flight: 10, max_wait_ms: Some(0) }),
+        bulkhead: Some(BulkheadLimits { max_in_flight: 10, max_wait: Some(Duration::ZERO) }),
         retry_budget: Some(RetryBudgetLimits::default()),
         safe_mode: None,
     }

@@ -1,7 +1,9 @@
 //! The tools of a run as its first fact has them.
 
+use std::time::Duration;
+
 use roundtable::bench::{
-    BreakerCounts, BreakerHead, BreakerMode, BulkheadHead, SafeModeHead, ToolHead, ToolLimits,
+    BreakerCounts, BreakerLimits, BreakerMode, BulkheadLimits, SafeModeHead, ToolHead, ToolLimits,
 };
 
 fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
@@ -10,15 +12,18 @@ fn limits(timeout_ms: u64, guarded: bool) -> ToolLimits {
         max_attempts: 3,
         backoff_ms: vec![200, 400],
         jitter: true,
-        breaker: guarded.then_some(BreakerHead {
+        breaker: guarded.then_some(BreakerLimits {
             fail_threshold: 3,
-            open_for_ms: 3_000,
+            open_for: Duration::from_millis(3_000),
             probe_permits: 1,
             mode: BreakerMode::HalfOpen,
             counts: BreakerCounts::Attempts,
             window: None,
         }),
-        bulkhead: guarded.then_some(BulkheadHead { max_in_flight: 8, max_wait_ms: Some(200) }),
+        bulkhead: guarded.then_some(BulkheadLimits {
+            max_in_flight: 8,
+            max_wait: Some(Duration::from_millis(200)),
+        }),
         retry_budget: None,
         safe_mode: Some(SafeModeHead {
             allow_partial: true,

@@ -13,7 +13,9 @@ use crate::scenario::read::shape::{
 };
 use crate::scenario::read::tree::{TomlNode, TomlTable, TomlValue};
 use crate::scenario::read::{ReadContext, suggest_name};
-use crate::scenario::spec::policy::{BreakerCounts, BreakerMode, Rate, WindowKind, WindowLimits};
+use crate::scenario::spec::policy::{
+    BreakerCounts, BreakerMode, Rate, WindowKind, WindowLimits, max,
+};
 use crate::scenario::spec::tool::{FieldKind, Setting};
 use crate::scenario::tools::ToolTable;
 
@@ -80,9 +82,9 @@ record! {
     /// Retries of a failed call.
     struct RetriesTable => {
         /// Maximum number of attempts of one call, the first included.
-        max_attempts: Positioned<IntegerField<1, 20>> = default(Positioned::not_in_file(IntegerField(2))),
+        max_attempts: Positioned<IntegerField<1, { max::ATTEMPTS }>> = default(Positioned::not_in_file(IntegerField(2))),
         /// Waits in milliseconds before attempt 2, 3, …; the last value repeats.
-        backoff_ms: Positioned<BoundedList<Millis<0, 600_000>, 0, 20>> =
+        backoff_ms: Positioned<BoundedList<Millis<0, { max::BACKOFF_MS }>, 0, 20>> =
             default(Positioned::not_in_file(BoundedList(vec![Units(250), Units(750)]))),
         /// Whether half of each wait is random, from the seed.
         jitter: bool = default(true),
@@ -95,7 +97,7 @@ record! {
         /// Percentage of the attempts.
         percent: IntegerField<0, 100> = default(IntegerField(10)),
         /// Number of retries that are always allowed, even after few attempts.
-        min: Positioned<IntegerField<0, 10_000>> = default(Positioned::not_in_file(IntegerField(3))),
+        min: Positioned<IntegerField<0, { max::FREE_RETRIES }>> = default(Positioned::not_in_file(IntegerField(3))),
     }
 }
 
@@ -117,12 +119,12 @@ record! {
         /// Whether there is a breaker.
         enabled: bool = default(true),
         /// Consecutive failures that open it. Not with a window.
-        fail_threshold: Positioned<IntegerField<1, 10_000>> = default(Positioned::not_in_file(IntegerField(5))),
+        fail_threshold: Positioned<IntegerField<1, { max::FAIL_THRESHOLD }>> = default(Positioned::not_in_file(IntegerField(5))),
         /// Seconds that it stays open.
         open_for_s: Seconds = default(Seconds::from_whole_seconds(30)),
         /// Concurrent probes while it is half-open. With a window all of them must succeed to close
         /// it.
-        probe_permits: IntegerField<1, 1_000> = default(IntegerField(1)),
+        probe_permits: IntegerField<1, { max::PROBES }> = default(IntegerField(1)),
         /// What happens after the open time. With a window always `half_open`.
         mode: Positioned<BreakerMode> = default(Positioned::not_in_file(BreakerMode::HalfOpen)),
         /// What counts as a failure. Default: each attempt; for a live model each call, by its last
@@ -138,7 +140,7 @@ record! {
         /// Share of the calls in the window that fail, from 0.01 to 1, which opens it. Default: 0.5.
         failure_rate: Positioned<Rate> = optional,
         /// Milliseconds after which a call is slow, below the timeout. Default: no call is.
-        slow_call_ms: Positioned<Millis<1, 86_400_000>> = optional,
+        slow_call_ms: Positioned<Millis<1, { max::TIME_MS }>> = optional,
         /// Share of the calls in the window that are slow, failed ones included, which opens it.
         /// Default: 1.
         slow_rate: Positioned<Rate> = optional,
@@ -169,9 +171,9 @@ record! {
         /// Whether there is a limit.
         enabled: bool = default(true),
         /// The concurrency limit: attempts in flight.
-        max_in_flight: IntegerField<1, 100_000> = default(IntegerField(10)),
+        max_in_flight: IntegerField<1, { max::IN_FLIGHT }> = default(IntegerField(10)),
         /// Milliseconds that an attempt may be queued. Default: 0.
-        max_wait_ms: Millis<0, 86_400_000> = optional,
+        max_wait_ms: Millis<0, { max::TIME_MS }> = optional,
     }
 }
 
@@ -214,7 +216,7 @@ record! {
         /// The kind of fault.
         kind: InjectedWord = needed,
         /// Added milliseconds per attempt, for latency.
-        ms: Positioned<Millis<1, 600_000>> = optional,
+        ms: Positioned<Millis<1, { max::LATENCY_MS }>> = optional,
         /// Percentage of the attempts that fail, for errors.
         percent: Positioned<IntegerField<1, 100>> = optional,
         /// The HTTP status of the failed attempts, for errors. Default: 503.
@@ -315,7 +317,7 @@ record! {
         /// A failure other than an HTTP status.
         kind: FaultWord = optional,
         /// How many attempts of a call fail, from the first on.
-        times: IntegerField<1, 20> = default(IntegerField(1)),
+        times: IntegerField<1, { max::ATTEMPTS }> = default(IntegerField(1)),
     }
 }
 

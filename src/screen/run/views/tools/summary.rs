@@ -44,7 +44,7 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
                 None => format::count_noun(breaker.fail_threshold.into(), counted),
                 Some(window) => window_rule(&window),
             };
-            let opens = format!("{opens}, {} open", ms(breaker.open_for_ms));
+            let opens = format!("{opens}, {} open", time::duration_text(breaker.open_for));
             let then = match breaker.mode {
                 BreakerMode::HalfOpen => format::count_noun(breaker.probe_permits.into(), "probe"),
                 BreakerMode::TwoState => "then closes without a probe".to_owned(),
@@ -55,9 +55,9 @@ pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
     });
     lines.push(match limits.bulkhead {
         Some(bulkhead) => {
-            let wait = match bulkhead.max_wait_ms {
-                Some(0) => "no queue".to_owned(),
-                Some(wait) => format!("queue {}", ms(wait)),
+            let wait = match bulkhead.max_wait {
+                Some(Duration::ZERO) => "no queue".to_owned(),
+                Some(wait) => format!("queue {}", time::duration_text(wait)),
                 None => "queue unlimited".to_owned(),
             };
             ("bulkhead", format!("{} concurrent, {wait}", bulkhead.max_in_flight))
