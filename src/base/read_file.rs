@@ -176,11 +176,11 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::support::pipe::make_pipe;
 
     fn pipe(folder: &Path) -> PathBuf {
         let path = folder.join("pipe");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600))
-            .expect("a pipe");
+        make_pipe(&path);
         path
     }
 

@@ -17,6 +17,7 @@ use crate::scenario::tools::ToolAction;
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::documents::{FolderSpec, PrivateHosts, WebSpec};
 use crate::scenario::tools::http::HttpSpec;
+use crate::tool::command::has_folder;
 use crate::tool::http as http_tool;
 use crate::words::measure::single_line;
 
@@ -135,7 +136,7 @@ const SYSTEM_FOLDERS: [&str; 12] = [
 
 /// The local files that a command names.
 fn local_names(command: &CommandSpec) -> BTreeSet<String> {
-    let program = Some(command.program.clone()).filter(|program| program.contains('/'));
+    let program = Some(command.program.clone()).filter(|program| has_folder(program));
     let arguments = command.args.iter().flat_map(|argument| {
         let mut names = files_in(argument);
         // Where the whole argument is a file, its words are not those of a shell.

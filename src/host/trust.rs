@@ -130,7 +130,7 @@ fn foreign_writer(about: &Metadata) -> Option<String> {
 }
 
 #[cfg(not(unix))]
-fn foreign(_: &Metadata) -> Option<String> {
+fn foreign_writer(_: &Metadata) -> Option<String> {
     None
 }
 
@@ -140,6 +140,8 @@ mod tests {
 
     use super::*;
     use crate::scenario::load;
+    #[cfg(unix)]
+    use crate::support::pipe::make_pipe;
 
     /// A foreign scenario that runs a program.
     fn foreign_file(change: &str) -> Scenario {
@@ -208,8 +210,7 @@ mod tests {
         let link = folder.path().join("link");
         symlink(&file, &link).expect("a link");
         let pipe = folder.path().join("pipe");
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
+        make_pipe(&pipe);
 
         let refused = |file: &Path, why: &str| {
             let trust = trust(file);

@@ -185,7 +185,6 @@ mod tests {
         })
     }
 
-    #[cfg(not(windows))]
     #[test]
     fn unknown_size_comes_from_the_environment() {
         for (reported, columns, lines, size) in [

@@ -151,7 +151,8 @@ pub fn is_relative(program: &str) -> bool {
     has_folder(program) && !Path::new(program).is_absolute()
 }
 
-fn has_folder(program: &str) -> bool {
+/// Whether a program is named by a path, and not looked up.
+pub fn has_folder(program: &str) -> bool {
     program.contains(std::path::MAIN_SEPARATOR) || program.contains('/')
 }
 

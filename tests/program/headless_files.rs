@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::support::binary::{Home, end};
+use crate::support::pipe::make_pipe;
 
 const SCENARIO: &str = include_str!("../../scenarios/checkout-unanimous.toml");
 
 /// A named pipe.
 fn pipe(home: &Home, name: &str) -> PathBuf {
     let path = home.path().join(name);
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, &path, mode).expect("a pipe");
+    make_pipe(&path);
     path
 }
 

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::binary::{Ended, Home, Running, end};
+use crate::support::pipe::make_pipe;
 
 /// A secret of the tests; it must be shown nowhere.
 const TOKEN: &str = "hunter2hunter2";
@@ -239,8 +240,7 @@ fn supervisor_of(program: u32) -> Option<i32> {
 fn a_killed_supervisor_fails_its_attempt() {
     let home = Home::new();
     let held = home.path().join("held");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, &held, mode).expect("a pipe");
+    make_pipe(&held);
     // The first attempt hangs, the others answer.
     let script = "mkdir second || { echo '{}'; exit; }; exec 3>\"$HELD\"; echo up >&3; \
                   sh -c 'sleep 600 & wait'";
@@ -268,8 +268,7 @@ fn a_killed_supervisor_fails_its_attempt() {
 fn killed_program_leaves_no_tool_process() {
     let home = Home::new();
     let held = home.path().join("held");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, &held, mode).expect("a pipe");
+    make_pipe(&held);
     let script = "exec 3>\"$HELD\"; trap '' TERM INT HUP; (trap '' TERM; sleep 600; sleep 600) & \
                   sh -c 'sleep 600 & wait' & echo up >&3; kill 0; wait";
     let tool = format!(

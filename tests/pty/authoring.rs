@@ -1,6 +1,4 @@
 //! Scenario files from the dashboard: new ones from templates, the editor, files that change.
-#![cfg(unix)]
-
 use crate::support::pty::{Start, Terminal};
 
 #[test]

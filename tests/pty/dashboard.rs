@@ -1,6 +1,4 @@
 //! The dashboard in a real terminal: what a person does from the first screen to the last.
-#![cfg(unix)]
-
 use std::time::Duration;
 
 use crate::support::pty::{Start, Terminal};

@@ -1,7 +1,5 @@
 //! What the dashboard does beyond its screen: clipboard, files, the pager, and the question before a
 //! foreign scenario reaches an endpoint.
-#![cfg(unix)]
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,4 @@
 //! However the dashboard ends, and whenever it is sent away: the terminal is as it was.
-#![cfg(unix)]
-
 use crate::support::pty::{Start, Terminal};
 
 fn live() -> Terminal {

@@ -1,6 +1,4 @@
 //! Keys of the configuration, in a real terminal.
-#![cfg(unix)]
-
 use std::sync::Arc;
 
 use crate::support::binary::Home;

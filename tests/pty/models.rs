@@ -1,7 +1,5 @@
 //! The model of a live run, chosen in the launch form of the real program: which servers are called, and
 //! when.
-#![cfg(unix)]
-
 use crate::support::pty::{Start, Terminal};
 use crate::support::scene::{Scene, agreeing};
 use crate::support::server::{Asking, KEY, answer};

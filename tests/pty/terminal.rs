@@ -1,6 +1,4 @@
 //! What the program says to its terminal, byte by byte: colours, themes, the title, notifications.
-#![cfg(unix)]
-
 use std::sync::Arc;
 
 use crate::support::binary::Home;

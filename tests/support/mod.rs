@@ -14,6 +14,8 @@ pub mod nats;
 pub mod nats_proxy;
 #[cfg(feature = "nats")]
 pub mod own_runner;
+#[cfg(unix)]
+pub mod pipe;
 pub mod plan;
 pub mod relay;
 pub mod research;

@@ -65,14 +65,16 @@ pub async fn serve(port: u16, data: Option<&Path>) -> Exit {
             return refuse(&why, Exit::Stopped);
         }
     };
-    let started = Command::new(SERVER)
+    let mut command = Command::new(SERVER);
+    // A Ctrl-C in the terminal is for this program, which stops the server itself.
+    #[cfg(unix)]
+    command.process_group(supervisor.as_ref().and_then(Supervisor::group).unwrap_or(0));
+    let started = command
         .arg("--config")
         .arg(&config)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // A Ctrl-C in the terminal is for this program, which stops the server itself.
-        .process_group(supervisor.as_ref().and_then(Supervisor::group).unwrap_or(0))
         .kill_on_drop(true)
         .spawn();
     let mut server = match started {

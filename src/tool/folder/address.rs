@@ -115,7 +115,7 @@ fn name_bytes(name: &std::ffi::OsStr) -> Option<&[u8]> {
 }
 
 #[cfg(not(unix))]
-fn bytes_of(name: &std::ffi::OsStr) -> Option<&[u8]> {
+fn name_bytes(name: &std::ffi::OsStr) -> Option<&[u8]> {
     name.to_str().map(str::as_bytes)
 }
 

@@ -150,6 +150,7 @@ fn prompt_file_errors_report_line() {
 #[cfg(unix)]
 #[test]
 fn refuses_escaping_links_and_special_files() {
+    use crate::support::pipe::make_pipe;
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
     let elsewhere = tempfile::tempdir().expect("a folder");
@@ -157,8 +158,7 @@ fn refuses_escaping_links_and_special_files() {
     symlink(elsewhere.path().join("secret.md"), folder.path("link.md")).expect("a link");
     symlink(elsewhere.path(), folder.path("away")).expect("a link");
     symlink(folder.path("prompts/ann.md"), folder.path("near.md")).expect("a link");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, folder.path("pipe.md"), mode).expect("a pipe");
+    make_pipe(&folder.path("pipe.md"));
     for file in ["link.md", "away/secret.md"] {
         let text = format!("{file} is a link to a file outside the scenario's folder");
         assert!(folder.errors(file).contains(&text), "{}", folder.errors(file));

@@ -13,6 +13,7 @@ use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::command::CommandSpec;
+use crate::support::pipe::make_pipe;
 use crate::tool::command::CommandTool;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};
@@ -181,8 +182,7 @@ struct Witness {
 impl Witness {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let made = Command::new("mkfifo").arg(folder.path().join("pipe")).status();
-        assert!(made.expect("mkfifo runs").success());
+        make_pipe(&folder.path().join("pipe"));
         Self { folder }
     }
 
