@@ -5,7 +5,7 @@ _list:
 
 # Open the dashboard
 run *args:
-    cargo run --release -- {{ args }}
+    cargo run -- {{ args }}
 
 # Run every test
 test *args:

@@ -5,9 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::support::binary::{Ended, Home, Running, end};
+use crate::support::binary::{Ended, Home, end};
 use crate::support::pipe::make_pipe;
 
 /// A secret of the tests; it must be shown nowhere.
@@ -238,6 +236,9 @@ fn supervisor_of(program: u32) -> Option<i32> {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_killed_supervisor_fails_its_attempt() {
+    use crate::support::binary::Running;
+    use rustix::process::{Pid, Signal, kill_process};
+
     let home = Home::new();
     let held = home.path().join("held");
     make_pipe(&held);

@@ -123,6 +123,7 @@ async fn addresses_never_leave_folder() {
 #[cfg(unix)]
 #[tokio::test]
 async fn symlinks_never_leave_folder() {
+    use crate::support::pipe::make_pipe;
     use std::os::unix::fs::symlink;
     let shelf = beside_a_secret();
     let secret = shelf.root().with_file_name("secret.md");
@@ -154,14 +155,7 @@ async fn symlinks_never_leave_folder() {
         assert_eq!(code(&answer), ("error", "not_found"), "{path}: {answer}");
     }
     fs::remove_file(shelf.path("a.md")).expect("removed");
-    let pipe = rustix::fs::mknodat(
-        rustix::fs::CWD,
-        shelf.path("a.md"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-        0,
-    );
-    pipe.expect("a pipe");
+    make_pipe(&shelf.path("a.md"));
     assert_eq!(code(&page(&read, &format!("{BASE}a.md")).await), ("error", "not_found"));
     fs::remove_file(shelf.path("a.md")).expect("removed");
     shelf.write("a.md", vec![b'x'; (8 << 20) + 1], 0);

@@ -258,7 +258,8 @@ async fn any_file_name_has_address() {
     }
 }
 
-#[cfg(unix)]
+// Other systems refuse such a name.
+#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn non_utf8_name_has_address() {
     use std::os::unix::ffi::OsStrExt;
@@ -273,6 +274,7 @@ async fn non_utf8_name_has_address() {
 #[cfg(unix)]
 #[tokio::test]
 async fn counts_skipped_files_by_reason() {
+    use crate::support::pipe::make_pipe;
     use std::os::unix::fs::symlink;
     let shelf = status();
     let outside = tempfile::tempdir().expect("a folder");
@@ -302,14 +304,7 @@ async fn counts_skipped_files_by_reason() {
     symlink(shelf.path(".hidden.md"), shelf.path("shown.md")).expect("linked");
     symlink("sub/real.md", shelf.path("alias.md")).expect("linked");
     // A pipe without a writer: opening it would wait for ever.
-    let pipe = rustix::fs::mknodat(
-        rustix::fs::CWD,
-        shelf.path("pipe.md"),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RUSR,
-        0,
-    );
-    pipe.expect("a pipe");
+    make_pipe(&shelf.path("pipe.md"));
     let _socket = std::os::unix::net::UnixListener::bind(shelf.path("s.md")).expect("a socket");
     let left_out = json!({
         "hidden": 3, "leads_out": 2, "linked_folder": 2, "special": 2, "other_type": 2, "too_large": 1,
