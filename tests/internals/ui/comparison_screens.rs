@@ -6,12 +6,12 @@ use ratatui::layout::Rect;
 
 use crate::engine::Schedule;
 use crate::screen::DrawContext;
+use crate::screen::Msg;
 use crate::screen::comparison::ComparisonView;
 use crate::screen::comparison::drawing::render;
 use crate::screen::layout::Size;
 use crate::screen::state::DisplaySettings;
 use crate::screen::windows::Overlay;
-use crate::screen::{KeyCode, Msg};
 use crate::support::kept::{history, list};
 use crate::support::screen::{Dash, facts, shipped};
 use crate::words::comparison::runs::ComparedRuns;
@@ -37,7 +37,7 @@ fn pictures_of_a_comparison() {
     for &(cols, rows) in sizes_of("comparison") {
         let mut dash = shown(cols, rows, false, false);
         insta::assert_snapshot!(format!("comparison_{cols}x{rows}"), dash.dump());
-        dash.text("j").press(KeyCode::Enter);
+        dash.press("j Enter");
         insta::assert_snapshot!(format!("comparison_full_{cols}x{rows}"), dash.dump());
     }
     insta::assert_snapshot!("comparison_same", shown(80, 24, true, false).screen());
@@ -58,7 +58,7 @@ fn comparison_fits_any_size() {
     let mut dash = shown(120, 36, false, false);
     for (cols, rows) in [(20, 5), (1, 1), (0, 0), (60, 16), (61, 9), (7, 40), (300, 3), (400, 90)] {
         dash.send(Msg::Resize { cols, rows });
-        dash.text("jjk").press(KeyCode::Enter);
+        dash.press("jjk Enter");
         let Some(Overlay::Comparison(view)) = dash.state.overlays.last_mut() else {
             panic!("a comparison at {cols}x{rows}")
         };

@@ -16,7 +16,7 @@ use crate::screen::form::models::OfferedModels;
 use crate::screen::layout::too_small;
 use crate::screen::state::DisplaySettings;
 use crate::screen::windows::Overlay;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 use ratatui::layout::Rect;
 
 use crate::support::kept::{answer_open, history, list};
@@ -101,7 +101,7 @@ type Picture = (&'static str, fn(&mut Dash));
 const PICTURES: &[Picture] = &[
     ("home_first", |_| ()),
     ("home_broken", |dash| {
-        dash.press(KeyCode::End);
+        dash.press("End");
     }),
     ("home_runs", with_runs),
     ("home_preview", |dash| {
@@ -119,12 +119,12 @@ const PICTURES: &[Picture] = &[
     }),
     ("kept_run", |dash| {
         list(dash, history());
-        dash.text("2j").press(KeyCode::Enter);
+        dash.press("2j Enter");
         answer_open(dash, &facts("checkout-launch", &[], &[], Schedule::default()));
     }),
     ("kept_run_interrupted", |dash| {
         list(dash, history());
-        dash.text("2jjj").press(KeyCode::Enter);
+        dash.press("2jjj Enter");
         answer_open(dash, &live());
     }),
     ("form", |dash| {
@@ -133,14 +133,14 @@ const PICTURES: &[Picture] = &[
     ("form_faulty", |dash| {
         dash.text("n");
         focus(dash, &FieldId::Flag("legal_analyst".into()));
-        dash.text(" ").press(KeyCode::Tab).press(KeyCode::Home).key(KeyPress::ctrl('k')).text("0");
+        dash.press("Space Tab Home C-k 0");
     }),
     ("form_live", |dash| {
         dash.text("jjn");
         focus(dash, &FieldId::Goal);
-        dash.press(KeyCode::Enter).text("Mind the 'quotes'.");
+        dash.press("Enter").text("Mind the 'quotes'.");
         focus(dash, &FieldId::Model);
-        dash.press(KeyCode::Left);
+        dash.press("Left");
     }),
     ("form_choose", |dash| {
         live_form(dash);
@@ -155,17 +155,17 @@ const PICTURES: &[Picture] = &[
     }),
     ("form_list", |dash| {
         with_list(dash);
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
     }),
     ("form_list_found", |dash| {
         with_list(dash);
-        dash.press(KeyCode::Enter).text("LARGE 2");
+        dash.press("Enter 'LARGE 2'");
     }),
     ("form_list_trouble", |dash| {
         live_form(dash);
         answer(dash, ready("small-1"), vec![with_key("alpha", "a-1"), with_key("beta", "b-1")]);
         focus(dash, &FieldId::ModelName);
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
         for (provider, list) in [
             ("alpha", OfferedModels::NotGiven { status: 404 }),
             (
@@ -188,7 +188,7 @@ const PICTURES: &[Picture] = &[
         dash.run("r-0004", &live()).text("qf");
     }),
     ("flags_asked", |dash| {
-        dash.run("r-0004", &live()).text("qf ");
+        dash.run("r-0004", &live()).press("qf Space");
     }),
     ("help", |dash| {
         dash.text("?");
@@ -213,7 +213,7 @@ const PICTURES: &[Picture] = &[
 /// Overlays over a run: the run's own pictures stand with the run view.
 const OVER_A_RUN: &[Picture] = &[
     ("run_flags", |dash| {
-        dash.run("r-0004", &live()).text("f ");
+        dash.run("r-0004", &live()).press("f Space");
     }),
     ("run_help", |dash| {
         dash.run("r-0004", &live()).text("?");
@@ -225,7 +225,7 @@ const OVER_A_RUN: &[Picture] = &[
         dash.run("r-0001", &stopped()).text("n");
     }),
     ("run_leave", |dash| {
-        dash.run("r-0004", &live()).key(KeyPress::ctrl('c'));
+        dash.run("r-0004", &live()).press("C-c");
     }),
 ];
 
@@ -233,7 +233,7 @@ const OVER_A_RUN: &[Picture] = &[
 fn live_form(dash: &mut Dash) {
     dash.text("jjn");
     focus(dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
 }
 
 /// The same on its model field, with a list of 300 names and one of Ollama's.
@@ -258,7 +258,7 @@ fn focus(dash: &mut Dash, id: &FieldId) {
         match dash.state.overlays.last() {
             Some(Overlay::Form(form)) if form.fields.focus == *id => return,
             Some(Overlay::Form(_)) => {
-                dash.press(KeyCode::Tab);
+                dash.press("Tab");
             }
             _ => panic!("no form"),
         }
@@ -344,7 +344,7 @@ fn no_size_is_the_wrong_one() {
             come(&mut dash);
             dash.send(Msg::Resize { cols, rows });
             dash.draw();
-            dash.press(KeyCode::Down).press(KeyCode::PageDown).wheel(false, 0, 0).click(0, 0);
+            dash.press("Down PgDn").wheel(false, 0, 0).click(0, 0);
             dash.draw();
         }
     }

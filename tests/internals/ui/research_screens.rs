@@ -7,10 +7,10 @@ use crate::log::event::kind::{Initiator, StepSize};
 use crate::log::event::{BoundaryId, EventKind, RunId, SpanId};
 use crate::log::facts::research::ResearchFact;
 use crate::log::facts::{PatternFact, PatternPlan};
+use crate::screen::Msg;
 use crate::screen::effect::{Effect, Export};
 use crate::screen::msg::PartialText;
 use crate::screen::state::DisplaySettings;
-use crate::screen::{KeyCode, Msg};
 use crate::support::facts::research;
 use crate::support::facts::research::ResearchFacts;
 use crate::support::screen;
@@ -163,7 +163,7 @@ fn note_links_to_page_and_back() {
 #[test]
 fn events_lead_to_their_cause() {
     let mut dash = dash(120, 36, &research::answered());
-    dash.text("/source.closed").press(KeyCode::Enter).text("gc");
+    dash.press("/source.closed Enter gc");
     let screen = dash.screen();
     let selected = screen.lines().find(|line| line.starts_with("│>")).expect("a selected fact");
     assert!(selected.contains("note.taken") && selected.contains("#1"), "{selected}");
@@ -254,7 +254,7 @@ fn scrolls_whole_huge_page() {
     assert_eq!(marked(&dash), solid(quote), "{}", dash.screen());
     dash.text("2G");
     assert!(dash.screen().contains("last words"), "{}", dash.screen());
-    dash.text("k").press(KeyCode::PageUp).text("g");
+    dash.press("k PgUp g");
     assert!(dash.screen().contains("word word"), "{}", dash.screen());
 }
 
@@ -295,13 +295,13 @@ fn enter_opens_call_y_copies_quote() {
         ("3g", "source     #1"),
         ("4gjj", "call ────"),
     ] {
-        dash.text(keys).press(KeyCode::Enter);
+        dash.text(keys).press("Enter");
         assert!(dash.screen().contains(shows), "{keys}: {}", dash.screen());
-        dash.press(KeyCode::Esc).press(KeyCode::Esc);
+        dash.press("Esc Esc");
     }
-    dash.text("1gj").press(KeyCode::Enter);
+    dash.press("1gj Enter");
     assert!(dash.screen().contains("switched off"), "{}", dash.screen());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     dash.text("3gc").asked();
     dash.text("y");
     let copied = dash.asked();
@@ -404,9 +404,9 @@ fn scrubbing_shows_past_state() {
 #[test]
 fn filters_facts_by_reason() {
     let mut dash = dash(120, 36, &research::unreliable());
-    dash.text("/reason == \"stale\"").press(KeyCode::Enter);
+    dash.press("'/reason == \"stale\"' Enter");
     assert!(dash.screen().contains(" · 1 shown"), "{}", dash.screen());
-    dash.text("g").press(KeyCode::Enter);
+    dash.press("g Enter");
     insta::assert_snapshot!("inspector_skipped_120x36", dash.screen());
 }
 

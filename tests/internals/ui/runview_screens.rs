@@ -8,9 +8,9 @@ use ratatui::style::Modifier;
 
 use crate::log::event::kind::{Initiator, Purpose};
 use crate::log::event::{Event, EventKind, RunId, SpanId, World};
+use crate::screen::Msg;
 use crate::screen::msg::PartialText;
 use crate::screen::theme::Theme;
-use crate::screen::{KeyCode, Msg};
 use crate::support::facts;
 use crate::support::facts::{COMING, Facts};
 use crate::support::screen::Dash;
@@ -329,14 +329,14 @@ fn in_every_theme() {
 fn a_filter_is_on() {
     pictures_of("filtered", |cols, rows| {
         let mut dash = streaming(cols, rows);
-        dash.text("/kind == \"call.retried\" || status == 503").press(KeyCode::Enter);
+        dash.press("'/kind == \"call.retried\" || status == 503' Enter");
         dash
     });
     let mut dash = streaming(120, 36);
     dash.text("/kind == \"ca");
     insta::assert_snapshot!("filter_half_typed_120x36", dash.screen());
     let mut dash = streaming(120, 36);
-    dash.text("/knd == \"x\"").press(KeyCode::Enter);
+    dash.press("'/knd == \"x\"' Enter");
     insta::assert_snapshot!("filter_unknown_name_120x36", dash.screen());
 }
 
@@ -354,15 +354,15 @@ fn the_inspector() {
     for (tab, name) in [("1", "prompt"), ("2", "reply"), ("3", "raw"), ("4", "timing")] {
         pictures_of(&format!("inspector_{name}"), |cols, rows| {
             let mut dash = streaming(cols, rows);
-            dash.text("1").press(KeyCode::Enter).text(tab);
+            dash.press("1 Enter").text(tab);
             dash
         });
     }
     let mut dash = streaming(120, 36);
-    dash.text("5kk").press(KeyCode::Enter);
+    dash.press("5kk Enter");
     insta::assert_snapshot!("inspector_event_120x36", dash.screen());
     let mut dash = of(facts::decided)(120, 36);
-    dash.text("5kkkkkkk").press(KeyCode::Enter);
+    dash.press("5kkkkkkk Enter");
     insta::assert_snapshot!("inspector_round_120x36", dash.screen());
 }
 

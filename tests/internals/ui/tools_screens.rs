@@ -3,7 +3,6 @@
 use super::sizes_of;
 use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
 use crate::log::event::{EventKind, SpanId};
-use crate::screen::KeyCode;
 use crate::screen::state::DisplaySettings;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
@@ -137,7 +136,7 @@ fn second_pane_shows_outcome_at_end() {
     let mut dash = dash(120, 36, &facts);
     dash.text("j");
     assert!(!dash.screen().contains("Outcome"), "{}", dash.screen());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(dash.screen().contains("2 Outcome"), "{}", dash.screen());
 }
 
