@@ -1,6 +1,6 @@
 //! What the comparison of two runs looks like, at three sizes, and no panic at any size.
 
-use super::sizes_of;
+use super::{shows, sizes_of};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -38,9 +38,38 @@ fn pictures_of_a_comparison() {
         let mut dash = shown(cols, rows, false, false);
         insta::assert_snapshot!(format!("comparison_{cols}x{rows}"), dash.dump());
         dash.press("j Enter");
-        insta::assert_snapshot!(format!("comparison_full_{cols}x{rows}"), dash.dump());
+        if cols == 120 {
+            insta::assert_snapshot!("comparison_full_120x36", dash.dump());
+        }
+        // The difference is alone below the runs, its two sides one above the other or side by side.
+        let sides: &[&str] = match cols {
+            80 => &["│ Δ left  false}} ", "│ Δ right true}} "],
+            _ => &["│ Δ false}} ", "│ Δ true}} "],
+        };
+        shows(&dash, sides);
+        shows(
+            &dash,
+            &[
+                "─ 2 of 43: call.started, round 1 / demand_analyst ─",
+                "│ prompt.messages[1].content ",
+                "│   …flags\":{\"legal_analyst\": ",
+                "Esc list",
+            ],
+        );
+        assert!(!dash.screen().contains("─ Differences ─"), "{}", dash.screen());
     }
-    insta::assert_snapshot!("comparison_same", shown(80, 24, true, false).screen());
+    shows(
+        &shown(80, 24, true, false),
+        &[
+            "compare r-7f3a with r-7f3a         no difference, 60 equal events",
+            "│ result    ✓ DONE  go: 3 go, round…   ✓ DONE  go: 3 go, round…                │",
+            "│ time      9.5s                       9.5s                                  = │",
+            "│ tokens    3.7k                       3.7k                                  = │",
+            "│ requests  11 for 10 calls, 1.10 a…   11 for 10 calls, 1.10 a…              = │",
+            "│ Nothing differs but ids and times. ",
+            "Esc close",
+        ],
+    );
     let mut dash = Dash::new(120, 36);
     list(&mut dash, history());
     dash.text("2d");
