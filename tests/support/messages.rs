@@ -138,13 +138,6 @@ pub async fn answered(
     (reply, asking)
 }
 
-/// The reply of the streaming model to these events.
-pub async fn streamed(events: impl AsRef<str>) -> Result<Reply, AttemptFailed> {
-    let server = Server::start().await;
-    let bytes = format!("{STREAM_HEAD}{}", events.as_ref());
-    answered(&server, &anthropic(&server, true), &ask(false), bytes).await.0
-}
-
 /// An answer of JSON after which the connection closes.
 pub fn closing(status: &str, body: &str) -> Vec<u8> {
     answer(status, &["content-type: application/json", "connection: close"], body)
@@ -158,44 +151,4 @@ pub fn error(kind: &str, message: &str) -> String {
         "request_id": "req_011CSHoEeqs5C35K2UUqR7Fy",
     })
     .to_string()
-}
-
-/// A server that keeps its connection, and a model that asks it for streams.
-pub struct Kept {
-    server: Server,
-    model: Anthropic,
-    open: Option<Connection>,
-}
-
-impl Kept {
-    pub async fn new() -> Self {
-        let server = Server::start().await;
-        let model = anthropic(&server, true);
-        Self { server, model, open: None }
-    }
-
-    /// The reply to a stream whose bytes are cut here; each part comes as a chunk of its own.
-    pub async fn reply(&mut self, stream: &[u8], cut: Option<usize>) -> Reply {
-        let mut bytes = CHUNKED_HEAD.as_bytes().to_vec();
-        let (first, rest) = stream.split_at(cut.unwrap_or(stream.len()));
-        for part in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-            bytes.extend_from_slice(format!("{:x}\r\n", part.len()).as_bytes());
-            bytes.extend_from_slice(part);
-            bytes.extend_from_slice(b"\r\n");
-        }
-        bytes.extend_from_slice(b"0\r\n\r\n");
-        let (server, open, request) = (&self.server, self.open.take(), ask(false));
-        let (reply, connection) = both(self.model.chat(&request, &Deaf), async {
-            let mut connection = match open {
-                Some(connection) => connection,
-                None => server.accept().await,
-            };
-            connection.request().await;
-            connection.send(bytes).await;
-            connection
-        })
-        .await;
-        self.open = Some(connection);
-        reply.expect("a reply")
-    }
 }

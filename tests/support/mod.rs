@@ -2,6 +2,7 @@
 //! Benches use parts of this folder too, so the library is called `roundtable` here.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod api;
 pub mod console;
 pub mod facts;
 pub mod files;

@@ -162,6 +162,42 @@ pub fn until(events: &[Arc<Event>], so: impl Fn(&EventKind) -> bool) -> usize {
     1 + events.iter().position(|event| so(&event.kind)).expect("such a fact")
 }
 
+/// The key of this name in [`Dash::press`]; `None` where it is no name but characters to type.
+fn key_named(word: &str) -> Option<KeyPress> {
+    let code = match word {
+        "Space" => KeyCode::Char(' '),
+        "Enter" => KeyCode::Enter,
+        "Esc" => KeyCode::Esc,
+        "Tab" => KeyCode::Tab,
+        "S-Tab" => KeyCode::BackTab,
+        "Backspace" => KeyCode::Backspace,
+        "Delete" => KeyCode::Delete,
+        "Insert" => KeyCode::Insert,
+        "Up" => KeyCode::Up,
+        "Down" => KeyCode::Down,
+        "Left" => KeyCode::Left,
+        "Right" => KeyCode::Right,
+        "Home" => KeyCode::Home,
+        "End" => KeyCode::End,
+        "PgUp" => KeyCode::PageUp,
+        "PgDn" => KeyCode::PageDown,
+        _ => {
+            if let Some(c) = word.strip_prefix("C-") {
+                return Some(KeyPress::ctrl(c.parse().expect("one character")));
+            }
+            if let Some(number) = word.strip_prefix('F').and_then(|number| number.parse().ok()) {
+                return Some(KeyPress::new(KeyCode::F(number)));
+            }
+            // A name that is misspelt is not typed.
+            let mut chars = word.chars();
+            let begins = chars.next().is_some_and(char::is_uppercase);
+            assert!(!begins || !chars.next().is_some_and(char::is_lowercase), "no key {word}");
+            return None;
+        }
+    };
+    Some(KeyPress::new(code))
+}
+
 /// A dashboard that keeps what it asked of the shell.
 pub struct Dash {
     pub state: AppState,
@@ -212,8 +248,24 @@ impl Dash {
         self
     }
 
-    pub fn press(&mut self, code: KeyCode) -> &mut Self {
-        self.key(KeyPress::new(code))
+    /// Presses keys, written with blanks between them: `/risk Enter Esc C-c 'two words' Space`. A word
+    /// is the name of a key, or characters that are typed; what is quoted is typed.
+    pub fn press(&mut self, keys: &str) -> &mut Self {
+        let mut rest = keys;
+        while !rest.is_empty() {
+            let quoted = rest.strip_prefix('\'');
+            let (word, after) = match quoted {
+                Some(quoted) => quoted.split_once('\'').expect("a closing quote"),
+                None => rest.split_once(' ').unwrap_or((rest, "")),
+            };
+            let key = if quoted.is_none() { key_named(word) } else { None };
+            match key {
+                Some(key) => self.key(key),
+                None => self.text(word),
+            };
+            rest = after.trim_start();
+        }
+        self
     }
 
     pub fn click(&mut self, col: u16, row: u16) -> &mut Self {

@@ -11,7 +11,7 @@ use crate::log::event::{Event, RunId};
 use crate::screen::keymap::BINDINGS;
 use crate::screen::msg::{Mouse, MouseKind};
 use crate::screen::state::DisplaySettings;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, KeyPress, Msg};
 use crate::support::facts;
 use crate::support::screen::{Dash, own, shipped};
 use crate::terminal::input;
@@ -148,7 +148,7 @@ fn one(numbers: &mut Numbers, parser: &mut Parser, dash: &mut Dash) {
         }
         16 => {
             let c = numbers.of(&['\u{1b}', '\u{9b}', '\u{202e}', '\u{200d}', '宽', 'q', '\n']);
-            dash.key(KeyPress::char(c)).press(KeyCode::F(12));
+            dash.key(KeyPress::char(c)).press("F12");
         }
         17 => {
             let cols = numbers.of(&[0, 1, 20, 59, 60, 80, 120, 200]);

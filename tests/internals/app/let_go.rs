@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::log::event::Event;
-use crate::screen::KeyCode;
 use crate::screen::run::{Pane, RunPage};
 use crate::support::facts;
 use crate::support::facts::{research, team, tools};
@@ -27,7 +26,7 @@ fn tool_is_selected(dash: &Dash) -> bool {
 fn steps_of_escape(dash: &mut Dash) -> usize {
     let mut before = dash.screen();
     for step in 0..10 {
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
         let after = dash.screen();
         if after == before {
             return step;
@@ -51,7 +50,7 @@ fn screens(dash: &mut Dash, keys: &[&str]) -> Vec<String> {
 fn goes_back(dash: &mut Dash, screens: &[String], what: &str) {
     for (nth, before) in screens.iter().enumerate().rev() {
         assert_eq!(dash.screen(), *before, "{what}, at {nth}");
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
     }
     assert_eq!(dash.screen(), screens[0], "{what}: nothing is left to let go");
 }
@@ -68,11 +67,11 @@ fn escape_clears_selection_zoom_then_scroll() {
     // The selection is cleared before the zoom, in either order of the two.
     dash.text("1jz");
     let zoomed = dash.screen();
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_ne!(dash.screen(), zoomed, "the seat");
     dash.text("z");
     let open = dash.screen();
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.screen(), open, "neither is left");
 
     // The text stays scrolled until the zoom is gone.
@@ -83,9 +82,9 @@ fn escape_clears_selection_zoom_then_scroll() {
     small.text("jjj");
     let scrolled = small.screen();
     if scrolled != start {
-        small.text("z").press(KeyCode::Esc);
+        small.press("z Esc");
         assert_eq!(small.screen(), scrolled, "the zoom goes first");
-        small.press(KeyCode::Esc);
+        small.press("Esc");
         assert_eq!(small.screen(), start, "then the scroll");
     }
 }
@@ -98,13 +97,13 @@ fn escape_clears_filter_before_tools() {
     dash.text("t");
     let shown = dash.screen();
     assert_ne!(row, shown);
-    dash.text("/revenue").press(KeyCode::Enter);
+    dash.press("/revenue Enter");
     assert!(page(&dash).list().is_filtered());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(!page(&dash).list().is_filtered());
     dash.text("1");
     assert_eq!(dash.screen(), shown);
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.screen(), row, "the row and the zoom are still there");
     assert_eq!(steps_of_escape(&mut dash), 2, "the row, then the zoom");
 }
@@ -114,17 +113,16 @@ fn tools_keep_selected_row() {
     let mut dash = dash(&tools::working().log);
     dash.text("1gj");
     let row = dash.screen();
-    dash.text("t");
-    dash.text("jjkG");
+    dash.text("t").text("jjkG");
     assert!(tool_is_selected(&dash));
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(!tool_is_selected(&dash), "Esc closes the tools and lets the tool go");
     assert_eq!(dash.screen(), row);
 
     dash.text("tjt");
     assert!(tool_is_selected(&dash), "t closes the tools and keeps the tool");
     assert_eq!(dash.screen(), row);
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(!tool_is_selected(&dash));
     assert_ne!(dash.screen(), row, "the row goes together with the tool");
     assert_eq!(steps_of_escape(&mut dash), 0);
@@ -138,7 +136,7 @@ fn escape_clears_tool_before_panes() {
     dash.text("tjt");
     assert!(tool_is_selected(&dash));
     assert_eq!(dash.screen(), selected);
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(!tool_is_selected(&dash));
     assert_eq!(dash.screen(), selected, "nothing else goes with it");
     assert_eq!(steps_of_escape(&mut dash), 1, "all panes follow again at once");
@@ -152,8 +150,7 @@ fn folded_calls_stay_folded() {
     dash.text("h");
     let folded = dash.screen();
     assert_ne!(folded, open);
-    dash.press(KeyCode::Esc);
-    dash.text("gjj");
+    dash.press("Esc gjj");
     assert_eq!(dash.screen(), folded);
 }
 
@@ -164,7 +161,7 @@ fn research_escape_clears_page_with_lists() {
     let selected = dash.screen();
     dash.text("tjt");
     assert!(tool_is_selected(&dash));
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.screen(), selected, "the tool alone");
     dash.text("z");
     assert_eq!(steps_of_escape(&mut dash), 2, "the selections, then the zoom");
@@ -175,7 +172,7 @@ fn escape_clears_tool_before_zoom() {
     let mut dash = dash(&tools::brownout(true).log);
     dash.text("1jz");
     assert!(tool_is_selected(&dash));
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(!tool_is_selected(&dash));
     assert_eq!(steps_of_escape(&mut dash), 1, "the zoom");
 }

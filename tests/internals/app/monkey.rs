@@ -89,7 +89,7 @@ fn step(dash: &mut Dash, dice: &mut Dice, runs: &mut [Coming]) {
         }
         45..65 => {
             let code = dice.one_of(&CODES);
-            dash.press(code);
+            dash.key(KeyPress::new(code));
         }
         65..68 => {
             let key = char::from(b'a' + dice.below(26) as u8);

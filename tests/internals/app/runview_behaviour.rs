@@ -19,7 +19,7 @@ use crate::screen::run::views::OwnView;
 use crate::screen::run::views::collaboration::seat::SeatSubject;
 use crate::screen::run::views::collaboration::{CollaborationView, Selection};
 use crate::screen::run::{Pane, RunPage};
-use crate::screen::{Action, Effect, KeyCode, Msg};
+use crate::screen::{Action, Effect, Msg};
 use crate::support::facts;
 use crate::support::facts::Facts;
 use crate::support::screen::Dash;
@@ -66,50 +66,36 @@ mod keys {
     use super::*;
 
     #[test]
-    fn space_pauses_and_goes_on() {
-        let mut live = dash(&facts::streaming());
-        live.text(" ");
-        assert_eq!(command(&mut live), Command::Pause { by: Initiator::You });
-        let mut rests = dash(&facts::paused());
-        rests.text(" ");
-        assert_eq!(command(&mut rests), Command::Resume { by: Initiator::You });
-        let mut waits = dash(&facts::pausing());
-        waits.text(" ");
-        assert_eq!(command(&mut waits), Command::Resume { by: Initiator::You });
-    }
-
-    #[test]
-    fn steps_and_breakpoints() {
-        let mut dash = dash(&facts::streaming());
-        dash.text("s");
-        assert_eq!(command(&mut dash), Command::Step);
-        dash.text("S");
-        assert_eq!(command(&mut dash), Command::StepRound);
-        dash.text("B");
-        let at = BoundaryId::new("round:3");
-        assert_eq!(command(&mut dash), Command::Break { at: at.clone(), set: true });
-        let mut facts = facts::streaming();
-        let kind = EventKind::BreakpointChanged { at: at.clone(), set: true };
-        facts.add(crate::log::event::SpanId::RUN, kind);
-        let mut dash = super::dash(&facts);
-        dash.text("B");
-        assert_eq!(command(&mut dash), Command::Break { at, set: false });
-    }
-
-    #[test]
-    fn brief_follows_last_round() {
-        let mut facts = facts::streaming();
-        facts.round(&[]);
-        let mut dash = dash(&facts);
-        dash.text("B");
-        let at = BoundaryId::new("finalize");
-        assert_eq!(command(&mut dash), Command::Break { at, set: true });
+    fn keys_send_commands() {
+        let breakpoint = |at: &str, set| Command::Break { at: BoundaryId::new(at), set };
+        let (pause, resume) =
+            (Command::Pause { by: Initiator::You }, Command::Resume { by: Initiator::You });
+        let mut has_breakpoint = facts::streaming();
+        let kind = EventKind::BreakpointChanged { at: BoundaryId::new("round:3"), set: true };
+        has_breakpoint.add(crate::log::event::SpanId::RUN, kind);
+        let mut in_last_round = facts::streaming();
+        in_last_round.round(&[]);
+        for (facts, keys, expected) in [
+            (facts::streaming(), "Space", pause),
+            (facts::paused(), "Space", resume.clone()),
+            (facts::pausing(), "Space", resume),
+            (facts::streaming(), "s", Command::Step),
+            (facts::streaming(), "sS", Command::StepRound),
+            (facts::streaming(), "sSB", breakpoint("round:3", true)),
+            (has_breakpoint, "B", breakpoint("round:3", false)),
+            // The brief follows the last round.
+            (in_last_round, "B", breakpoint("finalize", true)),
+        ] {
+            let mut dash = dash(&facts);
+            dash.press(keys);
+            assert_eq!(command(&mut dash), expected, "{keys}");
+        }
     }
 
     #[test]
     fn ended_run_ignores_commands() {
         let mut dash = dash(&facts::decided());
-        dash.text(" sSB");
+        dash.press("Space sSB");
         assert!(dash.asked().is_empty());
     }
 
@@ -120,23 +106,23 @@ mod keys {
             dash.text(number);
             assert_eq!(shown(&dash).focus(), pane);
         }
-        dash.press(KeyCode::BackTab);
+        dash.press("S-Tab");
         assert_eq!(shown(&dash).focus(), Pane::Events);
-        dash.press(KeyCode::Tab).press(KeyCode::Tab);
+        dash.press("Tab Tab");
         assert_eq!(shown(&dash).focus(), Pane::Second);
     }
 
     #[test]
     fn escape_clears_and_q_leaves() {
         let mut dash = dash(&facts::streaming());
-        dash.text("1j/risk").press(KeyCode::Enter);
+        dash.press("1j/risk Enter");
         assert!(shown(&dash).list().is_filtered());
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
         assert!(!shown(&dash).list().is_filtered());
         assert_ne!(seats(&dash).0.selection(), Selection::Follow);
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
         assert_eq!(seats(&dash).0.selection(), Selection::Follow);
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
         assert!(dash.state.visible_run().is_some(), "Escape never leaves");
         dash.text("q");
         assert!(dash.state.visible_run().is_none());
@@ -350,13 +336,13 @@ mod truths {
         for (cols, rows) in [(80, 24), (120, 36)] {
             let mut dash = Dash::new(cols, rows);
             dash.run(RUN, &facts::streaming().log);
-            dash.text("/risk && kind == ").press(KeyCode::Enter);
+            dash.press("'/risk && kind == ' Enter");
             assert_eq!(dash.state.context(), Context::Filter);
             assert_eq!(shown(&dash).list().len(shown(&dash).log()), 0);
             let screen = dash.screen();
             assert!(screen.contains("✗ not a condition: "), "{screen}");
             assert!(screen.contains("Enter applies a valid filter"), "{screen}");
-            dash.press(KeyCode::Esc);
+            dash.press("Esc");
             assert!(shown(&dash).list().len(shown(&dash).log()) > 0);
         }
     }
@@ -387,7 +373,7 @@ mod floods {
             assert!(words.text.len() > 16 * 1024, "{}", words.text.len());
             let screen = dash.screen();
             assert!(screen.contains("MB above") && screen.contains("the end"), "{screen}");
-            dash.press(KeyCode::Enter);
+            dash.press("Enter");
             let open = shown(&dash).inspector().expect("open");
             let size: usize = open.document.lines.iter().map(|line| line.text().len()).sum();
             assert!(size < 80 * 1024, "{size}");
@@ -404,7 +390,7 @@ mod floods {
         dash.text("1j2");
         let screen = dash.screen();
         assert!(screen.contains("the start") && screen.contains("Enter shows all"), "{screen}");
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
         let open = shown(&dash).inspector().expect("open");
         let size: usize = open.document.lines.iter().map(|line| line.text().len()).sum();
         assert!(size > 3_000_000, "all of it: {size}");
@@ -465,7 +451,7 @@ mod list {
         let mut dash = dash(&facts::streaming());
         dash.text("/");
         assert_eq!(dash.state.context(), Context::Filter);
-        dash.text("RISK retried").press(KeyCode::Enter);
+        dash.press("'RISK retried' Enter");
         assert_eq!(dash.state.context(), Context::Run);
         let len = |dash: &Dash| shown(dash).list().len(shown(dash).log());
         // The retry, and the attempt that it led to.
@@ -482,8 +468,7 @@ mod list {
             ("seq < 3", 3),
             ("role == \"finance_analyst\" && kind.startsWith(\"attempt\")", 4),
         ] {
-            dash.press(KeyCode::Esc).text("/");
-            dash.key(crate::screen::KeyPress::ctrl('u')).text(filter).press(KeyCode::Enter);
+            dash.press("Esc / C-u").text(filter).press("Enter");
             assert_eq!(len(&dash), count, "{filter}");
         }
     }
@@ -500,7 +485,7 @@ mod list {
             ("missing_keys", &["reply.refused", "contribution.refused", "run.closed"]),
         ] {
             let mut dash = dash(&facts);
-            dash.text(&format!("/{words}")).press(KeyCode::Enter);
+            dash.text(&format!("/{words}")).press("Enter");
             let page = shown(&dash);
             let (list, log) = (page.list(), page.log());
             let found = (0..list.len(log)).filter_map(|row| log.get(list.place(row)?));
@@ -514,12 +499,12 @@ mod list {
     #[test]
     fn invalid_filter_keeps_editing() {
         let mut dash = dash(&facts::streaming());
-        dash.text("/kind == ").press(KeyCode::Enter);
+        dash.press("'/kind == ' Enter");
         assert_eq!(dash.state.context(), Context::Filter, "not kept");
         assert!(!shown(&dash).list().is_filtered());
-        dash.text("\"call.retried\"").press(KeyCode::Enter);
+        dash.press("\"call.retried\" Enter");
         assert_eq!(dash.state.context(), Context::Run);
-        dash.press(KeyCode::Esc).text("/");
+        dash.press("Esc /");
         assert!(dash.screen().contains("kind == \"call.retried\""), "the last one is offered");
     }
 
@@ -527,7 +512,7 @@ mod list {
     fn filter_takes_new_facts() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
-        dash.text("/status == 503").press(KeyCode::Enter);
+        dash.press("'/status == 503' Enter");
         let len = |dash: &Dash| shown(dash).list().len(shown(dash).log());
         assert_eq!(len(&dash), 2);
         let from = facts.log.len();
@@ -621,7 +606,7 @@ mod past {
         }
         for (back, reads) in [(true, false), (false, true)] {
             if !back {
-                dash.press(KeyCode::Esc).text("G");
+                dash.press("Esc G");
             }
             let target = InspectTarget::Call(facts.call_of(2));
             let run: &RunData = shown(&dash);
@@ -704,7 +689,7 @@ mod inspector {
         });
         let sent = sent.expect("the call").prompt.messages.to_vec();
         assert_eq!(prompt(shown(&dash), call), sent);
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
         assert_eq!(dash.state.context(), Context::Run);
     }
 
@@ -729,7 +714,7 @@ mod inspector {
         let facts = facts::decided();
         let mut dash = dash(&facts);
         let answer = seq_of(&facts, |event| matches!(event.kind, EventKind::AnswerComposed { .. }));
-        dash.text("5k").press(KeyCode::Enter);
+        dash.press("5k Enter");
         assert_eq!(target(&dash).0, InspectTarget::Event(answer));
         let mut way = Vec::new();
         for _ in 0..20 {
@@ -771,11 +756,11 @@ mod inspector {
     #[test]
     fn inspector_turns_tabs_and_scrolls() {
         let mut dash = dash(&facts::streaming());
-        dash.text("1").press(KeyCode::Enter).text("3");
+        dash.press("1 Enter 3");
         assert_eq!(target(&dash).1, Tab::Raw);
-        dash.press(KeyCode::Tab);
+        dash.press("Tab");
         assert_eq!(target(&dash).1, Tab::Timing);
-        dash.press(KeyCode::BackTab).text("G");
+        dash.press("S-Tab G");
         let end = dash.screen();
         dash.text("jjj");
         assert_eq!(dash.screen(), end);
@@ -787,7 +772,7 @@ mod inspector {
     fn inspector_updates_open_call() {
         let mut facts = facts::streaming();
         let mut dash = dash(&facts);
-        dash.text("1").press(KeyCode::Enter);
+        dash.press("1 Enter");
         assert_eq!(target(&dash).1, Tab::Reply);
         let live = PartialText { text: "{\"sum".to_owned(), ..PartialText::default() };
         let span = facts.attempt_of(2);
@@ -804,7 +789,7 @@ mod inspector {
     fn comma_and_dot_step_events() {
         let facts = facts::decided();
         let mut dash = dash(&facts);
-        dash.text("5").press(KeyCode::Enter).text(",");
+        dash.press("5 Enter ,");
         let all = facts.log.len() as u64;
         assert_eq!(target(&dash).0, InspectTarget::Event(Seq(all - 2)));
         dash.text(",,.");
@@ -845,7 +830,7 @@ mod out {
         assert!(run.contains("Decision: **go with caution**."));
         dash.text("1jY");
         assert!(copied(&mut dash).starts_with("**demand_analyst**, round 2: **go** .90\n\n> "));
-        dash.press(KeyCode::Enter).text("3Y");
+        dash.press("Enter 3Y");
         let raw = copied(&mut dash);
         assert!(raw.contains("```json\n{"), "{raw}");
     }
@@ -967,7 +952,7 @@ mod pointer {
         dash.run(RUN, &facts::streaming().log);
         dash.click(32, 3);
         assert_eq!(shown(&dash).focus(), Pane::Third);
-        dash.text("1").press(KeyCode::Enter);
+        dash.press("1 Enter");
         dash.click(24, 2);
         assert_eq!(shown(&dash).inspector().map(|open| open.tab), Some(Tab::Raw));
     }

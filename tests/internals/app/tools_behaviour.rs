@@ -11,7 +11,7 @@ use crate::screen::run::inspector::Tab;
 use crate::screen::run::views::OwnView;
 use crate::screen::run::views::orchestrator::TaskSubject;
 use crate::screen::run::views::orchestrator::waterfall::WaterfallRow;
-use crate::screen::{Effect, KeyCode, Msg};
+use crate::screen::{Effect, Msg};
 use crate::support::facts;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
@@ -57,7 +57,7 @@ fn tools_overlay_any_pattern() {
     assert_eq!(face(&dash), "Waterfall");
     dash.text("t");
     assert_eq!(face(&dash), "Breakers");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(face(&dash), "Waterfall", "Esc closes the tools and leaves the run");
     dash.text("tt");
     assert_eq!(face(&dash), "Waterfall");
@@ -74,7 +74,7 @@ fn tools_overlay_any_pattern() {
     table.text("t");
     assert_eq!(face(&table), "Breakers");
     assert!(table.screen().contains("This run has no tools."), "an empty panel says why");
-    table.press(KeyCode::Esc);
+    table.press("Esc");
     assert_eq!(table.screen(), before, "the table is as it was");
 }
 
@@ -174,7 +174,7 @@ fn drawer_injects_and_removes_faults() {
     let screen = dash.screen();
     assert!(screen.contains("Faults and limits of vendor, live"), "{screen}");
     assert!(screen.contains("[x] errors      30 % 503"), "what is injected is marked: {screen}");
-    dash.text(" ");
+    dash.press("Space");
     let (tool, fault) = ("vendor".into(), InjectedFault::Latency { ms: 2_000 });
     assert_eq!(command(&mut dash), Command::Inject { tool, fault, by: Initiator::You });
     assert!(dash.screen().contains("[ ] latency"), "not before its fact");
@@ -187,7 +187,7 @@ fn drawer_injects_and_removes_faults() {
     dash.text("+");
     let (tool, more) = ("vendor".into(), InjectedFault::Latency { ms: 2_500 });
     assert_eq!(command(&mut dash), Command::Inject { tool, fault: more, by: Initiator::You });
-    dash.text(" ");
+    dash.press("Space");
     let (tool, kind) = ("vendor".into(), FaultKind::Latency);
     assert_eq!(command(&mut dash), Command::RemoveFault { tool, kind, by: Initiator::You });
     // Below the faults stand the limits.
@@ -199,7 +199,7 @@ fn drawer_injects_and_removes_faults() {
     assert_eq!(command(&mut dash), Command::Breaker { tool, action, by: Initiator::You });
     dash.text("l");
     assert!(dash.screen().contains("Faults and limits of search"), "l goes to the tool beside");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(dash.state.overlays.is_empty());
 }
 
@@ -212,11 +212,11 @@ fn playhead_commands_act_on_present() {
         "{}",
         dash.screen()
     );
-    dash.press(KeyCode::Esc).text("P");
+    dash.press("Esc P");
     assert!(matches!(command(&mut dash), Command::Breaker { action: BreakerOverride::Trip, .. }));
     assert!(said(&dash).contains("the run as it is now, not at the playhead"), "{}", said(&dash));
     for keys in ["+", "! ", "!jj "] {
-        dash.press(KeyCode::Esc).text(keys);
+        dash.press("Esc").text(keys);
         assert!(matches!(dash.asked()[..], [Effect::Command { .. }]), "{keys}");
         assert!(
             said(&dash).contains("the run as it is now, not at the playhead"),
@@ -240,7 +240,7 @@ fn quick_steps_add_up() {
     };
     assert_eq!(["+", "+", "-", "+", "+"].map(|key| press(&mut dash, key)), [9, 10, 9, 10, 11]);
 
-    dash.text("! ");
+    dash.press("! Space");
     assert!(matches!(
         command(&mut dash),
         Command::Inject { fault: InjectedFault::Latency { ms: 2_000 }, .. }
@@ -252,7 +252,7 @@ fn quick_steps_add_up() {
         matches!(&asked[..], [_, Effect::Command { command: Command::Inject { fault, .. }, .. }] if *fault == last),
         "{asked:?}"
     );
-    dash.text(" ");
+    dash.press("Space");
     assert!(matches!(command(&mut dash), Command::RemoveFault { .. }), "it is taken back");
 
     let facts = tools::working();
@@ -289,17 +289,17 @@ fn waterfall_selects_and_inspects_rows() {
     assert_eq!(page(&dash).0, Some(WaterfallRow::Task(1)), "the first step takes what is shown");
     dash.text("gj");
     assert_eq!(page(&dash), (Some(WaterfallRow::Task(0)), TaskSubject::Task(0)));
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let screen = dash.screen();
     assert!(screen.contains("1 Args") && !screen.contains("1 Prompt"), "a tool has no prompt");
     assert!(screen.contains("\"revenue_usd\": 182400"), "the result is laid out: {screen}");
     dash.text("1");
     assert!(dash.screen().contains("\"region\": \"us\""), "{}", dash.screen());
-    dash.press(KeyCode::Esc).text("gp");
+    dash.press("Esc gp");
     let open = dash.state.visible_run().and_then(|page| page.inspector()).expect("open");
     assert_eq!(open.tab, Tab::Prompt);
     assert!(dash.screen().contains("You plan the work."), "the plan's call has a prompt");
-    dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    dash.press("Esc Esc");
     assert_eq!(page(&dash).0, None, "Esc follows again");
     // A click does the same: the axis is in the first row of the pane.
     dash.click(10, 6);
@@ -309,12 +309,12 @@ fn waterfall_selects_and_inspects_rows() {
 #[test]
 fn refusals_and_stand_ins_are_inspected() {
     let mut dash = dash(&tools::reported());
-    dash.text("gjjj").press(KeyCode::Enter);
+    dash.press("gjjj Enter");
     let screen = dash.screen();
     for part in ["fallback ────", "last good value (41.0s old)", "\"mug\"", "status"] {
         assert!(screen.contains(part) || part == "status", "{part}: {screen}");
     }
-    dash.press(KeyCode::Esc).text("j").press(KeyCode::Enter);
+    dash.press("Esc j Enter");
     let screen = dash.screen();
     assert!(screen.contains("was not made: weather_worker switched off"), "{screen}");
     assert!(screen.contains("switch it on"), "and what to do about it: {screen}");
@@ -327,13 +327,13 @@ fn filter_finds_tool_and_task() {
         let page = dash.state.visible_run().expect("a run");
         page.list().len(page.log())
     };
-    dash.text("/").text("task == \"t2\"").press(KeyCode::Enter);
+    dash.press("/ 'task == \"t2\"' Enter");
     assert_eq!(found(&dash), 6, "{}", dash.screen());
-    dash.press(KeyCode::Esc).text("/");
+    dash.press("Esc /");
     for _ in 0..20 {
-        dash.press(KeyCode::Backspace);
+        dash.press("Backspace");
     }
-    dash.text("tool == \"inventory_worker\" && kind == \"call.started\"").press(KeyCode::Enter);
+    dash.press("'tool == \"inventory_worker\" && kind == \"call.started\"' Enter");
     assert_eq!(found(&dash), 1, "{}", dash.screen());
 }
 

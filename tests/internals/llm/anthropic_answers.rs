@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use crate::log::event::kind::{
-    AttemptFailed, ChatMessage, FailureClass, MessageRole, ModelLabel, Usage,
-};
+use crate::log::event::kind::{ChatMessage, FailureClass, MessageRole, Usage};
 use crate::model::anthropic::{BLOCKS_CAP, ProbeResult, TEXT_CAP};
-use crate::model::{ChatModel, ChatRequest, ReplyForm};
+use crate::model::{ChatRequest, ReplyForm};
 use crate::scenario::spec::tool::ToolOffer;
 use crate::scenario::spec::{JsonMode, Tuning};
+use crate::support::api::*;
 use crate::support::messages::*;
 use crate::support::wire::*;
 use serde_json::{Value, json};
@@ -33,32 +32,6 @@ async fn sent(tuning: Tuning, request: &ChatRequest) -> Value {
     let (reply, asking) = answered(&server, &model, request, closing("200 OK", MESSAGE)).await;
     assert!(reply.is_ok());
     asking.body
-}
-
-#[tokio::test]
-async fn a_plain_answer() {
-    let server = Server::start().await;
-    let model = anthropic(&server, false);
-    let (reply, asking) = answered(&server, &model, &ask(true), closing("200 OK", MESSAGE)).await;
-    assert!(asking.head.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{}", asking.head);
-    assert_eq!(
-        asking.body,
-        json!({
-            "model": "claude-haiku-4-5",
-            "system": [{ "type": "text", "text": "You judge.", "cache_control": ephemeral() }],
-            "messages": [{ "role": "user", "content": [
-                { "type": "text", "text": "{\"goal\":\"grün \\\"x\\\"\"}" },
-            ] }],
-            "max_tokens": 4096,
-        })
-    );
-    let reply = reply.expect("a reply");
-    assert_eq!((&*reply.text, reply.finish.as_deref()), ("hello", Some("end_turn")));
-    assert_eq!(reply.usage, Some(Usage::new(12, 3)));
-    assert_eq!(reply.model.as_deref(), Some("claude-sonnet-4-20250514"));
-    assert_eq!((reply.first_token_ms, reply.blocks), (None, None));
-    let label = ModelLabel::Live { name: "claude-haiku-4-5".into(), host: server.host() };
-    assert_eq!(model.label(), label);
 }
 
 #[tokio::test]
@@ -252,100 +225,6 @@ async fn answers_of_every_kind() {
     }
 }
 
-/// The failure of a call that is answered with these bytes.
-async fn failure_of(bytes: impl AsRef<[u8]>) -> AttemptFailed {
-    let server = Server::start().await;
-    let model = anthropic(&server, false);
-    let failed = answered(&server, &model, &ask(false), bytes).await.0.expect_err("a failure");
-    assert_eq!(failed.partial, None);
-    failed
-}
-
-#[tokio::test]
-async fn status_sets_failure_class() {
-    let status = FailureClass::Status;
-    for (line, code, kind, class, words) in [
-        (
-            "400 Bad Request",
-            400,
-            "invalid_request_error",
-            status,
-            "refused the request (HTTP 400): so it is",
-        ),
-        (
-            "401 Unauthorized",
-            401,
-            "authentication_error",
-            FailureClass::Auth,
-            "Check ANTHROPIC_API_KEY (from the shell)",
-        ),
-        (
-            "402 Payment Required",
-            402,
-            "billing_error",
-            status,
-            "reports a billing problem (HTTP 402)",
-        ),
-        ("403 Forbidden", 403, "permission_error", FailureClass::Auth, "denied access to this key"),
-        ("404 Not Found", 404, "not_found_error", status, "Check the model claude-haiku-4-5"),
-        (
-            "413 Too Large",
-            413,
-            "request_too_large",
-            status,
-            "rejected the request as too large (HTTP 413)",
-        ),
-        ("500 Oh", 500, "api_error", status, "failed (HTTP 500): so it is. Try again later."),
-        ("504 Late", 504, "timeout_error", status, "Try again later."),
-        (
-            "529 Overloaded",
-            529,
-            "overloaded_error",
-            status,
-            "is overloaded (HTTP 529): so it is. Try again later.",
-        ),
-    ] {
-        let failed = failure_of(closing(line, &error(kind, "so it is"))).await;
-        assert_eq!((failed.class, failed.status), (class, Some(code)), "{line}");
-        assert!(failed.text.contains(words), "{}", failed.text);
-        assert_eq!(failed.adapted, None);
-
-        // The same within an answer that reports success.
-        let failed = failure_of(closing("200 OK", &error(kind, "so it is"))).await;
-        assert_eq!((failed.class, failed.status), (class, Some(code)), "{line}");
-        let place = format!("(error {code} instead of a message): so it is");
-        assert!(failed.text.contains(&place), "{}", failed.text);
-    }
-    assert!(FailureClass::Status.is_failure_of_tool(Some(529)), "transient as any 5xx");
-    let unknown = failure_of(closing("200 OK", &error("new_error", "oh"))).await;
-    assert_eq!((unknown.class, unknown.status), (FailureClass::BadResponse, None));
-    let echo = error("authentication_error", &format!("invalid x-api-key: {KEY}"));
-    let failed = failure_of(closing("401 Unauthorized", &echo)).await;
-    assert!(failed.text.contains("***"), "{}", failed.text);
-}
-
-#[tokio::test]
-async fn reads_every_retry_after_form() {
-    let date = "date: Wed, 21 Oct 2015 12:00:00 GMT";
-    for (headers, wait) in [
-        (vec!["retry-after: 2"], Some(2_000)),
-        (vec!["retry-after: 1.5"], Some(1_500)),
-        (vec!["retry-after-ms: 250", "retry-after: 2"], Some(250)),
-        (vec!["retry-after: Wed, 21 Oct 2015 12:00:30 GMT", date], Some(30_000)),
-        (vec!["retry-after: soon"], None),
-        (vec![], None),
-    ] {
-        let mut all = vec!["connection: close", "x-should-retry: true"];
-        all.extend(&headers);
-        let body = error("rate_limit_error", "Number of requests has exceeded your limit");
-        let failed = failure_of(answer("429 Too Many Requests", &all, &body)).await;
-        assert_eq!((failed.class, failed.status), (FailureClass::RateLimited, Some(429)));
-        assert_eq!((failed.retry_after_ms, failed.should_retry), (wait, Some(true)), "{headers:?}");
-    }
-    let busy = answer("529 Overloaded", &["retry-after: 7", "connection: close"], "");
-    assert_eq!(failure_of(busy).await.retry_after_ms, Some(7_000));
-}
-
 #[tokio::test]
 async fn what_is_no_message() {
     let long = "x".repeat(TEXT_CAP + 1);
@@ -380,7 +259,7 @@ async fn what_is_no_message() {
             "its cap of 1 MiB",
         ),
     ] {
-        let failed = failure_of(closing("200 OK", body)).await;
+        let failed = Api::Messages.failure(closing("200 OK", body)).await;
         assert_eq!((failed.class, failed.status), (class, None), "{}", failed.text);
         assert!(failed.text.contains(words), "{}", failed.text);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::log::event::kind::{ChatMessage, MessageRole, ModelLabel, Reply};
 use crate::model::ChatModel;
+use crate::support::api::*;
 use crate::support::messages::*;
 use crate::support::wire::*;
 use serde_json::{Value, json};
@@ -83,7 +84,8 @@ async fn thinking_returns_with_call_results() {
     let server = Server::start().await;
     let model = anthropic(&server, false);
     let (whole, _) = answered(&server, &model, &ask(false), closing("200 OK", &body)).await;
-    for reply in [whole.expect("a reply"), streamed(stream()).await.expect("a reply")] {
+    for reply in [whole.expect("a reply"), Api::Messages.streamed(stream()).await.expect("a reply")]
+    {
         assert_eq!(&*reply.text, "I'll look.");
         let calls: Vec<Value> = reply
             .tool_calls
@@ -107,7 +109,7 @@ async fn thinking_returns_with_call_results() {
 #[tokio::test]
 async fn split_thinking_reads_same() {
     let stream = stream().into_bytes();
-    let mut kept = Kept::new().await;
+    let mut kept = Kept::new(Api::Messages).await;
     for cut in 1..stream.len() {
         let reply = kept.reply(&stream, Some(cut)).await;
         let blocks = reply.blocks.as_deref().expect("the blocks");
@@ -251,6 +253,6 @@ async fn redacts_key_in_blocks() {
         + &thinking(start)
         + &thinking(end)
         + &ending("end_turn");
-    let blocks = streamed(events).await.expect("a reply").blocks.expect("the blocks");
+    let blocks = Api::Messages.streamed(events).await.expect("a reply").blocks.expect("the blocks");
     assert_eq!(blocks["content"], json!([{ "type": "thinking", "thinking": "***" }]));
 }

@@ -1,50 +1,10 @@
 //! The chat model over real sockets: answers that are not streamed, good and bad.
 
-use crate::log::event::kind::{AttemptFailed, FailureClass, ModelLabel, Usage};
+use crate::log::event::kind::{FailureClass, Usage};
 use crate::model::ChatModel;
 use crate::model::openai::{ANSWER_CAP, ProbeResult};
+use crate::support::api::*;
 use crate::support::wire::*;
-use serde_json::json;
-
-#[tokio::test]
-async fn a_plain_answer() {
-    let server = Server::start().await;
-    let model = server.model();
-    let request = ask(true);
-    let (reply, asking) = both(model.chat(&request, &Deaf), async {
-        let mut connection = server.accept().await;
-        let asking = connection.request().await;
-        connection.send(json("200 OK", HELLO)).await;
-        asking
-    })
-    .await;
-
-    assert!(asking.head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", asking.head);
-    let head = asking.head.to_ascii_lowercase();
-    assert!(head.contains(&format!("authorization: bearer {KEY}\r\n")));
-    assert!(head.contains("content-type: application/json\r\n"));
-    assert!(!head.contains("accept-encoding"), "nothing is decompressed");
-    assert_eq!(
-        asking.body,
-        json!({
-            "model": "gpt-4.1-mini",
-            "messages": [
-                { "role": "system", "content": "You judge." },
-                { "role": "user", "content": "{\"goal\":\"grün \\\"x\\\"\"}" },
-            ],
-            "response_format": { "type": "json_object" },
-        })
-    );
-
-    let reply = reply.expect("a reply");
-    assert_eq!(&*reply.text, "hello");
-    assert_eq!(reply.usage, Some(Usage::new(12, 3)));
-    assert_eq!(reply.model.as_deref(), Some("gpt-4.1-mini-2025"));
-    assert_eq!(reply.finish.as_deref(), Some("stop"));
-    assert_eq!(reply.first_token_ms, None);
-    let label = ModelLabel::Live { name: "gpt-4.1-mini".into(), host: server.host() };
-    assert_eq!(model.label(), label);
-}
 
 #[tokio::test]
 async fn plain_text_requests_no_json() {
@@ -88,52 +48,8 @@ async fn answers_that_say_less() {
     }
 }
 
-/// The failure of a call that is answered with these bytes.
-async fn failure_of(answer: &[u8]) -> AttemptFailed {
-    let server = Server::start().await;
-    let failed = *server.one(&server.model(), answer).await.expect_err("a failure");
-    check_text(&failed);
-    assert_eq!(failed.partial, None);
-    failed
-}
-
 #[tokio::test]
-async fn a_refused_key_is_not_repeated() {
-    let echo = format!(
-        r#"{{"error":{{"message":"Incorrect API key provided: {KEY}. Authorization: Bearer {KEY}","code":"invalid_api_key"}}}}"#
-    );
-    for (status, code) in [("401 Unauthorized", 401), ("403 Forbidden", 403)] {
-        let failed = failure_of(&json(status, &echo)).await;
-        assert_eq!((failed.class, failed.status), (FailureClass::Auth, Some(code)));
-        assert!(failed.text.contains("Incorrect API key provided: ***"), "{}", failed.text);
-        assert!(failed.text.contains("OPENAI_API_KEY (from the shell)"), "{}", failed.text);
-    }
-    // in a page, and in the middle of so much text that it is cut there
-    for filler in (0..64).map(|length| "x ".repeat(length)) {
-        for body in [format!("<title>{filler}{KEY}</title>"), format!("{filler}{KEY}")] {
-            let failed = failure_of(&answer("401 Unauthorized", &[], &body)).await;
-            assert!(!failed.text.contains(&KEY[..6]), "{}", failed.text);
-        }
-    }
-}
-
-#[tokio::test]
-async fn other_statuses() {
-    let said = r#"{"error":{"message":"The model `x` does not exist\u001b[2J"}}"#;
-    for (status, code, words) in [
-        (
-            "400 Bad Request",
-            400,
-            "refused the request (HTTP 400): The model `x` does not exist␛[2J. Check",
-        ),
-        ("404 Not Found", 404, "Check the model gpt-4.1-mini (from the default) and the base URL"),
-        ("500 Internal Server Error", 500, "failed (HTTP 500): The model"),
-        ("503 Service Unavailable", 503, "Try again later."),
-    ] {
-        let failed = failure_of(&json(status, said)).await;
-        assert_eq!((failed.class, failed.status), (FailureClass::Status, Some(code)));
-        assert!(failed.text.contains(words), "{}", failed.text);
-    }
+async fn refusal_text_comes_from_body() {
     for (body, words) in [
         (r#"{"error":"model not loaded"}"#, "(HTTP 500): model not loaded. Try"),
         (r#"{"detail":"no such route"}"#, "(HTTP 500): no such route. Try"),
@@ -143,33 +59,17 @@ async fn other_statuses() {
         ("<html><Title>Bad\ngateway</title>", "(HTTP 500): an HTML page (Bad␊gateway). Try"),
         ("", "(HTTP 500). Try"),
     ] {
-        let failed = failure_of(&answer("500 Oh", &[], body)).await;
+        let failed = Api::Chat.failure(&answer("500 Oh", &[], body)).await;
         assert!(failed.text.contains(words), "{}", failed.text);
     }
 }
 
 #[tokio::test]
-async fn too_many_calls() {
-    let date = "date: Wed, 21 Oct 2015 12:00:00 GMT";
-    for (headers, wait) in [
-        (vec!["retry-after: 2"], Some(2_000)),
-        (vec!["retry-after: 0"], Some(0)),
-        (vec!["retry-after: Wed, 21 Oct 2015 13:00:00 GMT", date], Some(3_600_000)),
-        (vec!["retry-after: Wed, 21 Oct 2015 11:00:00 GMT", date], None),
-        (vec!["retry-after: Wed, 21 Oct 2015 13:00:00 GMT"], None),
-        (vec!["retry-after: in a while", date], None),
-        (vec![], None),
-    ] {
-        let failed = failure_of(&answer("429 Too Many Requests", &headers, "slow down")).await;
-        assert_eq!((failed.class, failed.status), (FailureClass::RateLimited, Some(429)));
-        assert_eq!(failed.retry_after_ms, wait, "{headers:?}");
-    }
+async fn used_up_quota_is_not_retried() {
     let quota = r#"{"error":{"message":"You exceeded it","code":"insufficient_quota"}}"#;
-    let failed = failure_of(&json("429 Too Many Requests", quota)).await;
+    let failed = Api::Chat.failure(&json("429 Too Many Requests", quota)).await;
     assert!(failed.text.ends_with("Check the plan and its billing."), "{}", failed.text);
     assert_eq!(failed.should_retry, Some(false), "it is not there again in a second");
-    let failed = failure_of(&answer("503 Busy", &["retry-after: 7"], "")).await;
-    assert_eq!(failed.retry_after_ms, Some(7_000), "not only with 429");
 }
 
 #[tokio::test]
@@ -223,32 +123,20 @@ async fn what_is_no_chat_completion() {
             "sent an error instead of a chat completion: no capacity",
         ),
     ] {
-        let failed = failure_of(&answer("200 OK", &[&format!("content-type: {head}")], body)).await;
+        let failed =
+            Api::Chat.failure(&answer("200 OK", &[&format!("content-type: {head}")], body)).await;
         assert_eq!((failed.class, failed.status), (FailureClass::BadResponse, None), "{body}");
         assert!(failed.text.contains(words), "{}", failed.text);
     }
-    let failed = failure_of(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\":\"\xff\"}").await;
+    let failed =
+        Api::Chat.failure(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{\"a\":\"\xff\"}").await;
     assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
-    let failed = failure_of(b"SSH-2.0-OpenSSH_9.7\r\n").await;
+    let failed = Api::Chat.failure(b"SSH-2.0-OpenSSH_9.7\r\n").await;
     assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
     assert!(failed.text.contains("is not HTTP"), "{}", failed.text);
     let chunks = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a chunk\r\n";
-    let failed = failure_of(chunks).await;
+    let failed = Api::Chat.failure(chunks).await;
     assert_eq!(failed.class, FailureClass::BadResponse, "{}", failed.text);
-}
-
-#[tokio::test]
-async fn half_character_becomes_replacement() {
-    for (content, text) in [
-        (r"a \ud83d", "a \u{fffd}"),
-        (r"\udc4d \ud83d\udc4d", "\u{fffd} 👍"),
-        (r"a \ud83d\n", "a \u{fffd}\n"),
-    ] {
-        let body = format!(r#"{{"choices":[{{"message":{{"content":"{content}"}}}}]}}"#);
-        let server = Server::start().await;
-        let reply = server.one(&server.model(), &json("200 OK", &body)).await.expect(content);
-        assert_eq!(&*reply.text, text, "{content}");
-    }
 }
 
 /// Each provider's key has a variable of its own, and a refusal names that one.
@@ -299,7 +187,7 @@ async fn body_error_keeps_status_class() {
             "Check OPENAI_API_KEY (from the shell)",
         ),
     ] {
-        let failed = failure_of(&json("200 OK", body)).await;
+        let failed = Api::Chat.failure(&json("200 OK", body)).await;
         assert_eq!((failed.class, failed.status), (class, Some(status)), "{body}");
         assert!(failed.text.contains(words), "{}", failed.text);
     }
@@ -327,7 +215,7 @@ async fn caps_endless_body() {
     }
     // one that announces too much is not read at all
     let announced = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", ANSWER_CAP + 1);
-    assert_eq!(failure_of(announced.as_bytes()).await.class, FailureClass::TooLarge);
+    assert_eq!(Api::Chat.failure(announced.as_bytes()).await.class, FailureClass::TooLarge);
     // and a refusal's endless page is still a refusal
     let server = Server::start().await;
     let model = server.model();

@@ -5,79 +5,26 @@ use std::sync::Arc;
 use crate::log::event::kind::{
     AttemptFailed, ChatMessage, FailureClass, MessageRole, Reply, Usage,
 };
-use crate::model::openai::{OpenAi, TEXT_CAP};
-use crate::model::{ChatModel, ChatRequest, Conversation};
-use crate::scenario::spec::tool::{ToolCall, ToolOffer};
+use crate::model::openai::TEXT_CAP;
+use crate::model::{ChatModel, ChatRequest};
+use crate::scenario::spec::tool::ToolOffer;
+use crate::support::api::*;
+use crate::support::messages::{answered, asking, call_of, told};
 use crate::support::wire::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-fn call_of(id: &str, name: &str, arguments: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
-}
-
-fn offer(name: &str) -> ToolOffer {
-    ToolOffer::bare(name)
-}
-
 /// A request with these messages, and with tools that can be called.
 fn ask_with(tools: &[&str], messages: &[ChatMessage]) -> ChatRequest {
-    ChatRequest {
-        messages: Conversation::from(Arc::from(messages)),
-        tools: tools.iter().map(|name| offer(name)).collect(),
-        ..ask(false)
-    }
-}
-
-fn team() -> ChatRequest {
-    ask_with(&["a", "ab", "research", "billing"], &[ChatMessage::new(MessageRole::User, "Go.")])
-}
-
-/// The answer to one request, on a connection that then closes.
-async fn answered(
-    server: &Server,
-    model: &OpenAi,
-    request: &ChatRequest,
-    bytes: impl AsRef<[u8]>,
-) -> (Result<Reply, AttemptFailed>, Asking) {
-    let (reply, asking) = both(model.chat(request, &Deaf), async {
-        let mut connection = server.accept().await;
-        let asking = connection.request().await;
-        connection.send(bytes).await;
-        asking
-    })
-    .await;
-    let reply = reply.map_err(|failed| {
-        check_text(&failed);
-        *failed
-    });
-    (reply, asking)
+    ChatRequest { tools: tools.iter().copied().map(ToolOffer::bare).collect(), ..asking(messages) }
 }
 
 async fn whole(calls: &str) -> Result<Reply, AttemptFailed> {
     let body = format!(
         r#"{{"choices":[{{"message":{{"content":null,"tool_calls":{calls}}},"finish_reason":"tool_calls"}}]}}"#
     );
-    let server = Server::start().await;
-    answered(&server, &server.model(), &team(), json("200 OK", &body)).await.0
-}
-
-/// The event that brings pieces of calls.
-fn delta(calls: &str) -> String {
-    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":{calls}}}}}]}}\n\n")
-}
-
-async fn streamed(events: &str) -> Result<Reply, AttemptFailed> {
-    let server = Server::start().await;
-    let bytes = format!("{STREAM_HEAD}{events}");
-    answered(&server, &server.streaming(), &team(), bytes).await.0
-}
-
-/// Calls as tests write them: `id name arguments`.
-fn told(reply: &Reply) -> Vec<String> {
-    let calls = reply.tool_calls.iter();
-    calls.map(|call| format!("{} {} {}", call.id, call.name, call.arguments)).collect()
+    Api::Chat.whole(&body).await
 }
 
 #[tokio::test]
@@ -234,9 +181,9 @@ async fn calls_come_in_pieces() {
         connection.send(CHUNKED_HEAD).await;
         for event in [
             &piece("I ask."),
-            &delta(r#"[{"index":0,"id":"x","type":"function","function":{"name":"research","arguments":""}}]"#),
-            &delta(r#"[{"index":0,"function":{"arguments":"{\"request\""}}]"#),
-            &delta(r#"[{"index":0,"function":{"arguments":": \"é\"}"}}]"#),
+            &calls_delta(r#"[{"index":0,"id":"x","type":"function","function":{"name":"research","arguments":""}}]"#),
+            &calls_delta(r#"[{"index":0,"function":{"arguments":"{\"request\""}}]"#),
+            &calls_delta(r#"[{"index":0,"function":{"arguments":": \"é\"}"}}]"#),
             "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n",
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
         ] {
@@ -406,11 +353,11 @@ async fn calls_that_come_in_odd_pieces() {
         ),
     ] {
         for finish in ["tool_calls", "stop"] {
-            let mut events: String = pieces.iter().map(|calls| delta(calls)).collect();
+            let mut events: String = pieces.iter().map(calls_delta).collect();
             events += &format!(
                 "data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"{finish}\"}}]}}\n\n"
             );
-            let reply = streamed(&events).await.expect(what);
+            let reply = Api::Chat.streamed(&events).await.expect(what);
             assert_eq!(told(&reply), expected, "{what}");
             assert_eq!(reply.finish.as_deref(), Some(finish), "{what}");
         }
@@ -442,10 +389,10 @@ async fn calls_that_cannot_be_taken() {
         let calls = calls.as_array().expect("a list").iter().enumerate().map(|(index, call)| {
             let mut call = call.clone();
             call["index"] = json!(index);
-            delta(&json!([call]).to_string())
+            calls_delta(json!([call]))
         });
         let events = calls.fold(piece("so"), |events, event| events + &event) + ENDING;
-        let failed = streamed(&events).await.expect_err(words);
+        let failed = Api::Chat.streamed(&events).await.expect_err(words);
         assert_eq!(
             (failed.class, failed.partial.as_deref()),
             (FailureClass::BadResponse, Some("so"))
@@ -456,26 +403,7 @@ async fn calls_that_cannot_be_taken() {
 }
 
 #[tokio::test]
-async fn caps_endless_arguments() {
-    let server = Server::start().await;
-    let model = server.streaming();
-    let request = team();
-    let part = delta(&format!(
-        r#"[{{"index":0,"function":{{"name":"a","arguments":"{}"}}}}]"#,
-        "x".repeat(1 << 12)
-    ));
-    let (failed, _) = both(model.chat(&request, &Deaf), async {
-        let mut connection = server.accept().await;
-        connection.request().await;
-        connection.send(format!("{STREAM_HEAD}{}", piece("so"))).await;
-        connection.send_without_end(part.as_bytes()).await
-    })
-    .await;
-    let failed = failed.expect_err("a failure");
-    check_text(&failed);
-    assert_eq!((failed.class, failed.partial.as_deref()), (FailureClass::TooLarge, Some("so")));
-    assert!(failed.text.contains("its cap of 256 KiB"), "{}", failed.text);
-
+async fn caps_long_arguments() {
     let arguments = "x".repeat(TEXT_CAP);
     let failed =
         whole(&format!(r#"[{{"function":{{"name":"a","arguments":"{arguments}"}}}}]"#)).await;
@@ -489,67 +417,6 @@ async fn redacts_key_in_call() {
     );
     let reply = whole(&format!("[{call}]")).await.expect("a reply");
     assert_eq!(told(&reply), [r#"*** *** {"k":"***"}"#]);
-    let (start, end) = KEY.split_at(7);
-    let events = [
-        delta(&format!(
-            r#"[{{"index":0,"id":"x","function":{{"name":"a","arguments":"{{\"k\":\"{start}"}}}}]"#
-        )),
-        delta(&format!(r#"[{{"index":0,"function":{{"arguments":"{end}\"}}"}}}}]"#)),
-        ENDING.to_owned(),
-    ];
-    let reply = streamed(&events.concat()).await.expect("a reply");
-    assert_eq!(told(&reply), [r#"x a {"k":"***"}"#]);
-}
-
-#[tokio::test]
-async fn stream_cut_in_call_fails() {
-    let events =
-        piece("so") + &delta(r#"[{"index":0,"id":"x","function":{"name":"a","arguments":"{"}}]"#);
-    let failed = streamed(&events).await.expect_err("a failure");
-    assert_eq!((failed.class, failed.partial.as_deref()), (FailureClass::Reset, Some("so")));
-}
-
-/// A server that keeps its connection, and a model that calls it.
-struct Line {
-    server: Server,
-    model: OpenAi,
-    open: Option<Connection>,
-}
-
-impl Line {
-    async fn new() -> Self {
-        let server = Server::start().await;
-        let model = server.streaming();
-        Self { server, model, open: None }
-    }
-
-    /// The reply to a stream whose bytes are cut here; each part comes as a chunk of its own.
-    async fn reply(&mut self, request: &ChatRequest, stream: &[u8], cuts: &[usize]) -> Reply {
-        let mut bytes = CHUNKED_HEAD.as_bytes().to_vec();
-        let mut from = 0;
-        for &cut in cuts.iter().chain([&stream.len()]) {
-            if cut > from {
-                bytes.extend_from_slice(format!("{:x}\r\n", cut - from).as_bytes());
-                bytes.extend_from_slice(&stream[from..cut]);
-                bytes.extend_from_slice(b"\r\n");
-                from = cut;
-            }
-        }
-        bytes.extend_from_slice(b"0\r\n\r\n");
-        let (server, open) = (&self.server, self.open.take());
-        let (reply, connection) = both(self.model.chat(request, &Deaf), async {
-            let mut connection = match open {
-                Some(connection) => connection,
-                None => server.accept().await,
-            };
-            connection.request().await;
-            connection.send(bytes).await;
-            connection
-        })
-        .await;
-        self.open = Some(connection);
-        reply.expect("a reply")
-    }
 }
 
 const ODD: [&str; 7] = [
@@ -565,19 +432,18 @@ const ODD: [&str; 7] = [
 #[tokio::test]
 async fn split_stream_gives_same_calls() {
     let mut stream = piece("so ");
-    stream.extend(ODD.map(delta));
+    stream.extend(ODD.map(calls_delta));
     stream += &piece("it is");
     stream += ENDING;
     let stream = stream.into_bytes();
-    let request = team();
-    let mut line = Line::new().await;
-    let unsplit = line.reply(&request, &stream, &[]).await;
+    let mut line = Kept::new(Api::Chat).await;
+    let unsplit = line.reply(&stream, None).await;
     assert_eq!(
         told(&unsplit),
         [r#"x billing {"n":1}oh"#, "z ab ", r#"é👍 research {"request": "grün 👍 \""}"#]
     );
     for cut in 1..stream.len() {
-        let split = line.reply(&request, &stream, &[cut]).await;
+        let split = line.reply(&stream, Some(cut)).await;
         assert_eq!((&split.tool_calls, &split.text), (&unsplit.tool_calls, &unsplit.text), "{cut}");
     }
 }
@@ -608,7 +474,7 @@ fn stream_of(calls: &[Cut], turns: &[usize]) -> String {
     let mut left: Vec<(usize, Vec<&String>)> = Vec::new();
     for (index, (id, name, pieces)) in calls.iter().enumerate() {
         let opening = json!([{ "index": index, "id": format!("{id}{index}"), "type": "function", "function": { "name": name, "arguments": "" } }]);
-        stream += &delta(&opening.to_string());
+        stream += &calls_delta(opening);
         left.push((index, pieces.iter().rev().collect()));
     }
     for turn in turns.iter().cycle() {
@@ -619,9 +485,7 @@ fn stream_of(calls: &[Cut], turns: &[usize]) -> String {
         let at = turn % left.len();
         let (index, pieces) = &mut left[at];
         let arguments = pieces.pop();
-        stream += &delta(
-            &json!([{ "index": index, "function": { "arguments": arguments } }]).to_string(),
-        );
+        stream += &calls_delta(json!([{ "index": index, "function": { "arguments": arguments } }]));
     }
     stream + ENDING
 }
@@ -630,17 +494,16 @@ fn stream_of(calls: &[Cut], turns: &[usize]) -> String {
 fn randomly_split_stream_keeps_calls() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
-    let line = std::cell::RefCell::new(runtime.block_on(Line::new()));
+    let line = std::cell::RefCell::new(runtime.block_on(Kept::new(Api::Chat)));
     let cuts = prop::collection::vec(any::<prop::sample::Index>(), 0..24);
     let config = Config { cases: 96, failure_persistence: None, ..Config::default() };
     let tested = TestRunner::new(config).run(&(calls(), cuts), |((calls, turns), cuts)| {
         let stream = stream_of(&calls, &turns).into_bytes();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len())).collect();
         cuts.sort_unstable();
-        let request = team();
         let mut line = line.borrow_mut();
-        let unsplit = runtime.block_on(line.reply(&request, &stream, &[]));
-        let split = runtime.block_on(line.reply(&request, &stream, &cuts));
+        let unsplit = runtime.block_on(line.reply(&stream, None));
+        let split = runtime.block_on(line.reply(&stream, cuts));
         prop_assert_eq!(&split.tool_calls, &unsplit.tool_calls);
         let sent = calls.iter().enumerate().map(|(index, (id, name, pieces))| {
             call_of(&format!("{id}{index}"), name, &pieces.concat())

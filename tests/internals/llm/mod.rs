@@ -1,6 +1,7 @@
 //! Chat models over HTTP, and the scripted one.
 
 mod adaptation;
+mod answers;
 mod anthropic_answers;
 mod anthropic_streams;
 mod anthropic_thinking;
@@ -16,3 +17,4 @@ mod refusing_endpoint;
 mod reply_ends;
 mod scripted_calls;
 mod stream_errors;
+mod streams;

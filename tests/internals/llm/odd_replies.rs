@@ -3,6 +3,7 @@
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::model::ChatModel;
 use crate::scenario::spec::script::ReplyEnd;
+use crate::support::api::Api;
 use crate::support::messages;
 use crate::support::messages::{anthropic, closing, told};
 use crate::support::wire::*;
@@ -420,7 +421,7 @@ async fn ignores_later_zero_prompt() {
     });
     let stop = json!({ "type": "message_stop" });
     let stream = messages::saying("hello") + &messages::event(&delta) + &messages::event(&stop);
-    let usage = messages::streamed(stream).await.expect("a reply").usage.expect("counts");
+    let usage = Api::Messages.streamed(stream).await.expect("a reply").usage.expect("counts");
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (9, 5));
 }
 

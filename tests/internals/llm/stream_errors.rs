@@ -1,17 +1,8 @@
-//! Errors within streams: errors of the class of their status, halves of characters, events that cannot
-//! be read.
+//! Errors within streams: errors of the class of their status, events that cannot be read.
 
-use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, Usage};
+use crate::log::event::kind::FailureClass;
+use crate::support::api::*;
 use crate::support::wire::*;
-
-/// A call of the streaming model that is answered with these bytes, after which the server closes.
-async fn streamed(bytes: impl AsRef<[u8]>) -> Result<Reply, AttemptFailed> {
-    let server = Server::start().await;
-    server.one(&server.streaming(), bytes.as_ref()).await.map_err(|failed| {
-        check_text(&failed);
-        *failed
-    })
-}
 
 /// llama.cpp, OpenRouter and others answer 200, begin to stream and then report an error: it is of the
 /// class of the status that it names, and the text that had come stays.
@@ -75,8 +66,8 @@ async fn stream_error_keeps_status_class() {
             "(error 500 in event 2 of the stream): m.",
         ),
     ] {
-        let stream = format!("{STREAM_HEAD}{}data: {data}\n\ndata: [DONE]\n\n", piece("grün"));
-        let failed = streamed(stream).await.expect_err(&data);
+        let stream = format!("{}data: {data}\n\ndata: [DONE]\n\n", piece("grün"));
+        let failed = Api::Chat.streamed(stream).await.expect_err(&data);
         let found = (failed.class, failed.status.unwrap_or_default());
         assert_eq!(found, (class, status), "{data}: {}", failed.text);
         assert_eq!(failed.partial.as_deref(), Some("grün"), "{data}");
@@ -112,32 +103,13 @@ async fn omits_parameter_refused_in_stream() {
     }
 }
 
-/// Servers that cut text at UTF-16 units send half a character in one event and half in the next.
-#[tokio::test]
-async fn lone_surrogates_become_replacement_characters() {
-    let delta =
-        |delta: &str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
-    let content = |text: &str| delta(&format!("{{\"content\":\"{text}\"}}"));
-    for (events, text) in [
-        (vec![content(r"a \ud83d"), content(r"\udc4d b")], "a \u{fffd}\u{fffd} b"),
-        (vec![content(r"a \ud83d"), content("b")], "a \u{fffd}b"),
-        (vec![content(r"a \ud83d")], "a \u{fffd}"),
-        (vec![content(r"\udc4d a"), content(r"\ud83dx")], "\u{fffd} a\u{fffd}x"),
-    ] {
-        let stream = format!("{STREAM_HEAD}{}{ENDING}", events.concat());
-        let reply = streamed(&stream).await.expect(&stream);
-        assert_eq!((&*reply.text, reply.finish.as_deref()), (text, Some("stop")), "{stream}");
-        assert_eq!(reply.usage, Some(Usage::new(7, 2)), "{stream}");
-    }
-}
-
 /// The address is the right one where good events came from it.
 #[tokio::test]
 async fn later_bad_event_blames_no_address() {
     for event in ["data: {\"what\":\n\n", "data: <html>\n\n", "data: [5]\n\n"] {
-        let first = streamed(format!("{STREAM_HEAD}{event}")).await.expect_err(event);
+        let first = Api::Chat.streamed(event).await.expect_err(event);
         assert!(first.text.contains("Check the base URL (from the shell)"), "{}", first.text);
-        let later = streamed(format!("{STREAM_HEAD}{}{event}", piece("grün")));
+        let later = Api::Chat.streamed(piece("grün") + event);
         let later = later.await.expect_err(event);
         assert!(!later.text.contains("base URL"), "{}", later.text);
         assert!(later.text.ends_with("Try again, or use another model."), "{}", later.text);
@@ -147,7 +119,7 @@ async fn later_bad_event_blames_no_address() {
         "data: {\"choices\":[{\"delta\":\n\n",
         "data: {\"choices\":[{\"delta\":{\"content\":5}}]}\n\n",
     ] {
-        let failed = streamed(format!("{STREAM_HEAD}{event}")).await.expect_err(event);
+        let failed = Api::Chat.streamed(event).await.expect_err(event);
         assert!(failed.text.ends_with("Try again, or use another model."), "{}", failed.text);
     }
 }

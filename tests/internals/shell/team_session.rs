@@ -8,10 +8,10 @@ use crate::log::event::{Command, RunId, SpanId};
 use crate::log::facts::agents::AgentFact;
 use crate::log::facts::agents::{RosterChange, RosterCommand};
 use crate::scenario::catalogue::RequestedModel;
+use crate::screen::Msg;
 use crate::screen::effect::RequestId;
 use crate::screen::effect::{Effect, FollowUp, LaunchRequest, RunBeginning};
 use crate::screen::state::ActiveScreen;
-use crate::screen::{KeyCode, KeyPress, Msg};
 use crate::support::console::{Person, scenario};
 use crate::support::facts::team;
 use crate::support::screen::Dash;
@@ -60,7 +60,7 @@ fn message_continues_latest_run() {
     let screen = dash.screen();
     assert!(screen.contains("Message 3 to support"), "{screen}");
     assert!(screen.contains("r-90dd has a later run: the session continues from r-90de."));
-    dash.text("Thanks!").key(KeyPress::ctrl('s'));
+    dash.press("'Thanks!' C-s");
     assert!(dash.asked().is_empty(), "no second answer to the first run is begun");
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
     assert_eq!(next, crate::screen::run::NextMessage::Waiting("Thanks!".into()));
@@ -75,9 +75,9 @@ fn message_to_ended_run_starts_next() {
     assert!(screen.contains("sent at once"), "{screen}");
     // The scenario's own words are a suggestion; these take their place.
     assert!(screen.contains("typing replaces it"), "{screen}");
-    dash.text("When is").press(KeyCode::Enter).text("the next bill?");
+    dash.press("'When is' Enter 'the next bill?'");
     dash.asked();
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     let follows = followed(&request);
     assert_eq!((follows.run.as_str(), &*follows.text), (RUN, "When is\nthe next bill?"));
@@ -92,8 +92,7 @@ fn message_to_ended_run_starts_next() {
 #[test]
 fn closing_keeps_draft_unsent() {
     let mut dash = desk(&team::answered());
-    dash.text("i");
-    dash.text("Hello").press(KeyCode::Esc);
+    dash.press("i 'Hello' Esc");
     assert!(dash.asked().is_empty());
     dash.text("i");
     let screen = dash.screen();
@@ -104,7 +103,7 @@ fn closing_keeps_draft_unsent() {
 fn message_waits_for_run_end() {
     let facts = team::working();
     let mut dash = desk(&facts);
-    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
+    dash.press("i 'Thanks!' C-s");
     assert!(dash.asked().is_empty(), "nothing is started while it goes on");
     let screen = dash.screen();
     assert!(screen.contains("next"), "{screen}");
@@ -119,7 +118,7 @@ fn message_waits_for_run_end() {
 fn failed_run_keeps_queued_message() {
     let mut facts = team::working();
     let mut dash = desk(&facts);
-    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).asked();
+    dash.press("i 'Thanks!' C-s").asked();
     let before = facts.log.len();
     facts.ends("max_seconds", None);
     let events = facts.log.split_off(before);
@@ -138,7 +137,7 @@ fn a_long_paste_is_one_message() {
     dash.text("i").send(Msg::Paste(pasted.join("\r\n")));
     let screen = dash.screen();
     assert!(screen.contains("line 40"), "{screen}");
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let text = followed(&dash.launch()).text;
     assert_eq!(*text, *pasted.join("\n"));
 }
@@ -147,16 +146,16 @@ fn a_long_paste_is_one_message() {
 fn suggestion_can_be_sent_or_edited() {
     let mut dash = desk(&team::answered());
     let suggested = {
-        dash.text("i").key(KeyPress::ctrl('s'));
+        dash.press("i C-s");
         followed(&dash.launch()).text
     };
     assert!(!suggested.is_empty());
-    dash.text("i").press(KeyCode::Esc);
+    dash.press("i Esc");
     assert!(!dash.screen().contains("draft"), "{}", dash.screen());
-    dash.text("i").press(KeyCode::Backspace).key(KeyPress::ctrl('s'));
+    dash.press("i Backspace C-s");
     assert!(dash.asked().is_empty(), "it was emptied");
     assert!(dash.screen().contains("Nothing to send: type a message, or press Esc."));
-    dash.press(KeyCode::Esc).text("i").press(KeyCode::End).text("!").key(KeyPress::ctrl('s'));
+    dash.press("Esc i End ! C-s");
     let text = followed(&dash.launch()).text;
     assert_eq!(*text, format!("{suggested}!"));
 }
@@ -164,16 +163,16 @@ fn suggestion_can_be_sent_or_edited() {
 #[test]
 fn queued_message_can_be_edited() {
     let mut dash = desk(&team::working());
-    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s'));
+    dash.press("i 'Thanks!' C-s");
     assert!(dash.screen().contains("i queued message"), "{}", dash.screen());
     dash.text("i");
     let screen = dash.screen();
     assert!(screen.contains("queued until the run ends; edit it here"), "{screen}");
-    dash.text("And when?").key(KeyPress::ctrl('s'));
+    dash.press("'And when?' C-s");
     let next = dash.state.run(&RunId::new(RUN)).expect("the run").next_message().clone();
     assert_eq!(next, crate::screen::run::NextMessage::Waiting("Thanks!\nAnd when?".into()));
     // Left as it is, it waits; cleared and sent, it is withdrawn.
-    dash.text("i").press(KeyCode::Esc).text("i").key(KeyPress::ctrl('u')).key(KeyPress::ctrl('s'));
+    dash.press("i Esc i C-u C-s");
     assert!(dash.screen().contains("The queued message was withdrawn."), "{}", dash.screen());
 }
 
@@ -181,20 +180,20 @@ fn queued_message_can_be_edited() {
 fn message_under_edit_is_not_sent() {
     let facts = team::working();
     let mut dash = desk(&facts);
-    dash.text("i").text("Thanks!").key(KeyPress::ctrl('s')).text("i").text("And");
+    dash.press("i 'Thanks!' C-s i 'And'");
     let rest = team::answered().log.split_off(facts.log.len());
     dash.send(Msg::Events { run: RunId::new(RUN), events: rest });
     assert!(dash.asked().is_empty());
     let screen = dash.screen();
     assert!(screen.contains("The run has ended: press Ctrl-S to send the message."), "{screen}");
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     assert_eq!(*followed(&dash.launch()).text, *"Thanks!\nAnd");
 }
 
 #[test]
 fn draft_is_shown_and_guards_quit() {
     let mut dash = desk(&team::answered());
-    dash.text("i").text("Hello").press(KeyCode::Esc);
+    dash.press("i 'Hello' Esc");
     let screen = dash.screen();
     assert!(screen.contains("Draft kept, not sent.") && screen.contains("i draft"), "{screen}");
     dash.text("qq");
@@ -214,10 +213,10 @@ fn message_box_shows_overflow_and_help() {
     assert!(screen.contains("Message 2 to support, 28 rows above"), "{screen}");
     let first = screen.lines().find(|row| row.contains("line 29")).expect("its first row");
     assert!(first.contains('↑'), "{screen}");
-    dash.press(KeyCode::F(1));
+    dash.press("F1");
     let screen = dash.screen();
     assert!(screen.contains("Help") && !screen.contains("Message 2"), "{screen}");
-    dash.press(KeyCode::Esc).key(KeyPress::ctrl('c'));
+    dash.press("Esc C-c");
     let screen = dash.screen();
     assert!(screen.contains("Confirm") && !screen.contains("Message 2"), "{screen}");
     dash.text("n");
@@ -235,7 +234,7 @@ fn small_terminal_shows_message_hints() {
     };
     let screen = whole(&dash);
     assert!(screen.contains("typing replaces it; sent when this run ends"), "{screen}");
-    dash.text("Thanks!").key(KeyPress::ctrl('s')).text("i");
+    dash.press("'Thanks!' C-s i");
     let screen = whole(&dash);
     assert!(screen.contains("or clear it and press Ctrl-S to withdraw it"), "{screen}");
 }
@@ -251,7 +250,7 @@ fn roster_shows_pending_changes() {
     assert!(dash.asked().is_empty(), "the entry stays");
     assert!(dash.screen().contains("support starts with triage: it cannot leave."));
     // The lawyer sits on the bench.
-    dash.text("G").press(KeyCode::Enter);
+    dash.press("G Enter");
     let change = RosterChange::Add { agent: "lawyer".into() };
     let (run, swarm) = (RunId::new(RUN), "support".into());
     let command =

@@ -1,7 +1,7 @@
 //! What the dashboard looks like: snapshots of text and styles at three sizes, and no panic at
 //! any size.
 
-use super::sizes_of;
+use super::{SIZES, shows, sizes_of};
 use std::sync::Arc;
 
 use crate::engine::Schedule;
@@ -16,8 +16,9 @@ use crate::screen::form::models::OfferedModels;
 use crate::screen::layout::too_small;
 use crate::screen::state::DisplaySettings;
 use crate::screen::windows::Overlay;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 
 use crate::support::kept::{answer_open, history, list};
 use crate::support::screen::{
@@ -101,7 +102,7 @@ type Picture = (&'static str, fn(&mut Dash));
 const PICTURES: &[Picture] = &[
     ("home_first", |_| ()),
     ("home_broken", |dash| {
-        dash.press(KeyCode::End);
+        dash.press("End");
     }),
     ("home_runs", with_runs),
     ("home_preview", |dash| {
@@ -119,12 +120,12 @@ const PICTURES: &[Picture] = &[
     }),
     ("kept_run", |dash| {
         list(dash, history());
-        dash.text("2j").press(KeyCode::Enter);
+        dash.press("2j Enter");
         answer_open(dash, &facts("checkout-launch", &[], &[], Schedule::default()));
     }),
     ("kept_run_interrupted", |dash| {
         list(dash, history());
-        dash.text("2jjj").press(KeyCode::Enter);
+        dash.press("2jjj Enter");
         answer_open(dash, &live());
     }),
     ("form", |dash| {
@@ -133,14 +134,14 @@ const PICTURES: &[Picture] = &[
     ("form_faulty", |dash| {
         dash.text("n");
         focus(dash, &FieldId::Flag("legal_analyst".into()));
-        dash.text(" ").press(KeyCode::Tab).press(KeyCode::Home).key(KeyPress::ctrl('k')).text("0");
+        dash.press("Space Tab Home C-k 0");
     }),
     ("form_live", |dash| {
         dash.text("jjn");
         focus(dash, &FieldId::Goal);
-        dash.press(KeyCode::Enter).text("Mind the 'quotes'.");
+        dash.press("Enter").text("Mind the 'quotes'.");
         focus(dash, &FieldId::Model);
-        dash.press(KeyCode::Left);
+        dash.press("Left");
     }),
     ("form_choose", |dash| {
         live_form(dash);
@@ -155,17 +156,17 @@ const PICTURES: &[Picture] = &[
     }),
     ("form_list", |dash| {
         with_list(dash);
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
     }),
     ("form_list_found", |dash| {
         with_list(dash);
-        dash.press(KeyCode::Enter).text("LARGE 2");
+        dash.press("Enter 'LARGE 2'");
     }),
     ("form_list_trouble", |dash| {
         live_form(dash);
         answer(dash, ready("small-1"), vec![with_key("alpha", "a-1"), with_key("beta", "b-1")]);
         focus(dash, &FieldId::ModelName);
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
         for (provider, list) in [
             ("alpha", OfferedModels::NotGiven { status: 404 }),
             (
@@ -188,7 +189,7 @@ const PICTURES: &[Picture] = &[
         dash.run("r-0004", &live()).text("qf");
     }),
     ("flags_asked", |dash| {
-        dash.run("r-0004", &live()).text("qf ");
+        dash.run("r-0004", &live()).press("qf Space");
     }),
     ("help", |dash| {
         dash.text("?");
@@ -213,7 +214,7 @@ const PICTURES: &[Picture] = &[
 /// Overlays over a run: the run's own pictures stand with the run view.
 const OVER_A_RUN: &[Picture] = &[
     ("run_flags", |dash| {
-        dash.run("r-0004", &live()).text("f ");
+        dash.run("r-0004", &live()).press("f Space");
     }),
     ("run_help", |dash| {
         dash.run("r-0004", &live()).text("?");
@@ -225,7 +226,7 @@ const OVER_A_RUN: &[Picture] = &[
         dash.run("r-0001", &stopped()).text("n");
     }),
     ("run_leave", |dash| {
-        dash.run("r-0004", &live()).key(KeyPress::ctrl('c'));
+        dash.run("r-0004", &live()).press("C-c");
     }),
 ];
 
@@ -233,7 +234,7 @@ const OVER_A_RUN: &[Picture] = &[
 fn live_form(dash: &mut Dash) {
     dash.text("jjn");
     focus(dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
 }
 
 /// The same on its model field, with a list of 300 names and one of Ollama's.
@@ -258,22 +259,184 @@ fn focus(dash: &mut Dash, id: &FieldId) {
         match dash.state.overlays.last() {
             Some(Overlay::Form(form)) if form.fields.focus == *id => return,
             Some(Overlay::Form(_)) => {
-                dash.press(KeyCode::Tab);
+                dash.press("Tab");
             }
             _ => panic!("no form"),
         }
     }
 }
 
+/// The states that are no pictures: they differ from one by these texts.
+const TOLD: &[(&str, &[&str])] = &[
+    ("home_preview", &["┬─ 3 r-0004 ─", "├─ 2 Runs ─", "│>● LIVE      r-0004 collaboration "]),
+    ("failure", &["Wrote r-0001.jsonl  1 more, Esc"]),
+    (
+        "flags_asked",
+        &[
+            "║>[~] legal_analyst                    off → on (pending)     ── If you switch legal_analyst off now ─",
+            "║     Takes effect at round 3, or at finalize.                · Cancels the pending switch. ",
+            " j k move  Space switch  u undo  : commands  ? help  q back  Esc close",
+        ],
+    ),
+    (
+        "form_choose",
+        &[
+            "║  Replies           *‹ live ›  several providers have a key ",
+            "║ >Model              ◆ choose one  Enter lists the providers ",
+            "║ ✗ several providers have a key: press Enter on Model and choose one ",
+            "║ [ Start ]     [ Cancel ]   y copies the command line ",
+        ],
+    ),
+    (
+        "form_faulty",
+        &[
+            "║  legal_analyst     *[x] on                         Legal analyst at the table ",
+            "║ >Max rounds        *0                              ✗ 0 is out of range (1 to 1000) ",
+            "║ ✗ 0 is out of range (1 to 1000) ",
+            "║ [ Start ]     [ Cancel ]   Ctrl-S starts, Esc leaves the text ",
+            " Tab field  Ctrl-S start  Esc leave text",
+        ],
+    ),
+    (
+        "form_list_found",
+        &[
+            "║ LARGE 2▌ ",
+            "║ Example at api.example.com, 300 models ",
+            "║ > vendor-002/large-2 ",
+            "║   vendor-012/large-5 ",
+            "║   vendor-037/large-2 ",
+            "║ --model example/vendor-002/large-2 ",
+            "═ 161 of 302 models ═╝",
+        ],
+    ),
+    (
+        "help_found",
+        &[
+            "║ step▌ ",
+            "║ Start, pause, step, switch ",
+            "║ > s             step to the next boundary ",
+            "║   S             run to the next round ",
+            "║ ✓ done  ● running  ○ waiting  ‖ paused  ↻ retry ",
+            " ↓ ↑ move  ⏎ run  Esc close",
+        ],
+    ),
+];
+
 #[test]
 fn pictures() {
     for (name, come) in PICTURES {
+        if let Some((_, texts)) = TOLD.iter().find(|(told, _)| told == name) {
+            let mut dash = dash(120, 36);
+            come(&mut dash);
+            shows(&dash, texts);
+            continue;
+        }
         for &(cols, rows) in sizes_of(name) {
             let mut dash = dash(cols, rows);
             come(&mut dash);
             insta::assert_snapshot!(format!("{name}_{cols}x{rows}"), dash.dump());
         }
     }
+}
+
+/// A pane that takes the keys has the brighter frame, and a list without them marks no row.
+#[test]
+fn focus_moves_frame_and_row_style() {
+    let mut dash = dash(120, 36);
+    with_runs(&mut dash);
+    let styles = |dash: &Dash| {
+        let buf = dash.draw();
+        [(119, 10), (0, 30), (40, 29)].map(|at| buf[at].style())
+    };
+    let [preview, runs, row] = styles(&dash);
+    assert_ne!(preview, runs, "the runs have the keys");
+    dash.press("3");
+    let [preview_then, runs_then, row_then] = styles(&dash);
+    assert_eq!((preview_then, runs_then), (runs, preview), "the preview has them");
+    assert_ne!(row.bg, runs.bg, "the selected row");
+    assert_eq!(row_then.bg, runs.bg, "it is not marked");
+}
+
+#[test]
+fn changed_and_faulty_fields_stand_out() {
+    let drawn = |name: &str| {
+        let mut dash = dash(120, 36);
+        let picture = PICTURES.iter().find(|(known, _)| *known == name);
+        picture.expect("a picture").1(&mut dash);
+        dash.draw()
+    };
+    let (form, flags) = (drawn("form_faulty"), drawn("flags_asked"));
+    let style = |at: (u16, u16)| form[at].style();
+    assert_eq!(style((61, 20)), style((10, 24)), "the error beside its field, and below");
+    assert_ne!(style((61, 20)).fg, style((61, 18)).fg, "another field has a hint there");
+    assert_ne!(style((28, 18)).fg, style((28, 21)).fg, "a field that is changed, one that is not");
+    assert!(style((29, 20)).add_modifier.contains(Modifier::REVERSED), "the cursor");
+    assert_eq!(flags[(3, 24)].style().fg, style((28, 18)).fg, "a switch that waits is a change");
+}
+
+/// What stands out in a cell is more than its text.
+#[test]
+fn notice_has_style_of_its_own() {
+    let mut dash = dash(120, 36);
+    let style = |dash: &Dash| dash.draw()[(106, 34)].style();
+    let plain = style(&dash);
+    dash.send(Msg::EffectFailed { what: "copy", text: "the terminal took no clipboard".into() });
+    dash.send(Msg::Notice("Wrote r-0001.jsonl".into()));
+    assert_ne!(style(&dash), plain);
+    assert_ne!(dash.draw()[(88, 34)].style(), style(&dash), "how many more is dimmer");
+}
+
+/// A run that is read again says so, and when it was, at every size.
+#[test]
+fn kept_run_says_when_it_was() {
+    for (cols, rows) in SIZES {
+        let mut dash = dash(cols, rows);
+        list(&mut dash, history());
+        dash.press("2j Enter");
+        answer_open(&mut dash, &facts("checkout-launch", &[], &[], Schedule::default()));
+        shows(
+            &dash,
+            &[
+                "✓ DONE     kept, 3h ago   ".trim_end(),
+                "  ▲ GO  3 go, round 3 of 3 ",
+                " ▲ go      .91 ",
+                "F fork",
+            ],
+        );
+        let screen = dash.screen();
+        let pressed = ["f flags", "Space pause"].iter().any(|key| screen.contains(key));
+        assert!(!pressed, "nothing of an ended run is steered: {screen}");
+    }
+}
+
+#[test]
+fn windows_over_home_are_whole_wide() {
+    let mut flags = dash(200, 50);
+    flags.run("r-0004", &live()).press("qf");
+    shows(
+        &flags,
+        &[
+            "╔═ Flags of r-0004, live ═",
+            "║>[ ] legal_analyst                     off                    ── If you switch legal_analyst on now ─",
+            "· Takes effect at round 3, or at finalize. ",
+            "· legal_analyst joins at round 3 unless round 2 decides. ",
+            "· Then 4 seats, messages left 6 of 12 before they speak. ",
+            " j k move  Space switch  : commands  ? help  q back  Esc close",
+        ],
+    );
+    let mut kill = dash(200, 50);
+    with_runs(&mut kill);
+    kill.press("K");
+    shows(
+        &kill,
+        &[
+            "╔═ Confirm ═",
+            "║ End all 2 live runs now?                                         ║",
+            "║ r-0003, r-0004                                                   ║",
+            "║ Running calls are cancelled; what was said is kept.              ║",
+            " y yes  n no",
+        ],
+    );
 }
 
 #[test]
@@ -344,7 +507,7 @@ fn no_size_is_the_wrong_one() {
             come(&mut dash);
             dash.send(Msg::Resize { cols, rows });
             dash.draw();
-            dash.press(KeyCode::Down).press(KeyCode::PageDown).wheel(false, 0, 0).click(0, 0);
+            dash.press("Down PgDn").wheel(false, 0, 0).click(0, 0);
             dash.draw();
         }
     }

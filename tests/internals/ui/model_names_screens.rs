@@ -1,6 +1,7 @@
 //! Where the models of a run that asks several are named, and that a run of one model names it in its
 //! header and in the inspector alone.
 
+use super::shows;
 use std::sync::Arc;
 
 use crate::log::event::kind::ModelLabel;
@@ -53,17 +54,103 @@ fn dash(cols: u16, rows: u16, log: &[Arc<Event>]) -> Dash {
     dash
 }
 
-/// A run with the keys of the panes to be seen alone.
-type Case = (&'static str, Vec<Arc<Event>>, &'static [(&'static str, &'static str)]);
+/// A run, and the keys of the panes to be seen alone with what they say.
+type Case = (&'static str, Vec<Arc<Event>>, &'static [(&'static str, &'static [&'static str])]);
 
 fn cases() -> Vec<Case> {
     vec![
-        ("swarm", team::working().log, &[("calls", "3"), ("transcript", "4")]),
-        ("office", team::office().log, &[("graph", "1"), ("calls", "3")]),
-        ("ring", team::ring(12, 20).log, &[("list", "1")]),
-        ("tasks", tools::reported().log, &[("waterfall", "1"), ("plan", "1g\r2")]),
-        ("reading", research::reading().log, &[("answer", "3"), ("notes", "4")]),
-        ("answered", research::answered().log, &[("answer", "3")]),
+        (
+            "swarm",
+            team::working().log,
+            &[
+                (
+                    "3",
+                    &[
+                        "✓ → triage      0.90s  gpt-4.1-mini       handed over",
+                        "✓ → billing      1.6s  claude-haiku-4-5   handed over",
+                        "✓ ↳ charges   0.10s                     charges: [{usd: 49, at: 09:14:02}…│",
+                        "✓ → fraud        1.2s  a-model-w…-2026-11 handed over",
+                        "✓ → billing      1.1s  claude-haiku-4-5   handed over",
+                        "● → refunds        0s  gemini-2.5-flash   thinking, 0s",
+                    ],
+                ),
+                (
+                    "4",
+                    &[
+                        "00:00.9 triage  gpt-4.1-mini   → billing: charge dispute, order 8841",
+                        "00:01.6 billing claude-…ku-4-5 Let me look.",
+                        "00:01.7 billing                ✓ charges: charges: [{usd: 49, at: 09:14:02}, │",
+                        "                                 {usd: 49, at: 09:14:05}]",
+                        "00:03.7 fraud   a-model…026-11 The risk is low: .08.",
+                        "00:04.2 billing                ⊘ handoff to fraud refused: repetitive",
+                        "00:04.8 refunds gemini-…-flash ▌",
+                    ],
+                ),
+            ],
+        ),
+        (
+            "office",
+            team::office().log,
+            &[
+                ("1", &["live 3 models @ 1 host", "┊    ┊    ● dev_team     ┊    ● front    "]),
+                (
+                    "3",
+                    &[
+                        "● project_manager      4.2s  gpt-4.1-mini       waiting",
+                        "✓ ⇄ researcher       1.4s  gemini-2.5-flash   Faster folds, a new pane.",
+                        "● ⇄ dev_team         1.2s  claude-haiku-4-5   waiting",
+                        "● ⇄ coder         0.60s  a-model-w…-2026-11 thinking, 0s",
+                        "✓ ↳ grep        0.10s                     hits: 12",
+                        "● ⇄ desk             1.2s                     waiting",
+                        "● → front          1.2s  gemini-2.5-flash   replying (hidden), 1.2s",
+                    ],
+                ),
+            ],
+        ),
+        (
+            "ring",
+            team::ring(12, 20).log,
+            &[("1", &["active: a9 gemini-2.5-flash", " ┊  ┊  ✓ a3  ┊  ✓ a6  ┊  ● a9◂ ┊  ✓ a12 "])],
+        ),
+        (
+            "tasks",
+            tools::reported().log,
+            &[
+                (
+                    "1",
+                    &[
+                        "✓ plan   gpt-4.1-mini     ▇▇▇▇▇▇ ",
+                        "✓ t1     sales_worker          ▇▇▇▇▇▇ ",
+                        "! t3     inventory_worker      ─────▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇✗ cached    2.7s",
+                        "✓ report claude-haiku-4-5                           ▇▇▇▇▇▇      0.80s",
+                    ],
+                ),
+                (
+                    "1g\r2",
+                    &[
+                        "─ 2 plan ✓ accepted ─",
+                        "│ model      gpt-4.1-mini   ",
+                        "│ accepted   4 tasks (max 8) ",
+                    ],
+                ),
+            ],
+        ),
+        (
+            "reading",
+            research::reading().log,
+            &[
+                (
+                    "3",
+                    &["─ 3 Answer · following ↓ ─", "●  Taking notes on #5 with gemini-2.5-flash."],
+                ),
+                ("4", &["─ 4 Notes · gemini-2.5-flash · following ↓ ─"]),
+            ],
+        ),
+        (
+            "answered",
+            research::answered().log,
+            &[("3", &["─ 3 Answer · claude-haiku-4-5 ─", "─ 3 of 4 sentences cited ─"])],
+        ),
     ]
 }
 
@@ -71,12 +158,38 @@ fn cases() -> Vec<Case> {
 fn names_each_model_beside_caller() {
     for (name, log, panes) in cases() {
         let log = live(log, true);
-        let screen = dash(120, 36, &log).screen();
-        insta::assert_snapshot!(format!("{name}_120x36"), screen);
-        for (pane, keys) in panes {
+        let whole = dash(120, 36, &log);
+        match name {
+            "answered" => shows(
+                &whole,
+                &[
+                    "  live 3 models @ 1 host",
+                    "├─ 3 Answer · claude-haiku-4-5 ─ 3 of 4 sentences cited ─┬─ 4 Notes · gemini-2.5-flash ───── 1 in conflict, 1 refused ─┤",
+                ],
+            ),
+            "reading" => shows(
+                &whole,
+                &[
+                    "  live 3 models @ 1 host",
+                    "├─ 3 Answer · following ↓ ───────────────────────────────┬─ 4 Notes · gemini-2.5-flash · following ↓ ─",
+                    "│ ●  Taking notes on #5 with gemini-2.5-flash. ",
+                    "source.closed          #1                      2 notes (gemini-2.5-flash) ",
+                ],
+            ),
+            "tasks" => shows(
+                &whole,
+                &[
+                    "  live 3 models @ 1 host",
+                    "│ ✓ plan   gpt-4.1-mini     ▇▇▇▇▇                            0.90s  │",
+                    "│ ✓ report claude-haiku-4-5                        ▇▇▇▇▇     0.80s  │",
+                ],
+            ),
+            _ => insta::assert_snapshot!(format!("{name}_120x36"), whole.screen()),
+        }
+        for (keys, texts) in panes {
             let mut dash = dash(80, 24, &log);
             dash.text(keys);
-            insta::assert_snapshot!(format!("{name}_{pane}_80x24"), dash.screen());
+            shows(&dash, texts);
         }
     }
 }
@@ -85,7 +198,7 @@ fn names_each_model_beside_caller() {
 fn header_and_inspector_name_single_model() {
     for (name, log, panes) in cases() {
         let log = live(log, false);
-        let keys = panes.iter().map(|(_, keys)| *keys).chain([""]);
+        let keys = panes.iter().map(|(keys, _)| *keys).chain([""]);
         for keys in keys {
             for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
                 let mut dash = dash(cols, rows, &log);

@@ -4,7 +4,6 @@ use super::sizes_of;
 use crate::log::event::World;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{BoundaryId, EventKind, SpanId};
-use crate::screen::KeyCode;
 use crate::screen::state::DisplaySettings;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
@@ -52,7 +51,7 @@ fn a_selected_task_whole() {
     let mut dash = dash(120, 36, &tools::reported());
     dash.text("gjjj");
     insta::assert_snapshot!("selected_120x36", dash.dump());
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     insta::assert_snapshot!("inspected_120x36", dash.screen());
     dash.text("4");
     insta::assert_snapshot!("inspected_timing_120x36", dash.screen());

@@ -1,6 +1,6 @@
 //! What a run looks like: snapshots of text and styles at three sizes.
 
-use super::sizes_of;
+use super::{shows, sizes_of};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use ratatui::style::Modifier;
 
 use crate::log::event::kind::{Initiator, Purpose};
 use crate::log::event::{Event, EventKind, RunId, SpanId, World};
+use crate::screen::Msg;
 use crate::screen::msg::PartialText;
 use crate::screen::theme::Theme;
-use crate::screen::{KeyCode, Msg};
 use crate::support::facts;
 use crate::support::facts::{COMING, Facts};
 use crate::support::screen::Dash;
@@ -76,7 +76,20 @@ fn two_panes_share_narrow_space() {
     let mut dash = streaming(100, 34);
     insta::assert_snapshot!("stacked_100x34", dash.screen());
     dash.text("24");
-    insta::assert_snapshot!("stacked_other_100x34", dash.screen());
+    shows(
+        &dash,
+        &[
+            "┌─ 2 risk_analyst · round 2 ● speaking ─ 1 Round table ─",
+            "│ before the start▌ ",
+            "│ attempt 1 ✗ 503 ─0.30s─ attempt 2 ● 2.3s ",
+            "│ received 253 B   scripted ",
+            "│ p view prompt ",
+            "├─ 4 Calls ─ 3 Stances ─",
+            "│ ✓ accepted  demand_analyst  1 attempt   1.6s  812 in, 96 out   first token 0.18s   2 actions     │",
+            "│ ● speaking  risk_analyst    4.7s, attempt 2 ",
+            "│ rounds 2/3   messages 6/12   seconds 7/40   retries 1 ",
+        ],
+    );
 }
 
 #[test]
@@ -188,7 +201,18 @@ fn stopped() {
     insta::assert_snapshot!("broken_120x36", of(facts::broken)(120, 36).screen());
     let mut dash = of(facts::stopped)(80, 24);
     dash.text("2");
-    insta::assert_snapshot!("stopped_outcome_80x24", dash.screen());
+    shows(
+        &dash,
+        &[
+            "┌─ 2 Outcome ✗ STOPPED ─",
+            "│ ✗ model: HTTP 503  in round 2, risk_analyst  llm_error:http_503 ",
+            "│ ○ no decision, stopped in round 2, 1 closed, 6.7s ",
+            "│ The endpoint says: upstream overloaded. Try again later. 2 attempts. ",
+            "│ The endpoint returned an HTTP error: its text says why. ",
+            "│ 7 model calls  attempts 8  in 4.8k  out 576  scripted ",
+            "│ p view the failed call's prompt ",
+        ],
+    );
 }
 
 #[test]
@@ -329,15 +353,31 @@ fn in_every_theme() {
 fn a_filter_is_on() {
     pictures_of("filtered", |cols, rows| {
         let mut dash = streaming(cols, rows);
-        dash.text("/kind == \"call.retried\" || status == 503").press(KeyCode::Enter);
+        dash.press("'/kind == \"call.retried\" || status == 503' Enter");
         dash
     });
     let mut dash = streaming(120, 36);
     dash.text("/kind == \"ca");
-    insta::assert_snapshot!("filter_half_typed_120x36", dash.screen());
+    shows(
+        &dash,
+        &[
+            "├─ 5 Events · following ↓   filter: kind == \"ca▌ ─",
+            "─ 40 events ─┤",
+            "│ ✗ not a condition: unexpected '\"ca' ",
+            "│ Enter applies a valid filter, Esc clears it; plain words need no quotes. ",
+            " ⏎ keep  Esc clear",
+        ],
+    );
     let mut dash = streaming(120, 36);
-    dash.text("/knd == \"x\"").press(KeyCode::Enter);
-    insta::assert_snapshot!("filter_unknown_name_120x36", dash.screen());
+    dash.press("'/knd == \"x\"' Enter");
+    shows(
+        &dash,
+        &[
+            "filter: knd == \"x\"  cannot be evaluated: `knd` is not available in… ─ 40 events · 0 shown ─┤",
+            "│ No event matches the filter. / changes it, Esc clears it. ",
+            "│ cannot be evaluated: `knd` is not available in this condition ",
+        ],
+    );
 }
 
 #[test]
@@ -354,15 +394,15 @@ fn the_inspector() {
     for (tab, name) in [("1", "prompt"), ("2", "reply"), ("3", "raw"), ("4", "timing")] {
         pictures_of(&format!("inspector_{name}"), |cols, rows| {
             let mut dash = streaming(cols, rows);
-            dash.text("1").press(KeyCode::Enter).text(tab);
+            dash.press("1 Enter").text(tab);
             dash
         });
     }
     let mut dash = streaming(120, 36);
-    dash.text("5kk").press(KeyCode::Enter);
+    dash.press("5kk Enter");
     insta::assert_snapshot!("inspector_event_120x36", dash.screen());
     let mut dash = of(facts::decided)(120, 36);
-    dash.text("5kkkkkkk").press(KeyCode::Enter);
+    dash.press("5kkkkkkk Enter");
     insta::assert_snapshot!("inspector_round_120x36", dash.screen());
 }
 

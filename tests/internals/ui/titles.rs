@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::engine::Schedule;
 use crate::log::event::{Event, EventKind};
-use crate::screen::KeyCode;
 use crate::screen::chrome::title;
 use crate::screen::theme::Theme;
 use crate::support::screen::{Dash, facts, until};
@@ -36,7 +35,7 @@ fn title_lists_live_then_ended_runs() {
     let mut dash = Dash::new(120, 36);
     dash.run("r-0001", &facts("checkout-launch", &[], &[], Schedule::default()));
     assert_eq!(title_of(&dash), "✓ done checkout-launch · roundtable");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     dash.run("r-0002", &begun("checkout-unanimous"));
     assert_eq!(title_of(&dash), "● live checkout-unanimous · roundtable");
 }

@@ -1,9 +1,8 @@
 //! What the tools look like: snapshots of text and styles at three sizes.
 
-use super::sizes_of;
+use super::{shows, sizes_of};
 use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator};
 use crate::log::event::{EventKind, SpanId};
-use crate::screen::KeyCode;
 use crate::screen::state::DisplaySettings;
 use crate::support::facts::tools;
 use crate::support::facts::tools::ToolFacts;
@@ -35,9 +34,38 @@ fn a_breaker_that_judges_rates() {
     }
     let mut alone = dash(80, 24, &tools::rates(24));
     alone.text("2");
-    insta::assert_snapshot!("rates_tool_80x24", alone.screen());
-    alone.text("!");
-    insta::assert_snapshot!("rates_drawer_80x24", alone.screen());
+    let both = [
+        " ⊘ vendor OPEN 2.9s (80 % failed)   vendor 66.6 % errors   16 calls failed",
+        "┌─ 2 vendor ⊘ OPEN ─",
+        "│ injected  none: ! injects a fault ",
+        "│ window    failure rate 80 % of 20 calls ",
+        "24 requests, 0 running, peak 1 │",
+        "│ attempts  max 3, timeout 0.50s, backoff ~0.20s ~0.40s ",
+    ];
+    shows(&alone, &both);
+    shows(
+        &alone,
+        &[
+            "│ breaker   70 % failed or 60 % above 0.30s, of the last 20 calls (min 10), ",
+            "│           3.0s open, 3 probes ",
+            "│ bulkhead  8 concurrent, queue 0.20s ",
+            "│ safe mode cache 1m00s, default, leave out ",
+            "│ 00:05.2   ⊘ OPEN      ━━━━━━━━━━ 60ms   failure rate 80 % of 20 calls ",
+        ],
+    );
+    alone.press("!");
+    shows(&alone, &both);
+    shows(
+        &alone,
+        &[
+            "│ breaker   70 % failed or 60 % above 0.30s, of the last 20 calls (min 10),…   │",
+            "╔═ Faults and limits of vendor, live ═",
+            "║>[ ] latency     +2.0s latency           ── breaker OPEN ─",
+            "║ [ ] errors      30 % 503                · failure rate 80 % of 20 calls      ║",
+            "═ tool 2 of 3 ═╝",
+            " Space switch  P trip  O hold  C close  D disable  ? help  q back  Esc close",
+        ],
+    );
 }
 
 #[test]
@@ -137,7 +165,7 @@ fn second_pane_shows_outcome_at_end() {
     let mut dash = dash(120, 36, &facts);
     dash.text("j");
     assert!(!dash.screen().contains("Outcome"), "{}", dash.screen());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(dash.screen().contains("2 Outcome"), "{}", dash.screen());
 }
 
@@ -145,7 +173,28 @@ fn second_pane_shows_outcome_at_end() {
 fn stopped_run_outcome_gives_reason() {
     let mut facts = tools::brownout(false);
     facts.after(500).ends("max_seconds", None);
-    insta::assert_snapshot!("outcome_stopped_120x36", dash(120, 36, &facts).screen());
+    shows(
+        &dash(120, 36, &facts),
+        &[
+            "  ✗ TIME LIMIT  25 calls, 1.08 requests a call: Raise budget.max_seconds, or find the slow call.     max_seconds  4.8s",
+            "─ 2 Outcome ✗ STOPPED ─",
+            "│ ✗ time limit ",
+            "│ why       Raise budget.max_seconds, or    │",
+            "│           find the slow call. ",
+            "│ calls     12 of 25 answered ",
+            "│ fallback  3 cached, 0 default ",
+            "│ failed    0 calls ",
+            "│ requests  27, 1.08 a call ",
+            "│ retries   3 gateway, 0 client, 0 agent ",
+            "│ guards    none: three layers retry ",
+            "│ time      4.8s, 20 agents, 3 turns ",
+            "│ slots     peak 10 of 12, 1 queued ",
+            "│           j, k: details of a tool ",
+            "│>– vendor no breaker ",
+            "│ – vendor     5 cut off, peak 5; no bulkhead ",
+            "time limit after 4.8s ",
+        ],
+    );
 }
 
 #[test]
@@ -215,7 +264,16 @@ fn the_history_of_a_breaker() {
     facts.after(900).breaker("vendor", BreakerStage::Held, BreakerCause::Manual, None);
     facts.after(600);
     insta::assert_snapshot!("history_120x36", dash(120, 36, &facts).screen());
-    insta::assert_snapshot!("history_200x50", dash(200, 50, &facts).dump());
+    shows(
+        &dash(200, 50, &facts),
+        &[
+            " ⊘ vendor HELD   vendor 50.0 % errors   8 of 25 calls from fallback   slowest p95 0.24s vendor",
+            "─ vendor over time  held open until it is reset ─",
+            "│ 00:05.7   ◐ half-open ━        ",
+            "│ 00:09.3   ✓ closed    ━━━        0.90s  a probe suc",
+            "│ 00:10.2   ⊘ HELD      ━          0s     by you       ",
+        ],
+    );
 }
 
 #[test]
@@ -225,6 +283,20 @@ fn faults_and_limits_in_their_drawer() {
         dash.text("!");
         insta::assert_snapshot!(format!("drawer_{cols}x{rows}"), dash.dump());
     }
+    let mut dash = dash(200, 50, &tools::brownout(true));
+    dash.press("!");
+    shows(
+        &dash,
+        &[
+            "╔═ Faults and limits of vendor, live ═",
+            "║ [x] errors      30 % 503 ",
+            "· Each attempt takes this much longer; + - adjust. ",
+            "║   = timeout 0.50s ",
+            "║   = opens after 3 failures ",
+            "║   = max 0.20s in the queue ",
+            " j k move  Space switch  P trip  O hold  C close  D disable  : commands  ? help  q back  Esc close",
+        ],
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::scenario::ScenarioOrigin;
 use crate::screen::windows::Overlay;
-use crate::screen::{Effect, KeyCode, Msg};
+use crate::screen::{Effect, Msg};
 use crate::support::screen::{Dash, own};
 
 fn sees(dash: &Dash, text: &str) {
@@ -25,10 +25,10 @@ fn chosen_template_selects_its_new_file() {
         dash.text("N");
         sees(&dash, "New scenario from a template");
         sees(&dash, "scenarios/my-collaboration.toml; it runs without a model.");
-        dash.press(KeyCode::Down).press(KeyCode::Down);
+        dash.press("Down Down");
         sees(&dash, "scenarios/my-team.toml");
         dash.asked();
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
         assert!(dash.state.overlays.is_empty());
         let asked = dash.asked();
         assert!(
@@ -53,7 +53,7 @@ fn chosen_template_selects_its_new_file() {
 fn escape_and_outside_click_write_nothing() {
     let mut dash = Dash::new(120, 36);
     dash.asked();
-    for close in [KeyCode::Esc, KeyCode::Char('q')] {
+    for close in ["Esc", "q"] {
         dash.text("N");
         assert!(matches!(dash.state.overlays.last(), Some(Overlay::Templates(_))));
         dash.press(close);
@@ -103,7 +103,7 @@ fn changed_file_shows_first_error() {
     dash.send(Msg::Scenarios(all.clone()));
     sees(&dash, "scenarios/mine.toml was reloaded.");
     // The same text again is no news.
-    dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    dash.press("Esc Esc");
     dash.send(Msg::Scenarios(all));
     assert!(!dash.screen().contains("reloaded"));
 }

@@ -7,9 +7,9 @@ use crate::cli::run::RunArgs;
 use crate::scenario;
 use crate::scenario::patterns::PatternSpec;
 use crate::scenario::{Override, Scenario};
+use crate::screen::Msg;
 use crate::screen::form::{FieldId, quoted};
 use crate::screen::state::DisplaySettings;
-use crate::screen::{KeyCode, KeyPress, Msg};
 use clap::Parser as _;
 use proptest::prelude::*;
 
@@ -118,11 +118,11 @@ proptest! {
         dash.send(Msg::Paste(campaign));
         goto(&mut dash, &FieldId::Input("region".into()));
         for _ in 0..region {
-            dash.press(KeyCode::Right);
+            dash.press("Right");
         }
         if flag {
             goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
-            dash.text(" ");
+            dash.press("Space");
         }
         if let Some(rounds) = rounds {
             goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
@@ -134,7 +134,7 @@ proptest! {
         }
         let words = form(&dash).command_words();
         if form(&dash).is_startable() {
-            dash.key(KeyPress::ctrl('s'));
+            dash.press("C-s");
             let request = dash.launch();
             let (scenario, args) = of_command_line(&words);
             prop_assert_eq!(changed(&request.scenario), changed(&scenario));

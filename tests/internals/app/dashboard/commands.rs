@@ -2,9 +2,9 @@
 
 use crate::engine::Schedule;
 use crate::log::event::Command;
+use crate::screen::Effect;
 use crate::screen::keymap::Context;
 use crate::screen::keymap::use_keys_in_test;
-use crate::screen::{Effect, KeyCode, KeyPress};
 
 use crate::support::screen::{Dash, facts};
 
@@ -42,13 +42,13 @@ fn finds_and_runs_commands_by_parts() {
     // Letters in their order are enough, also of the description.
     dash.text("nwrn");
     assert!(dash.screen().contains("> new-run"), "{}", dash.screen());
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(dash.state.context(), Context::Form);
-    dash.press(KeyCode::Esc).text(":$EDITOR").press(KeyCode::Enter);
+    dash.press("Esc :$EDITOR Enter");
     assert!(matches!(dash.asked()[..], [Effect::Edit(_)]));
     dash.text(":zzzz");
     assert!(dash.screen().contains("No match (Backspace to widen)."), "{}", dash.screen());
-    dash.press(KeyCode::Enter).press(KeyCode::Esc);
+    dash.press("Enter Esc");
     assert_eq!(dash.state.context(), Context::Home);
 }
 
@@ -58,13 +58,13 @@ fn unavailable_command_explains_why() {
     dash.text(":step-round");
     let screen = dash.screen();
     assert!(screen.contains("no run is selected"), "{screen}");
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(said(&dash), "step-round: no run is selected.");
     assert_eq!(dash.state.context(), Context::Commands, "the list stays open");
-    dash.press(KeyCode::Esc).press(KeyCode::Esc).text(":zoom");
+    dash.press("Esc Esc :zoom");
     assert!(dash.screen().contains("only in run"), "{}", dash.screen());
     // What can run is listed first.
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     dash.run("r-0001", &events).text(":kill");
     assert!(dash.screen().contains("the run has ended"), "{}", dash.screen());
@@ -107,7 +107,7 @@ fn click_on_key_row_presses_key() {
     let (col, row) = find(&dash, "new run");
     dash.click(col + 4, row);
     assert_eq!(dash.state.context(), Context::Form, "the word is as good as the key");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     // Each of two keys with one word is its own.
     let first = dash.state.home.scenario.clone();
     let (col, row) = find(&dash, "j k move");
@@ -140,12 +140,12 @@ fn configured_keys_replace_and_show() {
     assert_eq!(said(&dash), "r does nothing here; Ctrl-G shows the keys.");
     dash.text("x");
     assert_eq!(dash.state.context(), Context::Form);
-    dash.press(KeyCode::Esc).key(KeyPress::ctrl('g'));
+    dash.press("Esc C-g");
     let screen = dash.screen();
     assert!(screen.contains("x F2") && !screen.contains("║   n "), "{screen}");
-    dash.press(KeyCode::Esc).text(":reload");
+    dash.press("Esc :reload");
     assert_eq!(dash.state.context(), Context::Commands);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(matches!(dash.asked()[..], [Effect::Rescan]), "a command needs no key");
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     dash.run("r-0001", &events[..10]).text("b");

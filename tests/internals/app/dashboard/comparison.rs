@@ -10,7 +10,7 @@ use crate::screen::comparison::ComparisonView;
 use crate::screen::effect::RecordedSource;
 use crate::screen::effect::RequestId;
 use crate::screen::windows::Overlay;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 use crate::support::kept::{answer_open, history, list};
 use crate::support::random_cases;
 use crate::support::screen::{Dash, facts};
@@ -29,8 +29,7 @@ fn with_flag() -> Vec<Arc<Event>> {
 fn with_history() -> Dash {
     let mut dash = Dash::new(120, 36);
     list(&mut dash, history());
-    dash.text("2");
-    dash.press(KeyCode::Esc).key(KeyPress::char('g'));
+    dash.press("2 Esc g");
     dash.asked();
     dash
 }
@@ -144,7 +143,7 @@ fn escape_or_second_d_clears_mark() {
         dash.text("d");
         match keys {
             "d" => dash.text("d"),
-            _ => dash.press(KeyCode::Esc),
+            _ => dash.press("Esc"),
         };
         assert_eq!(dash.state.to_compare.marked, None);
         assert!(!dash.screen().contains('■'));
@@ -161,13 +160,13 @@ fn compares_fork_with_parent() {
     dash.text("d");
     assert_eq!(ids(&requested(&mut dash).1), ["r-20bb", "r-50ee"]);
     // On its page one key is enough.
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     answer_open(&mut dash, &plain());
     dash.text("d");
     let (request, runs) = requested(&mut dash);
     assert_eq!(ids(&runs), ["r-20bb", "r-50ee"]);
     answer(&mut dash, request);
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(view(&dash).is_none() && dash.state.visible_run().is_some());
 }
 
@@ -203,9 +202,9 @@ fn selects_first_difference_and_moves_between() {
         dash.text(&key.to_string());
         assert!(is_difference(&dash), "{key}");
     }
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(view(&dash).is_some_and(|it| it.full));
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(view(&dash).is_some_and(|it| !it.full));
     dash.text("y");
     let text = dash.asked().into_iter().find_map(|effect| match effect {

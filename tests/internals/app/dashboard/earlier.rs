@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::engine::Schedule;
 use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason};
+use crate::screen::Msg;
 use crate::screen::effect::RequestId;
 use crate::screen::run::Pane;
-use crate::screen::{KeyCode, Msg};
 use crate::support::kept::{answer_open, list, opening};
 use crate::support::screen::{Dash, facts};
 
@@ -83,7 +83,7 @@ fn event_list_reads_back_from_top() {
     for (key, selected) in [("g", 0), ("k", 29)] {
         let mut dash = windowed(&events);
         while dash.state.visible_run().is_some_and(|page| page.focus() != Pane::Events) {
-            dash.press(KeyCode::Tab);
+            dash.press("Tab");
         }
         if key == "k" {
             for _ in 30..events.len() {
@@ -159,7 +159,7 @@ fn opening_run_reads_evicted_events() {
         dash.send(Msg::Session(vec![Arc::new(event)]));
     }
     dash.asked();
-    dash.text("2").press(KeyCode::Enter);
+    dash.press("2 Enter");
     assert!(dash.screen().contains("Reading the events from the store."), "{}", dash.screen());
     answer_open(&mut dash, &events);
     assert_eq!(dash.state.visible_run().expect("a page").log().iter().count(), events.len());

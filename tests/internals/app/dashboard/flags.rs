@@ -11,7 +11,7 @@ use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{CollaborationFact, SeatStatus};
 use crate::screen::keymap::Context;
 use crate::screen::windows::flags::what_would_change;
-use crate::screen::{Effect, KeyCode, Msg};
+use crate::screen::{Effect, Msg};
 
 use crate::support::screen::{Dash, facts, until};
 
@@ -206,7 +206,7 @@ fn switch_stays_pending_until_confirmed() {
     dash.run("r-0001", &events).text("f");
     assert_eq!(dash.state.context(), Context::Flags);
     assert!(dash.screen().contains("the scenario's default"));
-    dash.text(" ");
+    dash.press("Space");
     let flag = FLAG.into();
     match &dash.asked()[..] {
         [Effect::Command { run, command }] => {
@@ -249,7 +249,7 @@ fn a_switch_can_be_taken_back() {
     dash.run("r-0001", &events).text("f");
     let keys = key_row(&dash);
     assert!(keys.contains("Space switch") && !keys.contains("undo"), "{keys}");
-    dash.text(" ");
+    dash.press("Space");
     assert!(key_row(&dash).contains("u undo"));
     dash.text("u");
     let asked = dash.asked();
@@ -269,13 +269,13 @@ fn a_switch_can_be_taken_back() {
 fn switch_does_nothing_after_end() {
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     let mut dash = Dash::new(120, 36);
-    dash.run("r-0001", &events).text("f ");
+    dash.run("r-0001", &events).press("f Space");
     assert!(dash.asked().is_empty());
     let keys = key_row(&dash);
     assert!(!keys.contains("switch") && !keys.contains("undo"), "{keys}");
     assert!(!dash.screen().contains("If you switch"), "{}", dash.screen());
     assert!(dash.state.notices.current().expect("said").text.contains("has ended"));
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.state.context(), Context::Run);
 }
 
@@ -283,7 +283,7 @@ fn switch_does_nothing_after_end() {
 fn leaving_seat_shows_round() {
     let events = upto(&[], &[(FLAG, true)], started(1));
     let mut dash = Dash::new(120, 36);
-    dash.run("r-0001", &events).text("f ").press(KeyCode::Esc);
+    dash.run("r-0001", &events).press("f Space Esc");
     let screen = dash.screen();
     assert!(screen.contains("leaves R2") && !screen.contains("leaves R2: flag"), "{screen}");
 }
@@ -294,7 +294,7 @@ fn stopping_flag_moves_no_seat() {
         let mut events = facts("checkout-denied", &[], flags, Schedule::default());
         events.truncate(until(&events, |kind| matches!(kind, EventKind::CallStarted(_))));
         let mut dash = Dash::new(120, 36);
-        let screen = dash.run("r-0001", &events).text("f ").press(KeyCode::Esc).screen();
+        let screen = dash.run("r-0001", &events).press("f Space Esc").screen();
         assert!(screen.contains("Stances by round"), "{screen}");
         assert!(!screen.contains("leaves") && !screen.contains("joins"), "{flags:?}: {screen}");
     }

@@ -13,7 +13,7 @@ use crate::scenario::{Scenario, load, shipped};
 use crate::screen::effect::RequestId;
 use crate::screen::effect::{ForkRequest, LaunchRequest, RunBeginning};
 use crate::screen::form::fork::ForkOffer;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 use crate::support::kept::{NOW, answer_open, kept, list, with_history};
 use crate::support::screen::{Dash, facts};
 
@@ -55,7 +55,7 @@ fn fork(dash: &mut Dash, run: &str) {
 
 fn started(dash: &mut Dash) -> (LaunchRequest, ForkRequest) {
     dash.asked();
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     let RunBeginning::Fork(fork) = request.begins.clone() else { panic!("{request:?}") };
     (*request, fork)
@@ -77,7 +77,7 @@ fn forks_at_last_boundary_by_default() {
     assert_eq!(request.model, RequestedModel::Scripted { instant: true });
 
     fork(&mut dash, "r-10aa");
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     assert!(dash.screen().contains("round 2, at 00:18"));
     let (_, earlier) = started(&mut dash);
     assert_eq!(earlier.at.as_str(), "round:2");
@@ -88,13 +88,13 @@ fn fork_keeps_flags_of_boundary() {
     let mut dash = with_history();
     fork(&mut dash, "r-10aa");
     assert!(dash.screen().contains("[x] on"), "{}", dash.screen());
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     assert!(dash.screen().contains("[ ] off"), "{}", dash.screen());
     // A flag that the operator has switched stays so.
     while !dash.screen().contains(">legal_analyst") {
-        dash.press(KeyCode::Down);
+        dash.press("Down");
     }
-    dash.text(" ");
+    dash.press("Space");
     assert!(dash.screen().contains("--flag legal_analyst=on"), "{}", dash.screen());
     let (_, forked) = started(&mut dash);
     assert_eq!(forked.flags, [("legal_analyst".into(), true)]);
@@ -106,9 +106,9 @@ fn fork_overrides_only_changed_limit() {
     fork(&mut dash, "r-10aa");
     assert!(dash.screen().contains("Max messages       11"), "{}", dash.screen());
     while !dash.screen().contains(">Max rounds") {
-        dash.press(KeyCode::Down);
+        dash.press("Down");
     }
-    dash.press(KeyCode::Enter).press(KeyCode::Backspace).text("2");
+    dash.press("Enter Backspace 2");
     let (_, forked) = started(&mut dash);
     assert_eq!(forked.set, ["budget.max_rounds=2"], "only what is new");
 }
@@ -118,10 +118,10 @@ fn an_edited_prompt_is_an_override() {
     let mut dash = with_history();
     fork(&mut dash, "r-10aa");
     while !dash.screen().contains(">risk_analyst") {
-        dash.press(KeyCode::Down);
+        dash.press("Down");
     }
     assert!(dash.screen().contains("Prompts from there on"), "{}", dash.screen());
-    dash.press(KeyCode::Enter).text(" Be \"strict\".");
+    dash.press("Enter ' Be \"strict\".'");
     assert!(dash.screen().contains("Be \"strict\"."), "{}", dash.screen());
     let (request, forked) = started(&mut dash);
     let [set] = &forked.set[..] else { panic!("{:?}", forked.set) };
@@ -167,7 +167,7 @@ fn late_fork_reply_opens_no_form() {
     dash.text("?");
     dash.send(Msg::ForkReady { request: source.request, fork: Box::new(offer("r-10aa")) });
     assert!(!dash.screen().contains("Fork of"), "the help is open: {}", dash.screen());
-    dash.press(KeyCode::Esc).text("F").text("j");
+    dash.press("Esc F j");
     let asked = dash.asked();
     let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
     dash.send(Msg::ForkReady { request: source.request, fork: Box::new(offer("r-10aa")) });
@@ -203,7 +203,7 @@ fn space_resumes_interrupted_run() {
     let mut dash = with_history();
     select(&mut dash, "r-40dd");
     dash.asked();
-    dash.text(" ");
+    dash.press("Space");
     let asked = dash.asked();
     let Some(Effect::Resume { request, run }) = asked.first() else { panic!("{asked:?}") };
     assert_eq!(run.as_str(), "r-40dd");
@@ -215,7 +215,7 @@ fn space_resumes_interrupted_run() {
     let mut dash = with_history();
     select(&mut dash, "r-20bb");
     dash.asked();
-    dash.text(" ");
+    dash.press("Space");
     assert!(dash.asked().is_empty());
     assert!(dash.screen().contains("R starts it again, F forks it."), "{}", dash.screen());
 }
@@ -225,11 +225,11 @@ fn resuming_ends_read_only() {
     let mut dash = with_history();
     select(&mut dash, "r-40dd");
     dash.asked();
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let events = facts("checkout-launch", &[], &[], Schedule::default());
     answer_open(&mut dash, &events[..20]);
     dash.asked();
-    dash.text(" ");
+    dash.press("Space");
     let asked = dash.asked();
     let Some(Effect::Resume { request, run }) = asked.first() else { panic!("{asked:?}") };
     let (request, run, zero) = (*request, run.clone(), dash.now);
@@ -263,7 +263,7 @@ fn imported_log_forks_own_events() {
         assert_eq!(source.events.as_ref().map(Vec::len), Some(20), "{key}: its own events");
         assert!(source.imported, "{key}: somebody else may have written them");
     }
-    dash.text(" ");
+    dash.press("Space");
     assert!(dash.asked().is_empty());
     assert!(dash.screen().contains("r-40dd is not in the store"), "{}", dash.screen());
 
@@ -275,7 +275,7 @@ fn imported_log_forks_own_events() {
     let asked = dash.asked();
     let Some(Effect::ReadFork(source)) = asked.first() else { panic!("{asked:?}") };
     assert!(source.events.is_none(), "it is read from the store");
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(matches!(dash.asked().first(), Some(Effect::OpenKept { .. })), "read again");
 }
 
@@ -292,7 +292,7 @@ fn with_live_run(status: &str) -> Dash {
 #[test]
 fn live_resume_asks_first() {
     let mut dash = with_live_run("interrupted");
-    dash.text(" ");
+    dash.press("Space");
     assert!(dash.asked().is_empty());
     let screen = dash.screen();
     assert!(screen.contains("Continue run r-70aa?") && screen.contains("$1.25"), "{screen}");

@@ -8,7 +8,7 @@ use crate::screen::form::{FieldId, FieldValue, LaunchForm};
 use crate::screen::keymap::Context;
 use crate::screen::state::DisplaySettings;
 use crate::screen::windows::Overlay;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 
 use super::command_line::of_command_line;
 use crate::support::screen::{Dash, own};
@@ -25,14 +25,14 @@ pub fn goto(dash: &mut Dash, id: &FieldId) {
         if form(dash).fields.focus == *id {
             return;
         }
-        dash.press(KeyCode::Tab);
+        dash.press("Tab");
     }
     panic!("no field {id:?}");
 }
 
 /// Empties the focused text and types another.
 pub fn retype(dash: &mut Dash, text: &str) {
-    dash.press(KeyCode::Home).key(KeyPress::ctrl('k')).text(text);
+    dash.press("Home C-k").text(text);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn prefilled_form_starts_on_enter() {
     dash.text("n");
     assert_eq!(form(&dash).fields.focus, FieldId::Start);
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch");
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let request = dash.launch();
     assert_eq!(request.model, RequestedModel::Scripted { instant: false });
     assert_eq!(request.scenario.name.as_str(), "checkout-launch");
@@ -56,10 +56,10 @@ fn forty_pasted_lines_go_in_whole() {
     goto(&mut dash, &FieldId::Goal);
     let lines: Vec<String> =
         (1..=40).map(|line| format!("line {line}: is it 宽 \"safe\"?")).collect();
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     dash.send(Msg::Paste(lines.join("\n")));
     assert!(dash.effects.is_empty(), "a paste presses nothing");
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     assert!(request.scenario.goal.ends_with(&lines.join("\n")));
     assert_eq!(request.scenario.goal.lines().count(), 41);
@@ -104,11 +104,11 @@ fn enter_breaks_text_and_leaves_number() {
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
     assert_eq!(dash.state.context(), Context::FormText);
-    dash.press(KeyCode::Enter).text("and q ? n");
+    dash.press("Enter 'and q ? n'");
     let goal = form(&dash).fields.get(&FieldId::Goal).expect("a goal").text();
     assert!(goal.ends_with("\nand q ? n"), "{goal}");
     goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(form(&dash).fields.focus, FieldId::Limit("budget.max_messages"));
 }
 
@@ -123,13 +123,13 @@ fn field_error_blocks_start() {
     assert!(fault.error, "{fault:?}");
     assert!(dash.screen().contains(&fault.text[..20]), "{}", dash.screen());
     goto(&mut dash, &FieldId::Start);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(dash.asked().is_empty(), "nothing is started");
     assert!(dash.screen().contains("Not started"), "{}", dash.screen());
     assert_eq!(form(&dash).fields.focus, rounds, "the field has the keys");
     retype(&mut dash, "2");
     assert!(form(&dash).is_startable(), "{:?}", form(&dash).problems);
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     let PatternSpec::Collaboration(spec) = &request.scenario.pattern else {
         panic!("a collaboration");
@@ -164,18 +164,18 @@ fn unedited_goal_follows_inputs() {
     dash.text("n");
     let region = FieldId::Input("region".into());
     goto(&mut dash, &region);
-    dash.press(KeyCode::Right);
+    dash.press("Right");
     let goal = form(&dash).fields.get(&FieldId::Goal).expect("a goal");
     assert!(goal.text().contains("in EU"), "{}", goal.text());
     assert!(!goal.changed());
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch --set inputs.region=EU");
-    dash.press(KeyCode::Right);
+    dash.press("Right");
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "back as it was");
     // An edited one is the person's own.
     goto(&mut dash, &FieldId::Goal);
     dash.text("!");
     goto(&mut dash, &region);
-    dash.press(KeyCode::Right);
+    dash.press("Right");
     assert!(form(&dash).fields.get(&FieldId::Goal).expect("a goal").text().contains("in US"));
 }
 
@@ -184,9 +184,9 @@ fn command_line_shows_flags_and_model() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Flag("legal_analyst".into()));
-    dash.text(" ");
+    dash.press("Space");
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Right);
+    dash.press("Right");
     let line = form(&dash).command_line();
     assert_eq!(line, "roundtable run checkout-launch --flag legal_analyst=on --instant");
     let (_, args) = of_command_line(&form(&dash).command_words());
@@ -194,7 +194,7 @@ fn command_line_shows_flags_and_model() {
     dash.text("y");
     assert!(matches!(&dash.asked()[..], [Effect::Copy(text)] if *text == line));
     goto(&mut dash, &FieldId::Start);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let request = dash.launch();
     assert_eq!(request.model, RequestedModel::Scripted { instant: true });
     assert_eq!(request.flags, [("legal_analyst".into(), true)]);
@@ -205,10 +205,10 @@ fn missing_key_blocks_live_start() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     assert!(dash.screen().contains("set OPENAI_API_KEY"));
     dash.asked();
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     assert!(dash.asked().is_empty());
     assert_eq!(form(&dash).fields.focus, FieldId::Model);
 }
@@ -219,13 +219,13 @@ fn live_start_asks_about_foreign_file() {
     let mut dash = Dash::over(120, 36, vec![own("mine.toml", text)], DisplaySettings::default());
     dash.text("n");
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     let screen = dash.screen();
     assert!(screen.contains("at api.example.com, key from the environment"), "{screen}");
     assert!(screen.contains("small-1  the default of Example"), "{screen}");
     dash.asked();
     assert!(form(&dash).command_line().ends_with("mine.toml --live"));
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     assert_eq!(request.model, RequestedModel::Live(None));
     let would = vec!["It sends its goal and facts to api.example.com.".to_owned()];
@@ -250,7 +250,7 @@ fn live_start_asks_about_foreign_file() {
 fn asking(cols: u16, rows: u16, would: &[&str]) -> Dash {
     let text = scenario::shipped()[0].text;
     let mut dash = Dash::over(80, 24, vec![own("mine.toml", text)], DisplaySettings::default());
-    dash.press(KeyCode::Enter).send(Msg::Resize { cols, rows });
+    dash.press("Enter").send(Msg::Resize { cols, rows });
     let request = dash.launch();
     let would = would.iter().map(|line| (*line).to_owned()).collect();
     let consent = Consent { digest: request.scenario.hash.clone(), would, not_kept: None };
@@ -263,7 +263,7 @@ fn consent_says_why_not_kept() {
     let mut dash = asking(80, 24, &["run sh -c true"]);
     let screen = dash.screen();
     assert!(screen.contains("Remembered for this version of the file."), "{screen}");
-    dash.text("n").press(KeyCode::Enter);
+    dash.press("n Enter");
     let request = dash.launch();
     let (digest, would) = ("of more than the file".to_owned(), vec!["run ./x.sh".to_owned()]);
     let consent = Consent { digest, would, not_kept: None };
@@ -290,10 +290,10 @@ fn consent_requires_reading_to_end() {
             "{:?}",
             said(&dash)
         );
-        dash.text("jj").press(KeyCode::PageDown).text("G");
+        dash.press("jj PgDn G");
         assert!(dash.screen().contains("everything"), "{}", dash.screen());
         assert!(dash.screen().contains("above: k"), "{}", dash.screen());
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
         assert!(dash.asked().is_empty(), "Enter is no yes");
         dash.text("gy");
         assert!(matches!(&dash.asked()[..], [Effect::Trust { .. }, Effect::Start(_)]));
@@ -312,17 +312,17 @@ fn tiny_screen_accepts_no_consent() {
 #[test]
 fn escape_asks_before_discarding_changes() {
     let mut dash = Dash::new(80, 24);
-    dash.text("n").press(KeyCode::Esc);
+    dash.press("n Esc");
     assert_eq!(dash.state.context(), Context::Home);
     dash.text("n");
     goto(&mut dash, &FieldId::Goal);
-    dash.text("x").press(KeyCode::Esc);
+    dash.press("x Esc");
     assert_eq!(dash.state.context(), Context::Form, "out of the text first");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.state.context(), Context::Confirm);
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.state.context(), Context::Form, "no: the form is as it was");
-    dash.press(KeyCode::Esc).text("y");
+    dash.press("Esc y");
     assert_eq!(dash.state.context(), Context::Home);
 }
 
@@ -332,7 +332,7 @@ fn focused_field_stays_visible() {
         let mut dash = Dash::new(cols, rows);
         dash.text("n");
         for _ in 0..form(&dash).fields.list.len() {
-            dash.press(KeyCode::Tab);
+            dash.press("Tab");
             let field = form(&dash).fields.get(&form(&dash).fields.focus).expect("a field");
             let label = match field.value {
                 FieldValue::Button => format!("[ {} ]", field.label),
@@ -348,9 +348,9 @@ fn arrows_leave_text_at_ends() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Limit("budget.max_rounds"));
-    dash.press(KeyCode::Down);
+    dash.press("Down");
     assert_eq!(form(&dash).fields.focus, FieldId::Limit("budget.max_messages"));
-    dash.press(KeyCode::Up).press(KeyCode::Up);
+    dash.press("Up Up");
     assert_eq!(form(&dash).fields.focus, FieldId::Flag("legal_analyst".into()));
 }
 
@@ -361,7 +361,7 @@ fn a_broken_scenario_has_no_form() {
     dash.text("n");
     assert!(dash.state.overlays.is_empty());
     assert!(dash.state.notices.current().is_some());
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(dash.asked().is_empty(), "nor does it start");
 }
 
@@ -394,14 +394,14 @@ fn start_refusal_closes_with_form() {
         dash.text("n");
         goto(dash, &FieldId::Limit("budget.max_rounds"));
         retype(dash, "0");
-        dash.key(KeyPress::ctrl('s'));
+        dash.press("C-s");
         let said = &dash.state.notices.current().expect("said").text;
         assert!(said.starts_with("Not started: 1 problem"), "{said}");
     };
     // Closed.
     let mut dash = Dash::new(80, 24);
     refused(&mut dash);
-    dash.press(KeyCode::Esc).press(KeyCode::Esc);
+    dash.press("Esc Esc");
     assert!(dash.state.notices.current().is_some(), "the form is still there behind the question");
     dash.text("y");
     assert!(dash.state.notices.current().is_none());
@@ -412,7 +412,7 @@ fn start_refusal_closes_with_form() {
     // Started.
     refused(&mut dash);
     retype(&mut dash, "2");
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     dash.launch();
     assert!(dash.state.notices.current().is_none() && dash.state.overlays.is_empty());
 }
@@ -431,12 +431,12 @@ fn navigation_types_nothing() {
     assert!(!form(&dash).fields.changed());
     let said = &dash.state.notices.current().expect("said").text;
     assert_eq!(said, "Press Enter to edit this field.");
-    dash.press(KeyCode::Enter).text("jk");
+    dash.press("Enter jk");
     assert_eq!(dash.state.context(), Context::FormText);
     assert!(form(&dash).fields.get(&FieldId::Goal).expect("a goal").text().ends_with("jk"));
     let row = dash.screen().lines().last().expect("a key row").to_owned();
     assert!(!row.contains("move") && row.contains("Esc leave text"), "{row}");
-    dash.press(KeyCode::Esc).text("jk");
+    dash.press("Esc jk");
     assert_eq!(form(&dash).fields.focus, FieldId::Goal, "down and up again");
     assert!(
         form(&dash)

@@ -11,7 +11,7 @@ use crate::log::world::run_row::RunRow;
 use crate::screen::effect::KeptChange;
 use crate::screen::effect::RequestId;
 use crate::screen::state::ActiveScreen;
-use crate::screen::{Effect, KeyCode, Msg};
+use crate::screen::{Effect, Msg};
 
 use crate::support::kept::{NOW, answer_open, history, kept, list, opening, with_history};
 use crate::support::screen::{Dash, facts};
@@ -43,7 +43,7 @@ fn interrupted_runs_are_told_on_home() {
     list(&mut dash, rows());
     dash.after(Duration::from_secs(60));
     assert!(dash.screen().contains(TOLD), "{}", dash.screen());
-    dash.press(KeyCode::Down);
+    dash.press("Down");
     assert!(!dash.screen().contains("interrupted:"), "it was seen");
     list(&mut dash, rows());
     assert!(!dash.screen().contains("interrupted:"), "it is told once");
@@ -57,7 +57,7 @@ fn interrupted_runs_are_told_on_home() {
         dash.text(keys);
         assert!(dash.screen().contains(hint), "{}", dash.screen());
         dash.asked();
-        dash.text(" ");
+        dash.press("Space");
         let asked = dash.asked();
         let resumed = asked.iter().find_map(|effect| match effect {
             Effect::Resume { run, .. } => Some(run.as_str()),
@@ -74,7 +74,7 @@ fn interrupted_runs_are_told_on_home() {
         dash.text(key);
         assert!(!dash.screen().contains("interrupted:"), "{}", dash.screen());
     }
-    dash.press(KeyCode::Esc).text("q");
+    dash.press("Esc q");
     let screen = dash.screen();
     assert!(screen.contains("2 interrupted: select one, Space continues it"), "{screen}");
     assert!(screen.contains("runs of this session") && screen.contains("0 stopped"), "{screen}");
@@ -137,7 +137,7 @@ fn said_filter_searches_store() {
     assert!(dash.screen().contains("filter: said:ver"), "{}", dash.screen());
     dash.text(" status:failed");
     assert_eq!((listed(&dash), searches(&mut dash)), (vec!["r-30cc".to_owned()], vec![]));
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!((listed(&dash).len(), searches(&mut dash)), (1, vec![]));
     // The runs are not the same any more: asked again, and listed meanwhile as before.
     list(&mut dash, history());
@@ -146,7 +146,7 @@ fn said_filter_searches_store() {
     let found = Err("The store cannot be read: the disk.".to_owned());
     dash.send(Msg::Said { request: third, found, left: 0 });
     assert!(dash.screen().contains("The store cannot be read: the disk."), "{}", dash.screen());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!((listed(&dash).len(), searches(&mut dash)), (5, vec![]));
     answer_search(&mut dash, third, &[], 0);
     assert_eq!(listed(&dash).len(), 5);
@@ -169,12 +169,12 @@ fn filter_applies_live_and_clears() {
         let mut dash = with_history();
         dash.text("/").text(filter);
         assert_eq!(listed(&dash), *ids, "{filter}");
-        dash.press(KeyCode::Enter);
+        dash.press("Enter");
         assert_eq!(listed(&dash), *ids, "{filter}");
         assert!(dash.screen().contains(filter), "the title names it:\n{}", dash.screen());
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
         assert_eq!(listed(&dash).len(), 5);
-        dash.text("/").text(filter).press(KeyCode::Esc);
+        dash.text("/").text(filter).press("Esc");
         assert_eq!(listed(&dash).len(), 5, "Esc removes what is typed");
     }
 }
@@ -182,15 +182,13 @@ fn filter_applies_live_and_clears() {
 #[test]
 fn up_recalls_last_filter() {
     let mut dash = with_history();
-    dash.text("/status:failed").press(KeyCode::Enter);
-    dash.text("/").press(KeyCode::Backspace).text("d").press(KeyCode::Esc);
-    dash.text("/");
+    dash.press("/status:failed Enter / Backspace d Esc /");
     assert_eq!(dash.state.history.filter.status().map(|it| it.text), Some(""));
     assert_eq!(listed(&dash).len(), 5, "nothing is filtered yet");
     let screen = dash.screen();
     assert!(screen.contains("↑ recalls status:failed"), "{screen}");
     assert!(screen.contains("⏎ keep  Esc clear"), "{screen}");
-    dash.press(KeyCode::Up);
+    dash.press("Up");
     assert_eq!(listed(&dash), ["r-30cc"]);
 }
 
@@ -199,7 +197,7 @@ fn filter_covers_session_runs() {
     let mut dash = with_history();
     dash.run("r-7777", &ended()).text("q/status:done");
     assert_eq!(listed(&dash), ["r-7777", "r-20bb"]);
-    dash.press(KeyCode::Esc).text("/r-77");
+    dash.press("Esc /r-77");
     assert_eq!(listed(&dash), ["r-7777"]);
 }
 
@@ -265,7 +263,7 @@ fn p_pins_and_unpins() {
 #[test]
 fn kept_run_opens_read_only() {
     let mut dash = with_history();
-    dash.text("j").press(KeyCode::Enter).press(KeyCode::Esc);
+    dash.press("j Enter Esc");
     let (run, request) = opening(&mut dash);
     assert!(dash.screen().contains("○ READING"), "{}", dash.screen());
     assert!(dash.screen().contains("reading 58 events"), "{}", dash.screen());
@@ -290,13 +288,13 @@ fn kept_run_opens_read_only() {
     // Looking works: the playhead moves, and Space leads back to the end.
     dash.text(",,");
     assert!(dash.state.visible_run().is_some_and(|page| page.is_scrubbed()));
-    dash.text(" ");
+    dash.press("Space");
     assert!(dash.state.visible_run().is_some_and(|page| !page.is_scrubbed()));
     assert_eq!(dash.state.next_tick().filter(|_| dash.state.notices.current().is_none()), None);
     // The events that were read stay.
     dash.text("q").asked();
     assert_eq!(dash.state.home.run, Some(run.clone()));
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(dash.asked().is_empty());
     assert_eq!(dash.state.screen, ActiveScreen::Run(run));
 }
@@ -304,7 +302,7 @@ fn kept_run_opens_read_only() {
 #[test]
 fn interrupted_run_stops_its_clock() {
     let mut dash = with_history();
-    dash.text("jjj").press(KeyCode::Enter);
+    dash.press("jjj Enter");
     let events = ended();
     answer_open(&mut dash, &events[..events.len() / 2]);
     let screen = dash.screen();
@@ -313,14 +311,14 @@ fn interrupted_run_stops_its_clock() {
     let page = dash.state.visible_run().expect("a page");
     assert_eq!(page.time(dash.now * 100), last);
     assert!(!page.world().progress.is_live());
-    dash.text(" ");
+    dash.press("Space");
     assert!(dash.asked().is_empty());
 }
 
 #[test]
 fn follows_run_of_another_process() {
     let mut dash = with_history();
-    dash.text("g").press(KeyCode::Enter);
+    dash.press("g Enter");
     let effects = dash.asked();
     let Some(Effect::OpenKept { run, request, follows: true }) = effects.first() else {
         panic!("it is not followed: {effects:?}")
@@ -339,7 +337,7 @@ fn follows_run_of_another_process() {
 #[test]
 fn home_reports_unreadable_log() {
     let mut dash = with_history();
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let (run, request) = opening(&mut dash);
     let problem = Some("there is no such run".to_owned());
     dash.send(Msg::OpenedToEnd { run, request, problem });
@@ -355,9 +353,9 @@ fn opened_logs_stay_bounded() {
         ..kept(id, hours, "checkout-launch", "Large", "success")
     };
     list(&mut dash, vec![large("r-1000", 1), large("r-2000", 2)]);
-    dash.text("2").press(KeyCode::Enter);
+    dash.press("2 Enter");
     let (first, request) = opening(&mut dash);
-    dash.text("qj").press(KeyCode::Enter);
+    dash.press("qj Enter");
     assert_eq!(dash.state.opened.len(), 1, "both are larger than the limit");
     dash.send(Msg::Opened { run: first, request, events: ended() });
     assert!(dash.state.opened.iter().all(|page| page.log().is_empty()));

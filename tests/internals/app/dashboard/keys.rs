@@ -35,13 +35,13 @@ fn picture_works_on_every_screen() {
     for keys in ["", "n", "?", "/", ":", "N"] {
         dash.text(keys).asked();
         contexts.insert(dash.state.context().word());
-        dash.key(KeyPress::ctrl('p'));
+        dash.press("C-p");
         assert!(matches!(dash.asked()[..], [Effect::Picture]), "{keys}");
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
     }
     assert!(contexts.len() > 4, "{contexts:?}");
     // Chosen from the list of commands, it is one of the page.
-    dash.text(":picture").press(KeyCode::Enter);
+    dash.press(":picture Enter");
     assert!(matches!(dash.asked()[..], [Effect::Picture]) && dash.state.overlays.is_empty());
 }
 
@@ -122,24 +122,22 @@ fn help_finds_and_runs_action() {
     let mut dash = Dash::new(120, 36);
     dash.text("?").text("launch form: goal");
     assert_eq!(dash.state.context(), Context::Help);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(dash.state.context(), Context::Form, "the form is open and the help is gone");
 
-    dash.press(KeyCode::Esc).text("?").text("zzz").press(KeyCode::Enter);
+    dash.press("Esc ? zzz Enter");
     assert_eq!(dash.state.context(), Context::Help, "nothing is found, nothing is done");
-    dash.press(KeyCode::Backspace).press(KeyCode::Backspace).press(KeyCode::Backspace);
-    dash.text("inspect the selection").press(KeyCode::Enter);
+    dash.press("Backspace Backspace Backspace 'inspect the selection' Enter");
     let said = dash.state.notices.current().expect("a notice").text.clone();
     assert!(said.starts_with("Not available here: it works in "), "{said}");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(dash.state.context(), Context::Home);
 }
 
 #[test]
 fn help_keeps_form_input() {
     let mut dash = Dash::new(120, 36);
-    dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab).text("x");
-    dash.press(KeyCode::BackTab).press(KeyCode::BackTab).text("?").press(KeyCode::Esc);
+    dash.press("n Tab Tab x S-Tab S-Tab ? Esc");
     assert!(dash.screen().contains("goal="), "the change is still in the command line");
 }
 
@@ -162,11 +160,11 @@ fn tiny_screen_only_quits() {
     for c in ('!'..='~').chain([' ']).filter(|c| *c != 'q') {
         dash.text(&c.to_string());
     }
-    dash.press(KeyCode::Enter).press(KeyCode::Tab).press(KeyCode::Esc).key(KeyPress::ctrl('s'));
+    dash.press("Enter Tab Esc C-s");
     dash.send(Msg::Paste("x".to_owned()));
     assert!(dash.asked().is_empty() && dash.state.overlays.is_empty());
     dash.text("q");
     assert!(matches!(dash.asked()[..], [Effect::Quit { code: 0 }]), "quitting always works");
-    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
+    dash.press("C-c C-c");
     assert!(matches!(dash.asked()[..], [Effect::Quit { code: 130 }]));
 }

@@ -12,7 +12,7 @@ use crate::screen::form::models::OfferedModels;
 use crate::screen::form::{FieldId, LaunchForm};
 use crate::screen::keymap::Context;
 use crate::screen::state::DisplaySettings;
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 
 use super::command_line::of_command_line;
 use super::form::{form, goto};
@@ -30,7 +30,7 @@ fn open() -> Dash {
 fn live() -> Dash {
     let mut dash = open();
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     answer(&mut dash, ready("small-1"), vec![with_key("example", "small-1")]);
     dash
 }
@@ -46,7 +46,7 @@ fn with_list(names: &[&str]) -> Dash {
 /// The window opens over the model field.
 fn choose(dash: &mut Dash) -> &mut Dash {
     goto(dash, &FieldId::ModelName);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(dash.state.context(), Context::Models);
     dash
 }
@@ -59,13 +59,13 @@ fn model(form: &LaunchForm) -> Option<String> {
 fn live_choice_triggers_each_request_once() {
     let mut dash = open();
     for _ in 0..40 {
-        dash.press(KeyCode::Tab);
+        dash.press("Tab");
         assert_ne!(form(&dash).fields.focus, FieldId::ModelName, "no model is asked offline");
     }
     assert!(dash.asked().is_empty());
     assert!(!dash.screen().contains("the default of Example"), "{}", dash.screen());
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     assert!(dash.screen().contains("small-1  the default of Example"), "{}", dash.screen());
     match &dash.effects[..] {
         [Effect::FindLive(query), Effect::FindOllama { form }] => {
@@ -78,7 +78,7 @@ fn live_choice_triggers_each_request_once() {
     assert_eq!(*asked, place("example"));
     // Away and back: nothing is asked again.
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Right).press(KeyCode::Left);
+    dash.press("Right Left");
     assert!(dash.asked().is_empty());
 }
 
@@ -87,7 +87,7 @@ fn listed_model_starts_run() {
     let mut dash = with_list(&["big-2", "small-1", "small-2"]);
     choose(&mut dash).text("SMALL 2");
     assert!(!dash.screen().contains("big-2"), "{}", dash.screen());
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(dash.state.context(), Context::Form);
     assert_eq!(model(form(&dash)).as_deref(), Some("example/small-2"));
     assert!(dash.screen().contains("example/small-2  chosen here"), "{}", dash.screen());
@@ -95,7 +95,7 @@ fn listed_model_starts_run() {
     answer(&mut dash, ready("small-2"), Vec::new());
     assert!(lists_wanted(&mut dash).is_empty(), "the list is there");
     assert!(form(&dash).command_line().ends_with("mine.toml --live --model example/small-2"));
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     assert_eq!(request.model, RequestedModel::Live(Some("example/small-2".into())));
 }
@@ -105,10 +105,10 @@ fn command_line_names_model() {
     let mut dash = Dash::new(120, 36);
     dash.text("n");
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     for name in ["anthropic/claude haiku's", "-dashed"] {
         answer(&mut dash, ready("small-1"), Vec::new());
-        choose(&mut dash).text(name).press(KeyCode::Enter);
+        choose(&mut dash).text(name).press("Enter");
         let (_, args) = of_command_line(&form(&dash).command_words());
         assert!(args.live);
         assert_eq!(args.model.as_deref(), Some(name));
@@ -118,17 +118,17 @@ fn command_line_names_model() {
 #[test]
 fn typed_model_name_wins() {
     let mut dash = with_list(&["gpt-4", "gpt-4-turbo"]);
-    choose(&mut dash).text("other/model").press(KeyCode::Enter);
+    choose(&mut dash).press("other/model Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("other/model"));
     answer(&mut dash, ready("model"), Vec::new());
-    choose(&mut dash).text("gpt-4").press(KeyCode::Enter);
+    choose(&mut dash).press("gpt-4 Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("example/gpt-4"));
     answer(&mut dash, ready("gpt-4"), Vec::new());
-    choose(&mut dash).text("turbo").press(KeyCode::End).press(KeyCode::Enter);
+    choose(&mut dash).press("turbo End Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("turbo"), "as it is typed");
     answer(&mut dash, ready("turbo"), Vec::new());
     // The first row takes the choice back.
-    choose(&mut dash).press(KeyCode::Home).press(KeyCode::Enter);
+    choose(&mut dash).press("Home Enter");
     assert_eq!(model(form(&dash)), None);
     assert!(!form(&dash).fields.get(&FieldId::ModelName).expect("a field").changed());
 }
@@ -142,7 +142,7 @@ fn late_list_keeps_selection() {
     let list = listing(&["a-small", "small-1"]);
     dash.send(Msg::ModelsListed { form: *form_id, place: place.clone(), list });
     assert!(dash.redraw && dash.screen().contains("a-small"), "{}", dash.screen());
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("small"), "what was typed when Enter was meant");
 }
 
@@ -156,7 +156,7 @@ fn retries_only_failed_model_list() {
     tell(&mut dash, OfferedModels::NotGiven { status: 404 });
     choose(&mut dash);
     assert!(dash.screen().contains("gives no list (status 404): type a name"), "{}", dash.screen());
-    dash.text("own").press(KeyCode::Enter);
+    dash.press("own Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("own"));
     answer(&mut dash, ready("own"), Vec::new());
     assert!(form(&dash).is_startable() && lists_wanted(&mut dash).is_empty());
@@ -181,13 +181,13 @@ fn retries_only_failed_model_list() {
 fn several_keys_require_choice() {
     let mut dash = open();
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     let providers = || vec![with_key("alpha", "a-1"), with_key("beta", "b-1")];
     answer(&mut dash, LiveOffer::Choose { why: "two keys".to_owned() }, providers());
     assert!(lists_wanted(&mut dash).is_empty(), "nobody is asked before one is chosen");
     let screen = dash.screen();
     assert!(screen.contains("several providers have a key"), "{screen}");
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     assert!(dash.asked().is_empty(), "nothing starts");
     assert_eq!(form(&dash).fields.focus, FieldId::ModelName, "the field that is to be filled");
     choose(&mut dash);
@@ -195,23 +195,23 @@ fn several_keys_require_choice() {
     for row in ["alpha/a-1", "beta/b-1", "with their default models", "key from the shell"] {
         assert!(screen.contains(row), "{row}: {screen}");
     }
-    dash.press(KeyCode::Down).press(KeyCode::Enter);
+    dash.press("Down Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("beta/b-1"));
     answer(&mut dash, ready("b-1"), providers());
     assert!(form(&dash).is_startable());
     dash.asked();
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     assert_eq!(dash.launch().model, RequestedModel::Live(Some("beta/b-1".into())));
 }
 
 #[test]
 fn unusable_model_blocks_start() {
     let mut dash = live();
-    choose(&mut dash).text("beta/b-1").press(KeyCode::Enter);
+    choose(&mut dash).press("beta/b-1 Enter");
     let why = "no key for api.beta.com: BETA_KEY is not set";
     answer(&mut dash, LiveOffer::Missing { why: why.to_owned() }, Vec::new());
     assert!(dash.screen().contains(why), "{}", dash.screen());
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     assert!(dash.asked().is_empty());
     assert_eq!(form(&dash).fields.focus, FieldId::ModelName);
 }
@@ -223,7 +223,7 @@ fn shows_whole_missing_key_advice() {
                here. An endpoint on this machine needs none: export \
                OPENAI_BASE_URL=http://localhost:…/v1. Without --live the scenario's script answers.";
     let mut dash = live();
-    choose(&mut dash).text("beta/b-1").press(KeyCode::Enter);
+    choose(&mut dash).press("beta/b-1 Enter");
     dash.send(Msg::Resize { cols: 80, rows: 24 });
     answer(&mut dash, LiveOffer::Missing { why: why.to_owned() }, Vec::new());
     let screen = dash.screen();
@@ -239,12 +239,12 @@ fn shows_whole_missing_key_advice() {
 fn available_key_replaces_missing_key() {
     let mut dash = open();
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     let why = "roles.legal.model asks for beta/b-1: no key for api.beta.com";
     let missing = LiveOffer::Missing { why: why.to_owned() };
     answer(&mut dash, missing, vec![with_key("alpha", "a-1")]);
     assert!(!form(&dash).is_startable());
-    choose(&mut dash).press(KeyCode::Enter);
+    choose(&mut dash).press("Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("alpha/a-1"));
     answer(&mut dash, ready("a-1"), Vec::new());
     assert!(form(&dash).is_startable());
@@ -262,7 +262,7 @@ fn ignores_stale_model_replies() {
         list: OfferedModels::Failed { why: "of another form".to_owned() },
     });
     assert!(!dash.redraw);
-    choose(&mut dash).text("new/model").press(KeyCode::Enter);
+    choose(&mut dash).press("new/model Enter");
     let late = crate::screen::form::models::LiveQueryResult {
         offer: LiveOffer::Missing { why: "of the model before".to_owned() },
         providers: Vec::new(),
@@ -271,7 +271,7 @@ fn ignores_stale_model_replies() {
     assert!(!dash.redraw && !dash.screen().contains("of the model before"), "{before}");
     // A closed form ignores the answer.
     let mut dash = live();
-    dash.press(KeyCode::Esc).text("y");
+    dash.press("Esc y");
     dash.asked();
     dash.send(Msg::ModelsListed { form: *form_id, place: place.clone(), list: listing(&["a"]) });
     assert!(!dash.redraw && dash.asked().is_empty());
@@ -282,7 +282,7 @@ fn offers_local_ollama_beside_provider() {
     let mut dash = with_list(&["small-1"]);
     let (ollama, list) = (place("ollama"), listing(&["llama3.2"]));
     dash.send(Msg::ModelsListed { form: RequestId(1), place: ollama, list });
-    choose(&mut dash).text("llama").press(KeyCode::Enter);
+    choose(&mut dash).press("llama Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("ollama/llama3.2"));
 }
 
@@ -307,14 +307,14 @@ fn field_starts_with_requested_model() {
     assert!(!form(&dash).fields.changed());
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "offline: no model");
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     assert!(dash.screen().contains("alpha/a-1  from the command line"), "{}", dash.screen());
     answer(&mut dash, ready("a-1"), Vec::new());
     assert!(form(&dash).command_line().ends_with("--live --model alpha/a-1"));
-    choose(&mut dash).text("beta/b-1").press(KeyCode::Enter);
+    choose(&mut dash).press("beta/b-1 Enter");
     answer(&mut dash, ready("b-1"), Vec::new());
     dash.asked();
-    dash.key(KeyPress::ctrl('s'));
+    dash.press("C-s");
     let request = dash.launch();
     // The run has started; n on its screen launches it again.
     let facts = crate::support::screen::facts("checkout-launch", &[], &[], Default::default());
@@ -326,7 +326,7 @@ fn field_starts_with_requested_model() {
     assert_eq!(model(form(&dash)).as_deref(), Some("beta/b-1"));
     assert_eq!(form(&dash).command_line(), "roundtable run checkout-launch", "live is asked anew");
     goto(&mut dash, &FieldId::Model);
-    dash.press(KeyCode::Left);
+    dash.press("Left");
     assert!(dash.screen().contains("beta/b-1  as in r-0001"), "{}", dash.screen());
 }
 
@@ -336,10 +336,10 @@ fn paste_becomes_one_visible_line() {
     goto(&mut dash, &FieldId::ModelName);
     dash.send(Msg::Paste("\n  o\u{1b}[2Jther/model  \nsecond".to_owned()));
     assert_eq!(dash.state.context(), Context::Models);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(model(form(&dash)).as_deref(), Some("o␛[2Jther/model"));
     choose(&mut dash).send(Msg::Paste("m".repeat(5_000)));
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert_eq!(model(form(&dash)).map(|name| name.len()), Some(200));
 }
 
@@ -348,10 +348,10 @@ fn model_list_scrolls_and_takes_clicks() {
     let names: Vec<String> = (0..300).map(|nth| format!("model-{nth:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut dash = with_list(&names);
-    choose(&mut dash).press(KeyCode::End);
+    choose(&mut dash).press("End");
     let screen = dash.screen();
     assert!(screen.contains("model-299") && screen.contains("300 models"), "{screen}");
-    dash.press(KeyCode::PageUp).press(KeyCode::PageUp).press(KeyCode::Home);
+    dash.press("PgUp PgUp Home");
     assert!(dash.screen().contains("model-000"));
     dash.text("-2");
     assert!(dash.screen().contains("100 of 300 models"), "{}", dash.screen());
@@ -384,7 +384,7 @@ fn next_message_keeps_model() {
     dash.send(Msg::Started { request: id, run: run.clone(), zero, launch });
     let events = crate::support::screen::facts("support-swarm", &[], &[], Default::default());
     dash.send(Msg::Events { run, events });
-    dash.text("i").text("And now?").key(KeyPress::ctrl('s'));
+    dash.press("i 'And now?' C-s");
     let next = dash.launch();
     assert_eq!(next.model, RequestedModel::Live(Some("beta/b-1".into())));
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::Schedule;
 use crate::log::event::{Command, Event, EventKind};
+use crate::screen::Effect;
 use crate::screen::run::RunPage;
-use crate::screen::{Effect, KeyCode};
 
 use crate::support::screen::{Dash, facts, until};
 
@@ -67,9 +67,9 @@ fn lists_notable_events_by_default() {
     assert_eq!(listed(&dash), notable);
     // A filter searches all events, and goes back to the level.
     let started = log.iter().filter(|event| matches!(event.kind, EventKind::AttemptStarted { .. }));
-    dash.text("/attempt.started").press(KeyCode::Enter);
+    dash.press("/attempt.started Enter");
     assert_eq!(listed(&dash), started.count());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(listed(&dash), notable);
 }
 
@@ -78,7 +78,7 @@ fn lists_notable_events_by_default() {
 fn jump_to_hidden_event_lists_all() {
     let mut dash = Dash::new(120, 36);
     let log = table();
-    dash.run("r-1", &log).text("/call.retried").press(KeyCode::Enter).text("c");
+    dash.run("r-1", &log).press("/call.retried Enter c");
     let page = shown(&dash);
     let cause = page.list().cursor().and_then(|place| page.log().get(place));
     assert!(cause.is_some_and(|event| matches!(event.kind, EventKind::AttemptFailed(_))));
@@ -131,14 +131,14 @@ fn the_scenarios_are_filtered_by_words() {
     let selected = dash.state.home.selected_scenario(&dash.state.scenarios);
     assert_eq!(selected.map(|entry| entry.name.as_str()), Some("ping-pong"));
     assert!(dash.screen().contains("filter: ping"), "{}", dash.screen());
-    dash.text("xyz").press(KeyCode::Enter);
+    dash.press("xyz Enter");
     assert_eq!(listed(&dash), 0);
     assert!(dash.screen().contains("No scenario has these words."), "{}", dash.screen());
     // Nothing is started that is not listed.
     dash.asked();
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     assert!(dash.asked().is_empty());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert_eq!(listed(&dash), all);
 }
 

@@ -7,8 +7,8 @@ use crate::engine::Schedule;
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, RunId, Seq, SpanId};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::CollaborationFact;
+use crate::screen::Msg;
 use crate::screen::state::DisplaySettings;
-use crate::screen::{KeyCode, KeyPress, Msg};
 
 use crate::support::screen::{Dash, facts, shipped, until};
 
@@ -42,10 +42,8 @@ fn nothing_ticks_without_live_run() {
 fn what_changes_nothing_draws_nothing() {
     let mut dash = Dash::new(120, 36);
     assert!(!dash.send(Msg::Resize { cols: 120, rows: 36 }).redraw, "the same size");
-    for key in
-        [KeyPress::new(KeyCode::F(7)), KeyPress::new(KeyCode::Esc), KeyPress::new(KeyCode::Insert)]
-    {
-        assert!(!dash.key(key).redraw, "{key:?}");
+    for key in ["F7", "Esc", "Insert"] {
+        assert!(!dash.press(key).redraw, "{key}");
     }
     let run = RunId::new("r-9999");
     assert!(!dash.send(Msg::Events { run: run.clone(), events: live() }).redraw, "a run not known");
@@ -80,7 +78,7 @@ fn live_run_ticks_spinner_or_clock() {
 fn pending_filter_leaves_home_idle() {
     let mut dash = Dash::new(120, 36);
     let ended = facts("checkout-launch", &[], &[], Schedule::default());
-    dash.run("r-0001", &ended).text("/round").text("q").press(KeyCode::Esc).press(KeyCode::Esc);
+    dash.run("r-0001", &ended).press("/round q Esc Esc");
     dash.text("q");
     assert_eq!(dash.state.next_tick(), None);
 }
@@ -130,7 +128,7 @@ fn failures_stay_until_dismissed() {
     }
     let screen = dash.screen();
     assert!(screen.contains("! export: the disk is full  1 more, Esc"), "{screen}");
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(dash.screen().contains("! copy: the disk is full"));
 }
 

@@ -12,7 +12,7 @@ use crate::scenario::catalogue::RequestedModel;
 use crate::screen::home::HomePane;
 use crate::screen::keymap::Context;
 use crate::screen::state::{ActiveScreen, DisplaySettings};
-use crate::screen::{Effect, KeyCode, KeyPress, Msg};
+use crate::screen::{Effect, Msg};
 
 use crate::support::facts::team;
 use crate::support::kept::{kept, list};
@@ -58,7 +58,7 @@ fn quits(dash: &mut Dash) -> Option<u8> {
 fn enter_starts_checkout_launch() {
     let mut dash = Dash::new(80, 24);
     assert_eq!(dash.state.home.scenario.as_deref(), Some("checkout-launch"));
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let request = dash.launch();
     assert_eq!(request.model, RequestedModel::Scripted { instant: false });
     assert!(dash.screen().contains("starting Checkout v2"));
@@ -71,7 +71,7 @@ fn enter_starts_checkout_launch() {
 #[test]
 fn started_run_steals_no_focus() {
     let mut dash = Dash::new(80, 24);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let request = dash.launch();
     dash.text("j");
     let run = RunId::new("r-0001");
@@ -83,13 +83,13 @@ fn started_run_steals_no_focus() {
 #[test]
 fn failed_start_shows_until_dismissed() {
     let mut dash = Dash::new(80, 24);
-    dash.press(KeyCode::Enter);
+    dash.press("Enter");
     let request = dash.launch().id;
     dash.send(Msg::StartFailed { request, text: "No key: set OPENAI_API_KEY.".to_owned() });
     dash.after(Duration::from_secs(60)).send(Msg::Tick);
     assert!(dash.screen().contains("! No key: set OPENAI_API_KEY."));
     assert!(dash.state.starting.is_empty());
-    dash.press(KeyCode::Esc);
+    dash.press("Esc");
     assert!(!dash.screen().contains("No key"), "dismissed");
 }
 
@@ -135,7 +135,7 @@ fn next_message_lists_below_first() {
 fn enter_opens_run_and_q_returns() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &ended()).text("q").run("r-0002", &ended()).text("q");
-    dash.text("j").press(KeyCode::Enter);
+    dash.press("j Enter");
     assert_eq!(dash.state.screen, ActiveScreen::Run(RunId::new("r-0001")));
     dash.text("q");
     assert_eq!(dash.state.screen, ActiveScreen::Home);
@@ -146,7 +146,7 @@ fn enter_opens_run_and_q_returns() {
 fn space_pauses_and_resumes_everywhere() {
     let mut dash = Dash::new(120, 36);
     let events = live();
-    dash.run("r-0001", &events).text(" ");
+    dash.run("r-0001", &events).press("Space");
     assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Pause { by: Initiator::You })]);
     let pausing = Event {
         seq: Seq(events.len() as u64),
@@ -155,7 +155,7 @@ fn space_pauses_and_resumes_everywhere() {
         kind: EventKind::Pausing { by: Initiator::You, at_round: false },
     };
     dash.send(Msg::Events { run: RunId::new("r-0001"), events: vec![Arc::new(pausing)] });
-    dash.text("q ");
+    dash.press("q Space");
     assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Resume { by: Initiator::You })]);
     dash.text("sS");
     let steps = commands(&mut dash);
@@ -180,7 +180,7 @@ fn the_kill_switch_asks_first() {
     assert!(dash.asked().is_empty());
     dash.text("Ky");
     assert_eq!(commands(&mut dash), [("r-0002".into(), Command::Cancel)]);
-    dash.text("qK").press(KeyCode::Enter);
+    dash.press("qK Enter");
     let killed: Vec<_> = commands(&mut dash).into_iter().map(|(run, _)| run).collect();
     assert_eq!(killed, ["r-0001", "r-0002"], "on the first screen: every live run");
 }
@@ -202,7 +202,7 @@ fn escape_never_quits() {
     let mut dash = Dash::new(80, 24);
     dash.run("r-0001", &live());
     for _ in 0..5 {
-        dash.press(KeyCode::Esc);
+        dash.press("Esc");
     }
     assert!(dash.asked().is_empty());
 }
@@ -210,32 +210,32 @@ fn escape_never_quits() {
 #[test]
 fn ctrl_c_stops_then_quits() {
     let mut dash = Dash::new(80, 24);
-    dash.run("r-0001", &live()).key(KeyPress::ctrl('c'));
+    dash.run("r-0001", &live()).press("C-c");
     assert_eq!(dash.state.context(), Context::Confirm);
     dash.text("y");
     assert_eq!(commands(&mut dash), [("r-0001".into(), Command::Cancel)]);
-    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
+    dash.press("C-c C-c");
     assert_eq!(quits(&mut dash), Some(130));
 }
 
 #[test]
 fn ctrl_c_presses_expire() {
     let mut dash = Dash::new(80, 24);
-    dash.key(KeyPress::ctrl('c'));
+    dash.press("C-c");
     assert_eq!(quits(&mut dash), None);
     assert!(dash.screen().contains("Press Ctrl-C again to quit."));
-    dash.after(Duration::from_secs(5)).send(Msg::Tick).key(KeyPress::ctrl('c'));
+    dash.after(Duration::from_secs(5)).send(Msg::Tick).press("C-c");
     assert_eq!(quits(&mut dash), None);
-    dash.after(Duration::from_millis(500)).key(KeyPress::ctrl('c'));
+    dash.after(Duration::from_millis(500)).press("C-c");
     assert_eq!(quits(&mut dash), Some(130));
 }
 
 #[test]
 fn ctrl_c_works_while_typing() {
     let mut dash = Dash::new(80, 24);
-    dash.text("n").press(KeyCode::Tab).press(KeyCode::Tab);
+    dash.press("n Tab Tab");
     assert_eq!(dash.state.context(), Context::FormText);
-    dash.key(KeyPress::ctrl('c')).key(KeyPress::ctrl('c'));
+    dash.press("C-c C-c");
     assert_eq!(quits(&mut dash), Some(130));
 }
 
@@ -255,7 +255,7 @@ fn suspend_pauses_and_resumes_running_runs() {
     let kind = EventKind::Paused { at };
     paused.push(Arc::new(Event { seq, at: Elapsed(3_000_000), span, kind }));
     dash.run("r-0001", &live()).run("r-0002", &paused).run("r-0003", &ended());
-    dash.key(KeyPress::ctrl('z'));
+    dash.press("C-z");
     let mut asked = dash.asked();
     assert!(matches!(asked.pop(), Some(Effect::Suspend)), "the last");
     assert_eq!(asked.len(), 1);
@@ -348,14 +348,14 @@ fn broken_files_show_error_position() {
     let said = |dash: &Dash| dash.state.notices.current().map(|it| it.text.clone());
     assert_eq!(said(&dash), Some(format!("{count} scenarios read, 1 broken.")));
     // Files that are read because they changed are not counted.
-    dash.press(KeyCode::Esc).send(Msg::Scenarios(read));
+    dash.press("Esc").send(Msg::Scenarios(read));
     assert_eq!(said(&dash), None);
 }
 
 #[test]
 fn scenarios_read_anew_keep_the_selection() {
     let mut dash = Dash::new(120, 36);
-    dash.press(KeyCode::End);
+    dash.press("End");
     let before = dash.state.home.scenario.clone();
     let mut entries = dash.state.scenarios.clone();
     entries.insert(0, own("aaa.toml", "title = 1"));
