@@ -131,7 +131,7 @@ pub fn machine_name() -> String {
     #[cfg(unix)]
     let found = rustix::system::uname().nodename().to_string_lossy().into_owned();
     #[cfg(not(unix))]
-    let found = std::env::var("COMPUTERNAME").unwrap_or_default();
+    let found = String::new();
     let short = found.split('.').next().unwrap_or_default();
     if short.is_empty() { "machine".to_owned() } else { plain_name(short) }
 }
@@ -143,7 +143,7 @@ pub fn process_name() -> String {
 
 /// Who works here: the user and the machine.
 pub fn user_name() -> String {
-    let user = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|it| std::env::var(it).ok());
+    let user = ["USER", "LOGNAME"].into_iter().find_map(|it| std::env::var(it).ok());
     let user = user.filter(|user| !user.trim().is_empty());
     format!("{}@{}", plain_name(&user.unwrap_or_else(|| "user".to_owned())), machine_name())
 }
