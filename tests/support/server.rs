@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// The key of every test; it must turn up in no text.
 pub const KEY: &str = "sk-test-4f9a8c7b6d5e";
@@ -36,6 +36,21 @@ impl Server {
         let (stream, _) = self.listener.accept().await.expect("a connection");
         stream.set_nodelay(true).expect("a socket");
         Connection { stream, read: Vec::new() }
+    }
+}
+
+/// A port that refuses connections: it is bound, so that no other test gets it, and nobody listens.
+pub struct ClosedPort(TcpSocket);
+
+impl ClosedPort {
+    pub fn new() -> Self {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        Self(socket)
+    }
+
+    pub fn host(&self) -> String {
+        self.0.local_addr().expect("a bound socket").to_string()
     }
 }
 

@@ -12,14 +12,16 @@ use crate::log::event::EventKind;
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply};
 use crate::model::ChatModel;
 use crate::model::openai::OpenAi;
-use crate::net::{Http, Reach};
+use crate::net::{Http, ProxyMode, Reach};
+use crate::scenario::spec::Tuning;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
 use crate::support::wire;
 use crate::support::wire::{
-    CHUNKED_HEAD, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer, json, piece,
+    CHUNKED_HEAD, ClosedPort, Connection, ENDING, HELLO, KEY, STREAM_HEAD, Server, answer,
+    endpoint_at, json, piece,
 };
 use crate::tool::http::HttpTool;
 use futures::FutureExt;
@@ -385,8 +387,8 @@ async fn cap_ends_flood() {
 
 #[tokio::test]
 async fn closed_port_fails_to_connect() {
-    let server = Server::start().await;
-    let model = server.streaming();
-    drop(server);
+    let port = ClosedPort::new();
+    let endpoint = endpoint_at(&format!("http://{}/v1", port.host()));
+    let model = OpenAi::new(Http::new(ProxyMode::Direct), endpoint, Tuning::default(), true);
     assert_eq!(called("closed", &model, LONG).await, Err(FailureClass::Connect));
 }

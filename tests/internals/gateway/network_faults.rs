@@ -16,6 +16,7 @@ use crate::net::{Http, Reach};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::support::gateway_call::{Behind, Scope, call, guard, policy};
+use crate::support::server::ClosedPort;
 use crate::support::wire;
 use crate::support::wire::{Connection, Server, answer};
 use crate::tool::http::HttpTool;
@@ -184,10 +185,8 @@ async fn fault_05_bad_request_is_final() {
 
 #[tokio::test]
 async fn fault_06_refused_connection_retries() {
-    let server = Server::start().await;
-    let url = format!("http://{}/v1", server.host());
-    drop(server);
-    let (came, _) = asked(&url, LONG).await;
+    let port = ClosedPort::new();
+    let (came, _) = asked(&format!("http://{}/v1", port.host()), LONG).await;
     assert_eq!(came, Came { failed: Some(FailureClass::Connect), attempts: 2, failures: 2 });
 }
 

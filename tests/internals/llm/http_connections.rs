@@ -20,9 +20,8 @@ async fn failure_at(base_url: &str) -> AttemptFailed {
 
 #[tokio::test]
 async fn a_refused_connection() {
-    let server = Server::start().await;
-    let host = server.host();
-    drop(server);
+    let port = ClosedPort::new();
+    let host = port.host();
     let failed = failure_at(&format!("http://{host}/v1")).await;
     assert_eq!(failed.class, FailureClass::Connect);
     assert!(failed.text.starts_with(&format!("no connection to {host}: ")), "{}", failed.text);

@@ -14,6 +14,7 @@ use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::spec::Tuning;
 use crate::scenario::spec::policy::{BreakerCounts, RetryBudgetLimits};
+use crate::support::server::ClosedPort;
 use crate::support::table::{engine, facts, read};
 use crate::support::wire::{Server, answer, endpoint_at};
 use futures::FutureExt;
@@ -128,9 +129,8 @@ const SHORT: &str = "tools.llm.retries.backoff_ms=[2, 4, 8]";
 
 #[tokio::test]
 async fn closed_port_gives_one_reason() {
-    let server = Server::start().await;
-    let host = server.host();
-    drop(server);
+    let port = ClosedPort::new();
+    let host = port.host();
     let endpoint = endpoint_at(&format!("http://{host}/v1"));
     let model: Arc<dyn ChatModel> =
         Arc::new(OpenAi::new(Http::new(ProxyMode::Direct), endpoint, Tuning::default(), true));

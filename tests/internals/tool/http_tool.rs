@@ -12,6 +12,7 @@ use crate::scenario::tools::http::{HttpMethod, HttpSpec};
 use crate::tool::http::HttpTool;
 use serde_json::{Map, Value, json};
 
+use crate::support::server::ClosedPort;
 use crate::support::wire::{Server, answer, both, json as json_answer};
 
 /// A secret of the tests; it must turn up in no text and no answer.
@@ -254,8 +255,8 @@ async fn connection_failures_have_class() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\":";
     assert_eq!(failed(one(&tool_here, &server, half).await).class, FailureClass::Reset);
     assert_eq!(failed(one(&tool_here, &server, b"hello").await).class, FailureClass::BadResponse);
-    let nobody = tool(spec(at(&server, "/v1")));
-    drop(server);
+    let port = ClosedPort::new();
+    let nobody = tool(spec(format!("http://{}/v1", port.host())));
     assert_eq!(failed(ask(&nobody, json!({})).await).class, FailureClass::Connect);
 }
 
