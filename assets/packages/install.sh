@@ -3,7 +3,8 @@
 # ROUNDTABLE_FROM is another place of the archives: an address, or file:// and a folder.
 set -eu
 
-prefix=${PREFIX:-$HOME/.local}
+prefix=${PREFIX:-${HOME:?set HOME or PREFIX}/.local}
+prefix=${prefix%/}
 from=${ROUNDTABLE_FROM:-@REPOSITORY@/releases/download/v@VERSION@}
 sums='@SUMS@'
 
@@ -49,15 +50,19 @@ main() {
         fail "the checksum of $name.tar.gz is wrong, nothing was installed: $found instead of $expected"
 
     tar -xzf "$folder/archive" -C "$folder"
-    mkdir -p "$prefix"
-    # The old program goes first: it may be running.
-    rm -f "$prefix/bin/roundtable"
-    cp -R "$folder/$name/." "$prefix"
+    # Each file takes its name when it is whole: the old program may be running, and a copy may fail.
+    (cd "$folder/$name" && find . -type f) >"$folder/files"
+    while read -r file; do
+        mkdir -p "$prefix/${file%/*}"
+        cp "$folder/$name/$file" "$prefix/$file.new"
+        mv -f "$prefix/$file.new" "$prefix/$file"
+    done <"$folder/files" || fail "$prefix cannot be written"
     printf 'Installed %s\n' "$prefix/bin/roundtable"
     case ":$PATH:" in
         *":$prefix/bin:"*) ;;
         *) printf 'Put %s on your PATH.\n' "$prefix/bin" ;;
     esac
+    printf 'If your shell does not complete it: roundtable completions bash, zsh or fish.\n'
 }
 
 main

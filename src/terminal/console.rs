@@ -159,9 +159,10 @@ impl Console for Tty {
 
     #[cfg(unix)]
     fn stop(&mut self) -> bool {
-        use signal_hook::consts::SIGTSTP;
-        use signal_hook::low_level::emulate_default_handler;
-        emulate_default_handler(SIGTSTP)
+        use rustix::process::{Signal, kill_current_process_group};
+        // The whole group, as a terminal's Ctrl-Z does: a launcher before it, such as npm's, must stop too, or
+        // the shell never gets the terminal back.
+        kill_current_process_group(Signal::STOP)
             .inspect_err(|error| tracing::warn!("cannot suspend: {error}"))
             .is_ok()
     }

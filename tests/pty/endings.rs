@@ -151,6 +151,26 @@ fn ctrl_z_suspends_and_fg_resumes() {
     assert_eq!(terminal.ends(), 143);
 }
 
+/// A launcher that waits for the program, as those of npm do, is stopped too: else the shell that waits
+/// for the launcher never gets the terminal back.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_z_stops_a_launcher_too() {
+    let under = &["sh", "-c", "\"$@\"; exit $?", "sh"];
+    let mut terminal = Terminal::start(Start { under, ..Start::default() });
+    terminal.sees("checkout-launch");
+    terminal.press("\u{1a}");
+    terminal.waits_for_state('T');
+    terminal.is_as_it_was();
+    let group = format!("-{}", terminal.pid());
+    let sent = std::process::Command::new("kill").args(["-s", "CONT", "--", &group]).status();
+    assert!(sent.expect("kill").success());
+    terminal.sees_that("the dashboard again", |screen| {
+        screen.alternate_screen() && screen.contents().contains("checkout-launch")
+    });
+    assert_eq!(terminal.ends_on("q"), 0);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn external_stop_resumes_too() {

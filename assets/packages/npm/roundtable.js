@@ -21,7 +21,7 @@ function binary() {
             "         node_modules was copied from another platform\n" +
             "  help: install roundtable-tui again on this machine, with optional dependencies"
         : `error: roundtable has no build for ${process.platform} on ${process.arch}\n` +
-            "  help: Linux and macOS are supported, on x64 and arm64; elsewhere try\n" +
+            "  help: there are builds for Linux and macOS, on x64 and arm64; elsewhere try\n" +
             "        `cargo install roundtable-tui`, which compiles it",
     );
     process.exit(1);
