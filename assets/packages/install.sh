@@ -28,7 +28,7 @@ main() {
     [ -n "$expected" ] || fail "this installer has no checksum of $name.tar.gz"
 
     folder=$(mktemp -d)
-    trap 'rm -rf "$folder"' EXIT
+    trap 'rm -rf "$folder" "$prefix/bin/roundtable.new"' EXIT
     trap 'exit 1' HUP INT TERM
     if command -v curl >/dev/null; then
         curl --fail --silent --show-error --location --output "$folder/archive" "$from/$name.tar.gz"
@@ -51,18 +51,18 @@ main() {
 
     tar -xzf "$folder/archive" -C "$folder"
     # Each file takes its name when it is whole: the old program may be running, and a copy may fail.
-    (cd "$folder/$name" && find . -type f) >"$folder/files"
+    (cd "$folder/$name" && find bin share -type f) >"$folder/files"
     while read -r file; do
         mkdir -p "$prefix/${file%/*}"
         cp "$folder/$name/$file" "$prefix/$file.new"
         mv -f "$prefix/$file.new" "$prefix/$file"
-    done <"$folder/files" || fail "$prefix cannot be written"
+    done <"$folder/files"
     printf 'Installed %s\n' "$prefix/bin/roundtable"
     case ":$PATH:" in
         *":$prefix/bin:"*) ;;
         *) printf 'Put %s on your PATH.\n' "$prefix/bin" ;;
     esac
-    printf 'If your shell does not complete it: roundtable completions bash, zsh or fish.\n'
+    printf 'If your shell does not find its completions: roundtable completions bash (or zsh, fish)\n'
 }
 
 main

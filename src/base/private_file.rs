@@ -34,8 +34,7 @@ pub fn make_dir(path: &Path) -> io::Result<()> {
 /// Any error of the file system, or that it is not a regular file.
 pub fn append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // Windows locks only a file that is open for reading too.
-    options.read(true).append(true).create(true);
+    options.append(true).create(true);
     read_file::open_file(path, owned(path, &mut options)?, Links::Followed)
 }
 

@@ -1,5 +1,5 @@
-//! Why something was not done: what is wrong, what to do, and the cause chained below. The error of
-//! `host`, `cluster`, `terminal` and `cli`, whose callers do not need to tell errors apart.
+//! Why something was not done: what is wrong, what to do, and the cause chained below. The error type of
+//! `host`, `cluster`, `terminal` and `cli`: their callers print it and treat all errors the same.
 
 use std::error::Error;
 use std::fmt;

@@ -94,8 +94,8 @@ pub fn read_scenario(args: &RunArgs) -> Option<Arc<Scenario>> {
     read_source(source, args).map_err(|why| why.print("")).ok()
 }
 
-/// The same as [`read_scenario`], of a file that has been found. On an error nothing has been printed, but for
-/// the errors of `--set`.
+/// The same as [`read_scenario`], of a file that has been found. Errors of `--set` are printed, others are
+/// only returned.
 pub(super) fn read_source(
     source: ScenarioSource,
     args: &RunArgs,

@@ -441,7 +441,7 @@ impl Owner {
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str().filter(|name| is_file_name(name)) else { continue };
-            let Ok(file) = OpenOptions::new().read(true).append(true).open(entry.path()) else {
+            let Ok(file) = OpenOptions::new().append(true).open(entry.path()) else {
                 continue;
             };
             // Removed under its lock, so that a process that is about to lock it sees that.
@@ -465,7 +465,7 @@ fn is_file_name(name: &str) -> bool {
 }
 
 fn is_locked(path: &Path) -> bool {
-    let Ok(file) = OpenOptions::new().read(true).append(true).open(path) else { return false };
+    let Ok(file) = OpenOptions::new().append(true).open(path) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
