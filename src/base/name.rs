@@ -100,6 +100,8 @@ names! {
     TaskId: "a task", usize::MAX;
     /// A scenario, such as `checkout-launch`: its file name without the extension.
     ScenarioName: "a scenario", 255;
+    /// A person who may be asked, such as `manager`.
+    PersonName: "a person", NAME_BYTES;
     /// An input of a scenario, such as `region`.
     InputName: "an input", NAME_BYTES;
 }

@@ -15,6 +15,8 @@ pub enum Exit {
     /// 2: the command line or the scenario is invalid, and nothing was started; or two runs could not be
     /// compared.
     Usage,
+    /// 3: a person was asked and did not answer, so the run stopped.
+    Waiting,
     /// 4: a budget or the deadline stopped the run.
     Budget,
     /// 6: the model or a tool could not be reached.
@@ -35,6 +37,7 @@ impl Exit {
             Self::Ok => 0,
             Self::Stopped => 1,
             Self::Usage => 2,
+            Self::Waiting => 3,
             Self::Budget => 4,
             Self::Unreachable => 6,
             Self::Cancelled => 130,
@@ -59,6 +62,11 @@ pub const EXIT_CODES: &[(Exit, &str)] = &[
         "the command line, the scenario or the configuration is wrong, a key is missing, or the \
          script of an offline run has no reply to its first request: nothing was started; or two runs \
          could not be compared",
+    ),
+    (
+        Exit::Waiting,
+        "a person was asked and did not answer in time, and the question says `otherwise = \"stop\"` \
+         (`no_answer:<person>`)",
     ),
     (
         Exit::Budget,
@@ -87,6 +95,7 @@ impl From<StopClass> for Exit {
             StopClass::Stopped => Self::Stopped,
             StopClass::Budget => Self::Budget,
             StopClass::Unreachable => Self::Unreachable,
+            StopClass::Waiting => Self::Waiting,
             StopClass::Cancelled => Self::Cancelled,
         }
     }
@@ -105,7 +114,7 @@ mod tests {
     #[test]
     fn each_exit_code_has_a_row() {
         let codes: Vec<u8> = EXIT_CODES.iter().map(|(exit, _)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 4, 6, 130, 141, 129, 131, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 6, 130, 141, 129, 131, 143]);
     }
 
     #[test]

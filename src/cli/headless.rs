@@ -4,25 +4,26 @@
 //! Signals (Ctrl-C; on Unix SIGTERM and SIGHUP) cancel the run. A thread of their own handles them,
 //! so a busy runtime does not delay them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
-use std::{io, thread};
+use std::{io, mem, thread};
 
 use tokio::sync::mpsc as lines;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::RunWriter;
+use super::people;
 use super::streams::{print_message, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{journal, prepare};
-use crate::log::event::kind::Initiator;
+use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::log::world::{Outcome, Projection, SessionOutcome};
 use crate::terminal::screen_guard;
@@ -39,6 +40,8 @@ pub struct HeadlessOptions<'a> {
     pub pauses: &'a [PauseArg],
     /// Conditions that make a completed run exit with 1.
     pub fail_on: &'a [FailOn],
+    /// Lines of standard input answer the questions of the run.
+    pub asks: bool,
 }
 
 /// A run of a headless session.
@@ -57,6 +60,16 @@ pub enum SessionTurn {
         expect(dead_code, reason = "without a store no run is kept")
     )]
     Forked(Box<Launch>, Box<ForkStart>),
+}
+
+impl SessionTurn {
+    /// What the run is started with.
+    #[cfg(feature = "store")]
+    pub fn launch(&mut self) -> &mut Launch {
+        match self {
+            Self::Message(_, launch) | Self::Resumed(launch, _) | Self::Forked(launch, _) => launch,
+        }
+    }
 }
 
 /// Executes one run, or the runs of a session one after the other. Before this returns, the outcome
@@ -194,6 +207,8 @@ async fn follow<W: Write>(
     let mut world = World::new();
     let mut batch = Vec::new();
     let mut broken: Option<io::Error> = None;
+    // The questions, and whether lines of standard input answer them already.
+    let (open, mut answers) = (AskedQuestions::default(), false);
     while reader.next_batch(&mut batch, BATCH).await > 0 {
         let (mut written, taken) = (Ok(()), batch.len());
         for event in batch.drain(..) {
@@ -204,6 +219,16 @@ async fn follow<W: Write>(
             }
             if let EventKind::Warning { text } = &event.kind {
                 warn(text);
+            }
+            if drive.asks
+                && let EventKind::QuestionAsked(asked) = &event.kind
+            {
+                open.lock().unwrap_or_else(PoisonError::into_inner).insert(asked.id, asked.clone());
+                people::print_question(asked);
+                if !mem::replace(&mut answers, true) {
+                    let lines = lines.get_or_insert_with(stdin_lines);
+                    tokio::spawn(answer_with_lines(run.clone(), Arc::clone(&open), lines.clone()));
+                }
             }
             if let Some(at) = manual_pause_at(&event, &hand) {
                 let lines = lines.get_or_insert_with(stdin_lines);
@@ -276,13 +301,32 @@ fn manual_pause_at(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
 
 /// Lines of standard input as they arrive; closed at its end. The thread that reads them is
 /// abandoned: a read from a terminal cannot be cancelled.
-type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<()>>>;
+type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
+
+/// The questions of a run so far.
+type AskedQuestions = Arc<Mutex<HashMap<QuestionId, Arc<QuestionAsked>>>>;
+
+/// Answers the questions of a run with lines of standard input. At its end nobody answers any more.
+async fn answer_with_lines(run: RunHandle, asked: AskedQuestions, lines: StdinLines) {
+    let mut lines = lines.lock().await;
+    while let Some(line) = lines.recv().await {
+        let known = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let line = line.trim();
+        if !line.is_empty()
+            && let Err(why) = people::answer_with_line(line, &run, |id| known.get(&id).cloned())
+        {
+            print_message(&visible_within(&why, ERROR_CHARS));
+        }
+    }
+    run.nobody_answers();
+}
 
 fn stdin_lines() -> StdinLines {
     let (line, read) = lines::channel(1);
     thread::spawn(move || {
         for text in io::stdin().lock().lines() {
-            if text.is_err() || line.blocking_send(()).is_err() {
+            let Ok(text) = text else { return };
+            if line.blocking_send(text).is_err() {
                 return;
             }
         }
@@ -294,7 +338,7 @@ async fn resume_on_line(run: RunHandle, at: BoundaryId, lines: StdinLines) {
     let place = visible_within(&at.display_name(), REASON_CHARS);
     print_message(&format!("paused before {place}; Enter resumes"));
     let by = match lines.lock().await.recv().await {
-        Some(()) => Initiator::You,
+        Some(_) => Initiator::You,
         None => Initiator::Schedule,
     };
     run.send(Command::Resume { by });

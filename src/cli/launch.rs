@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::args::Global;
 use super::args::{FailOn, FlagArg, RunFormat};
 use super::exit::Exit;
+use super::people::PeopleArg;
 use super::run::RunArgs;
 use super::streams::{StreamStyle, print_message, print_on_stderr, refuse};
 use crate::base::name::FlagName;
@@ -21,6 +22,7 @@ use crate::host::{Dirs, catalogue, models};
 use crate::log::bus::LogLimits;
 use crate::log::event::BoundaryId;
 use crate::run::Session;
+use crate::run::questions::PeopleMode;
 use crate::scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::read::closest_name;
@@ -140,6 +142,17 @@ fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<Refused> {
             wrong.push(Refused::new(what).help("use degraded"));
         }
     }
+    if args.people == Some(PeopleArg::Ask) {
+        let input = "standard input answers the questions";
+        if args.scenario == STDIN {
+            let why = Refused::new(format!("--people ask: {input}, so it cannot be the scenario"));
+            wrong.push(why.help("give the scenario as a file"));
+        }
+        if args.pause_at.iter().any(|pause| pause.length.is_none()) {
+            let why = Refused::new(format!("--people ask: {input}, so it cannot end a pause"));
+            wrong.push(why.help("give each pause a duration, such as --pause-at round:2=10s"));
+        }
+    }
     let rests = args.pause_at.iter().filter_map(|pause| boundary_error(scenario, &pause.at));
     wrong.extend(flag_errors(scenario, &args.flags).into_iter().chain(rests));
     wrong
@@ -202,6 +215,8 @@ pub(crate) struct PreparedSessions<'a> {
     model: ModelChoice,
     toolboxes: std::vec::IntoIter<Toolbox>,
     session: Option<Session>,
+    /// The recorded run whose answers are used again.
+    recorded: Option<PeopleMode>,
 }
 
 impl<'a> PreparedSessions<'a> {
@@ -224,12 +239,21 @@ impl<'a> PreparedSessions<'a> {
             let (_, toolboxes) = prepare_runs(scenario, args, sessions)?;
             let (model, session) = (recorded.model_choice(), recorded.session());
             let toolboxes = toolboxes.into_iter();
-            return Ok(Self { scenario, args, messages, model, toolboxes, session });
+            let people = Some(recorded.people());
+            return Ok(Self {
+                scenario,
+                args,
+                messages,
+                model,
+                toolboxes,
+                session,
+                recorded: people,
+            });
         }
         let runs = sessions * messages.len();
         let (model, toolboxes) = prepare_runs(scenario, args, runs)?;
         let toolboxes = toolboxes.into_iter();
-        Ok(Self { scenario, args, messages, model, toolboxes, session: None })
+        Ok(Self { scenario, args, messages, model, toolboxes, session: None, recorded: None })
     }
 
     /// The runs of the next session, each with its message. A seed replaces that of the scenario.
@@ -245,6 +269,10 @@ impl<'a> PreparedSessions<'a> {
                 seed,
                 requested_model: self.args.model.as_deref().map(Arc::from),
                 session: self.session.clone(),
+                people: match &self.recorded {
+                    Some(recorded) if self.args.people.is_none() => recorded.clone(),
+                    _ => PeopleArg::mode(self.args.people, self.args.live),
+                },
             };
             (Arc::clone(text), launch)
         });

@@ -18,6 +18,7 @@ mod launch;
 pub mod man;
 mod new;
 mod output;
+pub mod people;
 pub mod picture;
 pub mod run;
 mod scenarios;

@@ -14,6 +14,7 @@ use super::launch::{
     OnStoreFailure, PreparedSessions, StoreOfCommand, engine_settings, print_notes, read_scenario,
 };
 use super::output::RunWriter;
+use super::people::PeopleArg;
 use super::streams::{StreamStyle, refuse, stderr_is_terminal};
 use super::test::TestOptions;
 use super::{headless, run_to_end, streams, test};
@@ -78,6 +79,10 @@ pub struct RunArgs {
     /// it several times for a session: one run per message, each with the history so far. Headless
     #[arg(long = "message", value_name = "TEXT")]
     pub messages: Vec<String>,
+    /// Who answers the questions of the run [default: the script of an offline run, nobody in a live
+    /// one; the dashboard asks you]
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub people: Option<PeopleArg>,
     /// Seed of the run's random numbers
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
@@ -156,7 +161,8 @@ pub async fn play(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         print_notes(stored.place.as_slice());
     }
     let engine = Engine::with_keeper(engine_settings(), stored.keeper());
-    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
+    let asks = args.people == Some(PeopleArg::Ask);
+    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on, asks };
     let turns = sessions.next_session(args.seed).into_iter();
     let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
     let output = RunWriter::new(format, paint, streams::stdout_data());

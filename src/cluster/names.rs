@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::host;
 use crate::log::event::{RunId, SpanId};
 
 /// Stream of the logs of runs. There is one for now; its number is part of the subjects, so that there
@@ -128,12 +129,7 @@ fn plain_name(text: &str) -> String {
 
 /// Name of this machine.
 pub fn machine_name() -> String {
-    #[cfg(unix)]
-    let found = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    #[cfg(not(unix))]
-    let found = String::new();
-    let short = found.split('.').next().unwrap_or_default();
-    if short.is_empty() { "machine".to_owned() } else { plain_name(short) }
+    plain_name(&host::machine_name())
 }
 
 /// A name of this process that no other process of this machine has.
@@ -143,9 +139,7 @@ pub fn process_name() -> String {
 
 /// Who works here: the user and the machine.
 pub fn user_name() -> String {
-    let user = ["USER", "LOGNAME"].into_iter().find_map(|it| std::env::var(it).ok());
-    let user = user.filter(|user| !user.trim().is_empty());
-    format!("{}@{}", plain_name(&user.unwrap_or_else(|| "user".to_owned())), machine_name())
+    format!("{}@{}", plain_name(&host::user_name()), machine_name())
 }
 
 #[cfg(test)]

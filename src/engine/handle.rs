@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::log::bus::{Bus, LogReader, ReplayError};
 use crate::log::event::{Command, RunId, Seq, StopReason};
+use crate::run::questions::Questions;
 use crate::run::{LiveControl, RunControl, Session};
 
 /// The state of a run that continues a recording.
@@ -51,6 +52,7 @@ pub struct RunHandle {
     pub(crate) bus: Bus,
     pub(crate) control: Arc<RunControl>,
     pub(crate) tools: Arc<ToolRegistry>,
+    pub(crate) questions: Arc<Questions>,
     /// The part of the pattern that commands change.
     pub(crate) live: Option<Arc<dyn LiveControl>>,
     pub(crate) session: Session,
@@ -123,7 +125,7 @@ impl RunHandle {
     }
 
     pub(super) fn deliver(&self, command: Command) {
-        let left = self.tools.command(command);
+        let left = self.tools.command(command).and_then(|it| self.questions.take(it));
         let left = left.and_then(|it| match &self.live {
             Some(live) => live.take(it),
             None => Some(it),
@@ -161,6 +163,11 @@ impl RunHandle {
     #[cfg(feature = "nats")]
     pub(crate) fn left_session(&self) -> Option<crate::run::LeftSession> {
         self.session.left()
+    }
+
+    /// From now on nobody answers the questions of the run: what they say for that case happens.
+    pub fn nobody_answers(&self) {
+        self.questions.nobody_from_now();
     }
 
     /// Number of attempts in flight.

@@ -13,6 +13,7 @@ use crate::log::event::{BoundaryId, RunId};
 use crate::model::Models;
 use crate::model::recorded::RecordedModel;
 use crate::run::Session;
+use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
 use crate::scenario::spec::InDoubt;
 
@@ -36,10 +37,12 @@ pub struct Launch {
     /// The message of a session that this run answers; `None`: it starts a session with the
     /// scenario's goal.
     pub session: Option<Session>,
+    /// Who answers the questions of the run.
+    pub people: PeopleMode,
 }
 
 impl Launch {
-    /// Runs the scenario as it is written, with its script as the model.
+    /// Runs the scenario as it is written: its script answers for the model and for people.
     pub fn scripted(scenario: Arc<Scenario>, instant: bool) -> Self {
         Self {
             scenario,
@@ -50,6 +53,7 @@ impl Launch {
             seed: None,
             requested_model: None,
             session: None,
+            people: PeopleMode::Script,
         }
     }
 }

@@ -37,8 +37,17 @@ impl Engine {
         replayed: Option<Replayed>,
         id: Option<RunId>,
     ) -> RunHandle {
-        let Launch { scenario, model, tools, flags, schedule, seed, requested_model, session } =
-            launch;
+        let Launch {
+            scenario,
+            model,
+            tools,
+            flags,
+            schedule,
+            seed,
+            requested_model,
+            session,
+            people,
+        } = launch;
         let in_doubt = replayed.as_ref().map_or(InDoubt::Stop, |it| it.in_doubt);
         let fork = replayed.as_ref().and_then(|it| it.fork.clone());
         let (recording, by) = replayed.map(|it| (it.recording, it.by)).unzip();
@@ -92,9 +101,9 @@ impl Engine {
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
         let keeper = self.shared.keeper.as_ref().map(|keeper| (keeper, bus.reader(Seq(0))));
         bus.set_limits(bounds);
-        let now_ms = millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let wall_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
-        let plan = pattern::plan(&scenario.pattern, &session, live, wall_ms, before);
+        let now_ms = wall_ms();
+        let started_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
+        let plan = pattern::plan(&scenario.pattern, &session, live, started_ms, before);
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let faults = scenario.llm_faults.clone();
         let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];
@@ -122,17 +131,21 @@ impl Engine {
                 tools: guarded,
                 session: session.clone(),
                 instant,
-                today: Day::from_unix_ms(wall_ms),
+                today: Day::from_unix_ms(started_ms),
                 spending: scenario.spending,
                 in_doubt: scenario.in_doubt.unwrap_or(in_doubt),
                 plan: plan.clone(),
                 asking,
+                scenario: Arc::clone(&scenario),
+                people,
+                wall_ms,
             });
             let handle = RunHandle {
                 id: id.clone(),
                 bus: bus.clone(),
                 control: Arc::clone(context.control()),
                 tools: Arc::clone(context.tools()),
+                questions: Arc::clone(context.questions()),
                 live: changes.control(),
                 session: session.clone(),
                 end: end_later,
@@ -163,7 +176,7 @@ impl Engine {
                 forked: fork.clone(),
                 answered_by: answered_by.as_ref().map(|head| head.run.clone()),
             },
-            wall_ms,
+            wall_ms: started_ms,
             plan,
             asking,
         };
@@ -213,6 +226,11 @@ impl Engine {
         tokio::spawn(Box::pin(task));
         handle
     }
+}
+
+/// The present time of the wall, as Unix time in milliseconds.
+fn wall_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 /// The positions of the flags at the start.
@@ -349,7 +367,10 @@ pub(crate) async fn resume(
         send: &|command| run.deliver(command),
         first: &|recording| begins.first_event(recording),
         flags: begins.fork.as_ref().map_or(&[], |fork| &fork.flags),
-        live: &|| drop(replayed.send(ReplayEnd::Live)),
+        live: &|| {
+            context.questions().go_live();
+            drop(replayed.send(ReplayEnd::Live));
+        },
     };
     match replay::execute_again(&steps, playing).await {
         Ok(reason) => Some(reason),

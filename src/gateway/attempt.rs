@@ -221,16 +221,27 @@ pub async fn run_within<T>(
     timeout(limit, CatchPanic::new(attempt)).await.ok().map(flatten_panic)
 }
 
-/// Like [`run_within`], with the caller's own clock.
+/// Like [`run_within`], with the caller's own clock. `on_asked` is called once if `asked` completes
+/// before the attempt.
 pub(super) async fn run_within_clock<T>(
     time_up: BoxFuture<'_, ()>,
     attempt: impl Future<Output = Result<T, Box<AttemptFailed>>>,
+    asked: impl Future<Output = ()>,
+    mut on_asked: impl FnMut(),
 ) -> Option<Result<T, Box<AttemptFailed>>> {
     let attempt = pin!(attempt);
-    tokio::select! {
-        biased;
-        ended = CatchPanic::new(attempt) => Some(flatten_panic(ended)),
-        () = time_up => None,
+    let (mut attempt, mut asked) = (pin!(CatchPanic::new(attempt)), pin!(asked));
+    let (mut time_up, mut waits) = (time_up, true);
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut attempt => return Some(flatten_panic(ended)),
+            () = &mut asked, if waits => {
+                waits = false;
+                on_asked();
+            }
+            () = &mut time_up => return None,
+        }
     }
 }
 

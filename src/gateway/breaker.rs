@@ -238,6 +238,11 @@ impl Breaker {
         Ok(Ticket { epoch: self.epoch })
     }
 
+    /// Whether it would refuse an attempt now.
+    pub fn would_refuse(&self, now: Instant) -> bool {
+        self.retry_after_left(now).is_some() || self.refusal(now).is_some()
+    }
+
     /// Records the verdict of an attempt. [`Recorded::Stale`] if the state has changed since; in
     /// [`BreakerMode::TwoState`] every verdict counts unless the breaker is held or disabled
     /// manually.

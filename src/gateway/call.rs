@@ -8,9 +8,11 @@
 //! permit is held during an attempt, never during a wait. Every step is an event on the call's own
 //! span; a dropped call closes its span itself, so no span is open when a run ends.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -23,9 +25,7 @@ use super::guard::Guard;
 use super::{Attempt, CallScope, Callee, retry};
 use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
-use crate::log::event::kind::{
-    Asks, AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply,
-};
+use crate::log::event::kind::{AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
 use crate::log::event::{EventKind, SpanId, StopReason};
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
@@ -65,6 +65,17 @@ pub struct CallFailed {
     pub last: Option<Box<AttemptFailed>>,
     /// Whether the tool was unavailable; `false` if the request was wrong or not allowed.
     pub unavailable: bool,
+    /// What the caller reads if the call was not approved.
+    pub denied: Option<Arc<str>>,
+}
+
+/// Why a call was not approved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// Stop reason of the call.
+    pub reason: StopReason,
+    /// What the caller reads; `None`: the run stops.
+    pub text: Option<Arc<str>>,
 }
 
 /// Result of one attempt.
@@ -93,14 +104,37 @@ impl GatewayCall {
         callee: &dyn Callee,
     ) -> Result<CallSuccess, Box<CallFailed>> {
         let bus = scope.bus();
-        // The calls that an agent makes are executed again; the agent itself has no recorded reply.
-        let leaf = self.started.purpose.asks() != Asks::Agent;
+        let leaf = scope.has_recorded_replies();
         let span = {
             let started = EventKind::CallStarted(self.started);
             CallTurn::start(bus, &started).await;
             bus.open(started)
         };
         let mut open = OpenCall { bus, span, attempts: 0, open: true };
+        let mut admitted = false;
+        if let Some(approval) = scope.approval(span) {
+            // Boxed because it is rare: otherwise the future of every call would be larger.
+            let approved = Box::pin(approve(scope, guard, span, approval)).await;
+            match approved {
+                Ok(()) => admitted = true,
+                Err((reason, denied)) => {
+                    let attempts = 1;
+                    bus.publish(
+                        span,
+                        EventKind::AttemptRefused {
+                            attempt: attempts,
+                            reason: reason.clone(),
+                            retry_in_ms: None,
+                        },
+                    );
+                    open.attempts = attempts;
+                    open.close(EventKind::CallFailed { attempts, reason: reason.clone() });
+                    let mut failed = open.failed(reason, None, false);
+                    failed.denied = denied;
+                    return Err(failed);
+                }
+            }
+        }
         let _slot = match scope.call_slots() {
             None => None,
             Some(pool) => acquire_slot(pool, scope, span).await,
@@ -111,7 +145,9 @@ impl GatewayCall {
         let (reason, last) = loop {
             open.attempts += 1;
             let number = open.attempts;
-            let attempt = match make_attempt(scope, guard, (span, leaf), number, callee).await {
+            let admitted = std::mem::take(&mut admitted);
+            let call = CallPlace { span, leaf, admitted };
+            let attempt = match make_attempt(scope, guard, call, number, callee).await {
                 AttemptOutcome::Answered(reply) => {
                     if let (Some(key), Some(value)) = (key, &reply.result) {
                         guard.cache_good(key, value);
@@ -200,10 +236,41 @@ async fn acquire_slot<'a>(
     Some(permit)
 }
 
+/// Waits until the call is approved, once the caller admits its first attempt. If the breaker would
+/// refuse that attempt, nobody is asked: the attempt is refused afterwards.
+///
+/// # Errors
+/// Why the call is not made, and what the caller reads if it was not approved.
+async fn approve(
+    scope: &dyn CallScope,
+    guard: &Guard,
+    call: SpanId,
+    approval: BoxFuture<'_, Result<(), Denial>>,
+) -> Result<(), (StopReason, Option<Arc<str>>)> {
+    let turn = CallTurn::of(scope.bus(), call);
+    turn.wait().await;
+    if let Some(admitted) = scope.admit(1) {
+        admitted.await.map_err(|reason| (reason, None))?;
+    }
+    if guard.would_refuse(turn) {
+        return Ok(());
+    }
+    approval.await.map_err(|denial| (denial.reason, denial.text))
+}
+
+/// The call of an attempt.
+struct CallPlace {
+    span: SpanId,
+    /// It has a recorded reply, and is not executed again.
+    leaf: bool,
+    /// The caller has admitted the attempt already.
+    admitted: bool,
+}
+
 async fn make_attempt<'g>(
     scope: &dyn CallScope,
     guard: &'g Guard,
-    (call, leaf): (SpanId, bool),
+    CallPlace { span: call, leaf, admitted }: CallPlace,
     number: u32,
     callee: &dyn Callee,
 ) -> AttemptOutcome<'g> {
@@ -219,7 +286,8 @@ async fn make_attempt<'g>(
     };
     let turn = CallTurn::of(bus, call);
     turn.wait().await;
-    if let Some(admitted) = scope.admit(number)
+    if !admitted
+        && let Some(admitted) = scope.admit(number)
         && let Err(reason) = admitted.await
     {
         return refuse(reason, None, false);
@@ -228,9 +296,9 @@ async fn make_attempt<'g>(
     let queued = |max_wait| {
         bus.publish(call, EventKind::AttemptQueued { attempt: number });
         in_line = scope.enter_queue();
-        scope.timeout_clock(max_wait)
+        scope.timeout_clock(max_wait, call)
     };
-    let pass = match guard.enter(|| scope.remaining(), turn, queued).await {
+    let mut pass = match guard.enter(|| scope.remaining(), turn, queued).await {
         Ok(pass) => pass,
         Err(refusal) => {
             drop(in_line);
@@ -262,8 +330,17 @@ async fn make_attempt<'g>(
         // The log has whether an attempt was slow, so that a run that is executed again judges the same.
         let slow = slow_call.map(|ms| (bus.clock().now(), Duration::from_millis(ms)));
         let attempt = callee.attempt(Attempt { number, live: &open.live, call, span });
-        let ended = match scope.timeout_clock(limit) {
-            Some(time_up) => run_within_clock(time_up, attempt).await,
+        let ended = match scope.timeout_clock(limit, span) {
+            Some(time_up) => {
+                let probe = pass.is_probe();
+                let asked = async {
+                    match scope.person_is_asked(span).filter(|_| probe) {
+                        Some(asked) => asked.await,
+                        None => pending().await,
+                    }
+                };
+                run_within_clock(time_up, attempt, asked, || pass.give_back_probe()).await
+            }
             None => run_within(limit, attempt).await,
         };
         let mut ended =
@@ -316,7 +393,7 @@ impl OpenCall<'_> {
         unavailable: bool,
     ) -> Box<CallFailed> {
         let (span, attempts) = (self.span, self.attempts);
-        Box::new(CallFailed { span, attempts, reason, last, unavailable })
+        Box::new(CallFailed { span, attempts, reason, last, unavailable, denied: None })
     }
 
     /// Ends a call whose tool is unavailable: with the cached value, else the default value, else

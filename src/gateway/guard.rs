@@ -91,6 +91,16 @@ impl<'a> CallPermit<'a> {
         self.breaker
     }
 
+    /// Returns the probe of a half-open breaker without a verdict: while it is out, the breaker
+    /// refuses all other attempts.
+    pub fn give_back_probe(&mut self) {
+        if self.breaker.probe
+            && let Some(ticket) = self.breaker.ticket.take()
+        {
+            self.breaker.guard.record(ticket, AttemptVerdict::Neither);
+        }
+    }
+
     /// Records the verdict and returns the permit.
     pub fn settle(self, verdict: AttemptVerdict) -> Recorded {
         self.end().settle(verdict)
@@ -209,6 +219,13 @@ impl Guard {
             }
             Err(BreakerRefusal { retry_in, .. }) => Err(GuardRefusal::CircuitOpen { retry_in }),
         }
+    }
+
+    /// Whether the breaker would refuse an attempt now. Takes no permit.
+    pub fn would_refuse(&self, turn: CallTurn<'_>) -> bool {
+        let state = self.lock();
+        let now = turn.decided_at(self.clock.now(), state.breaker.refuses_until());
+        state.breaker.would_refuse(now)
     }
 
     /// Asks the breaker, then the bulkhead, for one attempt. Without a free permit, it waits in the queue as

@@ -34,7 +34,7 @@ use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 
-pub use self::call::{CallFailed, CallSuccess, GatewayCall};
+pub use self::call::{CallFailed, CallSuccess, Denial, GatewayCall};
 pub use self::guard::{Guard, GuardSnapshot};
 
 /// What the gateway needs from the calling run.
@@ -93,10 +93,26 @@ pub trait CallScope: Send + Sync {
         let _ = attempt;
         None
     }
-    /// Completes when an attempt has used up `limit` by the caller's own clock, which stops while
-    /// the run is paused. `None`: real time counts.
-    fn timeout_clock(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
-        let _ = limit;
+    /// Whether the call must be approved: awaited once, before the first attempt. `None`: nobody has
+    /// to be asked.
+    fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
+        let _ = call;
+        None
+    }
+    /// Whether a run that is executed again takes the recorded reply of an attempt. `false`: what the
+    /// attempt does is executed again, too.
+    fn has_recorded_replies(&self) -> bool {
+        true
+    }
+    /// Completes when an attempt or call with this span has used up `limit` by the caller's own clock,
+    /// which stops while the run is paused or a person is asked. `None`: real time counts.
+    fn timeout_clock(&self, limit: Duration, span: SpanId) -> Option<BoxFuture<'_, ()>> {
+        let _ = (limit, span);
+        None
+    }
+    /// Completes when a person is asked inside an attempt: then it does not keep its probe.
+    fn person_is_asked(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
+        let _ = attempt;
         None
     }
     /// The attempt is queued at the tool's bulkhead until the returned value is dropped: other

@@ -20,6 +20,22 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
+/// Name of this machine, up to its first dot.
+pub fn machine_name() -> String {
+    #[cfg(unix)]
+    let found = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    let found = String::new();
+    let short = found.split('.').next().unwrap_or_default();
+    if short.is_empty() { "machine".to_owned() } else { short.to_owned() }
+}
+
+/// Name of the account that this process belongs to, as its environment says.
+pub fn user_name() -> String {
+    let user = ["USER", "LOGNAME"].into_iter().find_map(|it| std::env::var(it).ok());
+    user.filter(|user| !user.trim().is_empty()).unwrap_or_else(|| "user".to_owned())
+}
+
 /// The user's folders: by the XDG rules on Linux and macOS, in `AppData` on Windows.
 #[derive(Debug, Clone)]
 pub struct Dirs {

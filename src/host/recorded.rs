@@ -20,6 +20,7 @@ use crate::log::world::Projection;
 #[cfg(feature = "store")]
 use crate::log::world::run_row::RunRow;
 use crate::run::Session;
+use crate::run::questions::PeopleMode;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::spec::{InDoubt, SourceText};
 use crate::scenario::{
@@ -213,6 +214,10 @@ impl RecordedRun {
             seed: Some(self.head.seed),
             requested_model: model.name(),
             session: self.session(),
+            people: match model {
+                RequestedModel::Scripted { .. } => PeopleMode::Script,
+                RequestedModel::Live(_) => PeopleMode::Nobody,
+            },
         };
         Ok((launch, notes))
     }

@@ -101,6 +101,7 @@ impl ResilienceRun<'_> {
                     args: Arc::clone(&args),
                     request_id: None,
                     caller: self,
+                    why: None,
                     client_retries: naive.map_or(0, |naive| naive.client_retries),
                 })
                 .await;

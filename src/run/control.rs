@@ -5,19 +5,18 @@
 //! The run is `pausing` until every branch waits at a boundary. Only then does its clock stop, and
 //! `max_seconds` with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
 
+use super::hold::{EnclosingScope, PauseState, ProgramHold, RunControlState};
 use crate::base::name::FlagName;
 use crate::base::time::millis;
 use crate::log::bus::Bus;
-use crate::log::clock::Clock;
 use crate::log::event::kind::{Initiator, StepSize};
 use crate::log::event::{Boundary, BoundaryId, Command, EventKind, SpanId, StopReason};
 
@@ -99,11 +98,11 @@ impl RunControl {
     fn pause_if_all_wait(&self, state: &mut RunControlState) {
         if state.hold == PauseState::Pausing
             && state.active_branches == 0
-            && !state.waiting.is_empty()
+            && (!state.waiting.is_empty() || state.asking > 0)
         {
-            state.hold = PauseState::Paused(
-                state.suspended_since.take().unwrap_or_else(|| self.bus.clock().now()),
-            );
+            let since = state.stopped_since().unwrap_or_else(|| self.bus.clock().now());
+            (state.suspended_since, state.all_wait_since) = (None, None);
+            state.hold = PauseState::Paused(since);
             self.publish(EventKind::Paused { at: state.waiting.values().cloned().collect() });
         }
     }
@@ -111,14 +110,14 @@ impl RunControl {
     /// Starts one more branch next to the caller's. It is active until the returned guard is
     /// dropped.
     pub fn branch(self: &Arc<Self>) -> Branch {
-        self.lock().active_branches += 1;
+        self.lock().add_active(1);
         Branch(Arc::clone(self))
     }
 
     /// Splits the caller's branch into this many branches, at least one. Each calls
     /// [done](Fork::done) at its end; the last one continues as the caller's branch.
     pub fn fork(&self, branches: u32) -> Fork<'_> {
-        self.lock().active_branches += branches.saturating_sub(1);
+        self.lock().add_active(branches.saturating_sub(1));
         Fork { control: self, left: AtomicU32::new(branches.max(1)) }
     }
 
@@ -126,9 +125,54 @@ impl RunControl {
     /// does not wait for the caller.
     pub fn mark_waiting(&self) -> WaitingBranch<'_> {
         let mut state = self.lock();
-        state.active_branches -= 1;
-        self.pause_if_all_wait(&mut state);
+        self.deactivate(&mut state, 1);
         WaitingBranch(self)
+    }
+
+    /// The caller waits for a person until the returned guard is dropped: a pause does not wait for it,
+    /// the timeouts around `span` do not count the time, and if all branches wait, the run's clock is
+    /// stopped.
+    pub fn wait_for_person(&self, span: SpanId) -> PersonWait<'_> {
+        let mut state = self.lock();
+        state.asking += 1;
+        state.enter_scopes(span, true);
+        self.deactivate(&mut state, 1);
+        drop(state);
+        self.changed.notify_waiters();
+        PersonWait { control: self, span }
+    }
+
+    /// How long the clock has been stopped because all branches wait for people, in milliseconds.
+    pub(super) fn stood_for_people(&self) -> u64 {
+        let state = self.lock();
+        state.all_wait_since.map_or(0, |since| millis(state.clock.since(since)))
+    }
+
+    /// Marks a span as one whose timeout does not count waits for people inside it. `parent`: the
+    /// span around it.
+    pub fn enclose(self: &Arc<Self>, span: SpanId, parent: SpanId) -> Enclosing {
+        let scope = EnclosingScope { parent, waiting: 0, since: None, stood: Duration::ZERO };
+        self.lock().scopes.insert(span, scope);
+        Enclosing { control: Arc::clone(self), span }
+    }
+
+    /// Time in which nobody inside this span waited for a person, since the run began.
+    pub fn active_in(&self, span: SpanId) -> Duration {
+        self.lock().active_in(span)
+    }
+
+    /// Completes when somebody inside this span waits for a person.
+    pub async fn wait_until_asked(&self, span: SpanId) {
+        let asked = |state: &RunControlState| {
+            state.scopes.get(&span).and_then(|scope| (scope.waiting > 0).then_some(()))
+        };
+        self.wait_for(|_| None, asked).await;
+    }
+
+    /// Some branches of the run are not active any more.
+    fn deactivate(&self, state: &mut RunControlState, branches: u32) {
+        state.remove_active(branches);
+        self.pause_if_all_wait(state);
     }
 
     /// Counter of the attempts in flight.
@@ -158,20 +202,26 @@ impl RunControl {
 
     /// Completes with the reason when the run is cancelled or stopped, or its time is up.
     pub async fn wait_until_over(&self) -> StopReason {
-        self.wait_for(self.max, |state| self.stop_reason(state)).await
+        let left = |state: &RunControlState| Some(self.max.saturating_sub(state.active()));
+        self.wait_for(left, |state| self.stop_reason(state)).await
     }
 
-    /// Sleeps for this much active (unpaused) run time.
-    pub async fn sleep_active(&self, for_so_long: Duration) {
-        let until = self.active().saturating_add(for_so_long);
-        self.wait_for(until, |state| (state.active() >= until).then_some(())).await;
+    /// Sleeps for this much active (unpaused) run time, without the time in which somebody inside
+    /// this span waits for a person.
+    pub async fn sleep_active_in(&self, span: SpanId, for_so_long: Duration) {
+        let until = self.active_in(span).saturating_add(for_so_long);
+        let left = |state: &RunControlState| {
+            let waits = state.scopes.get(&span).is_some_and(|scope| scope.waiting > 0);
+            (!waits).then(|| until.saturating_sub(state.active_in(span)))
+        };
+        self.wait_for(left, |state| (state.active_in(span) >= until).then_some(())).await;
     }
 
-    /// Waits until `found` returns a value. Checks after each change, and when the active time
-    /// reaches `until`.
+    /// Waits until `found` returns a value. Checks after each change, and after the active time that is
+    /// `left`; `None`: only a change can lead to it.
     async fn wait_for<T>(
         &self,
-        until: Duration,
+        left: impl Fn(&RunControlState) -> Option<Duration>,
         found: impl Fn(&RunControlState) -> Option<T>,
     ) -> T {
         loop {
@@ -183,11 +233,8 @@ impl RunControl {
                 if let Some(found) = found(&state) {
                     return found;
                 }
-                if state.stopped_since().is_some() {
-                    None
-                } else {
-                    state.now().checked_add(until.saturating_sub(state.active()))
-                }
+                let left = left(&state).filter(|_| state.stopped_since().is_none());
+                left.and_then(|left| state.now().checked_add(left))
             };
             let reached = async {
                 match wake {
@@ -266,7 +313,36 @@ pub struct WaitingBranch<'a>(&'a RunControl);
 
 impl Drop for WaitingBranch<'_> {
     fn drop(&mut self) {
-        self.0.lock().active_branches += 1;
+        self.0.lock().add_active(1);
+    }
+}
+
+/// A branch that waits for a person. It is active again when this is dropped.
+pub struct PersonWait<'a> {
+    control: &'a RunControl,
+    span: SpanId,
+}
+
+impl Drop for PersonWait<'_> {
+    fn drop(&mut self) {
+        let mut state = self.control.lock();
+        state.asking -= 1;
+        state.enter_scopes(self.span, false);
+        state.add_active(1);
+        drop(state);
+        self.control.changed.notify_waiters();
+    }
+}
+
+/// A span whose timeout does not count waits for people, until this is dropped.
+pub struct Enclosing {
+    control: Arc<RunControl>,
+    span: SpanId,
+}
+
+impl Drop for Enclosing {
+    fn drop(&mut self) {
+        self.control.lock().scopes.remove(&self.span);
     }
 }
 
@@ -282,8 +358,7 @@ impl Fork<'_> {
     pub fn done(&self) {
         let mut state = self.control.lock();
         if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
-            state.active_branches -= 1;
-            self.control.pause_if_all_wait(&mut state);
+            self.control.deactivate(&mut state, 1);
         }
     }
 }
@@ -291,7 +366,7 @@ impl Fork<'_> {
 impl Drop for Fork<'_> {
     fn drop(&mut self) {
         let left = self.left.load(Ordering::Acquire);
-        self.control.lock().active_branches -= left.saturating_sub(1);
+        self.control.lock().remove_active(left.saturating_sub(1));
     }
 }
 
@@ -301,144 +376,7 @@ pub struct Branch(Arc<RunControl>);
 impl Drop for Branch {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.active_branches -= 1;
-        self.0.pause_if_all_wait(&mut state);
-    }
-}
-
-pub(crate) struct RunControlState {
-    clock: Clock,
-    pub(crate) started: Instant,
-    /// Time that the clock has been stopped so far.
-    pub(crate) paused: Duration,
-    pub(crate) hold: PauseState,
-    /// Set while the process is suspended: the clock stops at once, even if branches are still
-    /// active.
-    suspended_since: Option<Instant>,
-    /// The program itself holds the run: the hold ends with its reasons.
-    program_hold: Option<ProgramHold>,
-    /// A running run pauses at the next boundary that ends a round.
-    pause_at_round: bool,
-    /// Number of active branches: neither waiting at a boundary nor done.
-    active_branches: u32,
-    /// Branches that wait at a boundary, in the order of their arrival.
-    pub(crate) waiting: BTreeMap<u64, BoundaryId>,
-    pub(crate) arrivals: u64,
-    pub(crate) breaks: BTreeSet<BoundaryId>,
-    pub(crate) flags: BTreeMap<FlagName, bool>,
-    pub(crate) pending_flags: Vec<(FlagName, bool, Initiator)>,
-    scheduled: Vec<(BoundaryId, FlagName, bool, Initiator)>,
-    /// Boundaries to pause at that were given before the run began and were not reached so far.
-    unreached_pauses: BTreeSet<BoundaryId>,
-    /// The last boundary that was passed.
-    pub(crate) last: Option<Boundary>,
-    pub(crate) cancelled: bool,
-    /// Set if the run must stop, with the reason.
-    pub(crate) stopped: Option<StopReason>,
-    /// The reason for which the run will end, while it still finishes what it has begun.
-    pub(crate) settled: Option<StopReason>,
-    /// The run begins no further attempt of a call.
-    pub(crate) only_finishes: bool,
-    pub(crate) closed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PauseState {
-    /// Branches pass boundaries.
-    Running,
-    /// Branches wait at boundaries; some are still active.
-    Pausing,
-    /// Every branch waits; the clock has been stopped since then.
-    Paused(Instant),
-}
-
-/// A pause by the program itself, for one or more reasons.
-pub(crate) struct ProgramHold {
-    /// The reason that began it, which its events name.
-    pub first: Initiator,
-    /// The reasons that last.
-    pub reasons: Vec<Initiator>,
-}
-
-impl RunControlState {
-    /// The state at the start of a run with one branch. It begins now, by this clock.
-    pub(crate) fn new(flags: BTreeMap<FlagName, bool>, clock: Clock) -> Self {
-        Self {
-            started: clock.now(),
-            clock,
-            paused: Duration::ZERO,
-            hold: PauseState::Running,
-            suspended_since: None,
-            program_hold: None,
-            pause_at_round: false,
-            active_branches: 1,
-            waiting: BTreeMap::new(),
-            arrivals: 0,
-            breaks: BTreeSet::new(),
-            flags,
-            pending_flags: Vec::new(),
-            scheduled: Vec::new(),
-            unreached_pauses: BTreeSet::new(),
-            last: None,
-            cancelled: false,
-            stopped: None,
-            settled: None,
-            only_finishes: false,
-            closed: false,
-        }
-    }
-
-    pub(crate) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    /// Whether the next boundary needs no check at all.
-    fn has_nothing_pending(&self) -> bool {
-        self.hold == PauseState::Running
-            && !self.pause_at_round
-            && self.breaks.is_empty()
-            && self.unreached_pauses.is_empty()
-            && self.pending_flags.is_empty()
-            && self.scheduled.is_empty()
-    }
-
-    /// The moment when the clock stopped, if it is stopped.
-    pub(crate) fn stopped_since(&self) -> Option<Instant> {
-        match self.hold {
-            PauseState::Paused(since) => Some(since),
-            PauseState::Running | PauseState::Pausing => self.suspended_since,
-        }
-    }
-
-    pub(crate) fn active(&self) -> Duration {
-        let standing = self.stopped_since().map_or(Duration::ZERO, |since| self.clock.since(since));
-        self.clock.since(self.started).saturating_sub(self.paused).saturating_sub(standing)
-    }
-
-    /// Starts the clock again; returns how long it was stopped.
-    fn start_clock(&mut self) -> Duration {
-        let stood = self.stopped_since().map_or(Duration::ZERO, |since| self.clock.since(since));
-        self.suspended_since = None;
-        self.paused += stood;
-        stood
-    }
-
-    /// Starts a clock again that only the suspension had stopped.
-    fn unfreeze(&mut self) {
-        if let Some(since) = self.suspended_since.take() {
-            self.paused += self.clock.since(since);
-        }
-    }
-
-    /// Makes a waiting branch active again.
-    fn reactivate(&mut self, arrival: u64) {
-        if self.waiting.remove(&arrival).is_some() {
-            self.active_branches += 1;
-        }
-    }
-
-    fn first_waiting(&self) -> Option<(u64, BoundaryId)> {
-        self.waiting.iter().next().map(|(arrival, boundary)| (*arrival, boundary.clone()))
+        self.0.deactivate(&mut state, 1);
     }
 }
 
@@ -511,7 +449,7 @@ impl RunControl {
             }
             state.arrivals += 1;
             let arrival = state.arrivals;
-            state.active_branches -= 1;
+            state.remove_active(1);
             state.waiting.insert(arrival, id.clone());
             if let PauseState::Paused(_) = state.hold {
                 // The run is paused and one more branch has arrived: publish the new list of
@@ -625,6 +563,7 @@ impl RunControl {
                 Some((arrival, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
                     let paused_ms = millis(state.start_clock());
                     state.hold = PauseState::Pausing;
+                    state.follow_waits();
                     state.reactivate(arrival);
                     let step = StepSize::Boundary;
                     self.publish(EventKind::Stepped { step, boundary, paused_ms });
@@ -635,6 +574,7 @@ impl RunControl {
                 Some((_, boundary)) if matches!(state.hold, PauseState::Paused(_)) => {
                     let paused_ms = millis(state.start_clock());
                     state.hold = PauseState::Running;
+                    state.follow_waits();
                     state.pause_at_round = true;
                     let step = StepSize::Round;
                     self.publish(EventKind::Stepped { step, boundary, paused_ms });
@@ -666,7 +606,9 @@ impl RunControl {
             | Command::SetLimit { .. }
             | Command::Breaker { .. }
             | Command::Inject { .. }
-            | Command::RemoveFault { .. } => return,
+            | Command::RemoveFault { .. }
+            | Command::Answer(_)
+            | Command::WithdrawApproval { .. } => return,
         }
         drop(state);
         self.changed.notify_waiters();
@@ -677,6 +619,7 @@ impl RunControl {
         if state.hold != PauseState::Running || state.pause_at_round {
             let paused_ms = millis(state.start_clock());
             state.hold = PauseState::Running;
+            state.follow_waits();
             self.publish(EventKind::Resumed { by, paused_ms });
         }
         if state.pause_at_round && by.is_program() {

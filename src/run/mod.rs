@@ -6,8 +6,10 @@
 //! [`LiveControl`] is the part of a running pattern that commands change.
 
 pub mod control;
+mod hold;
 mod join_set;
 mod model_call;
+pub mod questions;
 pub mod replay;
 mod session;
 mod spending;
@@ -20,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use self::control::RunStopped;
+use self::questions::{PeopleMode, Questions};
 use self::spending::Spending;
 use crate::base::name::{FlagName, RoleName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
@@ -75,6 +78,12 @@ pub struct RunSettings {
     pub plan: PatternPlan,
     /// How requests are written, and how often a model is asked again.
     pub asking: AskingRules,
+    /// The scenario, for its people and what they may be asked.
+    pub scenario: Arc<Scenario>,
+    /// Who answers the questions of the run.
+    pub people: PeopleMode,
+    /// The time of the wall, as Unix time in milliseconds.
+    pub wall_ms: fn() -> u64,
 }
 
 /// How a run asks its models, as the head of its log has it.
@@ -114,6 +123,7 @@ pub struct RunContext {
     pub(crate) in_doubt: InDoubt,
     plan: PatternPlan,
     asking: AskingRules,
+    questions: Arc<Questions>,
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     pub(crate) adapted: Mutex<BTreeSet<(String, String)>>,
@@ -139,8 +149,19 @@ impl RunContext {
             in_doubt,
             plan,
             asking,
+            scenario,
+            people,
+            wall_ms,
         } = settings;
         let control = RunControl::new(bus.clone(), max, flags);
+        let questions = Questions::new(
+            bus.clone(),
+            Arc::clone(&control),
+            scenario,
+            people,
+            (seed, instant),
+            wall_ms,
+        );
         let name = ToolName::from(LLM);
         let llm = tools.iter().find(|tool| *tool.guard.name() == name).cloned();
         let llm = llm
@@ -160,6 +181,7 @@ impl RunContext {
             in_doubt,
             plan,
             asking,
+            questions,
             phase: Mutex::new(None),
             adapted: Mutex::default(),
             empty_bindings: Arc::default(),

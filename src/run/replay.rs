@@ -19,7 +19,9 @@ use super::control::RunControl;
 use crate::base::name::FlagName;
 use crate::log::bus::{Bus, Recording, ReplayError};
 use crate::log::event::command::BreakerOverride;
-use crate::log::event::kind::{BreakerCause, BreakerStage, Initiator, StepSize};
+use crate::log::event::kind::{
+    AnsweredBy, BreakerCause, BreakerStage, Initiator, QuestionAnswered, StepSize,
+};
 use crate::log::event::{Command, Event, EventKind, Seq};
 use crate::log::replay::{RecordedInput, Replay};
 
@@ -257,6 +259,11 @@ pub(crate) fn command_of(event: &Event) -> Option<Command> {
         EventKind::ConcurrencyChanged { max_parallel, by } => {
             Command::SetParallel { max_parallel: *max_parallel, by: *by }
         }
+        EventKind::QuestionAnswered(answered) if answered.by == AnsweredBy::Rule => return None,
+        EventKind::QuestionAnswered(answered) => {
+            Command::Answer(Box::new(QuestionAnswered::clone(answered)))
+        }
+        EventKind::ApprovalWithdrawn { id, by } => Command::WithdrawApproval { id: *id, by: *by },
         EventKind::LimitsChanged { tool, change, by, .. } => {
             Command::SetLimit { tool: tool.clone(), change: *change, by: *by }
         }

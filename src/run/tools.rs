@@ -1,22 +1,27 @@
 //! How a pattern calls a tool: through the gateway, with the pattern's own policy before each
 //! attempt.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::RunContext;
+use super::questions::Question;
 use crate::base::name::ToolName;
 use crate::gateway::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool, ToolRequest,
-    attempt, contract,
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool,
+    ToolRequest, attempt, contract,
 };
 use crate::log::bus::Bus;
-use crate::log::event::kind::{AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply};
+use crate::log::event::kind::{
+    Answer, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply, Subject,
+};
 use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::scenario::people::{Asking, CallDecision};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::REQUEST_ID;
 
@@ -36,6 +41,8 @@ pub struct ToolCallRequest<'a> {
     pub request_id: Option<String>,
     /// The pattern's own policy.
     pub caller: &'a dyn CallerPolicy,
+    /// What the model said with the call, which a person who has to approve it reads.
+    pub why: Option<Arc<str>>,
     /// How often the tool's own client retries, unseen by the gateway's policies: 0 except in a
     /// naive run (cascading failures source document).
     pub client_retries: u32,
@@ -88,6 +95,7 @@ impl RunContext {
                 reason,
                 last: None,
                 unavailable: true,
+                denied: None,
             }));
         };
         let safe = guarded.guard.policy().0.safe_mode.enabled;
@@ -103,12 +111,8 @@ impl RunContext {
             }),
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
-        let mut sent = Arc::clone(&ask.args);
-        if let Some(id) = &ask.request_id {
-            Arc::make_mut(&mut sent).insert(REQUEST_ID.to_owned(), Value::from(id.as_str()));
-        }
-        let scope = ToolCallScope { cx: self, ask: &ask };
-        let asked = ToolCallee { scope: &scope, guarded: &guarded, sent };
+        let scope = ToolCallScope { cx: self, ask: &ask, approved: OnceLock::new() };
+        let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         call.make(&scope, &guarded.guard, &asked).await
     }
 }
@@ -122,6 +126,66 @@ fn canonical_text(args: &Map<String, Value>) -> String {
 struct ToolCallScope<'a> {
     cx: &'a RunContext,
     ask: &'a ToolCallRequest<'a>,
+    /// The arguments that a person approved, if they are others.
+    approved: OnceLock<Arc<Map<String, Value>>>,
+}
+
+impl ToolCallScope<'_> {
+    /// Asks whether the call may be made, if somebody has to be asked.
+    async fn approve(&self, call: SpanId) -> Result<(), Denial> {
+        let Self { cx, ask, approved } = self;
+        let Some(spec) = cx.questions.scenario().tools.get(ask.tool) else { return Ok(()) };
+        let agent = ask.purpose.agent().map(|agent| Arc::<str>::from(agent.as_str()));
+        let definition: Arc<str> = spec.definition().into();
+        let (decision, failed) =
+            cx.questions.decide(spec, agent.as_deref(), &definition, &ask.args);
+        for (place, text) in failed {
+            cx.publish(call, EventKind::ConditionFailed { place, text });
+        }
+        let question = |asking, rule| Question {
+            span: call,
+            by: agent.clone(),
+            why: ask.why.clone(),
+            subject: Subject::ToolCall {
+                tool: ask.tool.clone(),
+                args: Arc::new(Value::Object((*ask.args).clone())),
+                definition: Arc::clone(&definition),
+                parameters: Arc::clone(&spec.offer.parameters),
+                effects: spec.effects(),
+            },
+            asking,
+            rule,
+        };
+        let denied = |text| {
+            let reason = StopReason::ApprovalDenied(ask.tool.clone());
+            Err(Denial { reason, text: Some(text) })
+        };
+        match decision {
+            CallDecision::Unasked => Ok(()),
+            CallDecision::Allowed(rule) => {
+                let approve = Answer::Approve { args: None };
+                cx.questions.decide_by_rule(question(Asking::nobody(), rule), approve);
+                Ok(())
+            }
+            CallDecision::Denied(rule) => {
+                let deny = Answer::Deny { text: Arc::default() };
+                denied(cx.questions.decide_by_rule(question(Asking::nobody(), Some(rule)), deny))
+            }
+            CallDecision::Asked(asking, rule) => {
+                let asked = cx.questions.ask(question(asking, rule)).await;
+                let ended = asked.map_err(|reason| Denial { reason, text: None })?;
+                match &ended.answered.answer {
+                    Answer::Approve { args } => {
+                        if let Some(Value::Object(args)) = args.as_deref() {
+                            let _ = approved.set(Arc::new(args.clone()));
+                        }
+                        Ok(())
+                    }
+                    _ => denied(ended.denial_text()),
+                }
+            }
+        }
+    }
 }
 
 impl CallScope for ToolCallScope<'_> {
@@ -153,6 +217,10 @@ impl CallScope for ToolCallScope<'_> {
         Box::pin(self.cx.settle_doubt(tool, decision))
     }
 
+    fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
+        self.cx.questions.may_ask_about(self.ask.tool).then(|| self.approve(call).boxed())
+    }
+
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
         self.ask.caller.before_attempt(attempt)
     }
@@ -175,10 +243,23 @@ fn spread(draw: u64) -> u64 {
 struct ToolCallee<'a> {
     scope: &'a ToolCallScope<'a>,
     guarded: &'a GuardedTool,
-    sent: Arc<Map<String, Value>>,
+    /// The arguments as the tool gets them.
+    sent: OnceLock<Arc<Map<String, Value>>>,
 }
 
 impl ToolCallee<'_> {
+    /// The arguments that were approved, or those of the request; with the id of the request.
+    fn sent(&self) -> &Map<String, Value> {
+        self.sent.get_or_init(|| {
+            let ask = self.scope.ask;
+            let mut sent = Arc::clone(self.scope.approved.get().unwrap_or(&ask.args));
+            if let Some(id) = &ask.request_id {
+                Arc::make_mut(&mut sent).insert(REQUEST_ID.to_owned(), Value::from(id.as_str()));
+            }
+            sent
+        })
+    }
+
     async fn ask(&self, attempt: Attempt<'_>) -> Result<Reply, Box<AttemptFailed>> {
         let ask = self.scope.ask;
         let Some(tool) = &self.guarded.tool else {
@@ -192,7 +273,7 @@ impl ToolCallee<'_> {
                 self.scope.random_bits(attempt.number, what).wrapping_add(u64::from(request))
             };
             let asked = ToolRequest {
-                args: &self.sent,
+                args: self.sent(),
                 attempt: attempt.number,
                 draw: draw(what),
                 active: self.scope.cx.control().active(),

@@ -8,6 +8,7 @@ pub mod check;
 pub mod config;
 
 pub mod patterns;
+pub mod people;
 pub mod read;
 pub mod source;
 pub mod spec;

@@ -48,7 +48,7 @@ pub fn ended(class: StopClass) -> Badge {
     match class {
         StopClass::Ok => Badge::new(Glyph::Done, "DONE", StyleRole::Done),
         StopClass::Cancelled => Badge::new(Glyph::Off, "CANCELLED", StyleRole::Off),
-        StopClass::Stopped | StopClass::Budget | StopClass::Unreachable => {
+        StopClass::Stopped | StopClass::Budget | StopClass::Unreachable | StopClass::Waiting => {
             Badge::new(Glyph::Failed, "STOPPED", StyleRole::Failed)
         }
     }

@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod measure;
 pub mod page;
 pub mod patterns;
+pub mod question;
 pub mod readable;
 pub mod sentence;
 pub mod styled;

@@ -11,12 +11,12 @@ use super::readable::top_text;
 use super::styled::{Badge, StyleRole};
 use super::tool_sentence::fill_tool_sentence;
 use super::verdict::{place_after, run_lead};
-use super::{badges, format};
+use super::{badges, format, question};
 use crate::base::time;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted, StepSize, Usage,
+    Answer, Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted, StepSize, Usage,
 };
 use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId};
 use crate::log::facts::collaboration::Stance;
@@ -317,6 +317,28 @@ fn fill<'a>(
             it.set(StyleRole::Failed, failure_name(failed.class, failed.status))
                 .with_detail(failed.text.as_str());
         }
+        EventKind::QuestionAsked(asked) => {
+            it.set(StyleRole::NeedsYou, question::asked_text(asked))
+                .with_detail(asked.why.as_deref().unwrap_or_default())
+                .as_sign(Glyph::NeedsYou, "asks");
+        }
+        EventKind::QuestionAnswered(answered) => {
+            let refused = matches!(answered.answer, Answer::Deny { .. } | Answer::Stop);
+            let (role, glyph) = match refused {
+                true => (StyleRole::Refused, Glyph::Refused),
+                false => (StyleRole::Done, Glyph::Done),
+            };
+            it.set(role, question::answered_text(event, answered, run))
+                .with_detail(answered.answer.text().unwrap_or_default())
+                .as_sign(glyph, "answer");
+        }
+        EventKind::QuestionWithdrawn { why, .. } => {
+            it.set(StyleRole::Off, question::withdrawn_text(event, *why, run))
+                .as_sign(Glyph::Off, "withdrawn");
+        }
+        EventKind::ApprovalWithdrawn { by, .. } => {
+            it.set(StyleRole::Paused, by.phrase()).as_run(None, "approval withdrawn");
+        }
         EventKind::RequestAdapted { model, parameter } => {
             let text = format!("{model} does not accept {parameter}; retried without it");
             it.set(StyleRole::Retry, text).as_sign(Glyph::Retry, "adapted");
@@ -538,6 +560,10 @@ pub fn command_words(command: &Command) -> String {
             format!("removes {} from {tool}", kind.word())
         }
         Command::Roster(roster) => roster.in_words(),
+        Command::Answer(answered) => {
+            format!("answers {}: {}", answered.id, answered.answer.phrase())
+        }
+        Command::WithdrawApproval { id, .. } => format!("withdraws the approval of {id}"),
         Command::Cancel => "cancels the run".to_owned(),
     }
 }

@@ -68,7 +68,7 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let usual = if streams::stdout_is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let paint = StreamStyle::of_stdout(theme, global.is_ascii());
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, streams::stdout_data());
-    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on };
+    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on, asks: false };
     let count = messages.len();
     let mut followed =
         Followed { cluster: &cluster, output, interrupted: interrupts(), messages: count };

@@ -18,6 +18,7 @@ use super::exit::Exit;
 use super::streams::{print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
+use crate::cli::people::PeopleArg;
 use crate::engine::ModelChoice;
 use crate::host::kept_runs::FindRunError;
 use crate::host::{kept_runs, recorded, run_store};
@@ -27,6 +28,7 @@ use crate::log::world::run_row::{RunRow, RunStatus, StatusFilter};
 use crate::log::world::{Projection, RunFold};
 use crate::model::recorded::RecordedModel;
 use crate::run::Session;
+use crate::run::questions::PeopleMode;
 use crate::screen::Msg;
 use crate::screen::effect::RequestId;
 use crate::store::database::Database;
@@ -175,6 +177,9 @@ pub struct PlayArgs {
     /// Output format; default: text on a terminal, json elsewhere
     #[arg(long, value_enum)]
     pub format: Option<RunFormat>,
+    /// Who answers the questions of the run [default: as for `run`]
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub people: Option<PeopleArg>,
     /// Allow without asking what its scenario would do, as `run --trust` does
     #[arg(long)]
     pub trust: bool,
@@ -362,9 +367,15 @@ pub struct ReplayedRun {
     head: Arc<RunStarted>,
     model: Arc<RecordedModel>,
     session: Option<Session>,
+    people: PeopleMode,
 }
 
 impl ReplayedRun {
+    /// What answers the questions.
+    pub fn people(&self) -> PeopleMode {
+        self.people.clone()
+    }
+
     /// What answers the model calls.
     pub fn model_choice(&self) -> ModelChoice {
         ModelChoice::Recorded(Arc::clone(&self.model), Arc::clone(&self.head))
@@ -393,5 +404,6 @@ pub fn replayed(name: &str) -> Result<ReplayedRun, Exit> {
     let head = Arc::clone(head);
     let session = world.projection().and_then(Projection::session).map(Session::of_head);
     let model = Arc::new(RecordedModel::new(head.run.clone(), &events));
-    Ok(ReplayedRun { head, model, session })
+    let people = PeopleMode::recorded(events.iter().map(|event| &**event));
+    Ok(ReplayedRun { head, model, session, people })
 }

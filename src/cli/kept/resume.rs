@@ -10,6 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::headless::{HeadlessOptions, SessionTurn};
 use crate::cli::launch::{engine_settings, needed_permission, print_notes, save_permission};
 use crate::cli::output::RunWriter;
+use crate::cli::people::PeopleArg;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cli::{headless, streams};
 use crate::engine::Engine;
@@ -84,13 +85,16 @@ pub(super) fn print_refusal(error: RecordedRunError, live: bool) -> Exit {
 /// Plays the run to its end, and keeps it.
 pub(crate) async fn play(
     database: Database,
-    turn: SessionTurn,
+    mut turn: SessionTurn,
     notes: &[String],
     pauses: &[BoundaryId],
     args: &PlayArgs,
     (theme, ascii): (Theme, bool),
 ) -> Exit {
     notes.iter().for_each(|note| print_message(&visible(note)));
+    if args.people.is_some() {
+        turn.launch().people = PeopleArg::mode(args.people, false);
+    }
     if let Err(exit) = streams::check_stdout() {
         return exit;
     }
@@ -102,7 +106,8 @@ pub(crate) async fn play(
         Engine::with_keeper(engine_settings(), Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
     let pauses: Vec<PauseArg> =
         pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
-    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[] };
+    let asks = args.people == Some(PeopleArg::Ask);
+    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], asks };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
     stored.database().checkpoint();

@@ -17,6 +17,7 @@ use crate::host::trust::Trust;
 use crate::log::bus::Recording;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::run::questions::PeopleMode;
 use crate::run::{LeftSession, Session};
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::spec::InDoubt;
@@ -240,5 +241,6 @@ fn new_run(
         seed: request.seed,
         requested_model: wanted.name(),
         session,
+        people: if request.live { PeopleMode::Wait } else { PeopleMode::Script },
     })
 }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::BoundaryId;
+use super::question::{QuestionAnswered, QuestionId};
 use super::tool::LimitChange;
 use crate::base::name::{FlagName, ToolName};
 use crate::log::facts::agents::RosterCommand;
@@ -90,6 +91,15 @@ pub enum Command {
     },
     /// Change the members of a swarm. Every member's list of handoff targets follows at once.
     Roster(RosterCommand),
+    /// Answer a question. The first answer counts.
+    Answer(Box<QuestionAnswered>),
+    /// Withdraw an approval that the run remembers.
+    WithdrawApproval {
+        /// The question whose answer was to be remembered.
+        id: QuestionId,
+        /// Who sent the command.
+        by: Initiator,
+    },
     /// End the run now; calls in flight are cancelled.
     Cancel,
 }
@@ -105,9 +115,10 @@ impl Command {
             | Self::SetLimit { by, .. }
             | Self::Breaker { by, .. }
             | Self::Inject { by, .. }
-            | Self::RemoveFault { by, .. } => *by = sender,
+            | Self::RemoveFault { by, .. }
+            | Self::WithdrawApproval { by, .. } => *by = sender,
             Self::Roster(roster) => roster.by = sender,
-            Self::Step | Self::StepRound | Self::Break { .. } | Self::Cancel => {}
+            Self::Step | Self::StepRound | Self::Break { .. } | Self::Answer(_) | Self::Cancel => {}
         }
         self
     }
@@ -147,6 +158,8 @@ pub enum Initiator {
     Remote,
     /// The runner that plays the run: it hands the run over, or has taken it over.
     Runner,
+    /// A question to which nobody has answered in time.
+    Question,
 }
 
 impl Initiator {
@@ -160,6 +173,7 @@ impl Initiator {
             Self::Store => "by the store",
             Self::Remote => "from another machine",
             Self::Runner => "by the runner",
+            Self::Question => "because nobody answered",
         }
     }
 

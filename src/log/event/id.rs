@@ -169,6 +169,8 @@ pub enum Boundary {
     Step(&'static str),
     /// Before a source is checked and read; its number among the kept ones, from 1.
     Source(u32),
+    /// After a question with this number was answered, before the branch that asked continues.
+    Answer(u32),
     /// Before the answer is composed.
     Finalize,
 }
@@ -192,9 +194,11 @@ impl Boundary {
         match self {
             Self::Round(_) | Self::Plan | Self::Step(_) | Self::Finalize => true,
             Self::Ask { outer, .. } | Self::Handoff { outer, .. } => *outer,
-            Self::Message { .. } | Self::Dispatch { .. } | Self::Turn { .. } | Self::Source(_) => {
-                false
-            }
+            Self::Message { .. }
+            | Self::Dispatch { .. }
+            | Self::Turn { .. }
+            | Self::Source(_)
+            | Self::Answer(_) => false,
         }
     }
 }
@@ -215,6 +219,7 @@ impl fmt::Display for Boundary {
             }
             Self::Step(word) => f.write_str(word),
             Self::Source(place) => write!(f, "source:{place}"),
+            Self::Answer(question) => write!(f, "answer:{question}"),
             Self::Finalize => f.write_str("finalize"),
         }
     }

@@ -28,6 +28,9 @@ pub use super::command::Initiator;
 pub use super::failure::{AttemptFailed, FailureClass};
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
+pub use super::question::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
+};
 pub use super::tool::{
     BreakerCause, BreakerStage, FallbackKind, LimitChange, RetryLimit, SafeModeHead, ToolHead,
     ToolLimits, format_millis,
@@ -287,6 +290,24 @@ kinds! {
             /// Tokens that a model may have used: an estimate of the prompt.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             usage: Option<Usage>,
+        },
+        /// A person is asked. The branch waits for the answer.
+        "question.asked" QuestionAsked(Arc<QuestionAsked>),
+        /// A question was answered.
+        "question.answered" QuestionAnswered(Arc<QuestionAnswered>),
+        /// A question was withdrawn: it needs no answer any more.
+        "question.withdrawn" QuestionWithdrawn {
+            /// The question.
+            id: QuestionId,
+            /// Why.
+            why: Withdrawal,
+        },
+        /// An approval that the run remembered was withdrawn: calls are asked about again.
+        "approval.withdrawn" ApprovalWithdrawn {
+            /// The question whose answer was to be remembered.
+            id: QuestionId,
+            /// Who withdrew it.
+            by: Initiator,
         },
         /// The client inside a tool retried on its own, within one attempt. This happens only in
         /// naive runs.

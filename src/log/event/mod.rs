@@ -13,6 +13,7 @@ pub mod head;
 pub mod id;
 pub mod kind;
 pub mod purpose;
+pub mod question;
 pub mod redact;
 pub mod result_text;
 pub mod safe_json;

@@ -50,9 +50,16 @@ fn rule(kind: &str, field: &str) -> Rule {
             Rule::Content
         }
         (_, "aggregate" | "details" | "parameters" | "raw") => Rule::Content,
+        ("question.asked" | "question.answered" | "command.taken", "args")
+        | ("question.asked", "stances")
+        | ("question.answered" | "command.taken", "contribution" | "result") => Rule::Content,
         ("run.started", "name" | "sequence" | "steps" | "tools")
         | ("call.started", "name" | "tool") => Rule::Declare,
-        (_, "name") | ("route.proposed", "route") | ("tool_call.refused", "tool") => Rule::Name,
+        (_, "name")
+        | ("question.asked", "hand_over_to" | "who")
+        | ("question.answered" | "command.taken", "to")
+        | ("route.proposed", "route")
+        | ("tool_call.refused", "tool") => Rule::Name,
         ("attempt.answered", "finish")
         | ("reply.repaired", "repair")
         | ("source.closed", "reason") => Rule::Word,
@@ -94,6 +101,9 @@ fn rule(kind: &str, field: &str) -> Rule {
         | ("notes.compared", "left" | "right" | "unconfirmed")
         | ("notes.truncated" | "retry.refused", "limit")
         | ("notes.verified", "issue" | "note")
+        | ("question.asked", "about" | "budget" | "effects" | "id" | "otherwise")
+        | ("question.answered" | "command.taken", "answer" | "id")
+        | ("question.withdrawn" | "approval.withdrawn", "id" | "why")
         | ("request.adapted", "parameter")
         | ("roster.changed", "members" | "roster")
         | ("round.closed", "conflicts")

@@ -40,6 +40,8 @@ pub fn error_text(why: impl fmt::Display) -> Arc<str> {
 /// the model can do next.
 pub fn failure_text(reason: &StopReason, last: Option<&str>) -> Arc<str> {
     match (last, reason) {
+        // It says who has denied it, and why.
+        (Some(denied), StopReason::ApprovalDenied(_)) => denied.into(),
         // The failure text of an agent begins with the stop reason already.
         (Some(last), _) if last.starts_with(&reason.to_string()) => error_text(last),
         (Some(last), _) => error_text(format_args!("{reason}: {last}")),

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::failure::FailureClass;
-use crate::base::name::{AgentName, RoleName, ToolName};
+use crate::base::name::{AgentName, PersonName, RoleName, ToolName};
 use crate::log::facts::collaboration::ContributionFault;
 use crate::log::facts::orchestrator::WorkerFault;
 use crate::log::facts::plan_fault::PlanFault;
@@ -195,6 +195,9 @@ stop_reasons! {
         /// The operator ended the run.
         Cancelled = "cancelled", Cancelled, "cancelled",
             Some("Cancelled by you.");
+        /// More than 100 questions of the run were open.
+        TooManyQuestions = "too_many_questions", Stopped, "too many questions",
+            Some("100 questions are open: answer them with rules ([[approve]]), or start fewer calls at once.");
         /// The run could not be stored, so no more paid calls were made.
         StoreFailed = "store_failed", Stopped, "cannot be stored",
             Some("The run's log could not be stored: make room on the disk, or run with --no-store.");
@@ -244,6 +247,15 @@ stop_reasons! {
         /// Of a resumed run: the tool was called when the run stopped, and is not idempotent.
         InDoubt(ToolName) = "in_doubt", Stopped, "{}: call in doubt",
             Some("The call may have taken effect before the run stopped: check it, then resume with in_doubt = \"retry\", or fork before it.");
+        /// Of a call: a person, a rule or nobody has approved it.
+        ApprovalDenied(ToolName) = "approval_denied", Stopped, "{}: not approved",
+            Some("The call was not approved: the question has the reason.");
+        /// Nobody answered a question whose `otherwise` is `stop`.
+        NoAnswer(PersonName) = "no_answer", Waiting, "no answer of {}",
+            Some("Nobody answered in time: resume the run to be asked again, or set `otherwise`.");
+        /// A person stopped the run with an answer.
+        StoppedBy(PersonName) = "stopped_by", Stopped, "stopped by {}",
+            Some("A person chose to stop: the question has the reason.");
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",
@@ -276,6 +288,8 @@ pub enum StopClass {
     Budget,
     /// The model or a tool could not be reached: exit code 6
     Unreachable,
+    /// It waits for a person who did not answer: exit code 3
+    Waiting,
     /// Cancelled by the operator: exit code 130
     Cancelled,
 }
@@ -356,7 +370,7 @@ macro_rules! names {
     )+};
 }
 
-names! { AgentName RoleName ToolName }
+names! { AgentName PersonName RoleName ToolName }
 
 impl ReasonPart for Box<str> {
     fn from_text(text: &str) -> Option<Self> {
@@ -427,6 +441,10 @@ mod tests {
             "worker_bad_result:x",
             "worker_error:x",
             "tool_error:vendor:bad_response",
+            "approval_denied:refund",
+            "no_answer:manager",
+            "stopped_by:manager",
+            "too_many_questions",
             "invalid_plan:steps",
             "invalid_plan:too_many_steps",
             "invalid_plan:step_sequence",

@@ -17,6 +17,8 @@ pub struct Recording {
     /// The indices of the steps of calls, by span: what they do in their turn.
     steps: Arc<BTreeMap<SpanId, Vec<usize>>>,
     last_span: SpanId,
+    /// The highest number of a question.
+    last_question: u32,
     /// Where the run was forked from another one; 0: it was not.
     forked_at: Seq,
 }
@@ -61,6 +63,7 @@ impl Recording {
         // Each span, and whether it is a call of a model or tool.
         let mut spans = BTreeMap::from([(SpanId::RUN, false)]);
         let mut before = Elapsed(0);
+        let mut last_question = 0;
         for (place, event) in events.iter().enumerate() {
             if event.seq.0 != place as u64 || event.at < before {
                 return Err(RecordingError::Gap(event.seq));
@@ -85,6 +88,9 @@ impl Recording {
                 None if !spans.contains_key(&event.span) => return Err(wrong),
                 None => {}
             }
+            if let EventKind::QuestionAsked(asked) = &event.kind {
+                last_question = last_question.max(asked.id.0);
+            }
             if let Some(call) = step_of(event) {
                 steps.entry(call).or_default().push(place);
             }
@@ -101,7 +107,7 @@ impl Recording {
         let is_fork = |event: &&Arc<Event>| matches!(event.kind, EventKind::RunForked { .. });
         let forked_at = events.iter().rfind(is_fork).map_or(Seq(0), |event| event.seq);
         let (attempts, steps) = (Arc::new(attempts), Arc::new(steps));
-        Ok(Self { head, events, attempts, steps, last_span, forked_at })
+        Ok(Self { head, events, attempts, steps, last_span, last_question, forked_at })
     }
 
     /// The head of the log: the setup of the run.
@@ -133,13 +139,18 @@ impl Recording {
         self.last_span
     }
 
+    /// The highest number of a question; 0: nothing was asked.
+    pub(crate) fn last_question(&self) -> u32 {
+        self.last_question
+    }
+
     /// An attempt of a model or tool; `None` if the span is something else.
     pub(crate) fn attempt(&self, span: SpanId) -> Option<&RecordedAttempt> {
         self.attempts.get(&span)
     }
 
-    /// The indices of the steps of a call: that it was admitted to the pool, and that an attempt was
-    /// queued, refused or started.
+    /// The indices of the steps of a call: that a person was asked about it, that it was admitted to the
+    /// pool, and that an attempt was queued, refused or started.
     pub(super) fn steps_of(&self, call: SpanId) -> &[usize] {
         self.steps.get(&call).map_or(&[], |steps| steps)
     }
@@ -150,6 +161,7 @@ fn step_of(event: &Event) -> Option<SpanId> {
     match &event.kind {
         EventKind::AttemptStarted { parent, .. } => Some(*parent),
         EventKind::CallAdmitted { .. }
+        | EventKind::QuestionAsked(_)
         | EventKind::AttemptQueued { .. }
         | EventKind::AttemptRefused { .. } => Some(event.span),
         _ => None,

@@ -108,6 +108,11 @@ impl EventKey {
             | EventKind::FaultInjected { tool, .. }
             | EventKind::FaultRemoved { tool, .. } => format!("{name} {tool}"),
             EventKind::FlagChanged { flag, .. } => format!("{name} {flag}"),
+            EventKind::QuestionAsked(asked) => format!("{name} {}", asked.subject.key()),
+            EventKind::QuestionAnswered(answered) => format!("{name} {}", answered.id),
+            EventKind::QuestionWithdrawn { id, .. } | EventKind::ApprovalWithdrawn { id, .. } => {
+                format!("{name} {id}")
+            }
             EventKind::Warning { text } => format!("{name} {text}"),
             _ => name.to_owned(),
         };

@@ -14,6 +14,7 @@ pub mod orchestrator;
 mod outcome;
 mod over_time;
 mod progress;
+pub mod questions;
 pub mod research;
 pub mod resilience;
 pub mod router;

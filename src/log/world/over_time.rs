@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::progress::RunProgress;
-use crate::base::name::{AgentName, FlagName, ToolName};
+use crate::base::name::{AgentName, FlagName, PersonName, ToolName};
 use crate::log::event::kind::BreakerStage;
 use crate::log::event::{Elapsed, Event, Seq};
 
@@ -73,6 +73,8 @@ pub enum MarkKind {
     /// A part of the work that the pattern names is done, such as reading a source's page; its short
     /// label.
     Part(Box<str>),
+    /// A person was asked.
+    Asked(PersonName),
     /// A call is retried.
     Retry,
     /// A tool's breaker changed its state.

@@ -52,6 +52,8 @@ pub struct RunProgress {
     pub result: Option<Arc<str>>,
     /// How the run ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
+    /// Since when every branch waits for people, as far as the events tell: the clock is stopped.
+    pub waits_since: Option<Elapsed>,
     /// Total length of the pauses so far.
     paused: Duration,
     pauses: Pauses,
@@ -98,9 +100,20 @@ impl RunProgress {
     /// The run resumes at `until` after a pause of `paused_ms`.
     pub(crate) fn resume(&mut self, until: Elapsed, paused_ms: u64, stage: RunState) {
         self.paused = self.paused.saturating_add(Duration::from_millis(paused_ms));
+        self.add_pause(until, paused_ms);
+        self.set_stage(stage);
+    }
+
+    /// The clock was stopped for this long until now.
+    fn add_pause(&mut self, until: Elapsed, paused_ms: u64) {
         let from = until.0.saturating_sub(paused_ms.saturating_mul(1_000));
         self.pauses.add(Elapsed(from), until);
-        self.set_stage(stage);
+    }
+
+    /// All branches waited for people until now.
+    pub(super) fn waited_for_people(&mut self, until: Elapsed, stood_ms: u64) {
+        self.paused = self.paused.saturating_add(Duration::from_millis(stood_ms));
+        self.add_pause(until, stood_ms);
     }
 
     /// A closed run stays closed, even if a file has more events.
@@ -119,8 +132,9 @@ impl RunProgress {
     pub fn stopped_since(&self) -> Option<Elapsed> {
         match self.stage {
             RunState::Paused { since, .. } => Some(since),
-            RunState::Pausing { since, .. } => since,
-            RunState::Empty | RunState::Running | RunState::Closed => None,
+            RunState::Pausing { since, .. } => since.or(self.waits_since),
+            RunState::Running => self.waits_since,
+            RunState::Empty | RunState::Closed => None,
         }
     }
 

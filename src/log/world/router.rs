@@ -73,7 +73,7 @@ impl Router {
 
 impl Projection for Router {
     fn apply(&mut self, event: &Event, run: &RunFold) {
-        self.agents.fold(event, &run.spans, run.progress.pauses());
+        self.agents.fold(event, run);
         match &event.kind {
             EventKind::CallStarted(call) if call.purpose == Purpose::Classify => {
                 self.classify = Some(event.span);

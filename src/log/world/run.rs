@@ -9,7 +9,8 @@ use super::alerts::Alerts;
 use super::failures::{CutReply, Failures};
 use super::over_time::{MarkKind, RunOverTime};
 use super::progress::{RunProgress, RunState};
-use super::spans::{SpanKind, Spans};
+use super::questions::{OpenQuestion, Questions};
+use super::spans::{Span, SpanKind, Spans};
 use super::spending::{ModelsByCaller, SpendingUsed};
 use super::tools::Tools;
 use crate::base::name::FlagName;
@@ -33,6 +34,10 @@ pub struct RunFold {
     pub spans: Spans,
     /// Counts.
     pub tally: Tally,
+    /// The questions to people.
+    pub questions: Questions,
+    /// Open calls of models and tools.
+    leaf_calls: u64,
     /// The models of the run.
     pub models: ModelsByCaller,
     /// The run over time, for the scrubber.
@@ -102,6 +107,9 @@ impl RunFold {
                 self.over_time.mark(event, MarkKind::Fault(tool.clone(), false));
             }
             EventKind::CallRetried { .. } => self.over_time.mark(event, MarkKind::Retry),
+            EventKind::QuestionAsked(asked) => {
+                self.over_time.mark(event, MarkKind::Asked(asked.who.clone()));
+            }
             _ => {}
         }
         self.tools.apply(event, &self.spans, &self.progress);
@@ -146,6 +154,7 @@ impl RunFold {
         self.tally.events += 1;
         self.progress.count(event);
         self.spans.apply(event);
+        self.questions.apply(event);
         match &event.kind {
             EventKind::RunStarted(head) => {
                 if self.head.is_some() {
@@ -164,6 +173,9 @@ impl RunFold {
                 };
                 self.tally.reused = Some(reused);
                 self.models.spending.fork(prices);
+            }
+            EventKind::QuestionAnswered(answered) if answered.stood_ms > 0 => {
+                self.progress.waited_for_people(event.at, answered.stood_ms);
             }
             EventKind::Pausing { by, .. } => self.progress.request_pause(*by, event.at),
             EventKind::Paused { at } => self.progress.pause(at, event.at),
@@ -193,6 +205,7 @@ impl RunFold {
             }
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
+                self.leaf_calls += u64::from(call.purpose.asks() != Asks::Agent);
                 match call.purpose.asks() {
                     Asks::Model => {}
                     Asks::Tool => self.tally.tool_calls += 1,
@@ -241,7 +254,37 @@ impl RunFold {
             _ => {}
         }
         if event.kind.closes().is_some() {
+            if let Some(SpanKind::Call(purpose)) = self.spans.get(event.span).map(|it| &it.kind) {
+                let leaf = u64::from(purpose.asks() != Asks::Agent);
+                self.leaf_calls = self.leaf_calls.saturating_sub(leaf);
+            }
             self.models.spending.span_ended(event.span);
+        }
+        if !self.questions.is_empty() {
+            self.follow_waits(event);
+        }
+    }
+
+    /// Follows whether every branch waits for a person: a question is open, and no call of a model or
+    /// tool is being made.
+    fn follow_waits(&mut self, event: &Event) {
+        let of_call = |open: &&OpenQuestion| self.leaf_call_of(open.span).is_some();
+        let asked = self.questions.open().filter(of_call).count() as u64;
+        let waits = self.questions.open().len() > 0 && self.leaf_calls <= asked;
+        let since = waits.then(|| self.progress.waits_since.unwrap_or(event.at));
+        self.progress.waits_since = since.filter(|_| self.progress.is_live());
+    }
+
+    /// The call of a model or tool that a span is, or is an attempt of.
+    fn leaf_call_of(&self, span: SpanId) -> Option<&Span> {
+        let span = self.spans.get(span)?;
+        let call = match span.kind {
+            SpanKind::Attempt(_) => self.spans.get(span.parent)?,
+            _ => span,
+        };
+        match &call.kind {
+            SpanKind::Call(purpose) if purpose.asks() != Asks::Agent => Some(call),
+            _ => None,
         }
     }
 

@@ -31,7 +31,7 @@ impl Team {
 
 impl Projection for Team {
     fn apply(&mut self, event: &Event, run: &RunFold) {
-        self.agents.fold(event, &run.spans, run.progress.pauses());
+        self.agents.fold(event, run);
     }
 
     fn outcome(&self, run: &RunFold, fields: &mut OutcomeFields) {

@@ -24,6 +24,7 @@ use crate::log::event::kind::{
 };
 use crate::log::event::{SpanId, StopReason, result_text};
 use crate::log::facts::agents::MemberOutput;
+use crate::run::control::Enclosing;
 use crate::run::{LLM, RunContext};
 use crate::scenario::patterns::agents::{AgentSpec, HistoryScope, InnerText, MemberTools};
 
@@ -119,6 +120,10 @@ pub(crate) struct AgentCall<'a, F> {
     bound: Option<Duration>,
     /// When the first attempt began, in active run time.
     began: OnceLock<Duration>,
+    /// The span around the call.
+    parent: OnceLock<SpanId>,
+    /// The call, whose time limit does not count waits for people inside it.
+    enclosing: OnceLock<Enclosing>,
     /// Why the last attempt failed.
     halted: Mutex<Option<Box<Halt>>>,
 }
@@ -134,8 +139,9 @@ where
         bound: Option<Duration>,
         attempt: F,
     ) -> Self {
-        let (began, halted) = (OnceLock::new(), Mutex::default());
-        Self { cx, agent, path, attempt, bound, began, halted }
+        let (began, parent, enclosing) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let halted = Mutex::default();
+        Self { cx, agent, path, attempt, bound, began, parent, enclosing, halted }
     }
 
     /// Makes the call.
@@ -151,12 +157,14 @@ where
             // The engine registers every agent, so this cannot happen.
             let (span, reason) = (started.parent, StopReason::InternalError);
             let halt = Halt::by_limit(reason.clone()).fatal();
-            let (attempts, last, unavailable) = (0, None, true);
-            return Err((Box::new(CallFailed { span, attempts, reason, last, unavailable }), halt));
+            let (attempts, last, unavailable, denied) = (0, None, true, None);
+            let failed = CallFailed { span, attempts, reason, last, unavailable, denied };
+            return Err((Box::new(failed), halt));
         };
         // An agent's answer depends on everything that it sees, so no last good value is cached for
         // it; the only fallback is the scenario's default value.
         let safe = guarded.guard.policy().0.safe_mode.enabled;
+        let _ = self.parent.set(started.parent);
         let started = Box::new(started);
         let call = GatewayCall { safe_key: safe.then(String::new), started };
         let callee = AgentCallee { agent_call_scope: self, guard: &guarded.guard };
@@ -172,9 +180,12 @@ where
         self.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remaining time for all attempts.
-    fn time_left(&self) -> Option<Duration> {
-        let now = self.cx.control().active();
+    /// Remaining time for all attempts of the call.
+    fn time_left(&self, call: SpanId) -> Option<Duration> {
+        let control = self.cx.control();
+        let parent = self.parent.get().copied().unwrap_or_default();
+        self.enclosing.get_or_init(|| control.enclose(call, parent));
+        let now = control.active_in(call);
         let began = *self.began.get_or_init(|| now);
         Some(self.bound?.saturating_sub(now.saturating_sub(began)))
     }
@@ -207,8 +218,16 @@ where
         }
     }
 
-    fn timeout_clock(&self, limit: Duration) -> Option<BoxFuture<'_, ()>> {
-        Some(Box::pin(self.cx.control().sleep_active(limit)))
+    fn has_recorded_replies(&self) -> bool {
+        false
+    }
+
+    fn timeout_clock(&self, limit: Duration, span: SpanId) -> Option<BoxFuture<'_, ()>> {
+        Some(Box::pin(self.cx.control().sleep_active_in(span, limit)))
+    }
+
+    fn person_is_asked(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
+        Some(Box::pin(self.cx.control().wait_until_asked(attempt)))
     }
 
     /// The holder of the permit may be paused at a boundary, so a pause does not wait for a queued
@@ -264,13 +283,14 @@ where
     ) -> BoxFuture<'t, Result<Reply, Box<AttemptFailed>>> {
         Box::pin(async move {
             *self.agent_call_scope.last_halt() = None;
-            let Some(left) = self.agent_call_scope.time_left() else {
-                return self.run(&attempt).await;
-            };
+            let control = self.agent_call_scope.cx.control();
+            let left = self.agent_call_scope.time_left(attempt.call);
+            let _enclosing = control.enclose(attempt.span, attempt.call);
+            let Some(left) = left else { return self.run(&attempt).await };
             tokio::select! {
                 biased;
                 ended = self.run(&attempt) => ended,
-                () = self.agent_call_scope.cx.control().sleep_active(left) => {
+                () = control.sleep_active_in(attempt.call, left) => {
                     let reason = StopReason::NodeTimeout(self.agent_call_scope.agent.clone());
                     Err(self.halt(Halt::by_limit(reason)))
                 }
@@ -353,7 +373,7 @@ impl AgentRunner<'_> {
     pub(super) async fn consult(
         &self,
         run: &AgentRun<'_>,
-        said: ModelReply,
+        said: ModelReply<'_>,
         index: usize,
         asked: &Consultation<'_>,
     ) -> Result<ToolCallResult, Box<Halt>> {

@@ -103,8 +103,9 @@ impl AgentRunner<'_> {
             if calls.iter().any(|call| self.is_stuck(run, call, &mut repeats)) {
                 return Err(Halt::by_limit(StopReason::Stuck(run.name.clone())));
             }
+            let said_with = ModelReply { call: said, round, text: &reply.text };
             let ToolCallResults { condition_results, handed_over, replies, missing } =
-                self.run_tool_calls(run, ModelReply { call: said, round }, calls).await?;
+                self.run_tool_calls(run, said_with, calls).await?;
             if self.cx.reads_conditions() {
                 results.extend(condition_results);
             }

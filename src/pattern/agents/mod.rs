@@ -125,10 +125,12 @@ pub(crate) enum AgentReply {
 
 /// A reply of an agent's model.
 #[derive(Clone, Copy)]
-pub(crate) struct ModelReply {
+pub(crate) struct ModelReply<'r> {
     pub call: SpanId,
     /// Number of the model call in this run of the agent, from 1.
     pub round: u32,
+    /// What the model said besides its calls.
+    pub text: &'r Arc<str>,
 }
 
 /// A handoff that the limits accepted.

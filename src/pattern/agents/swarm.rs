@@ -248,7 +248,7 @@ impl AgentRunner<'_> {
         run: &AgentRun<'_>,
         name: &AgentName,
         swarm: &Swarm,
-        said: ModelReply,
+        said: ModelReply<'_>,
         calls: &[ToolCall],
         results: &mut [Option<ToolCallResult>],
     ) -> Result<Option<AcceptedHandoff>, Box<Halt>> {

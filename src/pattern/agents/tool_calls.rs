@@ -59,7 +59,7 @@ impl AgentRunner<'_> {
     pub(super) async fn run_tool_calls(
         &self,
         run: &AgentRun<'_>,
-        said: ModelReply,
+        said: ModelReply<'_>,
         calls: &[ToolCall],
     ) -> Result<ToolCallResults, Box<Halt>> {
         let mut results: Vec<Option<ToolCallResult>> = calls.iter().map(|_| None).collect();
@@ -176,7 +176,7 @@ impl AgentRunner<'_> {
     async fn run_calls_in_parallel(
         &self,
         run: &AgentRun<'_>,
-        said: ModelReply,
+        said: ModelReply<'_>,
         work: Vec<Option<CallAction<'_>>>,
         results: &mut [Option<ToolCallResult>],
     ) -> Result<(), Box<Halt>> {
@@ -222,7 +222,7 @@ impl AgentRunner<'_> {
     async fn run_call(
         &self,
         run: &AgentRun<'_>,
-        said: ModelReply,
+        said: ModelReply<'_>,
         index: usize,
         work: CallAction<'_>,
     ) -> Result<ToolCallResult, Box<Halt>> {
@@ -235,7 +235,7 @@ impl AgentRunner<'_> {
     async fn call_tool(
         &self,
         run: &AgentRun<'_>,
-        said: ModelReply,
+        said: ModelReply<'_>,
         index: usize,
         tool: &ToolName,
         args: Arc<Map<String, Value>>,
@@ -249,6 +249,7 @@ impl AgentRunner<'_> {
             path: format!("tool:{}:{}:{index}", run.place.seed_path, said.round),
             args,
             request_id: None,
+            why: Some(Arc::clone(said.text)).filter(|text| !text.trim().is_empty()),
             caller: &AgentToolCaller,
             client_retries: 0,
         };
@@ -322,7 +323,7 @@ impl AgentRunner<'_> {
     pub(crate) fn refuse(
         &self,
         run: &AgentRun<'_>,
-        said: ModelReply,
+        said: ModelReply<'_>,
         index: usize,
         call: &ToolCall,
         why: CallFault,
@@ -350,7 +351,7 @@ impl AgentRunner<'_> {
         if failed.unavailable && self.cx.requires(tool) {
             return Err(Halt::by_failed_call(failed).fatal());
         }
-        let last = failed.last.as_ref().map(|last| &*last.text);
+        let last = failed.last.as_ref().map(|last| &*last.text).or(failed.denied.as_deref());
         Ok(ToolCallResult::without_result(result_text::failure_text(&failed.reason, last)))
     }
 }

@@ -136,6 +136,7 @@ impl Dispatcher<'_> {
                 args: Arc::clone(&task.args),
                 request_id: Some(format!("{}:{}", self.cx.id(), task.id)),
                 caller: &TaskCaller { dispatcher: self, task },
+                why: None,
                 client_retries: 0,
             })
             .await;

@@ -138,6 +138,7 @@ impl ResearchRun<'_> {
                 args: Arc::new(args),
                 request_id: None,
                 caller: &ResearchCaller,
+                why: None,
                 client_retries: 0,
             })
             .await;

@@ -178,6 +178,7 @@ impl<'a> SourceReader<'a> {
                 args: Arc::new(args),
                 request_id: None,
                 caller: &ResearchCaller,
+                why: None,
                 client_retries: 0,
             })
             .await;

@@ -302,7 +302,7 @@ fn warn_of_unknown_fields(
 }
 
 /// The words of all stop reasons; what follows a colon depends on the run.
-const WORDS: [&str; 39] = [
+const WORDS: [&str; 43] = [
     "success",
     "max_messages",
     "max_rounds_reached",
@@ -322,6 +322,7 @@ const WORDS: [&str; 39] = [
     "no_reliable_sources",
     "no_route",
     "cancelled",
+    "too_many_questions",
     "store_failed",
     "internal_error",
     "invalid_contribution",
@@ -338,6 +339,9 @@ const WORDS: [&str; 39] = [
     "invalid_route",
     "route_denied",
     "in_doubt",
+    "approval_denied",
+    "no_answer",
+    "stopped_by",
     "circuit_open",
     "bulkhead_full",
     "script_missing",

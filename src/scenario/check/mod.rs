@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::patterns;
 use super::patterns::ROWS;
 use super::patterns::row::{ModelKey, PatternRow, Spec};
+use super::people;
 use super::read::amount::Number;
 use super::read::format::{BudgetTable, InputTable, KindWord, ModelTable, ScenarioFile};
 use super::read::names::NamedEntry;
@@ -77,6 +78,7 @@ pub(crate) fn build(
     let when_names = patterns::names_of_calls(own);
     let scope = TemplateScope { facts: Some(&facts), when_names, ..scope };
     let tools = tools::tools(&file, own, &scope, cx);
+    let people = people::build(&file, &scope, cx);
     let seated = seat_models(&file, own);
     let script = script::build(&file, own, &scope, cx);
     let cites = spec.as_ref().is_some_and(|spec| spec.get().cites());
@@ -116,6 +118,7 @@ pub(crate) fn build(
         expectations,
         seed: u64::from(file.seed.0),
         in_doubt: file.in_doubt,
+        people: people?,
         warnings: ScenarioWarnings::default(),
         prepared: Prepared::default(),
     })

@@ -26,16 +26,13 @@ pub(crate) fn build(
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Script {
-    if let (Speakers::Nobody, Some(first)) = (own.speakers, file.script.0.first()) {
+    if let (Speakers::Nobody, Some((_, first))) = (own.speakers, file.model_rows().next()) {
         let what = format!("the pattern {} does not call the model", own.name);
         cx.at_key("script", |cx| cx.error(first.at, what, "remove [[script]]"));
         return Script::default();
     }
     let rows = file
-        .script
-        .0
-        .iter()
-        .enumerate()
+        .model_rows()
         .filter_map(|(index, table)| {
             cx.at_key("script", |cx| cx.at_index(index, |cx| row(table, file, own, scope, cx)))
         })
@@ -56,6 +53,10 @@ fn row(
 ) -> Option<ScriptRow> {
     let table = &row.value;
     let step = table.step.as_ref().map(|step| step.value);
+    for (key, at) in table.keys_of_people() {
+        let what = format!("`{key}` is for answers of people");
+        cx.at_key(key, |cx| cx.error(at, what, "add person = \"NAME\""));
+    }
     // In a pattern of agents that has steps, too, a row with a step is not an agent's.
     if own.has_agents() && (step.is_none() || own.steps.is_empty()) {
         script::check_agent_row(row, file, cx);
@@ -221,13 +222,13 @@ fn failed_rows(rows: usize, cx: &mut ReadContext) -> Vec<bool> {
 
 /// Warns of rows that match no call.
 fn warn_of_unused_rows(file: &ScenarioFile, own: &PatternRow, cx: &mut ReadContext) {
-    let rows = &file.script.0;
-    let failed = failed_rows(rows.len(), cx);
-    for (index, row) in rows.iter().enumerate().filter(|(index, _)| !failed[*index]) {
-        let covers = |(at, earlier): (usize, &Positioned<ScriptTable>)| {
-            !failed[at] && covers(&earlier.value, &row.value)
+    let failed = failed_rows(file.script.0.len(), cx);
+    for (index, row) in file.model_rows().filter(|(index, _)| !failed[*index]) {
+        let covers = |(at, earlier): &(usize, &Positioned<ScriptTable>)| {
+            !failed[*at] && covers(&earlier.value, &row.value)
         };
-        let why = if let Some(earlier) = rows[..index].iter().enumerate().position(covers) {
+        let mut before = file.model_rows().take_while(|(at, _)| *at < index);
+        let why = if let Some((earlier, _)) = before.find(covers) {
             Some((
                 row.at,
                 format!("script[{earlier}] comes first and matches every call of this row"),
@@ -288,8 +289,8 @@ pub(crate) fn report_silent_step(
     what: &str,
     cx: &mut ReadContext,
 ) {
-    let rows = &file.script.0;
-    if rows.iter().all(|row| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
+    let mut rows = file.model_rows();
+    if rows.all(|(_, row)| row.value.step.as_ref().is_none_or(|it| it.value != step)) {
         let help = format!("add a row in [[script]] with step = \"{}\"", step.word());
         let what = format!("there is no scripted {what} for offline runs");
         cx.at_key(place, |cx| cx.warn_no_reply(at, what, &help, step.begins_runs()));

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::name::ToolName;
 use crate::scenario::patterns::row::{PatternRow, ToolUse};
+use crate::scenario::people::{ApproveKey, tool_approval};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Seconds;
 use crate::scenario::read::format::ScenarioFile;
@@ -112,6 +113,7 @@ fn tool(
     let args = KnownArguments { names: args, certain: fixed.is_some() };
     let kind = tool_kind(&answers, &args, &attempts, scope, cx);
     let faults = faults(&table.faults, cx);
+    let approve = tool_approval(table.approve.as_ref(), file, scope, cx);
     let kind = kind?;
     Some(ToolSpec {
         name: ToolName::from(entry.name.as_str()),
@@ -121,7 +123,14 @@ fn tool(
         shared: table.shared,
         faults: faults?,
         offer: offer?,
+        approve: approve?,
+        effects: table.effects,
     })
+}
+
+/// Whether a key makes calls need approval, at least some of them.
+pub(crate) fn needs_approval(key: Option<&Positioned<ApproveKey>>) -> bool {
+    key.is_some_and(|key| !matches!(key.value, ApproveKey::Always(false)))
 }
 
 /// The gateway's policy for a consulted agent. The agent is the implementation.
@@ -136,6 +145,7 @@ fn build_agent_tool(
     let given = [
         ("description", table.description.as_ref().map(|text| text.at)),
         ("args", Some(table.args.at).filter(|at| at.end > 0)),
+        ("approve", table.approve.as_ref().map(|it| it.at)),
     ];
     for (key, at) in given {
         if let Some(at) = at {
@@ -169,6 +179,8 @@ fn build_agent_tool(
         shared: table.shared,
         faults: faults?,
         offer: ToolOffer::bare(&entry.name),
+        approve: None,
+        effects: None,
     })
 }
 
@@ -296,7 +308,9 @@ pub(crate) fn tool_policy(
     };
     Some(CallPolicy {
         timeout: table.timeout_s.map(|seconds| seconds.0),
-        idempotent: table.idempotent,
+        // A call that needs approval is one that must not be made twice.
+        idempotent: table.idempotent.value
+            && !(table.idempotent.is_not_in_file() && needs_approval(table.approve.as_ref())),
         safe_mode,
         ..limits.policy()
     })

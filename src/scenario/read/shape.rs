@@ -260,7 +260,7 @@ macro_rules! words {
                 match text.as_str() {
                     $($word $(| $old)* => Some($variant),)+
                     _ => {
-                        let help = suggest_name(text, known);
+                        let help = $crate::scenario::read::suggest_name(text, known);
                         cx.error(node.at, format!("`{text}` is not allowed here"), help);
                         None
                     }
@@ -273,6 +273,14 @@ macro_rules! words {
             }
         }
     };
+}
+
+/// The key of a field: without the mark of a raw identifier.
+pub(crate) const fn key_name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
 }
 
 /// A table and the keys that it may have. A `needed` or `optional` field is `None` if it is missing
@@ -297,7 +305,7 @@ macro_rules! record {
                 #[allow(unused_mut)]
                 let mut object = ObjectSchema::new(&[$($about),+]);
                 $(object.field(
-                    stringify!($field),
+                    $crate::scenario::read::shape::key_name(stringify!($field)),
                     &[$($doc),+],
                     <$ty as FormatShape>::schema(),
                     record!(@need $how $ty $(, $default)?),
@@ -311,7 +319,7 @@ macro_rules! record {
                 let needed: &[&[&str]] = &[$(record!(@needed $how $field)),+];
                 let table = cx.table(node, &known.concat(), &needed.concat())?;
                 Some(Self {
-                    $($field: cx.at_key(stringify!($field), |cx| {
+                    $($field: cx.at_key($crate::scenario::read::shape::key_name(stringify!($field)), |cx| {
                         record!(@field $how $field $ty, table, node, cx, join_doc_lines(&[$($doc),+]) $(, $default)?)
                     }),)+
                 })
@@ -331,32 +339,32 @@ macro_rules! record {
     (@need optional_or_file $ty:ty) => { Requirement::Never };
     (@need default $ty:ty, $default:expr) => { Requirement::Default(<$ty as FormatShape>::default_json(&$default)) };
     (@file needed_or_file $object:ident, $field:ident) => {
-        $object.file_of(stringify!($field), true);
+        $object.file_of($crate::scenario::read::shape::key_name(stringify!($field)), true);
     };
     (@file optional_or_file $object:ident, $field:ident) => {
-        $object.file_of(stringify!($field), false);
+        $object.file_of($crate::scenario::read::shape::key_name(stringify!($field)), false);
     };
     (@file $how:ident $object:ident, $field:ident) => {};
     (@keys needed_or_file $field:ident) => { record!(@keys optional_or_file $field) };
     (@keys optional_or_file $field:ident) => {
-        &[stringify!($field), concat!(stringify!($field), "_file")]
+        &[$crate::scenario::read::shape::key_name(stringify!($field)), concat!(stringify!($field), "_file")]
     };
-    (@keys $how:ident $field:ident) => { &[stringify!($field)] };
-    (@needed needed $field:ident) => { &[stringify!($field)] };
-    (@needed needed_or_file $field:ident) => { &[stringify!($field)] };
+    (@keys $how:ident $field:ident) => { &[$crate::scenario::read::shape::key_name(stringify!($field))] };
+    (@needed needed $field:ident) => { &[$crate::scenario::read::shape::key_name(stringify!($field))] };
+    (@needed needed_or_file $field:ident) => { &[$crate::scenario::read::shape::key_name(stringify!($field))] };
     (@needed $how:ident $field:ident) => { &[] };
     (@field needed_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
         $crate::scenario::read::shape::read_text_or_file(
-            $node, stringify!($field), Some($about), $cx,
+            $node, $crate::scenario::read::shape::key_name(stringify!($field)), Some($about), $cx,
         )
     };
     (@field optional_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
         $crate::scenario::read::shape::read_text_or_file(
-            $node, stringify!($field), None, $cx,
+            $node, $crate::scenario::read::shape::key_name(stringify!($field)), None, $cx,
         )
     };
     (@field $how:ident $field:ident $ty:ty, $table:expr, $($rest:expr),+) => {
-        record!(@read $how $ty, $table.get(stringify!($field)), $($rest),+)
+        record!(@read $how $ty, $table.get($crate::scenario::read::shape::key_name(stringify!($field))), $($rest),+)
     };
     (@read needed $ty:ty, $found:expr, $node:expr, $cx:expr, $about:expr) => {
         match $found {

@@ -22,6 +22,7 @@ use self::script::{Script, ScriptStep};
 use self::tool::{InjectedFault, ToolSpec};
 use super::cel::Condition;
 use super::patterns::PatternSpec;
+use super::people::People;
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use crate::base::sha256_of_text;
 
@@ -74,6 +75,8 @@ pub struct Scenario {
     /// What a resumed run does with a call in doubt, if its tool is not idempotent; `None`: it asks
     /// the operator if one can answer, and stops otherwise.
     pub in_doubt: Option<InDoubt>,
+    /// The people who may be asked, and the rules about calls of tools.
+    pub people: People,
     /// What the reader of the file warned of.
     pub warnings: ScenarioWarnings,
     /// Data that is computed once for all runs.

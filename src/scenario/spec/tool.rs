@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::policy::CallPolicy;
 use crate::base::name::ToolName;
+use crate::base::sha256_of_text;
 use crate::base::worded;
+use crate::scenario::people::{Effects, ToolApproval};
 use crate::scenario::tools::fixture::FixtureSpec;
 use crate::scenario::tools::{ToolAction, ToolKind};
 
@@ -33,12 +35,28 @@ pub struct ToolSpec {
     pub faults: Vec<InjectedFault>,
     /// Its description for the agents that may call it.
     pub offer: ToolOffer,
+    /// When its calls need approval; `None`: only where a rule of the file says so.
+    pub approve: Option<Arc<ToolApproval>>,
+    /// What a call of it does, if the file says so.
+    pub effects: Option<Effects>,
 }
 
 impl ToolSpec {
     /// What its calls do outside of this program; `None`: nothing.
     pub fn action(&self) -> Option<ToolAction<'_>> {
         self.kind.as_ref()?.action()
+    }
+
+    /// What a call of it does.
+    pub fn effects(&self) -> Effects {
+        let changes = self.kind.as_ref().is_some_and(ToolKind::has_effects);
+        self.effects.unwrap_or(if changes { Effects::Write } else { Effects::Read })
+    }
+
+    /// SHA-256 of what the tool is: its name, description, arguments and implementation.
+    pub fn definition(&self) -> String {
+        let offer = serde_json::to_string(&self.offer).unwrap_or_default();
+        sha256_of_text(&format!("{offer} {:?}", self.kind))
     }
 
     /// The results that the scenario lists, if it is a fixture.

@@ -13,6 +13,7 @@ use self::command::{CommandSpec, CommandTable};
 use self::documents::{FolderSpec, ReadSpec, ReadTable, SearchSpec, SearchTable, WebSpec};
 use self::fixture::{FixtureSpec, FixtureTable};
 use self::http::{HttpSpec, HttpTable};
+use super::people::{ApproveKey, Effects};
 use super::read::ReadContext;
 use super::read::amount::Seconds;
 use super::read::format::tools::{
@@ -116,8 +117,12 @@ record! {
         timeout_s: Seconds = optional,
         /// Retries of a failed call.
         retries: RetriesTable = table,
-        /// Whether a call may be retried at all.
-        idempotent: bool = default(true),
+        /// Whether a call may be retried at all. Default: true, but false for a tool with approve.
+        idempotent: Positioned<bool> = default(Positioned::not_in_file(true)),
+        /// Whether its calls need approval: true, false, or when, and who approves.
+        approve: Positioned<ApproveKey> = optional,
+        /// What a call does. Default: write for a program or a request, read otherwise.
+        effects: Effects = optional,
         /// Retry budget: how many attempts may be retries.
         retry_budget: RetryBudgetTable = table,
         /// Circuit breaker: when calls are rejected without an attempt. Default: a breaker with its

@@ -509,6 +509,7 @@ fn rank_of(what: &MarkKind) -> Option<u8> {
         MarkKind::Flag(..)
         | MarkKind::Failed
         | MarkKind::Refused
+        | MarkKind::Asked(_)
         | MarkKind::Breaker(..)
         | MarkKind::Fault(..) => Some(0),
         MarkKind::Round(_)
@@ -556,6 +557,7 @@ fn label(cx: &DrawContext, what: &MarkKind, finalize: &str) -> (String, StyleRol
         MarkKind::Refused => (glyph(Glyph::Refused), StyleRole::Refused),
         MarkKind::Failed => (glyph(Glyph::Failed), StyleRole::Failed),
         MarkKind::Paused => (glyph(Glyph::Paused), StyleRole::Paused),
+        MarkKind::Asked(who) => (format!("{} {who}", glyph(Glyph::NeedsYou)), StyleRole::NeedsYou),
         MarkKind::Retry => (glyph(Glyph::Retry), StyleRole::Retry),
         MarkKind::Closed => (String::new(), StyleRole::Dim),
     }

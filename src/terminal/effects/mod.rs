@@ -40,6 +40,7 @@ use crate::host::trust::Trust;
 use crate::log::bus::{Bus, LogReader};
 use crate::log::event::{BoundaryId, RunId};
 use crate::log::world::run_row::RunRow;
+use crate::run::questions::PeopleMode;
 use crate::screen::effect::{Export, LaunchRequest, RecordedSource, RequestId, RunBeginning};
 use crate::screen::keymap::key_of;
 use crate::screen::{Action, Effect, Msg};
@@ -240,6 +241,7 @@ impl Services {
             seed: request.seed,
             requested_model: request.model.name(),
             session,
+            people: PeopleMode::Wait,
         });
         let facts = run.first_reader();
         if !extra.timed_pauses.is_empty() {

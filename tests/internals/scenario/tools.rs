@@ -881,7 +881,7 @@ fn validates_policies_faults_and_storms() {
                 "command = {",
                 "hidden = {",
                 &[
-                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, search, read, … (17 in all))",
+                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, … (19 in all))",
                 ],
             ),
             (

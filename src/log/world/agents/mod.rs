@@ -294,7 +294,8 @@ impl AgentsFold {
 pub const HANDED_OVER: &str = "handoff";
 
 impl AgentsFold {
-    pub(crate) fn fold(&mut self, event: &Event, spans: &Spans, pauses: &Pauses) {
+    pub(crate) fn fold(&mut self, event: &Event, run: &RunFold) {
+        let (spans, pauses) = (&run.spans, run.progress.pauses());
         match &event.kind {
             EventKind::Pattern(_) => {
                 if let Some(fact) = AgentFact::of(&event.kind) {
@@ -316,6 +317,9 @@ impl AgentsFold {
             // This attempt was never made, so the call has no last error now.
             EventKind::AttemptRefused { .. } => {
                 self.last_errors.remove(&event.span);
+                if let Some(denied) = run.questions.denial_text(event.span) {
+                    self.last_errors.insert(event.span, denied);
+                }
             }
             EventKind::CallAnswered { .. } => self.ends(event, &CallEnd::Answered, spans, pauses),
             EventKind::CallDegraded { reason, by, value: Some(value), .. } => {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{MAX_REJECTIONS, MAX_TOOL_ROUNDS, SwarmLimits};
 use crate::scenario::patterns::agents::{HistoryScope, InnerText};
+use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::DurationOrZero;
 use crate::scenario::read::format::BoolOrInput;
 use crate::scenario::read::shape::{
@@ -11,7 +12,6 @@ use crate::scenario::read::shape::{
     Requirement, StringField, join_doc_lines, record, words,
 };
 use crate::scenario::read::tree::{TomlNode, TomlValue};
-use crate::scenario::read::{ReadContext, suggest_name};
 
 record! {
     /// The root agent and the messages of the session.

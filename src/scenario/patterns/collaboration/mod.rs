@@ -16,13 +16,13 @@ use crate::base::time;
 use crate::base::worded;
 use crate::scenario::cel::Condition;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Number;
 use crate::scenario::read::shape::{
     BoundedList, FormatShape, NonBlankString, ObjectSchema, Positioned, Requirement,
     join_doc_lines, record, words,
 };
 use crate::scenario::read::tree::{TomlNode, TomlValue};
-use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
 use crate::scenario::spec::tool::ToolSpec;

@@ -1,6 +1,10 @@
 //! The tables of an orchestrator in a file: from tables to the spec, cross-checks, the tools of its
 //! workers, its steps in scripts and their plans.
 
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
 use super::{
     AggregateSection, LevelRule, LevelRules, LevelTable, OrchestratorBudget, OrchestratorSpec,
     OrchestratorTable, Worker, WorkerTable,
@@ -13,8 +17,9 @@ use crate::scenario::check::script::{
     ScriptedText, each_item, expect_text, is_filled_in, misspelt_key, report_silent_step,
     report_unknown_name, require_keys, text, warn_wrong_type, with_key,
 };
-use crate::scenario::check::tools::{faults, tool_policy};
+use crate::scenario::check::tools::{faults, needs_approval, tool_policy};
 use crate::scenario::patterns::row::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::people::tool_approval;
 use crate::scenario::read::format::tools::fill_table;
 use crate::scenario::read::format::{BudgetTable, Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::read::names::NamedEntry;
@@ -354,6 +359,15 @@ fn read_worker(
             cx.warn(http.at, what, help);
         });
     }
+    let (own, place) = match (&table.approve, limits.and_then(|table| table.approve.as_ref())) {
+        (None, Some(key)) => (Some(key), format!("tools.{}", entry.name)),
+        (own, _) => (own.as_ref(), format!("workers.{}", entry.name)),
+    };
+    let approve = cx.at_key(&place, |cx| tool_approval(own, file, scope, cx))?;
+    let policy = match limits {
+        None => CallPolicy { idempotent: !needs_approval(own), ..policy },
+        Some(_) => policy,
+    };
     Some(ToolSpec {
         name,
         kind,
@@ -366,8 +380,21 @@ fn read_worker(
             }
             None => Vec::new(),
         },
-        offer: ToolOffer::bare(&entry.name),
+        offer: offer(&entry.name, table),
+        approve,
+        effects: table.effects.or(limits.and_then(|table| table.effects)),
     })
+}
+
+/// The worker as a person sees it who has to approve a task: its arguments may have any type.
+fn offer(name: &str, table: &WorkerTable) -> ToolOffer {
+    let args = table.args.table.entries.iter();
+    let args: Map<String, Value> = args.map(|(key, _)| (key.text.clone(), json!({}))).collect();
+    ToolOffer {
+        description: table.description.as_ref().map_or_else(Arc::default, |it| (*it.text).into()),
+        parameters: Arc::new(json!({ "type": "object", "properties": args })),
+        ..ToolOffer::bare(name)
+    }
 }
 
 /// The implementations that the table of a worker declares.

@@ -15,6 +15,7 @@ use crate::base::time;
 use crate::base::time::duration_text;
 use crate::scenario::cel::Condition;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::people::{ApproveKey, Effects};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::names::{IdentName, NamedEntries, ResultKey};
 use crate::scenario::read::shape::{
@@ -261,6 +262,10 @@ record! {
         args: FreeTable = default(FreeTable::default()),
         /// A flag that takes it off the execution list while it is off.
         flag: NonBlankString = optional,
+        /// Whether its tasks need approval: true, false, or when, and who approves.
+        approve: Positioned<ApproveKey> = optional,
+        /// What a task does. Default: write for a program or a request, read otherwise.
+        effects: Effects = optional,
         /// Results that are listed in this file.
         fixture: Positioned<FixtureTable> = optional,
         /// An HTTP request whose response is the result.

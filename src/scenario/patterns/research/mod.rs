@@ -15,6 +15,7 @@ use crate::base::seeded_random::Latency;
 use crate::base::time;
 use crate::base::worded;
 use crate::scenario::patterns::row::{LabelledText, LimitField, OutcomeField, Spec};
+use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Fraction;
 use crate::scenario::read::format::BudgetTable;
 use crate::scenario::read::names::Domain;
@@ -23,7 +24,6 @@ use crate::scenario::read::shape::{
     StringField, join_doc_lines, record, words,
 };
 use crate::scenario::read::tree::{TextSpan, TomlNode, TomlValue};
-use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
 use crate::scenario::spec::tool::ToolSpec;

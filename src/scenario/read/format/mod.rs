@@ -5,17 +5,17 @@ pub mod tools;
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::tools::{AlertsTable, FaultTable, ToolsTable};
+use super::ReadContext;
 use super::amount::{Clamped, Dollars, Number, Seconds, WholeSeconds};
 use super::names::{ActorName, DomainName, IdentName, NamedEntries};
 use super::shape::{
     BoundedList, FormatShape, FreeTable, IntegerField, NonBlankString, ObjectSchema, Positioned,
     Requirement, StringField, join_doc_lines, record, words,
 };
-use super::tree::{TomlNode, TomlValue};
-use super::{ReadContext, suggest_name};
+use super::tree::{TextSpan, TomlNode, TomlValue};
 use crate::base::seeded_random::Latency;
 use crate::scenario::patterns::agents::table::{AgentTable, CallTable, RootTable};
 use crate::scenario::patterns::collaboration::{CollaborationTable, RoleTable};
@@ -23,6 +23,7 @@ use crate::scenario::patterns::orchestrator::{OrchestratorTable, WorkerTable};
 use crate::scenario::patterns::research::{ResearchTable, SourceTable};
 use crate::scenario::patterns::resilience::ResilienceTable;
 use crate::scenario::patterns::router::RouterTable;
+use crate::scenario::people::{ApproveReply, PersonTable, RuleTable};
 use crate::scenario::spec::script::{ReplyEnd, ScriptStep};
 use crate::scenario::spec::{InDoubt, JsonMode, Repair, Repairs, SpendingLimits};
 
@@ -43,6 +44,11 @@ record! {
         /// is not idempotent (`idempotent = false`). Default: `ask` in the dashboard, `stop`
         /// elsewhere. All other calls are made again.
         in_doubt: InDoubt = optional,
+        /// People who may be asked, by name.
+        people: NamedEntries<PersonTable, ActorName> = default(NamedEntries::default()),
+        /// Rules about calls of tools, before any of them is made. A rule that denies comes first, then
+        /// one that asks, then one that allows.
+        approve: BoundedList<Positioned<RuleTable>, 0, 200> = default(BoundedList(Vec::new())),
         /// Inputs by name, shown in the launch form. `--set inputs.NAME=VALUE` sets one.
         inputs: NamedEntries<InputTable, IdentName> = default(NamedEntries::default()),
         /// Flags by name. `--flag NAME=on` switches one on at the start; a running run can switch
@@ -292,20 +298,49 @@ record! {
 
 record! {
     /// One scripted reply of the model, and when it is used. Exactly one of reply, raw and text;
-    /// with calls none is required.
+    /// with calls none is required. With person it is an answer of that person: exactly one of
+    /// approve, choice, text, hand_over_to and reply.
     struct ScriptTable rule json!({
-        "oneOf": [
-            { "required": ["reply"] },
-            { "required": ["raw"] },
-            { "required": ["text"] },
-            {
-                "required": ["calls"],
-                "not": { "anyOf": [
-                    { "required": ["reply"] }, { "required": ["raw"] }, { "required": ["text"] },
-                ] },
-            },
-        ]
+        "if": { "required": ["person"] },
+        "then": {
+            "oneOf": [
+                { "required": ["approve"] },
+                { "required": ["choice"] },
+                { "required": ["hand_over_to"] },
+                { "required": ["reply"] },
+                {
+                    "required": ["text"],
+                    "not": { "anyOf": [
+                        { "required": ["approve"] }, { "required": ["choice"] },
+                        { "required": ["hand_over_to"] },
+                    ] },
+                },
+            ],
+            "properties": forbidden(&MODEL_KEYS),
+        },
+        "else": {
+            "oneOf": [
+                { "required": ["reply"] },
+                { "required": ["raw"] },
+                { "required": ["text"] },
+                {
+                    "required": ["calls"],
+                    "not": { "anyOf": [
+                        { "required": ["reply"] }, { "required": ["raw"] }, { "required": ["text"] },
+                    ] },
+                },
+            ],
+            "properties": forbidden(&PEOPLE_KEYS),
+        },
     }) => {
+        /// It is an answer of this person, by the name in [people], or of the operator.
+        person: NonBlankString = optional,
+        /// A person approves a call of a tool, or not; or approves it with these arguments.
+        approve: Positioned<ApproveReply> = optional,
+        /// A person picks this choice.
+        choice: NonBlankString = optional,
+        /// A person who has the turn of an agent hands over to this agent.
+        hand_over_to: NonBlankString = optional,
         /// Only for this role.
         role: NonBlankString = optional,
         /// Only for this agent of a team or swarm.
@@ -334,7 +369,9 @@ record! {
         /// inputs, goal, attempt, flags, agent, input (of this turn), message, turn, round, results
         /// (its tool calls so far: tool, ok, text), handoffs (how many its swarm has requested),
         /// from (the agent that consults it or handed over), members (the agents that it may
-        /// consult or hand over to).
+        /// consult or hand over to). For a person: about (tool_call, agent, turn, seat, decision,
+        /// in_doubt, budget), tool, args, agent, question, choices, role, round, nth (how often the
+        /// person was asked, from 1), flags, inputs, facts.
         when: NonBlankString = optional,
         /// How long the reply takes: `900ms`, or `900ms..1.8s` for a random time from the seed.
         latency: Latency = default(Latency::default()),
@@ -351,6 +388,58 @@ record! {
         end: ReplyEnd = default(ReplyEnd::Stop),
         /// The tools that an agent calls in this reply.
         calls: Positioned<BoundedList<Positioned<CallTable>, 1, 64>> = optional,
+    }
+}
+
+impl ScenarioFile {
+    /// The rows of the script that are replies of models, with their places in the file.
+    pub fn model_rows(&self) -> impl Iterator<Item = (usize, &Positioned<ScriptTable>)> {
+        let rows = self.script.0.iter().enumerate();
+        rows.filter(|(_, row)| row.value.person.is_none())
+    }
+}
+
+/// The keys of a row that only replies of models may have.
+const MODEL_KEYS: [&str; 11] = [
+    "role", "agent", "message", "turn", "step", "round", "attempt", "again", "fault", "raw",
+    "calls",
+];
+
+/// The keys of a row that only answers of people may have.
+const PEOPLE_KEYS: [&str; 3] = ["approve", "choice", "hand_over_to"];
+
+/// Properties of a JSON schema that must not be there.
+fn forbidden(keys: &[&str]) -> Value {
+    keys.iter().map(|key| ((*key).to_owned(), Value::Bool(false))).collect::<Map<_, _>>().into()
+}
+
+impl ScriptTable {
+    /// The keys of the row that only replies of models may have.
+    pub fn keys_of_models(&self) -> Vec<(&'static str, TextSpan)> {
+        let at = [
+            self.role.as_ref().map(|it| it.at),
+            self.agent.as_ref().map(|it| it.at),
+            self.message.as_ref().map(|it| it.at),
+            self.turn.as_ref().map(|it| it.at),
+            self.step.as_ref().map(|it| it.at),
+            self.round.as_ref().map(|it| it.at),
+            self.attempt.as_ref().map(|it| it.at),
+            self.again.as_ref().map(|it| it.at),
+            self.fault.as_ref().map(|it| it.at),
+            self.raw.as_ref().map(|it| it.at),
+            self.calls.as_ref().map(|it| it.at),
+        ];
+        MODEL_KEYS.into_iter().zip(at).filter_map(|(key, at)| Some((key, at?))).collect()
+    }
+
+    /// The keys of the row that only answers of people may have.
+    pub fn keys_of_people(&self) -> Vec<(&'static str, TextSpan)> {
+        let at = [
+            self.approve.as_ref().map(|it| it.at),
+            self.choice.as_ref().map(|it| it.at),
+            self.hand_over_to.as_ref().map(|it| it.at),
+        ];
+        PEOPLE_KEYS.into_iter().zip(at).filter_map(|(key, at)| Some((key, at?))).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::{DurationOrZero, Fraction, Millis, Seconds, Units};
 use crate::scenario::read::names::{ActorName, MAX_NAMES, NamedEntries};
 use crate::scenario::read::shape::{
@@ -12,7 +13,6 @@ use crate::scenario::read::shape::{
     Requirement, StringField, TextOrTable, join_doc_lines, record, words,
 };
 use crate::scenario::read::tree::{TomlNode, TomlTable, TomlValue};
-use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::policy::{
     BreakerCounts, BreakerMode, Rate, WindowKind, WindowLimits, max,
 };

@@ -1,0 +1,178 @@
+//! `--people`: who answers the questions of a headless run, and the answers on standard input.
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+
+use super::streams::print_message;
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::engine::RunHandle;
+use crate::host;
+use crate::log::event::Command;
+use crate::log::event::kind::{Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId};
+use crate::run::questions::PeopleMode;
+use crate::words::question;
+
+/// Who answers the questions of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PeopleArg {
+    /// The script of the scenario; default of an offline run
+    Script,
+    /// You: a question is printed, and a line of JSON on standard input answers it
+    Ask,
+    /// People elsewhere: a question stays open until its deadline
+    Wait,
+    /// Nobody: what a question says for that case happens at once; default of a live run
+    Nobody,
+}
+
+impl PeopleArg {
+    /// What it means for a run; `live`: whether it calls live models, which decides the default.
+    pub fn mode(arg: Option<Self>, live: bool) -> PeopleMode {
+        match arg {
+            Some(Self::Script) => PeopleMode::Script,
+            Some(Self::Ask | Self::Wait) => PeopleMode::Wait,
+            Some(Self::Nobody) => PeopleMode::Nobody,
+            None if live => PeopleMode::Nobody,
+            None => PeopleMode::Script,
+        }
+    }
+}
+
+/// This person, as answers name them. Nobody checks it.
+pub fn this_person() -> AnsweredBy {
+    AnsweredBy::Person { name: host::user_name().into(), host: host::machine_name().into() }
+}
+
+/// How to answer a question, for those who read standard error.
+pub fn print_question(asked: &QuestionAsked) {
+    let what = visible_within(&question::about(&asked.subject), REASON_CHARS);
+    let id = asked.id;
+    let form = match asked.subject.choices() {
+        _ if asked.subject.approves().is_some() => {
+            format!("{{\"id\":\"{id}\",\"approve\":true}}")
+        }
+        choices if !choices.is_empty() => {
+            let first = visible_within(&choices[0], REASON_CHARS);
+            format!("{{\"id\":\"{id}\",\"choice\":{}}}", Value::from(first))
+        }
+        _ => format!("{{\"id\":\"{id}\",\"text\":\"…\"}}"),
+    };
+    print_message(&format!(
+        "{id} for {}: {what}; {}, such as {form}",
+        asked.who,
+        asked.subject.expected()
+    ));
+}
+
+/// Answers an open question with a line of JSON: `{"id": "q1", "approve": true}`.
+///
+/// # Errors
+/// What is wrong with the line. Nothing was sent.
+pub fn answer_with_line(
+    line: &str,
+    run: &RunHandle,
+    open: impl Fn(QuestionId) -> Option<Arc<QuestionAsked>>,
+) -> Result<(), String> {
+    let (id, answer) = parse_line(line)?;
+    let asked = open(id).ok_or_else(|| format!("{id} is not open"))?;
+    asked.subject.check(&answer)?;
+    let answered = QuestionAnswered {
+        id,
+        digest: Arc::clone(&asked.digest),
+        by: this_person(),
+        answer,
+        stood_ms: 0,
+        remember: false,
+    };
+    run.send(Command::Answer(Box::new(answered)));
+    Ok(())
+}
+
+fn parse_line(line: &str) -> Result<(QuestionId, Answer), String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+    let Value::Object(fields) = value else { return Err("not a JSON object".to_owned()) };
+    let id = fields.get("id").and_then(Value::as_str).ok_or("`id` is missing")?;
+    Ok((id.parse()?, parse_answer(&fields)?))
+}
+
+/// The answer in an object: exactly one of approve, choice, hand_over_to, contribution, result, or
+/// text alone.
+fn parse_answer(fields: &Map<String, Value>) -> Result<Answer, String> {
+    let text = match fields.get("text") {
+        None => None,
+        Some(Value::String(text)) => Some(Arc::<str>::from(text.as_str())),
+        Some(_) => return Err("`text` is not a text".to_owned()),
+    };
+    let words = |name: &str| match fields.get(name) {
+        None => Ok(None),
+        Some(Value::String(word)) => Ok(Some(word.as_str())),
+        Some(_) => Err(format!("`{name}` is not a text")),
+    };
+    let object = |name: &str| fields.get(name).map(|value| Arc::new(value.clone()));
+    let given: Vec<&String> =
+        fields.keys().filter(|key| !["id", "text", "args"].contains(&key.as_str())).collect();
+    let reason = || text.clone().unwrap_or_default();
+    match given[..] {
+        [] => text.map(|text| Answer::Text { text }).ok_or_else(|| "there is no answer".to_owned()),
+        [one] => match one.as_str() {
+            "approve" => match fields.get("approve") {
+                Some(Value::Bool(true)) => Ok(Answer::Approve { args: object("args") }),
+                Some(Value::Bool(false)) => Ok(Answer::Deny { text: reason() }),
+                _ => Err("`approve` is not true or false".to_owned()),
+            },
+            "choice" => {
+                let choice = words("choice")?.unwrap_or_default().into();
+                Ok(Answer::Choose { choice, text: reason() })
+            }
+            "hand_over_to" => {
+                let to = words("hand_over_to")?.unwrap_or_default().into();
+                Ok(Answer::HandOver { to, text: reason() })
+            }
+            "contribution" => {
+                Ok(Answer::Contribute { contribution: object("contribution").unwrap_or_default() })
+            }
+            "result" => Ok(Answer::Result { result: object("result").unwrap_or_default() }),
+            other => Err(format!("unknown key `{}`", visible_within(other, REASON_CHARS))),
+        },
+        _ => Err("there is more than one answer".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lines_say_one_answer() {
+        let deny = Answer::Deny { text: "too much".into() };
+        let args = Some(Arc::new(json!({ "amount_usd": 1 })));
+        for (line, answer) in [
+            (r#"{"id":"q1","approve":true}"#, Answer::Approve { args: None }),
+            (r#"{"id":"q1","approve":false,"text":"too much"}"#, deny),
+            (r#"{"id":"q1","approve":true,"args":{"amount_usd":1}}"#, Answer::Approve { args }),
+            (
+                r#"{"id":"q1","choice":"go"}"#,
+                Answer::Choose { choice: "go".into(), text: "".into() },
+            ),
+            (r#"{"id":"q1","text":"yes"}"#, Answer::Text { text: "yes".into() }),
+        ] {
+            assert_eq!(parse_line(line), Ok((QuestionId(1), answer)), "{line}");
+        }
+        for (line, why) in [
+            ("yes", "not JSON"),
+            (r#"{"approve":true}"#, "`id` is missing"),
+            (r#"{"id":"1","approve":true}"#, "is not the id of a question"),
+            (r#"{"id":"q1"}"#, "there is no answer"),
+            (r#"{"id":"q1","approve":"yes"}"#, "not true or false"),
+            (r#"{"id":"q1","approve":true,"choice":"go"}"#, "more than one"),
+            (r#"{"id":"q1","aprove":true}"#, "unknown key `aprove`"),
+        ] {
+            let error = parse_line(line).expect_err(line);
+            assert!(error.contains(why), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! Questions to people: what a run asks, what the answers are, and which answers a question takes.
+//!
+//! A question is an event, and so is its answer: nothing of it lives only in memory. An answer names
+//! the question and its digest, so that it never answers something else.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::call::BudgetReached;
+use crate::base::json_text::to_canonical_json;
+use crate::base::name::{AgentName, PersonName, RoleName, ToolName};
+use crate::base::sha256_of_text;
+use crate::base::worded;
+use crate::scenario::patterns::collaboration::Decision;
+use crate::scenario::people::{Effects, Otherwise};
+
+/// Number of a question in its run, from 1: `q1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QuestionId(pub u32);
+
+impl fmt::Display for QuestionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q{}", self.0)
+    }
+}
+
+impl FromStr for QuestionId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.strip_prefix('q').and_then(|number| number.parse().ok());
+        number.map(Self).ok_or_else(|| format!("{text:?} is not the id of a question, such as q1"))
+    }
+}
+
+impl Serialize for QuestionId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for QuestionId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(feature = "tui")]
+impl schemars::JsonSchema for QuestionId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "QuestionId".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": "^q[0-9]+$",
+            "description": "Number of a question in its run, such as q1.",
+        })
+    }
+}
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct QuestionAsked {
+    /// Its number in the run.
+    pub id: QuestionId,
+    /// Who is asked: a person of the scenario, or `operator`.
+    pub who: PersonName,
+    /// The agent, role or task for which it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Arc<str>>,
+    /// What the model said with the call, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Arc<str>>,
+    /// What it is about.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// SHA-256 over the subject; an answer names it.
+    pub digest: Arc<str>,
+    /// The rule of the scenario that asks or answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Arc<str>>,
+    /// When it is too late for an answer, as Unix time in milliseconds; `None`: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_ms: Option<u64>,
+    /// What happens if nobody answers.
+    pub otherwise: Otherwise,
+}
+
+/// What a question is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Subject {
+    /// Whether this call of a tool may be made.
+    ToolCall {
+        /// The tool.
+        tool: ToolName,
+        /// Its arguments, as the caller wants to send them.
+        args: Arc<Value>,
+        /// SHA-256 of the definition of the tool.
+        definition: Arc<str>,
+        /// The JSON schema of its arguments.
+        parameters: Arc<Value>,
+        /// What a call of the tool does.
+        effects: Effects,
+    },
+    /// An agent asks.
+    Agent {
+        /// The question, as the model wrote it.
+        text: Arc<str>,
+        /// The answers to choose from; empty: any text.
+        #[serde(default, skip_serializing_if = "no_names")]
+        choices: Arc<[Arc<str>]>,
+    },
+    /// A person has the turn of an agent: a reply, or a handoff.
+    Turn {
+        /// The agent.
+        agent: AgentName,
+        /// What it is asked, or is handed over with.
+        request: Arc<str>,
+        /// The agents that it may hand over to.
+        #[serde(default, skip_serializing_if = "no_agents")]
+        hand_over_to: Arc<[AgentName]>,
+    },
+    /// A person has a seat at the table: a contribution.
+    Seat {
+        /// Number of the round, from 1.
+        round: u32,
+        /// The role of the seat.
+        role: RoleName,
+    },
+    /// The seats of a table did not agree: a decision.
+    Decision {
+        /// The last stance of each role.
+        stances: Arc<Value>,
+        /// The conflicts of the last round, as text.
+        #[serde(default, skip_serializing_if = "no_names")]
+        conflicts: Arc<[Arc<str>]>,
+    },
+    /// A call was in flight when the run stopped: whether it is made again.
+    InDoubt {
+        /// The tool; `llm` for a model.
+        tool: ToolName,
+        /// Its arguments; `null` for a model.
+        args: Arc<Value>,
+    },
+    /// A budget is used up: whether it is extended.
+    Budget(BudgetReached),
+}
+
+fn no_names(names: &Arc<[Arc<str>]>) -> bool {
+    names.is_empty()
+}
+
+fn no_agents(names: &Arc<[AgentName]>) -> bool {
+    names.is_empty()
+}
+
+impl Subject {
+    /// The digest that an answer has to name. `by`: the agent, role or task that asks.
+    pub(crate) fn digest(&self, by: Option<&str>) -> Arc<str> {
+        let value = json!({ "by": by, "subject": self });
+        sha256_of_text(&to_canonical_json(&value)).into()
+    }
+
+    /// The tool whose call is to be approved.
+    pub fn approves(&self) -> Option<&ToolName> {
+        match self {
+            Self::ToolCall { tool, .. } => Some(tool),
+            _ => None,
+        }
+    }
+
+    /// The answers to choose from by number.
+    pub fn choices(&self) -> Vec<Arc<str>> {
+        let words = |words: &[&str]| words.iter().map(|word| Arc::from(*word)).collect();
+        match self {
+            Self::Agent { choices, .. } => choices.to_vec(),
+            Self::Decision { .. } => Decision::ALL.iter().map(|it| it.word().into()).collect(),
+            Self::InDoubt { .. } => words(&[AGAIN, STOP]),
+            Self::Budget(_) => words(&[EXTEND, STOP]),
+            Self::Turn { hand_over_to, .. } => {
+                hand_over_to.iter().map(|to| to.as_str().into()).collect()
+            }
+            Self::ToolCall { .. } | Self::Seat { .. } => Vec::new(),
+        }
+    }
+
+    /// What distinguishes the question from the others of its span.
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Seat { round, role } => format!("seat {round} {role}"),
+            Self::Budget(_) => "budget".to_owned(),
+            Self::ToolCall { .. } => "tool_call".to_owned(),
+            Self::Agent { .. } => "agent".to_owned(),
+            Self::Turn { agent, .. } => format!("turn {agent}"),
+            Self::Decision { .. } => "decision".to_owned(),
+            Self::InDoubt { .. } => "in_doubt".to_owned(),
+        }
+    }
+
+    /// Whether this is an answer to the question.
+    ///
+    /// # Errors
+    /// Why it is not, and which answers are.
+    pub fn check(&self, answer: &Answer) -> Result<(), String> {
+        match (self, answer) {
+            (Self::ToolCall { parameters, .. }, Answer::Approve { args: Some(args) }) => {
+                check_args(parameters, args)
+            }
+            (Self::ToolCall { .. }, Answer::Approve { args: None } | Answer::Deny { .. })
+            | (Self::Turn { .. }, Answer::Text { .. })
+            | (Self::Seat { .. }, Answer::Contribute { .. })
+            | (Self::InDoubt { .. }, Answer::Result { .. }) => Ok(()),
+            (Self::Agent { choices, .. }, Answer::Text { .. }) if choices.is_empty() => Ok(()),
+            (Self::Turn { hand_over_to, .. }, Answer::HandOver { to, .. }) => {
+                match hand_over_to.contains(to) {
+                    true => Ok(()),
+                    false => Err(format!("nobody can hand over to {to} here")),
+                }
+            }
+            (
+                Self::Agent { .. } | Self::Decision { .. } | Self::InDoubt { .. } | Self::Budget(_),
+                Answer::Choose { choice, .. },
+            ) => {
+                let choices = self.choices();
+                match choices.contains(choice) {
+                    true => Ok(()),
+                    false => Err(format!("choose one of {}", choices.join(", "))),
+                }
+            }
+            _ => Err(self.expected().to_owned()),
+        }
+    }
+
+    /// Which answers it takes, in one sentence.
+    pub fn expected(&self) -> &'static str {
+        match self {
+            Self::ToolCall { .. } => "approve it or deny it",
+            Self::Agent { choices, .. } if choices.is_empty() => "answer with a text",
+            Self::Agent { .. } | Self::Decision { .. } => "choose one of the answers",
+            Self::Turn { .. } => "answer with a text, or hand over",
+            Self::Seat { .. } => "answer with a contribution",
+            Self::InDoubt { .. } => "choose again or stop, or give the result",
+            Self::Budget(_) => "choose extend or stop",
+        }
+    }
+}
+
+/// The choice to make a call in doubt again.
+pub const AGAIN: &str = "again";
+/// The choice to stop the run.
+pub const STOP: &str = "stop";
+/// The choice to extend a budget by its own size.
+pub const EXTEND: &str = "extend";
+
+/// Checks changed arguments against the schema of the tool: the required ones, and their types.
+fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
+    let Some(args) = args.as_object() else { return Err("the arguments are no object".to_owned()) };
+    let required = schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !args.contains_key(name) {
+            return Err(format!("the argument {name} is missing"));
+        }
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, value) in args {
+        let Some(property) = properties.and_then(|all| all.get(name)) else { continue };
+        let types: Vec<&str> = match property.get("type") {
+            Some(Value::String(one)) => vec![one],
+            Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
+            _ => continue,
+        };
+        if !types.iter().any(|word| has_type(value, word)) {
+            return Err(format!("the argument {name} is not of type {}", types.join(" or ")));
+        }
+        let allowed = property.get("enum").and_then(Value::as_array);
+        if allowed.is_some_and(|allowed| !allowed.contains(value)) {
+            return Err(format!("the argument {name} is none of the allowed values"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value has this type of a JSON schema.
+fn has_type(value: &Value, word: &str) -> bool {
+    match word {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct QuestionAnswered {
+    /// The question.
+    pub id: QuestionId,
+    /// The digest of the question, which tells what was answered.
+    pub digest: Arc<str>,
+    /// Who or what answered.
+    #[serde(flatten)]
+    pub by: AnsweredBy,
+    /// The answer.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// How long the clock of the run was stopped before, because all its branches waited for people, in
+    /// milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stood_ms: u64,
+    /// Equal calls of the same agent, tool and definition are approved in this run from now on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remember: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Who or what answered a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum AnsweredBy {
+    /// A person: the name and the host of the program with which they answered, which nobody has
+    /// checked.
+    Person {
+        /// The name of the account.
+        name: Arc<str>,
+        /// The name of the machine.
+        host: Arc<str>,
+    },
+    /// A rule of the scenario, or one that a person had the run remember.
+    Rule,
+    /// The script of the scenario.
+    Script,
+    /// Nobody: what the question says for that case happened.
+    Nobody,
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Answer {
+    /// The call may be made.
+    Approve {
+        /// Other arguments to call it with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        args: Option<Arc<Value>>,
+    },
+    /// The call may not be made.
+    Deny {
+        /// The reason, which the model reads; may be empty.
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        text: Arc<str>,
+    },
+    /// One of the choices.
+    Choose {
+        /// The choice.
+        choice: Arc<str>,
+        /// A reason; may be empty.
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        text: Arc<str>,
+    },
+    /// A text.
+    Text {
+        /// The text.
+        text: Arc<str>,
+    },
+    /// Another agent takes over.
+    HandOver {
+        /// The agent.
+        to: AgentName,
+        /// What it should know or do; may be empty.
+        #[serde(default, skip_serializing_if = "str::is_empty")]
+        text: Arc<str>,
+    },
+    /// The contribution of a seat.
+    Contribute {
+        /// Stance, confidence, summary and actions, as a model would write them.
+        contribution: Arc<Value>,
+    },
+    /// The result of a call in doubt, which is not made again.
+    Result {
+        /// The result.
+        result: Arc<Value>,
+    },
+    /// Nobody answered, and the run stops.
+    Stop,
+}
+
+impl Answer {
+    /// What was answered, in a few words.
+    pub fn phrase(&self) -> String {
+        match self {
+            Self::Approve { args: None } => "approved".to_owned(),
+            Self::Approve { args: Some(_) } => "approved with other arguments".to_owned(),
+            Self::Deny { .. } => "denied".to_owned(),
+            Self::Choose { choice, .. } => format!("chose {choice}"),
+            Self::Text { .. } => "answered".to_owned(),
+            Self::HandOver { to, .. } => format!("handed over to {to}"),
+            Self::Contribute { .. } => "contributed".to_owned(),
+            Self::Result { .. } => "gave the result".to_owned(),
+            Self::Stop => "stopped the run".to_owned(),
+        }
+    }
+
+    /// The text that a person wrote with it, if any.
+    pub fn text(&self) -> Option<&str> {
+        let text = match self {
+            Self::Deny { text }
+            | Self::Choose { text, .. }
+            | Self::Text { text }
+            | Self::HandOver { text, .. } => &**text,
+            Self::Approve { .. } | Self::Contribute { .. } | Self::Result { .. } | Self::Stop => "",
+        };
+        Some(text).filter(|text| !text.is_empty())
+    }
+}
+
+/// What the caller of a tool reads if its call was not approved: by a person, by a rule, or because
+/// nobody answered.
+pub(crate) fn denial_text(asked: &QuestionAsked, answered: &QuestionAnswered) -> Arc<str> {
+    let who = &asked.who;
+    let what = match (&answered.by, answered.answer.text()) {
+        (AnsweredBy::Rule, _) => "a rule of this run does not allow this call".to_owned(),
+        (AnsweredBy::Nobody, _) => {
+            format!("{who} was asked to approve this call and did not answer")
+        }
+        (_, Some(reason)) => format!("{who} denied this call: {}", reason.trim_end_matches('.')),
+        (_, None) => format!("{who} denied this call"),
+    };
+    super::result_text::error_text(format_args!(
+        "{what}. Do not try to reach the same result in another way."
+    ))
+}
+
+/// Why a question is not open any more, though nobody answered it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum Withdrawal {
+    /// Its branch was cancelled, or the run ended.
+    Cancelled,
+    /// The definition of the tool has changed since.
+    Changed,
+}
+
+worded! { Withdrawal { Cancelled = "cancelled", Changed = "changed" } }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool_call() -> Subject {
+        Subject::ToolCall {
+            tool: "refund".into(),
+            args: Arc::new(json!({ "amount_usd": 49.9 })),
+            definition: "d".into(),
+            parameters: Arc::new(json!({
+                "type": "object",
+                "required": ["amount_usd"],
+                "properties": { "amount_usd": { "type": "number" }, "to": { "enum": ["card"], "type": "string" } },
+            })),
+            effects: Effects::Write,
+        }
+    }
+
+    #[test]
+    fn changed_arguments_fit_the_schema() {
+        let check = |args| tool_call().check(&Answer::Approve { args: Some(Arc::new(args)) });
+        assert_eq!(check(json!({ "amount_usd": 10 })), Ok(()));
+        assert_eq!(check(json!({ "amount_usd": 10, "to": "card" })), Ok(()));
+        for (args, why) in [
+            (json!([1]), "the arguments are no object"),
+            (json!({}), "the argument amount_usd is missing"),
+            (json!({ "amount_usd": "10" }), "the argument amount_usd is not of type number"),
+            (
+                json!({ "amount_usd": 1, "to": "x" }),
+                "the argument to is none of the allowed values",
+            ),
+        ] {
+            assert_eq!(check(args), Err(why.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_question_takes_its_answers_only() {
+        let text = || Answer::Text { text: "yes".into() };
+        assert_eq!(tool_call().check(&text()), Err("approve it or deny it".to_owned()));
+        let asks = |choices: &[&str]| Subject::Agent {
+            text: "Which?".into(),
+            choices: choices.iter().map(|it| Arc::from(*it)).collect(),
+        };
+        assert_eq!(asks(&[]).check(&text()), Ok(()));
+        let choose = |choice: &str| Answer::Choose { choice: choice.into(), text: "".into() };
+        assert_eq!(asks(&["a", "b"]).check(&choose("b")), Ok(()));
+        let wrong = asks(&["a", "b"]).check(&choose("c"));
+        assert_eq!(wrong, Err("choose one of a, b".to_owned()));
+        assert!(asks(&["a"]).check(&text()).is_err());
+        assert!(asks(&[]).check(&Answer::Stop).is_err());
+    }
+
+    #[test]
+    fn digest_covers_agent_arguments_and_definition() {
+        let digest = tool_call().digest(Some("billing"));
+        assert_eq!(digest, tool_call().digest(Some("billing")));
+        assert_ne!(digest, tool_call().digest(Some("fraud")));
+        let changed = |change: &dyn Fn(&mut Subject)| {
+            let mut subject = tool_call();
+            change(&mut subject);
+            subject.digest(Some("billing"))
+        };
+        assert_ne!(
+            digest,
+            changed(&|it| {
+                if let Subject::ToolCall { args, .. } = it {
+                    *args = Arc::new(json!({ "amount_usd": 4990 }));
+                }
+            })
+        );
+        assert_ne!(
+            digest,
+            changed(&|it| {
+                if let Subject::ToolCall { definition, .. } = it {
+                    *definition = "other".into();
+                }
+            })
+        );
+    }
+
+    #[test]
+    fn ids_read_back() {
+        assert_eq!("q12".parse(), Ok(QuestionId(12)));
+        assert_eq!(QuestionId(12).to_string(), "q12");
+        assert!("12".parse::<QuestionId>().is_err() && "qx".parse::<QuestionId>().is_err());
+    }
+}

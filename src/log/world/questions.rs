@@ -1,0 +1,243 @@
+//! The questions of a run to people: which are open, how they were answered, which approvals the run
+//! remembers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::base::name::{PersonName, ToolName};
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
+};
+use crate::log::event::question::denial_text;
+use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
+
+/// Most waits that the median is taken from: the first ones.
+const MAX_WAITS: usize = 10_000;
+/// Most questions that have ended and are kept for the screen: the latest ones.
+const MAX_ENDED: usize = 200;
+
+/// The questions of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Questions {
+    /// The open ones, in the order of their numbers.
+    open: BTreeMap<QuestionId, OpenQuestion>,
+    /// The latest ones that have ended, the last one last.
+    ended: Vec<EndedQuestion>,
+    /// The approvals that the run remembers.
+    remembered: Vec<RememberedApproval>,
+    /// Counts.
+    pub tally: QuestionTally,
+    /// How often each person was asked; questions that a rule answered do not count.
+    pub asked_of: BTreeMap<PersonName, u64>,
+    /// How many calls of each tool were approved, by people, rules or the script.
+    pub approved: BTreeMap<ToolName, u64>,
+    /// How long people took, in milliseconds.
+    waits: Vec<u64>,
+    /// How long the run's clock was stopped because all branches waited for people, in milliseconds.
+    pub stood_ms: u64,
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenQuestion {
+    /// The question.
+    pub asked: Arc<QuestionAsked>,
+    /// When it was asked.
+    pub at: Elapsed,
+    /// The span that asks.
+    pub span: SpanId,
+    /// The event.
+    pub seq: Seq,
+}
+
+/// A question that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndedQuestion {
+    /// The question as it was open.
+    pub question: OpenQuestion,
+    /// When it ended.
+    pub at: Elapsed,
+    /// Its answer, or why it was withdrawn.
+    pub end: QuestionEnd,
+}
+
+/// How a question ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QuestionEnd {
+    /// It was answered.
+    Answered(Arc<QuestionAnswered>),
+    /// It was withdrawn.
+    Withdrawn(Withdrawal),
+}
+
+/// An approval that the run remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RememberedApproval {
+    /// The question whose answer it was.
+    pub id: QuestionId,
+    /// The agent whose calls are approved.
+    pub agent: Option<Arc<str>>,
+    /// The tool.
+    pub tool: ToolName,
+    /// The definition of the tool.
+    pub definition: Arc<str>,
+    /// How many calls it has approved since.
+    pub uses: u64,
+}
+
+/// Counts of questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuestionTally {
+    /// Questions that people, the script or nobody had to answer.
+    pub asked: u64,
+    /// Those that a person answered.
+    pub by_person: u64,
+    /// Those that the script answered.
+    pub by_script: u64,
+    /// Those that nobody answered.
+    pub by_nobody: u64,
+    /// Decisions about calls by rules.
+    pub by_rule: u64,
+    /// Calls that were not approved.
+    pub denied: u64,
+    /// Questions that were withdrawn.
+    pub withdrawn: u64,
+}
+
+impl Questions {
+    pub(super) fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::QuestionAsked(asked) => {
+                self.tally.asked += 1;
+                *self.asked_of.entry(asked.who.clone()).or_default() += 1;
+                let (at, span, seq) = (event.at, event.span, event.seq);
+                let question = OpenQuestion { asked: Arc::clone(asked), at, span, seq };
+                self.open.insert(asked.id, question);
+            }
+            EventKind::QuestionAnswered(answered) => self.answered(event, answered),
+            EventKind::QuestionWithdrawn { id, why } => {
+                if let Some(question) = self.open.remove(id) {
+                    self.tally.withdrawn += 1;
+                    self.end(event, question, QuestionEnd::Withdrawn(*why));
+                }
+            }
+            EventKind::ApprovalWithdrawn { id, .. } => {
+                self.remembered.retain(|it| it.id != *id);
+            }
+            // A log can end with it while questions are open.
+            EventKind::RunClosed(_) => self.open.clear(),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, event: &Event, answered: &Arc<QuestionAnswered>) {
+        let Some(question) = self.open.remove(&answered.id) else { return };
+        let asked = &question.asked;
+        self.stood_ms = self.stood_ms.saturating_add(answered.stood_ms);
+        match &answered.by {
+            AnsweredBy::Rule => {
+                self.tally.by_rule += 1;
+                self.tally.asked -= 1;
+                if let Some(count) = self.asked_of.get_mut(&asked.who) {
+                    *count -= 1;
+                }
+                self.asked_of.retain(|_, count| *count > 0);
+                self.use_remembered(asked);
+            }
+            AnsweredBy::Person { .. } => self.tally.by_person += 1,
+            AnsweredBy::Script => self.tally.by_script += 1,
+            AnsweredBy::Nobody => self.tally.by_nobody += 1,
+        }
+        if answered.by != AnsweredBy::Rule && self.waits.len() < MAX_WAITS {
+            let waited = event.at.since(question.at).as_millis();
+            self.waits.push(u64::try_from(waited).unwrap_or(u64::MAX));
+        }
+        if let Subject::ToolCall { tool, definition, .. } = &asked.subject {
+            match &answered.answer {
+                Answer::Approve { .. } => *self.approved.entry(tool.clone()).or_default() += 1,
+                _ => self.tally.denied += 1,
+            }
+            if answered.remember {
+                self.remembered.push(RememberedApproval {
+                    id: asked.id,
+                    agent: asked.by.clone(),
+                    tool: tool.clone(),
+                    definition: Arc::clone(definition),
+                    uses: 0,
+                });
+            }
+        }
+        self.end(event, question, QuestionEnd::Answered(Arc::clone(answered)));
+    }
+
+    /// Counts a use of the approval that answered this question, if one did and no rule of the file.
+    fn use_remembered(&mut self, asked: &QuestionAsked) {
+        let Subject::ToolCall { tool, definition, .. } = &asked.subject else { return };
+        if asked.rule.is_none()
+            && let Some(row) = self.remembered.iter_mut().find(|row| {
+                row.tool == *tool && row.definition == *definition && row.agent == asked.by
+            })
+        {
+            row.uses += 1;
+        }
+    }
+
+    fn end(&mut self, event: &Event, question: OpenQuestion, end: QuestionEnd) {
+        if self.ended.len() >= MAX_ENDED {
+            self.ended.remove(0);
+        }
+        self.ended.push(EndedQuestion { question, at: event.at, end });
+    }
+
+    /// What the caller of a tool read whose call was not approved.
+    pub(super) fn denial_text(&self, call: SpanId) -> Option<Arc<str>> {
+        let of_call = |ended: &&EndedQuestion| ended.question.span == call;
+        let ended = self.ended.iter().rev().find(of_call)?;
+        match &ended.end {
+            QuestionEnd::Answered(answered) => Some(denial_text(&ended.question.asked, answered)),
+            QuestionEnd::Withdrawn(_) => None,
+        }
+    }
+
+    /// Whether nothing was asked.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.ended.is_empty()
+    }
+
+    /// The open questions, in the order of their numbers.
+    pub fn open(&self) -> impl ExactSizeIterator<Item = &OpenQuestion> {
+        self.open.values()
+    }
+
+    /// An open question.
+    pub fn get(&self, id: QuestionId) -> Option<&OpenQuestion> {
+        self.open.get(&id)
+    }
+
+    /// The latest questions that have ended, the last one last.
+    pub fn ended(&self) -> &[EndedQuestion] {
+        &self.ended
+    }
+
+    /// The approvals that the run remembers.
+    pub fn remembered(&self) -> &[RememberedApproval] {
+        &self.remembered
+    }
+
+    /// The open question that was asked first.
+    pub fn oldest(&self) -> Option<&OpenQuestion> {
+        self.open.values().next()
+    }
+
+    /// Median time to an answer in milliseconds; `None`: there was none.
+    pub fn median_wait_ms(&self) -> Option<u64> {
+        let mut waits = self.waits.clone();
+        waits.sort_unstable();
+        waits.get(waits.len() / 2).copied()
+    }
+
+    /// The longest time to an answer in milliseconds.
+    pub fn longest_wait_ms(&self) -> u64 {
+        self.waits.iter().copied().max().unwrap_or_default()
+    }
+}

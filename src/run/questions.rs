@@ -1,0 +1,588 @@
+//! The questions of a run: who is asked, who answers, and what a branch does until then.
+//!
+//! The log decides. A question and its answer are events; what is kept here is only which branch
+//! waits. In a run that is executed again, recorded answers come as commands, like all that comes from
+//! outside, and a question without one is open again when the run is live. So nothing is asked twice.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use super::RunContext;
+use super::control::RunControl;
+use crate::base::name::{PersonName, ToolName};
+use crate::base::seeded_random::random_duration;
+use crate::base::time::millis;
+use crate::log::bus::Bus;
+use crate::log::event::kind::{
+    Answer, AnsweredBy, Initiator, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
+};
+use crate::log::event::question::denial_text;
+use crate::log::event::{Boundary, Command, Event, EventKind, Seq, SpanId, StopReason};
+use crate::scenario::Scenario;
+use crate::scenario::cel::CelBindings;
+use crate::scenario::people::{
+    Asking, CallDecision, Effects, FailedCondition, Otherwise, ScriptedAnswer,
+};
+use crate::scenario::spec::tool::ToolSpec;
+
+/// Most questions of a run that may be open at the same time.
+pub const MAX_OPEN: usize = 100;
+
+/// Who answers the questions of a run.
+#[derive(Clone, Debug, Default)]
+pub enum PeopleMode {
+    /// The script of the scenario.
+    #[default]
+    Script,
+    /// People, who send commands. A question stays open until its deadline.
+    Wait,
+    /// Nobody: what a question says for that case happens at once.
+    Nobody,
+    /// A recorded run: its answers to the same questions, in their order.
+    Recorded(Arc<[Arc<QuestionAnswered>]>),
+}
+
+impl PeopleMode {
+    /// The answers of a recorded run.
+    pub fn recorded<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let answers = events.into_iter().filter_map(|event| match &event.kind {
+            EventKind::QuestionAnswered(answered) if answered.by != AnsweredBy::Rule => {
+                Some(Arc::clone(answered))
+            }
+            _ => None,
+        });
+        Self::Recorded(answers.collect())
+    }
+}
+
+/// A question to ask.
+pub struct Question {
+    /// The span that the question is published on.
+    pub span: SpanId,
+    /// The agent, role or task for which it is asked.
+    pub by: Option<Arc<str>>,
+    /// What the model said with the call.
+    pub why: Option<Arc<str>>,
+    /// What it is about.
+    pub subject: Subject,
+    /// Who is asked.
+    pub asking: Asking,
+    /// The rule that asks.
+    pub rule: Option<Arc<str>>,
+}
+
+/// The questions of one run. Answers come in at [`Questions::take`].
+pub struct Questions {
+    bus: Bus,
+    control: Arc<RunControl>,
+    scenario: Arc<Scenario>,
+    seed: u64,
+    instant: bool,
+    /// The time of the wall, as Unix time in milliseconds: deadlines go by it.
+    wall_ms: fn() -> u64,
+    state: Mutex<QuestionsState>,
+    /// Raised when the run is live, or others answer.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct QuestionsState {
+    mode: PeopleMode,
+    last: u32,
+    open: BTreeMap<QuestionId, OpenQuestion>,
+    remembered: Vec<Remembered>,
+    /// How often each person was asked.
+    asked_of: BTreeMap<PersonName, u32>,
+    /// How many answers of a recorded run were used, by their digest.
+    used: BTreeMap<Arc<str>, usize>,
+    live: bool,
+}
+
+struct OpenQuestion {
+    span: SpanId,
+    asked: Arc<QuestionAsked>,
+    answer: oneshot::Sender<Ended>,
+}
+
+/// A question with its answer.
+pub struct Ended {
+    pub asked: Arc<QuestionAsked>,
+    pub answered: Arc<QuestionAnswered>,
+}
+
+impl Ended {
+    /// What the caller of a tool reads if its call was not approved.
+    pub fn denial_text(&self) -> Arc<str> {
+        denial_text(&self.asked, &self.answered)
+    }
+}
+
+/// An approval that holds for the rest of the run.
+struct Remembered {
+    id: QuestionId,
+    agent: Option<Arc<str>>,
+    tool: ToolName,
+    definition: Arc<str>,
+}
+
+/// A branch waits for the answer; dropping this withdraws the question if it is still open.
+struct WaitingQuestion<'a> {
+    questions: &'a Questions,
+    id: QuestionId,
+}
+
+impl Drop for WaitingQuestion<'_> {
+    fn drop(&mut self) {
+        self.questions.withdraw(self.id, Withdrawal::Cancelled);
+    }
+}
+
+impl Questions {
+    /// The questions of a run. `live`: it has no recording to execute again.
+    pub(super) fn new(
+        bus: Bus,
+        control: Arc<RunControl>,
+        scenario: Arc<Scenario>,
+        mode: PeopleMode,
+        (seed, instant): (u64, bool),
+        wall_ms: fn() -> u64,
+    ) -> Arc<Self> {
+        let recording = bus.replay().map(|replay| replay.recording());
+        let last = recording.map_or(0, |recording| recording.last_question());
+        let live = recording.is_none();
+        let state = QuestionsState { mode, last, live, ..QuestionsState::default() };
+        let (state, changed) = (Mutex::new(state), Notify::new());
+        Arc::new(Self { bus, control, scenario, seed, instant, wall_ms, state, changed })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QuestionsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run is live: open questions are answered by people, the script or nobody.
+    pub(crate) fn go_live(&self) {
+        self.lock().live = true;
+        self.changed.notify_waiters();
+    }
+
+    /// From now on nobody answers, not even the questions that are open.
+    pub(crate) fn nobody_from_now(&self) {
+        self.lock().mode = PeopleMode::Nobody;
+        self.changed.notify_waiters();
+    }
+
+    /// Asks a question and waits for the answer; then waits while the run is paused. The question is
+    /// withdrawn if this is dropped before.
+    ///
+    /// # Errors
+    /// The stop reason if the run is stopped meanwhile.
+    pub async fn ask(&self, question: Question) -> Result<Ended, StopReason> {
+        let (parent, span) = (question.span, question.span);
+        let (id, answer) = self.publish(question);
+        let answer = {
+            let open = WaitingQuestion { questions: self, id };
+            let _waits = self.control.wait_for_person(parent);
+            let answer = tokio::select! {
+                biased;
+                answer = answer => answer.ok(),
+                () = self.answer_when_live(id, span) => None,
+            };
+            drop(open);
+            answer
+        };
+        // `None`: too many questions are open, and the run stops.
+        let Some(answer) = answer else { pending().await };
+        self.control.pass(&Boundary::Answer(id.0)).await?;
+        Ok(answer)
+    }
+
+    /// Records that a rule has decided about a call. Returns what the caller reads if it was denied.
+    pub(super) fn decide_by_rule(&self, question: Question, answer: Answer) -> Arc<str> {
+        let (id, mut ended) = self.publish(question);
+        self.settle(id, AnsweredBy::Rule, answer);
+        ended.try_recv().map(|ended| ended.denial_text()).unwrap_or_default()
+    }
+
+    /// Publishes a question and opens it.
+    fn publish(&self, question: Question) -> (QuestionId, oneshot::Receiver<Ended>) {
+        let Question { span, by, why, subject, asking, rule } = question;
+        let (answer, answered) = oneshot::channel();
+        let mut state = self.lock();
+        if state.open.len() >= MAX_OPEN {
+            drop(state);
+            self.control.stop(StopReason::TooManyQuestions);
+            return (QuestionId(0), answered);
+        }
+        let digest = subject.digest(by.as_deref());
+        let due_ms = asking.timeout.map(|timeout| (self.wall_ms)().saturating_add(millis(timeout)));
+        let asked = Arc::new(QuestionAsked {
+            id: QuestionId(state.last + 1),
+            who: asking.who,
+            by,
+            why,
+            subject,
+            digest,
+            rule,
+            due_ms,
+            otherwise: asking.otherwise,
+        });
+        let seq = self.bus.publish(span, EventKind::QuestionAsked(Arc::clone(&asked)));
+        // What was recorded counts: its number, and its deadline.
+        let asked = self.recorded(seq).unwrap_or(asked);
+        let id = asked.id;
+        state.last = state.last.max(id.0);
+        *state.asked_of.entry(asked.who.clone()).or_default() += 1;
+        state.open.insert(id, OpenQuestion { span, asked, answer });
+        (id, answered)
+    }
+
+    /// The recorded question, if this event of a run that is executed again is one.
+    fn recorded(&self, seq: Seq) -> Option<Arc<QuestionAsked>> {
+        let replay = self.bus.replay().filter(|replay| !replay.is_live())?;
+        let event = replay.recording().events().get(usize::try_from(seq.0).ok()?)?;
+        match &event.kind {
+            EventKind::QuestionAsked(asked) => Some(Arc::clone(asked)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// Whether calls of this tool may need a decision.
+    pub(super) fn may_ask_about(&self, tool: &ToolName) -> bool {
+        let own = self.scenario.tools.get(tool).is_some_and(|spec| spec.approve.is_some());
+        own || !self.scenario.people.rules.is_empty()
+    }
+
+    /// What is decided about a call of a tool by the rules.
+    pub(super) fn decide(
+        &self,
+        spec: &ToolSpec,
+        agent: Option<&str>,
+        definition: &str,
+        args: &Map<String, Value>,
+    ) -> (CallDecision, Vec<FailedCondition>) {
+        let remembered = self.lock().remembered.iter().any(|it| {
+            it.agent.as_deref() == agent && it.tool == spec.name && *it.definition == *definition
+        });
+        let agent = agent.unwrap_or_default();
+        let mut shown = CelBindings::default();
+        shown.bind("args", &Value::Object(args.clone()));
+        shown.bind("agent", &agent.into());
+        shown.bind("flags", &json!(self.control.flags()));
+        let own = spec.approve.as_deref();
+        self.scenario.people.decide(&spec.name, agent, own, remembered, &shown)
+    }
+
+    /// Takes a command about questions; returns any other.
+    pub fn take(&self, command: Command) -> Option<Command> {
+        match command {
+            Command::Answer(answered) => self.answer(*answered),
+            Command::WithdrawApproval { id, by } => {
+                let mut state = self.lock();
+                let before = state.remembered.len();
+                state.remembered.retain(|it| it.id != id);
+                if state.remembered.len() < before {
+                    self.bus.publish(SpanId::RUN, EventKind::ApprovalWithdrawn { id, by });
+                }
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// The answer of somebody, if it is one to an open question. An answer that came too late has no
+    /// effect: the log has the one that counts.
+    fn answer(&self, answered: QuestionAnswered) {
+        let state = self.lock();
+        let Some(open) = state.open.get(&answered.id) else { return };
+        let wrong = match open.asked.digest == answered.digest {
+            false => Err("it is about another question".to_owned()),
+            // What nobody has answered is decided by the question, not checked.
+            true if matches!(answered.by, AnsweredBy::Nobody) => Ok(()),
+            true => open.asked.subject.check(&answered.answer),
+        };
+        drop(state);
+        match wrong {
+            Ok(()) => self.settle_with(answered),
+            Err(why) => {
+                let text = format!("an answer to {} does not count: {why}", answered.id);
+                self.bus.publish(SpanId::RUN, EventKind::Warning { text });
+            }
+        }
+    }
+
+    fn settle(&self, id: QuestionId, by: AnsweredBy, answer: Answer) {
+        let digest = match self.lock().open.get(&id) {
+            Some(open) => Arc::clone(&open.asked.digest),
+            None => return,
+        };
+        let (stood_ms, remember) = (0, false);
+        self.settle_with(QuestionAnswered { id, digest, by, answer, stood_ms, remember });
+    }
+
+    /// Publishes the answer and gives it to the branch that waits.
+    fn settle_with(&self, mut answered: QuestionAnswered) {
+        answered.stood_ms = self.control.stood_for_people();
+        let mut state = self.lock();
+        let Some(OpenQuestion { span, asked, answer }) = state.open.remove(&answered.id) else {
+            return;
+        };
+        answered.remember = answered.remember
+            && answered.answer == (Answer::Approve { args: None })
+            && is_rememberable(&asked.subject);
+        if let (true, Subject::ToolCall { tool, definition, .. }) =
+            (answered.remember, &asked.subject)
+        {
+            let (agent, tool) = (asked.by.clone(), tool.clone());
+            let definition = Arc::clone(definition);
+            state.remembered.push(Remembered { id: asked.id, agent, tool, definition });
+        }
+        let answered = Arc::new(answered);
+        self.bus.publish(span, EventKind::QuestionAnswered(Arc::clone(&answered)));
+        drop(state);
+        if answered.answer == Answer::Stop {
+            self.control.stop(StopReason::NoAnswer(asked.who.clone()));
+        }
+        // The branch may be gone.
+        let _ = answer.send(Ended { asked, answered });
+    }
+
+    /// Withdraws a question that is open.
+    fn withdraw(&self, id: QuestionId, why: Withdrawal) {
+        if let Some(open) = self.lock().open.remove(&id) {
+            self.bus.publish(open.span, EventKind::QuestionWithdrawn { id, why });
+        }
+    }
+
+    /// Once the run is live: answers a question by the script, or because nobody has. Returns only if
+    /// the question is not open.
+    async fn answer_when_live(&self, id: QuestionId, span: SpanId) {
+        loop {
+            let changed = self.changed.notified();
+            let (live, mode) = {
+                let state = self.lock();
+                (state.live, state.mode.clone())
+            };
+            let answers = async {
+                match live {
+                    true => self.answer_in_mode(id, span, &mode).await,
+                    false => pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = answers => return,
+                () = changed => {}
+            }
+        }
+    }
+
+    async fn answer_in_mode(&self, id: QuestionId, span: SpanId, mode: &PeopleMode) {
+        let Some((asked, nth)) = self.open_question(id) else { return };
+        match mode {
+            PeopleMode::Nobody => self.nobody_answers(&asked),
+            PeopleMode::Recorded(answers) => match self.recorded_answer(answers, &asked) {
+                Some(recorded) => self.settle(id, recorded.by.clone(), recorded.answer.clone()),
+                None => self.nobody_answers(&asked),
+            },
+            PeopleMode::Script => match self.scripted_answer(&asked, nth, span) {
+                Some((wait, answer)) => {
+                    self.bus.clock().sleep(wait).await;
+                    self.settle(id, AnsweredBy::Script, answer);
+                }
+                None => self.nobody_answers(&asked),
+            },
+            PeopleMode::Wait => {
+                if let Some(due_ms) = asked.due_ms {
+                    let left = Duration::from_millis(due_ms.saturating_sub((self.wall_ms)()));
+                    self.bus.clock().sleep(left).await;
+                    self.nobody_answers(&asked);
+                }
+            }
+        }
+        pending().await
+    }
+
+    /// The next answer of a recorded run to such a question that was not used yet.
+    fn recorded_answer<'a>(
+        &self,
+        answers: &'a [Arc<QuestionAnswered>],
+        asked: &QuestionAsked,
+    ) -> Option<&'a QuestionAnswered> {
+        let mut state = self.lock();
+        let used = state.used.entry(Arc::clone(&asked.digest)).or_default();
+        let same = answers.iter().filter(|answered| answered.digest == asked.digest);
+        let next = same.skip(*used).next();
+        *used += usize::from(next.is_some());
+        next.map(|answered| &**answered)
+    }
+
+    /// An open question, and how often its person was asked so far.
+    fn open_question(&self, id: QuestionId) -> Option<(Arc<QuestionAsked>, u32)> {
+        let state = self.lock();
+        let asked = Arc::clone(&state.open.get(&id)?.asked);
+        let nth = state.asked_of.get(&asked.who).copied().unwrap_or_default();
+        Some((asked, nth))
+    }
+
+    /// What the question says for the case that nobody answers.
+    fn nobody_answers(&self, asked: &QuestionAsked) {
+        let answer = match &asked.otherwise {
+            Otherwise::Deny if asked.subject.approves().is_some() => {
+                Answer::Deny { text: Arc::default() }
+            }
+            Otherwise::Deny | Otherwise::Stop => Answer::Stop,
+            Otherwise::Answer(text) => fixed_answer(&asked.subject, text),
+            // The question stays open.
+            Otherwise::Pause if matches!(self.lock().mode, PeopleMode::Wait) => {
+                return self.control.command(Command::Pause { by: Initiator::Question });
+            }
+            Otherwise::Pause => Answer::Stop,
+        };
+        self.settle(asked.id, AnsweredBy::Nobody, answer);
+    }
+
+    /// The answer of the script, and how long it takes; `None`: no row fits.
+    fn scripted_answer(
+        &self,
+        asked: &QuestionAsked,
+        nth: u32,
+        span: SpanId,
+    ) -> Option<(Duration, Answer)> {
+        let rows = self.scenario.people.script.iter().filter(|row| row.person == asked.who);
+        let shown = self.conditions(asked, nth);
+        for row in rows {
+            match row.when.as_ref().map_or(Ok(true), |when| when.holds(&shown)) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => {
+                    let (place, text) = (format!("script[{}].when", row.row), error.to_string());
+                    self.bus.publish(span, EventKind::ConditionFailed { place, text });
+                    continue;
+                }
+            }
+            let answer = row.answer.to_answer();
+            if let Err(why) = asked.subject.check(&answer) {
+                let text = format!("script[{}] does not answer {}: {why}", row.row, asked.id);
+                self.bus.publish(span, EventKind::Warning { text });
+                continue;
+            }
+            let wait = match self.instant {
+                true => Duration::ZERO,
+                false => {
+                    let path = format!("question:{}", asked.id);
+                    let draw = crate::base::seeded_random::random_u64(self.seed, &path, 1, "wait");
+                    random_duration(row.latency, draw)
+                }
+            };
+            return Some((wait, answer));
+        }
+        None
+    }
+
+    /// The answer that the script of the scenario would give to an open question.
+    pub fn suggestion(&self, id: QuestionId) -> Option<Answer> {
+        let (asked, nth) = self.open_question(id)?;
+        let span = self.lock().open.get(&id)?.span;
+        self.scripted_answer(&asked, nth, span).map(|(_, answer)| answer)
+    }
+
+    /// The values that the conditions of rows of people can read.
+    fn conditions(&self, asked: &QuestionAsked, nth: u32) -> CelBindings {
+        let mut shown = CelBindings::default();
+        let about = serde_json::to_value(&asked.subject).unwrap_or_default();
+        shown.bind("about", &about["about"]);
+        let (mut tool, mut args, mut question) = (Value::from(""), json!({}), Value::from(""));
+        let (mut role, mut round) = (Value::from(""), Value::from(0));
+        let mut agent = Value::from(asked.by.as_deref().unwrap_or_default());
+        match &asked.subject {
+            Subject::ToolCall { tool: name, args: values, .. }
+            | Subject::InDoubt { tool: name, args: values } => {
+                (tool, args) = (name.as_str().into(), (**values).clone());
+            }
+            Subject::Agent { text, .. } => question = Value::from(&**text),
+            Subject::Turn { agent: name, request, .. } => {
+                (agent, question) = (name.as_str().into(), Value::from(&**request));
+            }
+            Subject::Seat { round: number, role: name } => {
+                (role, round) = (name.as_str().into(), Value::from(*number));
+            }
+            Subject::Decision { .. } | Subject::Budget(_) => {}
+        }
+        for (name, value) in [
+            ("tool", tool),
+            ("args", args),
+            ("agent", agent),
+            ("question", question),
+            ("choices", json!(asked.subject.choices())),
+            ("role", role),
+            ("round", round),
+            ("nth", nth.into()),
+            ("flags", json!(self.control.flags())),
+        ] {
+            shown.bind(name, &value);
+        }
+        let inputs = self.scenario.inputs.iter();
+        let inputs: Map<String, Value> =
+            inputs.map(|input| (input.name.to_string(), input.value.clone())).collect();
+        shown.bind("inputs", &Value::Object(inputs));
+        shown.bind_shared("facts", Arc::clone(&self.scenario.facts));
+        shown
+    }
+}
+
+impl ScriptedAnswer {
+    fn to_answer(&self) -> Answer {
+        match self {
+            Self::Approve(args) => Answer::Approve { args: args.clone() },
+            Self::Deny(text) => Answer::Deny { text: Arc::clone(text) },
+            Self::Choose(choice, text) => {
+                Answer::Choose { choice: Arc::clone(choice), text: Arc::clone(text) }
+            }
+            Self::Text(text) => Answer::Text { text: Arc::clone(text) },
+            Self::HandOver(to, text) => Answer::HandOver { to: to.clone(), text: Arc::clone(text) },
+            Self::Contribute(value) => Answer::Contribute { contribution: Arc::clone(value) },
+        }
+    }
+}
+
+/// Whether an approval of this may be remembered for the run.
+pub fn is_rememberable(subject: &Subject) -> bool {
+    matches!(subject, Subject::ToolCall { effects, .. } if *effects != Effects::Irreversible)
+}
+
+/// The fixed answer of a file to a question: one of its choices, or a text.
+fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
+    match subject.choices().contains(text) {
+        true => Answer::Choose { choice: Arc::clone(text), text: Arc::default() },
+        false => {
+            let answer = Answer::Text { text: Arc::clone(text) };
+            if subject.check(&answer).is_ok() { answer } else { Answer::Stop }
+        }
+    }
+}
+
+impl RunContext {
+    /// The questions of the run.
+    pub fn questions(&self) -> &Arc<Questions> {
+        &self.questions
+    }
+
+    /// Who is asked if a question is for this person, with the person's defaults.
+    pub(crate) fn asking(&self, who: &PersonName, otherwise: Otherwise) -> Asking {
+        let person = self.questions.scenario.people.named.get(who);
+        Asking {
+            who: who.clone(),
+            timeout: person.and_then(|person| person.timeout),
+            otherwise: person.and_then(|person| person.otherwise.clone()).unwrap_or(otherwise),
+        }
+    }
+}

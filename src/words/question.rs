@@ -1,0 +1,186 @@
+//! Questions to people in words: what is asked, who answered what, how long a run waits.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::readable::top_text;
+use crate::base::time::duration_text;
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
+};
+use crate::log::event::{Elapsed, Event};
+use crate::log::world::RunFold;
+use crate::log::world::questions::{EndedQuestion, OpenQuestion, QuestionEnd};
+use crate::scenario::people::OPERATOR;
+
+/// What a question is about, in one line: `refund order=ch_2 amount_usd=49.9`. Its texts are data: the
+/// caller escapes them.
+pub fn about(subject: &Subject) -> Cow<'_, str> {
+    match subject {
+        Subject::ToolCall { tool, args, .. } => format!("{tool} {}", top_text(args)).into(),
+        Subject::Agent { text, .. } => first_line(text).into(),
+        Subject::Turn { agent, request, .. } => {
+            format!("turn of {agent}: {}", first_line(request)).into()
+        }
+        Subject::Seat { round, role } => format!("seat of {role} in round {round}").into(),
+        Subject::Decision { .. } => "no decision after the last round".into(),
+        Subject::InDoubt { tool, .. } => format!("{tool} was in flight: make it again?").into(),
+        Subject::Budget(reached) => reached.sentence().into(),
+    }
+}
+
+/// The first line of a text that is not blank.
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// What kind of answer a question wants, in one word.
+pub fn noun(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::ToolCall { .. } => "approval",
+        Subject::Agent { .. } => "question",
+        Subject::Turn { .. } => "turn",
+        Subject::Seat { .. } => "contribution",
+        Subject::Decision { .. } => "decision",
+        Subject::InDoubt { .. } => "call in doubt",
+        Subject::Budget(_) => "budget",
+    }
+}
+
+/// That somebody is asked.
+pub(super) fn asked_text(asked: &QuestionAsked) -> String {
+    let what = about(&asked.subject);
+    match &asked.subject {
+        Subject::ToolCall { .. } => format!("{} to approve {what}", asked.who),
+        _ => format!("{}: {what}", asked.who),
+    }
+}
+
+/// Who answered, for the screen and headless text: `manager (anna at laptop)`.
+pub fn answered_by(answered: &QuestionAnswered, asked: Option<&QuestionAsked>) -> String {
+    match &answered.by {
+        AnsweredBy::Person { name, host } => match asked {
+            Some(asked) if asked.who.as_str() != OPERATOR => {
+                format!("{} ({name} at {host})", asked.who)
+            }
+            _ => format!("{name} at {host}"),
+        },
+        AnsweredBy::Rule => match asked.and_then(|asked| asked.rule.as_ref()) {
+            Some(rule) => format!("the rule {rule:?}"),
+            None => "an approval that the run remembers".to_owned(),
+        },
+        AnsweredBy::Script => match asked {
+            Some(asked) => format!("{} (scripted)", asked.who),
+            None => "the script".to_owned(),
+        },
+        AnsweredBy::Nobody => match asked {
+            Some(asked) => format!("{} did not answer", asked.who),
+            None => "nobody".to_owned(),
+        },
+    }
+}
+
+/// What an answer says, and who gave it, after how long.
+pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &RunFold) -> String {
+    let ended = ended_question(run, event);
+    let asked = ended.map(|ended| &*ended.question.asked);
+    let by = answered_by(answered, asked);
+    let what = match answered.by {
+        AnsweredBy::Nobody => match &answered.answer {
+            Answer::Deny { .. } => "so it was denied".to_owned(),
+            Answer::Stop => "so the run stops".to_owned(),
+            answer => format!("so it was answered: {}", answer.phrase()),
+        },
+        _ => answered.answer.phrase(),
+    };
+    let tool = asked.and_then(|asked| asked.subject.approves());
+    let tool = tool.map_or_else(String::new, |tool| format!(" {tool}"));
+    let what = match answered.by {
+        AnsweredBy::Nobody => format!("{by}, {what}"),
+        _ => format!("{by} {what}{tool}"),
+    };
+    let waited = ended.map(|ended| event.at.since(ended.question.at));
+    match waited.filter(|waited| *waited >= Duration::from_secs(1)) {
+        Some(waited) => format!("{what} after {}", duration_text(waited)),
+        None => what,
+    }
+}
+
+/// The question that ended with this event.
+fn ended_question<'w>(run: &'w RunFold, event: &Event) -> Option<&'w EndedQuestion> {
+    let id = match &event.kind {
+        crate::log::event::EventKind::QuestionAnswered(answered) => answered.id,
+        crate::log::event::EventKind::QuestionWithdrawn { id, .. } => *id,
+        _ => return None,
+    };
+    run.questions.ended().iter().rfind(|ended| ended.question.asked.id == id)
+}
+
+/// Why a question was withdrawn.
+pub(super) fn withdrawn_text(event: &Event, why: Withdrawal, run: &RunFold) -> String {
+    let about = ended_question(run, event).map(|ended| about(&ended.question.asked.subject));
+    let what = about.unwrap_or_default();
+    match why {
+        Withdrawal::Cancelled => format!("{what}: its branch ended"),
+        Withdrawal::Changed => format!("{what}: the tool has changed"),
+    }
+}
+
+/// How a question ended, in a few words.
+pub fn end_text(ended: &EndedQuestion) -> String {
+    match &ended.end {
+        QuestionEnd::Answered(answered) => {
+            let by = answered_by(answered, Some(&ended.question.asked));
+            match answered.by {
+                AnsweredBy::Nobody => by,
+                _ => format!("{} by {by}", answered.answer.phrase()),
+            }
+        }
+        QuestionEnd::Withdrawn(_) => "withdrawn".to_owned(),
+    }
+}
+
+/// The person that a run waits for, and since when: `waits for manager 4m`. `None`: nothing is asked.
+pub fn waits_for(run: &RunFold, now: Elapsed) -> Option<String> {
+    let oldest = run.questions.oldest()?;
+    let age = age_text(oldest, now);
+    let others = run.questions.open().len() - 1;
+    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
+    Some(format!("waits for {}{more} {age}", oldest.asked.who))
+}
+
+/// The age of a question in whole minutes, in seconds below one: `4m`, `12s`.
+pub fn age_text(question: &OpenQuestion, now: Elapsed) -> String {
+    short_age(now.since(question.at))
+}
+
+/// A duration that changes once a minute after the first one: `12s`, `4m`, `2h 05m`, `3d`.
+pub fn short_age(age: Duration) -> String {
+    let minutes = age.as_secs() / 60;
+    match (minutes / 1_440, minutes / 60, minutes) {
+        (0, 0, 0) => format!("{}s", age.as_secs()),
+        (0, 0, minutes) => format!("{minutes}m"),
+        (0, hours, minutes) => format!("{hours}h {:02}m", minutes % 60),
+        (days, ..) => format!("{days}d"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_change_once_a_minute() {
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (119, "1m"),
+            (3_599, "59m"),
+            (3_900, "1h 05m"),
+            (200_000, "2d"),
+        ] {
+            assert_eq!(short_age(Duration::from_secs(seconds)), text);
+        }
+    }
+}
