@@ -28,6 +28,7 @@ pub struct RunObserver {
     answer: Option<Arc<str>>,
     flags: Map<String, Value>,
     tokens: u64,
+    waited_ms: u64,
 }
 
 /// The runs of a scenario that have ended.
@@ -83,6 +84,7 @@ impl RunObserver {
             answer: None,
             flags: Map::new(),
             tokens: 0,
+            waited_ms: 0,
         }
     }
 
@@ -115,6 +117,11 @@ impl RunObserver {
         for row in world.tools.rows() {
             *self.facts.calls.entry(row.name().to_string()).or_default() += row.tally.calls;
         }
+        for (person, times) in &world.questions.asked_of {
+            *self.facts.asked.entry(person.to_string()).or_default() += times;
+        }
+        self.facts.approved.extend(world.questions.approved.keys().map(ToString::to_string));
+        self.waited_ms += world.questions.waited_ms();
         self.answer = world.progress.answer.clone();
         let flags = world.settings.flags.iter();
         self.flags = flags.map(|flag| (flag.name.to_string(), flag.on.into())).collect();
@@ -150,6 +157,7 @@ impl RunObserver {
         shown.bind_shared("outcome", Arc::new(value));
         shown.bind("answer", &json!(self.answer));
         shown.bind("tokens", &json!(self.tokens));
+        shown.bind("waited_ms", &json!(self.waited_ms));
         shown.bind("live", &json!(live));
         let inputs = scenario.inputs.iter();
         let inputs = inputs.map(|input| (input.name.to_string(), input.value.clone()));

@@ -30,7 +30,7 @@ impl Toolbox {
             let tool = spec.kind.as_ref().and_then(|kind| maker.make_local(kind));
             tool_setup(scenario, spec, tool, instant)
         });
-        Self(with_agents(scenario, made.collect()))
+        Self(with_people(scenario, with_agents(scenario, made.collect())))
     }
 
     /// The tools of a scenario, with their variables looked up in `env`. No tool is called or
@@ -54,7 +54,7 @@ impl Toolbox {
                 ),
             }
         }
-        if troubles.is_empty() { Ok(Self(with_agents(scenario, made))) } else { Err(troubles) }
+        if troubles.is_empty() { Ok(Self(with_people(scenario, with_agents(scenario, made)))) } else { Err(troubles) }
     }
 
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
@@ -130,6 +130,24 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
             fingerprint: String::new(),
         });
     }
+    made
+}
+
+/// Adds the people to the tools: they are called through the gateway too. Nothing limits them: a
+/// question has a deadline of its own.
+fn with_people(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> {
+    made.extend(scenario.people.named.keys().map(|person| ToolSetup {
+        name: ToolName::from(person.as_str()),
+        tool: None,
+        kind: "person",
+        has_effects: false,
+        contract: ResultContract::default(),
+        policy: Arc::new(CallPolicy { max_attempts: 1, ..CallPolicy::default() }),
+        timeout: scenario.pattern.get().max_time(),
+        faults: Vec::new(),
+        shared: false,
+        fingerprint: String::new(),
+    }));
     made
 }
 

@@ -125,14 +125,15 @@ pub(super) async fn recorded_result(
                 }
                 let idempotent = guard.policy().0.idempotent;
                 let decision = if idempotent { InDoubt::Retry } else { scope.in_doubt() };
-                settle(scope, guard, span, decision).await;
-                return None;
+                return settle(scope, guard, span, decision).await;
             }
             RecordedAttemptStep::Event(event) => match &event.kind {
                 EventKind::AttemptAnswered(reply) => return Some(Ok((**reply).clone())),
                 EventKind::AttemptFailed(failed) => return Some(Err(failed.clone())),
                 EventKind::CallInDoubt { decision, .. } => {
-                    settle(scope, guard, span, *decision).await;
+                    if let Some(result) = settle(scope, guard, span, *decision).await {
+                        return Some(result);
+                    }
                 }
                 _ => return None,
             },
@@ -140,13 +141,21 @@ pub(super) async fn recorded_result(
     }
 }
 
-/// Counts the possible cost of an attempt in doubt, and carries out the decision.
-async fn settle(scope: &dyn CallScope, guard: &Guard, span: SpanId, decision: InDoubt) {
+/// Counts the possible cost of an attempt in doubt, and carries out the decision. `Some`: the result
+/// of the attempt, which is not made again.
+async fn settle(
+    scope: &dyn CallScope,
+    guard: &Guard,
+    span: SpanId,
+    decision: InDoubt,
+) -> Option<Result<Reply, Box<AttemptFailed>>> {
     let (tool, usage) = (guard.name().clone(), scope.usage_in_doubt());
     scope.bus().publish(span, EventKind::CallInDoubt { tool: tool.clone(), decision, usage });
-    if decision != InDoubt::Retry {
-        scope.settle_doubt(tool, decision).await;
+    if decision == InDoubt::Retry {
+        return None;
     }
+    let result = scope.settle_doubt(span, tool, decision).await?;
+    Some(Ok(Reply::from_tool_result(result)))
 }
 
 /// The turns of one call. A run that is not executed again has none: every wait ends at once.

@@ -252,10 +252,16 @@ async fn approve(
     if let Some(admitted) = scope.admit(1) {
         admitted.await.map_err(|reason| (reason, None))?;
     }
-    if guard.would_refuse(turn) {
-        return Ok(());
+    let mut approval = Some(approval);
+    while let Some(asked) = approval.take().filter(|_| !guard.would_refuse(turn)) {
+        asked.await.map_err(|denial| (denial.reason, denial.text))?;
+        // The answer counts for an attempt that is not recorded only if it is about the same call.
+        turn.wait().await;
+        if scope.withdraw_approval_if_changed() {
+            approval = scope.approval(call);
+        }
     }
-    approval.await.map_err(|denial| (denial.reason, denial.text))
+    Ok(())
 }
 
 /// The call of an attempt.

@@ -72,10 +72,15 @@ pub trait CallScope: Send + Sync {
     fn usage_in_doubt(&self) -> Option<Usage> {
         None
     }
-    /// Carries out the decision about an attempt in doubt: waits until the operator resumes the run,
-    /// or stops the run and never returns.
-    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
-        let _ = (tool, decision);
+    /// Carries out the decision about an attempt in doubt: asks the operator, or stops the run and never
+    /// returns. `Some`: the result of the attempt, which is not made again.
+    fn settle_doubt(
+        &self,
+        attempt: SpanId,
+        tool: ToolName,
+        decision: InDoubt,
+    ) -> BoxFuture<'_, Option<Arc<Value>>> {
+        let _ = (attempt, tool, decision);
         Box::pin(std::future::pending())
     }
     /// Host that an attempt calls, if the tool's name does not say it: the host of a model.
@@ -98,6 +103,11 @@ pub trait CallScope: Send + Sync {
     fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
         let _ = call;
         None
+    }
+    /// Withdraws an approval from a recording if what it is about has changed since. Returns whether it
+    /// did: the call must be approved again.
+    fn withdraw_approval_if_changed(&self) -> bool {
+        false
     }
     /// Whether a run that is executed again takes the recorded reply of an attempt. `false`: what the
     /// attempt does is executed again, too.

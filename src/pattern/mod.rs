@@ -9,6 +9,7 @@
 pub mod agents;
 pub mod collaboration;
 pub mod orchestrator;
+pub(crate) mod people;
 mod plan;
 mod prompting;
 mod reply;

@@ -202,6 +202,7 @@ fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
         AgentKind::Model(model) => (Some(model), None, None),
         AgentKind::Team(team) => (Some(&team.coordinator), Some(team), None),
         AgentKind::Swarm(swarm) => (None, None, Some(swarm)),
+        AgentKind::Person(_) => (None, None, None),
     };
     AgentHead {
         name: agent.name.clone(),

@@ -251,15 +251,6 @@ impl RunControl {
         }
     }
 
-    /// Pauses the run before an attempt that is in doubt; returns when it is resumed.
-    ///
-    /// # Errors
-    /// As [`RunControl::pass`].
-    pub(super) async fn pause_in_doubt(&self) -> Result<(), RunStopped> {
-        self.command(Command::Pause { by: Initiator::Breakpoint });
-        self.pass(&Boundary::Step("in_doubt")).await
-    }
-
     /// Ends the run for this reason, wherever its branches are. The first reason counts.
     pub fn stop(&self, reason: StopReason) {
         let mut state = self.lock();

@@ -21,22 +21,26 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use self::control::RunStopped;
-use self::questions::{PeopleMode, Questions};
+use self::questions::{PeopleMode, Question, Questions};
 use self::spending::Spending;
-use crate::base::name::{FlagName, RoleName, ToolName};
+use crate::base::name::{FlagName, PersonName, RoleName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
 use crate::base::time::Day;
 use crate::gateway::{GuardedTool, ToolRegistry, ToolSetup};
 use crate::log::bus::Bus;
 use crate::log::clock::Clock;
 use crate::log::event::head::RunStarted;
-use crate::log::event::kind::Purpose;
+use crate::log::event::kind::{Answer, Purpose, Subject};
+use crate::log::event::question::AGAIN;
 use crate::log::event::{Boundary, Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::log::facts::PatternPlan;
 use crate::model::Models;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
+use crate::scenario::people::{OPERATOR, Otherwise};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
 use crate::scenario::spec::{InDoubt, SpendingLimits};
@@ -307,14 +311,34 @@ impl RunContext {
         self.models.default_model().reads_conditions()
     }
 
-    /// Carries out the decision about an attempt in doubt: waits until the operator resumes the run,
-    /// or stops the run and never returns.
-    pub(crate) async fn settle_doubt(&self, tool: ToolName, decision: InDoubt) {
-        if decision == InDoubt::Stop {
-            self.control.stop(StopReason::InDoubt(tool));
-        } else if self.control.pause_in_doubt().await.is_ok() {
-            return;
+    /// Carries out the decision about an attempt in doubt: asks the operator whether it is made again, or
+    /// stops the run and never returns. `Some`: its result, if the operator knows it.
+    pub(crate) async fn settle_doubt(
+        &self,
+        (parent, attempt): (SpanId, SpanId),
+        tool: ToolName,
+        args: Value,
+        decision: InDoubt,
+    ) -> Option<Arc<Value>> {
+        if decision != InDoubt::Stop {
+            let question = Question {
+                span: attempt,
+                inside: parent,
+                by: None,
+                why: None,
+                subject: Subject::InDoubt { tool: tool.clone(), args: Arc::new(args) },
+                asking: self.asking(&PersonName::from(OPERATOR), Otherwise::Stop),
+                rule: None,
+            };
+            if let Ok(ended) = self.questions.ask(question).await {
+                match &ended.answered.answer {
+                    Answer::Result { result } => return Some(Arc::clone(result)),
+                    Answer::Choose { choice, .. } if **choice == *AGAIN => return None,
+                    _ => {}
+                }
+            }
         }
+        self.control.stop(StopReason::InDoubt(tool));
         std::future::pending().await
     }
 

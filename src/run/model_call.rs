@@ -9,21 +9,21 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use super::questions::Question;
 use super::spending::Reserved;
 use super::{RunContext, spending};
-use crate::base::name::ToolName;
+use crate::base::name::{PersonName, ToolName};
 use crate::base::seeded_random::random_u64;
 use crate::gateway::{Attempt, CallFailed, CallScope, Callee, GatewayCall, attempt};
 use crate::log::bus::{Bus, LiveSlot};
-use crate::log::event::kind::{
-    AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
-    Purpose, Reply, Usage,
-};
+use crate::log::event::kind::{Answer, AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt, Purpose, Reply, Subject, Usage};
+use crate::log::event::question::EXTEND;
 use crate::log::event::stop::LlmError;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::model::{ChatRequest, Conversation, Listener, ReplyForm};
 use crate::scenario::cel::CelBindings;
-use crate::scenario::spec::InDoubt;
+use crate::scenario::people::{OPERATOR, Otherwise};
+use crate::scenario::spec::{InDoubt, OnLimit};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolOffer;
 
@@ -86,8 +86,14 @@ impl CallScope for ModelCallScope<'_> {
         self.cx.in_doubt
     }
 
-    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
-        Box::pin(self.cx.settle_doubt(tool, decision))
+    fn settle_doubt(
+        &self,
+        attempt: SpanId,
+        tool: ToolName,
+        decision: InDoubt,
+    ) -> BoxFuture<'_, Option<Arc<Value>>> {
+        let place = (self.ask.parent, attempt);
+        Box::pin(self.cx.settle_doubt(place, tool, Value::Null, decision))
     }
 
     fn usage_in_doubt(&self) -> Option<Usage> {
@@ -358,19 +364,46 @@ impl RunContext {
         Ok((answered.span, answered.reply))
     }
 
-    /// Reserves the estimated use of a call. If it does not fit into the limit of the run, the run is
-    /// stopped and this never returns.
+    /// Reserves the estimated use of a call. If it does not fit into the limit of the run, the operator
+    /// is asked to extend it, or the run is stopped and this never returns.
     async fn reserve(&self, ask: &ModelRequest) -> Reserved<'_> {
         let most = self.models.model_for(&ask.purpose).max_tokens();
         let estimate = spending::estimate(&ask.messages, &ask.tools, most);
         let price = self.models.price_for(&ask.purpose);
-        match self.spending.reserve(estimate, price).await {
-            Ok(reserved) => reserved,
-            Err((reason, reached)) => {
-                self.publish(ask.parent, EventKind::BudgetReached(reached));
-                self.control.stop(reason);
-                std::future::pending().await
+        let mut asking = None;
+        loop {
+            let (reason, reached) = match self.spending.reserve(estimate, price).await {
+                Ok(reserved) => return reserved,
+                Err(reached) => reached,
+            };
+            if self.questions.scenario().on_limit == OnLimit::Ask {
+                if asking.is_none() {
+                    asking = Some(self.spending.asking.lock().await);
+                    // Another call may have asked meanwhile.
+                    continue;
+                }
+                let question = Question {
+                    span: ask.parent,
+                    inside: ask.parent,
+                    by: None,
+                    why: None,
+                    subject: Subject::Budget(reached),
+                    asking: self.asking(&PersonName::from(OPERATOR), Otherwise::Stop),
+                    rule: None,
+                };
+                let Ok(ended) = self.questions.ask(question).await else {
+                    // The run is stopped.
+                    std::future::pending().await
+                };
+                if matches!(&ended.answered.answer, Answer::Choose { choice, .. } if **choice == *EXTEND)
+                {
+                    self.spending.extend(&reached);
+                    continue;
+                }
             }
+            self.publish(ask.parent, EventKind::BudgetReached(reached));
+            self.control.stop(reason);
+            std::future::pending().await
         }
     }
 }

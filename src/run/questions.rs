@@ -61,9 +61,12 @@ impl PeopleMode {
 }
 
 /// A question to ask.
+#[derive(Clone)]
 pub struct Question {
     /// The span that the question is published on.
     pub span: SpanId,
+    /// The span around it: its timeout, and those around that, do not count the wait.
+    pub inside: SpanId,
     /// The agent, role or task for which it is asked.
     pub by: Option<Arc<str>>,
     /// What the model said with the call.
@@ -74,6 +77,12 @@ pub struct Question {
     pub asking: Asking,
     /// The rule that asks.
     pub rule: Option<Arc<str>>,
+}
+
+impl Question {
+    fn digest(&self) -> Arc<str> {
+        self.subject.digest(self.by.as_deref())
+    }
 }
 
 /// The questions of one run. Answers come in at [`Questions::take`].
@@ -182,35 +191,54 @@ impl Questions {
     /// # Errors
     /// The stop reason if the run is stopped meanwhile.
     pub async fn ask(&self, question: Question) -> Result<Ended, StopReason> {
-        let (parent, span) = (question.span, question.span);
-        let (id, answer) = self.publish(question);
-        let answer = {
-            let open = WaitingQuestion { questions: self, id };
-            let _waits = self.control.wait_for_person(parent);
-            let answer = tokio::select! {
-                biased;
-                answer = answer => answer.ok(),
-                () = self.answer_when_live(id, span) => None,
+        loop {
+            let (id, answer) = self.publish(&question);
+            let ended = {
+                let open = WaitingQuestion { questions: self, id };
+                let _waits = self.control.wait_for_person(question.inside);
+                let ended = tokio::select! {
+                    biased;
+                    ended = answer => ended.ok(),
+                    () = self.answer_when_live(id, &question) => None,
+                };
+                drop(open);
+                ended
             };
-            drop(open);
-            answer
-        };
-        // `None`: too many questions are open, and the run stops.
-        let Some(answer) = answer else { pending().await };
-        self.control.pass(&Boundary::Answer(id.0)).await?;
-        Ok(answer)
+            match ended {
+                Some(ended) => {
+                    self.control.pass(&Boundary::Answer(id.0)).await?;
+                    return Ok(ended);
+                }
+                // Too many questions are open, and the run stops.
+                None if id.0 == 0 => pending().await,
+                // A recorded question was withdrawn, because it has changed: it is asked anew.
+                None => {}
+            }
+        }
+    }
+
+    /// Whether an answer from a recording is about something that has changed since. It is withdrawn
+    /// then. In the recorded part of a run nothing is compared.
+    pub(super) fn withdraw_if_changed(&self, question: &Question, ended: &Ended) -> bool {
+        let is_live = self.bus.replay().is_some_and(|replay| replay.is_live());
+        let changed = is_live && ended.asked.digest != question.digest();
+        if changed {
+            let (id, why) = (ended.asked.id, Withdrawal::Changed);
+            self.bus.publish(question.span, EventKind::QuestionWithdrawn { id, why });
+        }
+        changed
     }
 
     /// Records that a rule has decided about a call. Returns what the caller reads if it was denied.
     pub(super) fn decide_by_rule(&self, question: Question, answer: Answer) -> Arc<str> {
-        let (id, mut ended) = self.publish(question);
+        let (id, mut ended) = self.publish(&question);
         self.settle(id, AnsweredBy::Rule, answer);
         ended.try_recv().map(|ended| ended.denial_text()).unwrap_or_default()
     }
 
     /// Publishes a question and opens it.
-    fn publish(&self, question: Question) -> (QuestionId, oneshot::Receiver<Ended>) {
-        let Question { span, by, why, subject, asking, rule } = question;
+    fn publish(&self, question: &Question) -> (QuestionId, oneshot::Receiver<Ended>) {
+        let Question { span, inside: _, by, why, subject, asking, rule } = question.clone();
         let (answer, answered) = oneshot::channel();
         let mut state = self.lock();
         if state.open.len() >= MAX_OPEN {
@@ -218,7 +246,7 @@ impl Questions {
             self.control.stop(StopReason::TooManyQuestions);
             return (QuestionId(0), answered);
         }
-        let digest = subject.digest(by.as_deref());
+        let digest = question.digest();
         let due_ms = asking.timeout.map(|timeout| (self.wall_ms)().saturating_add(millis(timeout)));
         let asked = Arc::new(QuestionAsked {
             id: QuestionId(state.last + 1),
@@ -364,7 +392,7 @@ impl Questions {
 
     /// Once the run is live: answers a question by the script, or because nobody has. Returns only if
     /// the question is not open.
-    async fn answer_when_live(&self, id: QuestionId, span: SpanId) {
+    async fn answer_when_live(&self, id: QuestionId, question: &Question) {
         loop {
             let changed = self.changed.notified();
             let (live, mode) = {
@@ -373,7 +401,10 @@ impl Questions {
             };
             let answers = async {
                 match live {
-                    true => self.answer_in_mode(id, span, &mode).await,
+                    true if self.has_changed(id, question) => {
+                        self.withdraw(id, Withdrawal::Changed);
+                    }
+                    true => self.answer_in_mode(id, question.span, &mode).await,
                     false => pending().await,
                 }
             };
@@ -383,6 +414,12 @@ impl Questions {
                 () = changed => {}
             }
         }
+    }
+
+    /// Whether an open question of a recording is about something that has changed since.
+    fn has_changed(&self, id: QuestionId, question: &Question) -> bool {
+        let digest = question.digest();
+        self.lock().open.get(&id).is_some_and(|open| open.asked.digest != digest)
     }
 
     async fn answer_in_mode(&self, id: QuestionId, span: SpanId, mode: &PeopleMode) {

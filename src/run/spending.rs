@@ -25,12 +25,17 @@ pub struct Spending {
     state: Mutex<SpendingState>,
     /// Signals that a call has ended.
     released: Notify,
+    /// Held by the call that asks whether to extend a limit: the others wait for the answer.
+    pub asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct SpendingState {
     spent: Amount,
     reserved: Amount,
+    /// How often each limit was extended by its own size.
+    extended_tokens: u32,
+    extended_usd: u32,
 }
 
 /// Tokens and US dollars.
@@ -60,7 +65,8 @@ impl Amount {
 impl Spending {
     /// Starts with nothing spent.
     pub fn new(limits: SpendingLimits) -> Self {
-        Self { limits, state: Mutex::default(), released: Notify::new() }
+        let (state, asking) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { limits, state, released: Notify::new(), asking }
     }
 
     /// Whether there is a limit; if not, no estimate is needed.
@@ -88,11 +94,11 @@ impl Spending {
             came_back.as_mut().enable();
             {
                 let mut state = self.lock();
-                if let Some(reached) = self.exceeded_limit(state.spent, amount) {
+                if let Some(reached) = self.exceeded_limit(&state, state.spent, amount) {
                     return Err(reached);
                 }
                 let with_those_out = state.spent.and(state.reserved);
-                if self.exceeded_limit(with_those_out, amount).is_none() {
+                if self.exceeded_limit(&state, with_those_out, amount).is_none() {
                     state.reserved = state.reserved.and(amount);
                     return Ok(Reserved { spending: self, amount, price });
                 }
@@ -101,17 +107,34 @@ impl Spending {
         }
     }
 
+    /// Extends the limit that was reached by its own size.
+    pub fn extend(&self, reached: &BudgetReached) {
+        let mut state = self.lock();
+        match reached {
+            BudgetReached::Tokens { .. } => state.extended_tokens += 1,
+            BudgetReached::Cost { .. } => state.extended_usd += 1,
+        }
+    }
+
     /// The limit that this much more would exceed.
-    fn exceeded_limit(&self, used: Amount, more: Amount) -> Option<(StopReason, BudgetReached)> {
+    fn exceeded_limit(
+        &self,
+        state: &SpendingState,
+        used: Amount,
+        more: Amount,
+    ) -> Option<(StopReason, BudgetReached)> {
         let all = used.and(more);
-        if let Some(limit) = self.limits.max_total_tokens
+        let tokens = self.limits.max_total_tokens;
+        if let Some(limit) =
+            tokens.map(|limit| limit.saturating_mul(u64::from(state.extended_tokens) + 1))
             && all.tokens > limit
         {
             let (spent, estimate) = (used.tokens, more.tokens);
             let reached = BudgetReached::Tokens { limit, spent, estimate };
             return Some((StopReason::MaxTokensBudget, reached));
         }
-        if let Some(limit) = self.limits.max_cost_usd
+        let usd = self.limits.max_cost_usd;
+        if let Some(limit) = usd.map(|limit| limit * (f64::from(state.extended_usd) + 1.0))
             && all.usd > limit
         {
             let (spent, estimate) = (used.usd, more.usd);

@@ -1,7 +1,7 @@
 //! How a pattern calls a tool: through the gateway, with the pattern's own policy before each
 //! attempt.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use super::RunContext;
-use super::questions::Question;
+use super::questions::{Ended, Question};
 use crate::base::name::ToolName;
 use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool,
@@ -67,6 +67,12 @@ pub trait CallerPolicy: Send + Sync {
     fn call_slots(&self) -> Option<&Semaphore> {
         None
     }
+    /// The call waits for a person from now on: what it holds is free for others.
+    fn wait_begins(&self) {}
+    /// Awaited when the person has answered: takes back what the call held.
+    fn wait_ends(&self) -> Option<BoxFuture<'_, ()>> {
+        None
+    }
 }
 
 impl RunContext {
@@ -111,7 +117,7 @@ impl RunContext {
             }),
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
-        let scope = ToolCallScope { cx: self, ask: &ask, approved: OnceLock::new() };
+        let scope = ToolCallScope { cx: self, ask: &ask, approval: Mutex::default() };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         call.make(&scope, &guarded.guard, &asked).await
     }
@@ -126,14 +132,14 @@ fn canonical_text(args: &Map<String, Value>) -> String {
 struct ToolCallScope<'a> {
     cx: &'a RunContext,
     ask: &'a ToolCallRequest<'a>,
-    /// The arguments that a person approved, if they are others.
-    approved: OnceLock<Arc<Map<String, Value>>>,
+    /// The question about the call, and its answer.
+    approval: Mutex<Option<(Question, Ended)>>,
 }
 
 impl ToolCallScope<'_> {
     /// Asks whether the call may be made, if somebody has to be asked.
     async fn approve(&self, call: SpanId) -> Result<(), Denial> {
-        let Self { cx, ask, approved } = self;
+        let Self { cx, ask, .. } = self;
         let Some(spec) = cx.questions.scenario().tools.get(ask.tool) else { return Ok(()) };
         let agent = ask.purpose.agent().map(|agent| Arc::<str>::from(agent.as_str()));
         let definition: Arc<str> = spec.definition().into();
@@ -144,6 +150,7 @@ impl ToolCallScope<'_> {
         }
         let question = |asking, rule| Question {
             span: call,
+            inside: ask.parent,
             by: agent.clone(),
             why: ask.why.clone(),
             subject: Subject::ToolCall {
@@ -172,18 +179,38 @@ impl ToolCallScope<'_> {
                 denied(cx.questions.decide_by_rule(question(Asking::nobody(), Some(rule)), deny))
             }
             CallDecision::Asked(asking, rule) => {
-                let asked = cx.questions.ask(question(asking, rule)).await;
+                ask.caller.wait_begins();
+                let asked_for = question(asking, rule);
+                let asked = cx.questions.ask(asked_for.clone()).await;
+                if let Some(ends) = ask.caller.wait_ends() {
+                    ends.await;
+                }
                 let ended = asked.map_err(|reason| Denial { reason, text: None })?;
                 match &ended.answered.answer {
-                    Answer::Approve { args } => {
-                        if let Some(Value::Object(args)) = args.as_deref() {
-                            let _ = approved.set(Arc::new(args.clone()));
-                        }
+                    Answer::Approve { .. } => {
+                        *self.approval() = Some((asked_for, ended));
                         Ok(())
                     }
                     _ => denied(ended.denial_text()),
                 }
             }
+        }
+    }
+
+    fn approval(&self) -> MutexGuard<'_, Option<(Question, Ended)>> {
+        self.approval.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The arguments that were approved, or those of the request.
+    fn args(&self) -> Arc<Map<String, Value>> {
+        match &*self.approval() {
+            Some((_, Ended { answered, .. })) => match &answered.answer {
+                Answer::Approve { args: Some(args) } => {
+                    args.as_object().map_or_else(|| Arc::clone(&self.ask.args), |it| Arc::new(it.clone()))
+                }
+                _ => Arc::clone(&self.ask.args),
+            },
+            None => Arc::clone(&self.ask.args),
         }
     }
 }
@@ -213,12 +240,26 @@ impl CallScope for ToolCallScope<'_> {
         self.cx.in_doubt
     }
 
-    fn settle_doubt(&self, tool: ToolName, decision: InDoubt) -> BoxFuture<'_, ()> {
-        Box::pin(self.cx.settle_doubt(tool, decision))
+    fn settle_doubt(
+        &self,
+        attempt: SpanId,
+        tool: ToolName,
+        decision: InDoubt,
+    ) -> BoxFuture<'_, Option<Arc<Value>>> {
+        let args = Value::Object(Map::clone(&self.args()));
+        Box::pin(self.cx.settle_doubt((self.ask.parent, attempt), tool, args, decision))
     }
 
     fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
         self.cx.questions.may_ask_about(self.ask.tool).then(|| self.approve(call).boxed())
+    }
+
+    fn withdraw_approval_if_changed(&self) -> bool {
+        let approval = self.approval();
+        let changed = approval.as_ref().is_some_and(|(question, ended)| {
+            self.cx.questions.withdraw_if_changed(question, ended)
+        });
+        changed
     }
 
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
@@ -252,7 +293,7 @@ impl ToolCallee<'_> {
     fn sent(&self) -> &Map<String, Value> {
         self.sent.get_or_init(|| {
             let ask = self.scope.ask;
-            let mut sent = Arc::clone(self.scope.approved.get().unwrap_or(&ask.args));
+            let mut sent = self.scope.args();
             if let Some(id) = &ask.request_id {
                 Arc::make_mut(&mut sent).insert(REQUEST_ID.to_owned(), Value::from(id.as_str()));
             }

@@ -493,6 +493,19 @@ fn person(
     Some((PersonName::from(name), person))
 }
 
+/// The person with this name in a key of the file; an unknown name is reported.
+pub(crate) fn declared(
+    name: &NonBlankString,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<PersonName> {
+    if !file.people.has(name.text.trim()) {
+        report_unknown_name(name, "a person", file.people.names(), cx);
+        return None;
+    }
+    Some(PersonName::from(name.text.trim()))
+}
+
 /// Who is asked, of a file's keys. The defaults are the person's, then `otherwise`.
 fn asking(
     who: Option<&NonBlankString>,

@@ -218,8 +218,8 @@ impl Subject {
             }
             (Self::ToolCall { .. }, Answer::Approve { args: None } | Answer::Deny { .. })
             | (Self::Turn { .. }, Answer::Text { .. })
-            | (Self::Seat { .. }, Answer::Contribute { .. })
-            | (Self::InDoubt { .. }, Answer::Result { .. }) => Ok(()),
+            | (Self::Seat { .. }, Answer::Contribute { .. }) => Ok(()),
+            (Self::InDoubt { args, .. }, Answer::Result { .. }) if !args.is_null() => Ok(()),
             (Self::Agent { choices, .. }, Answer::Text { .. }) if choices.is_empty() => Ok(()),
             (Self::Turn { hand_over_to, .. }, Answer::HandOver { to, .. }) => {
                 match hand_over_to.contains(to) {

@@ -90,6 +90,8 @@ impl Recording {
             }
             if let EventKind::QuestionAsked(asked) = &event.kind {
                 last_question = last_question.max(asked.id.0);
+                // What a person does in an attempt is executed again.
+                attempts.remove(&event.span);
             }
             if let Some(call) = step_of(event) {
                 steps.entry(call).or_default().push(place);

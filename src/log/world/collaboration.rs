@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::outcome::OutcomeFields;
 use super::spans::{SpanKind, Spans};
 use super::{EventLog, MarkKind, Projection, RunFold};
-use crate::base::name::RoleName;
+use crate::base::name::{PersonName, RoleName};
 use crate::log::event::kind::{Purpose, RunStarted, Usage};
 use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
@@ -32,6 +32,8 @@ pub struct Collaboration {
     pub messages: u32,
     /// The call that composes the answer, once it is made.
     pub finalize: Option<SpanId>,
+    /// The decision of a person, because no round had one.
+    pub decided_by_person: Option<PersonDecision>,
 }
 
 /// One round.
@@ -92,6 +94,17 @@ pub struct RoundSeat {
     pub raw: Option<Value>,
 }
 
+/// The decision of a person, because no round had one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PersonDecision {
+    /// Who was asked.
+    pub who: PersonName,
+    /// The decision.
+    pub decision: Decision,
+    /// The reason; may be empty.
+    pub reason: Arc<str>,
+}
+
 /// Progress of a seat in its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeatState {
@@ -143,7 +156,7 @@ impl RoundSeat {
 
 impl Collaboration {
     pub(crate) fn new(plan: Arc<CollaborationPlan>) -> Self {
-        Self { plan, rounds: Vec::new(), messages: 0, finalize: None }
+        Self { plan, rounds: Vec::new(), messages: 0, finalize: None, decided_by_person: None }
     }
 
     /// The open round, or else the last one.
@@ -178,7 +191,8 @@ impl Collaboration {
 
     /// The decision of the last round, if there is one.
     pub fn decision(&self) -> Option<Decision> {
-        self.rounds.last().and_then(|round| round.decision)
+        let by_person = self.decided_by_person.as_ref().map(|by| by.decision);
+        by_person.or_else(|| self.rounds.last()?.decision)
     }
 
     /// The seat that a call asks for its contribution.
@@ -383,6 +397,12 @@ impl Collaboration {
 impl Projection for Collaboration {
     fn apply(&mut self, event: &Event, run: &RunFold) {
         self.fold(event, &run.spans);
+        if let EventKind::QuestionAnswered(answered) = &event.kind
+            && let Some((who, decision, reason)) = run.questions.decision_of(answered)
+        {
+            let (who, reason) = (who.clone(), reason.into());
+            self.decided_by_person = Some(PersonDecision { who, decision, reason });
+        }
     }
 
     fn outcome(&self, run: &RunFold, fields: &mut OutcomeFields) {
@@ -542,7 +562,9 @@ impl Collaboration {
         if success {
             fields.add("answer", &run.progress.answer);
             fields.add("final_decision", &self.decision());
-            if let Some(by) = self.current().and_then(|round| self.decided_by(round)) {
+            if let Some(PersonDecision { who, reason, .. }) = &self.decided_by_person {
+                fields.add("decided_by", &json!({ "person": who, "reason": reason }));
+            } else if let Some(by) = self.current().and_then(|round| self.decided_by(round)) {
                 fields.add("decided_by", &by);
             }
             fields.add("rounds_used", &closed_rounds().count());

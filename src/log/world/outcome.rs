@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::alerts::AlertKind;
 use super::failures::CutReply;
+use super::questions::QuestionsOutcome;
 use super::tool_row::BreakerMove;
 use super::{Projection, World};
 use crate::base::name::{TaskId, ToolName};
@@ -58,6 +59,9 @@ pub struct Outcome {
     /// The replaced and omitted results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
+    /// Questions to people; absent if nothing was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<QuestionsOutcome>,
     /// Calls and requests of each tool; empty if only a model was called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolOutcome>,
@@ -120,6 +124,7 @@ impl World {
             degraded: self.is_degraded(),
             cut: self.cut_replies().to_vec(),
             replaced: self.replaced(),
+            questions: self.questions.outcome(),
             tools: self.tools_outcome(),
             alerts: self.alerts_outcome(),
         })

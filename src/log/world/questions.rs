@@ -4,12 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::base::name::{PersonName, ToolName};
+use serde::Serialize;
+
+use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
+    Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
 };
-use crate::log::event::question::denial_text;
+use crate::log::event::question::{EXTEND, denial_text};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
+use crate::scenario::patterns::collaboration::Decision;
 
 /// Most waits that the median is taken from: the first ones.
 const MAX_WAITS: usize = 10_000;
@@ -33,6 +36,8 @@ pub struct Questions {
     pub approved: BTreeMap<ToolName, u64>,
     /// How long people took, in milliseconds.
     waits: Vec<u64>,
+    /// How often the token limit and the cost limit were extended by their own size.
+    pub extended: (u32, u32),
     /// How long the run's clock was stopped because all branches waited for people, in milliseconds.
     pub stood_ms: u64,
 }
@@ -104,6 +109,29 @@ pub struct QuestionTally {
     pub withdrawn: u64,
 }
 
+/// Questions of a run to people.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct QuestionsOutcome {
+    /// How many questions people, the script or nobody had to answer.
+    pub asked: u64,
+    /// How many a person answered.
+    pub by_person: u64,
+    /// How many the script answered.
+    pub by_script: u64,
+    /// How many calls rules decided about.
+    pub by_rule: u64,
+    /// How many nobody answered.
+    pub unanswered: u64,
+    /// How many were withdrawn.
+    pub withdrawn: u64,
+    /// How many calls were not approved.
+    pub denied: u64,
+    /// Median time to an answer in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median_wait_ms: Option<u64>,
+}
+
 impl Questions {
     pub(super) fn apply(&mut self, event: &Event) {
         match &event.kind {
@@ -152,6 +180,15 @@ impl Questions {
             let waited = event.at.since(question.at).as_millis();
             self.waits.push(u64::try_from(waited).unwrap_or(u64::MAX));
         }
+        if let (Subject::Budget(reached), Answer::Choose { choice, .. }) =
+            (&asked.subject, &answered.answer)
+            && **choice == *EXTEND
+        {
+            match reached {
+                BudgetReached::Tokens { .. } => self.extended.0 += 1,
+                BudgetReached::Cost { .. } => self.extended.1 += 1,
+            }
+        }
         if let Subject::ToolCall { tool, definition, .. } = &asked.subject {
             match &answered.answer {
                 Answer::Approve { .. } => *self.approved.entry(tool.clone()).or_default() += 1,
@@ -187,6 +224,34 @@ impl Questions {
             self.ended.remove(0);
         }
         self.ended.push(EndedQuestion { question, at: event.at, end });
+    }
+
+    /// The decision that this answer of a person makes for seats that did not agree: who was asked, the
+    /// decision, and the reason.
+    pub(super) fn decision_of(
+        &self,
+        answered: &QuestionAnswered,
+    ) -> Option<(&PersonName, Decision, &str)> {
+        let ended = self.ended.last().filter(|it| it.question.asked.id == answered.id)?;
+        let QuestionEnd::Answered(answered) = &ended.end else { return None };
+        match (&ended.question.asked.subject, &answered.answer) {
+            (Subject::Decision { .. }, Answer::Choose { choice, text }) => {
+                let decision = Decision::ALL.into_iter().find(|it| it.word() == &**choice)?;
+                Some((&ended.question.asked.who, decision, text))
+            }
+            _ => None,
+        }
+    }
+
+    /// The agent whose turn a person has answered, and the text, if there is one.
+    pub(super) fn turn_of(&self, answered: &QuestionAnswered) -> Option<(&AgentName, Arc<str>)> {
+        let ended = self.ended.last().filter(|it| it.question.asked.id == answered.id)?;
+        match (&ended.question.asked.subject, &ended.end) {
+            (Subject::Turn { agent, .. }, QuestionEnd::Answered(answered)) => {
+                Some((agent, answered.answer.text()?.into()))
+            }
+            _ => None,
+        }
     }
 
     /// What the caller of a tool read whose call was not approved.
@@ -236,8 +301,23 @@ impl Questions {
         waits.get(waits.len() / 2).copied()
     }
 
-    /// The longest time to an answer in milliseconds.
-    pub fn longest_wait_ms(&self) -> u64 {
-        self.waits.iter().copied().max().unwrap_or_default()
+    /// Time to all answers together, in milliseconds.
+    pub fn waited_ms(&self) -> u64 {
+        self.waits.iter().fold(0, |sum, wait| sum.saturating_add(*wait))
+    }
+
+    /// The part of the outcome about questions; `None`: nothing was asked.
+    pub(super) fn outcome(&self) -> Option<QuestionsOutcome> {
+        let tally = self.tally;
+        (tally != QuestionTally::default()).then(|| QuestionsOutcome {
+            asked: tally.asked,
+            by_person: tally.by_person,
+            by_script: tally.by_script,
+            by_rule: tally.by_rule,
+            unanswered: tally.by_nobody,
+            withdrawn: tally.withdrawn,
+            denied: tally.denied,
+            median_wait_ms: self.median_wait_ms(),
+        })
     }
 }

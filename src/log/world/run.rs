@@ -174,8 +174,13 @@ impl RunFold {
                 self.tally.reused = Some(reused);
                 self.models.spending.fork(prices);
             }
-            EventKind::QuestionAnswered(answered) if answered.stood_ms > 0 => {
-                self.progress.waited_for_people(event.at, answered.stood_ms);
+            EventKind::QuestionAnswered(answered) => {
+                if answered.stood_ms > 0 {
+                    self.progress.waited_for_people(event.at, answered.stood_ms);
+                }
+                if let Some((_, decision, _)) = self.questions.decision_of(answered) {
+                    self.progress.result = Some(decision.word().into());
+                }
             }
             EventKind::Pausing { by, .. } => self.progress.request_pause(*by, event.at),
             EventKind::Paused { at } => self.progress.pause(at, event.at),
@@ -291,12 +296,15 @@ impl RunFold {
     /// How much of each spending limit the run has used.
     pub(crate) fn spending_used(&self) -> Vec<SpendingUsed> {
         let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
-        let tokens = limits
-            .max_total_tokens
-            .map(|limit| SpendingUsed::Tokens { used: self.tally.usage.total(), limit });
-        let cost = limits
-            .max_cost_usd
-            .and_then(|limit| Some(SpendingUsed::Cost { used: self.cost_usd()?, limit }));
+        let (more_tokens, more_usd) = self.questions.extended;
+        let tokens = limits.max_total_tokens.map(|limit| SpendingUsed::Tokens {
+            used: self.tally.usage.total(),
+            limit: limit.saturating_mul(u64::from(more_tokens) + 1),
+        });
+        let cost = limits.max_cost_usd.and_then(|limit| {
+            let limit = limit * (f64::from(more_usd) + 1.0);
+            Some(SpendingUsed::Cost { used: self.cost_usd()?, limit })
+        });
         tokens.into_iter().chain(cost).collect()
     }
 

@@ -11,7 +11,7 @@ use super::agent_call::Halt;
 use super::policy::{RepeatDetector, TRANSFER};
 use super::tool_calls::ToolCallResults;
 use super::{AgentReply, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::visible::visible_within;
 use crate::log::event::kind::{Prompt, Purpose, Reply};
 use crate::log::event::result_text::marked_text;
@@ -23,6 +23,7 @@ use crate::run::ModelRequest;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
 use crate::scenario::patterns::agents::{AgentSpec, AgentsSpec, ModelAgent};
+use crate::scenario::people::{ASK, Person};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
 /// The most characters of a written call in its event.
@@ -163,7 +164,10 @@ impl AgentRunner<'_> {
     }
 
     fn offers(&self, run: &AgentRun<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
-        let tools = tool_offers(self.scenario, &run.model.tools);
+        let people = run.model.people.iter().filter_map(|name| {
+            Some(person_offer(name, self.scenario.people.named.get(name)?))
+        });
+        let tools = tool_offers(self.scenario, &run.model.tools).chain(people);
         match run.role {
             AgentRole::Alone => tools.collect(),
             AgentRole::Coordinator(_) => {
@@ -254,7 +258,7 @@ pub(super) fn agent_model(agent: &AgentSpec) -> Option<&ModelAgent> {
     match &agent.kind {
         AgentKind::Model(model) => Some(model),
         AgentKind::Team(team) => Some(&team.coordinator),
-        AgentKind::Swarm(_) => None,
+        AgentKind::Swarm(_) | AgentKind::Person(_) => None,
     }
 }
 
@@ -264,6 +268,30 @@ fn tool_offers<'a>(
     names: &'a [ToolName],
 ) -> impl Iterator<Item = ToolOffer> + 'a {
     names.iter().filter_map(|name| scenario.tools.get(name)).map(|tool| tool.offer.clone())
+}
+
+/// The offer to ask a person.
+fn person_offer(name: &PersonName, person: &Person) -> ToolOffer {
+    ToolOffer {
+        name: format!("{ASK}{name}").into(),
+        description: format!(
+            "Asks a person, {name}, and waits for the answer. {}",
+            person.description
+        )
+        .into(),
+        parameters: Arc::new(json!({
+            "type": "object",
+            "properties": {
+                "question": { "type": "string" },
+                "choices": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "The answers to choose from; without them any text is one.",
+                },
+            },
+            "required": ["question"],
+        })),
+    }
 }
 
 /// The offer to consult a member, for a coordinator.

@@ -25,16 +25,19 @@ use self::agent_call::Halt;
 use self::policy::Transfer;
 use self::shared_history::SharedHistory;
 use self::swarm::{Rosters, RunningSwarm};
-use crate::base::name::AgentName;
-use crate::log::event::kind::ChatMessage;
+use crate::base::name::{AgentName, PersonName};
+use crate::log::event::kind::{ChatMessage, QuestionAnswered, Subject};
 use crate::log::event::{Boundary, SpanId, StopReason};
 use crate::log::facts::agents::LoopGuard;
+use crate::pattern::people::answer_text;
 use crate::run::RunContext;
+use crate::run::questions::Question;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
 use crate::scenario::patterns::agents::{
     AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, ModelAgent, Swarm, SwarmLimits,
 };
+use crate::scenario::people::Otherwise;
 use crate::scenario::spec::script::ReplyEnd;
 
 /// What the agents of a run share.
@@ -140,6 +143,32 @@ pub(crate) struct AcceptedHandoff {
 }
 
 impl AgentRunner<'_> {
+    /// Asks a person who has the turn of an agent, inside an attempt of the call of that agent.
+    async fn ask_for_turn(
+        &self,
+        person: &PersonName,
+        agent: &AgentName,
+        attempt: SpanId,
+        request: &Arc<str>,
+        hand_over_to: Arc<[AgentName]>,
+    ) -> Result<Arc<QuestionAnswered>, Box<Halt>> {
+        let question = Question {
+            span: attempt,
+            inside: attempt,
+            by: None,
+            why: None,
+            subject: Subject::Turn {
+                agent: agent.clone(),
+                request: Arc::clone(request),
+                hand_over_to,
+            },
+            asking: self.cx.asking(person, Otherwise::Stop),
+            rule: None,
+        };
+        let ended = self.cx.questions().ask(question).await;
+        ended.map(|ended| ended.answered).map_err(Halt::by_limit)
+    }
+
     /// Runs an agent that another agent or the pattern calls, until it answers. It has its own
     /// history.
     pub(super) fn run_consulted<'r>(
@@ -154,7 +183,9 @@ impl AgentRunner<'_> {
         Box::pin(async move {
             let (limits, start) = match &agent.kind {
                 AgentKind::Swarm(swarm) => (swarm.limits, &swarm.entry),
-                AgentKind::Model(_) | AgentKind::Team(_) => (SwarmLimits::default(), &agent.name),
+                AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => {
+                    (SwarmLimits::default(), &agent.name)
+                }
             };
             let history = SharedHistory::new(inherited, &[], limits);
             self.run_agent_on(&history, agent, place, request, from, turn, start).await
@@ -176,6 +207,12 @@ impl AgentRunner<'_> {
         let (model, role) = match &agent.kind {
             AgentKind::Model(model) => (model, AgentRole::Alone),
             AgentKind::Team(team) => (&team.coordinator, AgentRole::Coordinator(team)),
+            AgentKind::Person(person) => {
+                let answered =
+                    self.ask_for_turn(person, &agent.name, place.span, input, [].into()).await?;
+                let (text, by) = (answer_text(&answered.answer), agent.name.clone());
+                return Ok(AgentAnswer { text, by, end: ReplyEnd::Stop });
+            }
             AgentKind::Swarm(swarm) => {
                 let running = RunningSwarm { name: &agent.name, swarm, place, history };
                 return self.run_swarm(&running, start, input).await;

@@ -271,6 +271,37 @@ pub fn member_request(call: &ToolCall) -> Result<Arc<str>, String> {
     }
 }
 
+/// The question to a person, and the answers to choose from.
+///
+/// # Errors
+/// What is wrong with the arguments, for the model.
+pub fn person_request(call: &ToolCall) -> Result<(Arc<str>, Arc<[Arc<str>]>), String> {
+    let args = arguments(call)?;
+    let text = match args.get("question") {
+        Some(Value::String(text)) if !text.trim().is_empty() => text.as_str().into(),
+        Some(Value::String(_)) => return Err(format!("`question` of {} is empty", call.name)),
+        Some(_) => return Err(format!("`question` of {} is not a text", call.name)),
+        None => return Err(format!("`question` of {} is missing", call.name)),
+    };
+    let choices = match args.get("choices") {
+        None | Some(Value::Null) => [].into(),
+        Some(Value::Array(choices)) if choices.len() <= MAX_CHOICES => {
+            let choices = choices.iter().map(|choice| choice.as_str().map(Arc::from));
+            choices
+                .collect::<Option<_>>()
+                .ok_or_else(|| format!("`choices` of {} has more than texts", call.name))?
+        }
+        Some(Value::Array(_)) => {
+            return Err(format!("`choices` of {} has more than {MAX_CHOICES} items", call.name));
+        }
+        Some(_) => return Err(format!("`choices` of {} is not a list", call.name)),
+    };
+    Ok((text, choices))
+}
+
+/// The most answers that a question can have to choose from: each has a digit as its key.
+const MAX_CHOICES: usize = 9;
+
 /// A handoff as a model requested it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {

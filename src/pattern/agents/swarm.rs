@@ -16,14 +16,15 @@ use super::{
     AcceptedHandoff, AgentAnswer, AgentPosition, AgentReply, AgentRole, AgentRun, AgentRunner,
     ModelReply, TeamPosition, policy,
 };
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::log::bus::Bus;
-use crate::log::event::kind::{CallStarted, Prompt, Purpose, Reply};
+use crate::log::event::kind::{Answer, CallStarted, Prompt, Purpose, Reply};
 use crate::log::event::{Boundary, Command, EventKind, SpanId, StopReason, result_text};
 use crate::log::facts::agents::{
     AgentFact, CallFault, HandoffRefusal, RosterChange, RosterCommand,
 };
 use crate::log::world::agents::HANDED_OVER;
+use crate::pattern::people::answer_text;
 use crate::pattern::reply;
 use crate::run::{LiveControl, RunContext};
 use crate::scenario::patterns::agents::{AgentKind, AgentsSpec, Swarm, check_names};
@@ -145,9 +146,6 @@ impl AgentRunner<'_> {
         let Some(agent) = self.agents.get(holder) else {
             return Err(Halt::by_limit(StopReason::InternalError));
         };
-        let Some(model) = agent_model(agent) else {
-            return Err(Halt::by_limit(StopReason::InternalError));
-        };
         if place.outer {
             self.cx.set_phase(holder.to_string());
         }
@@ -161,6 +159,14 @@ impl AgentRunner<'_> {
             let draws = it.attempt_seed_path(&draws);
             let attempt = async move {
                 history.restore_mark(holder, back);
+                let model = match (&agent.kind, agent_model(agent)) {
+                    (AgentKind::Person(person), _) => {
+                        let ended = self.person_hop(running, hop, person, it.span).await?;
+                        return Ok(keep_turn(ended, turned));
+                    }
+                    (_, Some(model)) => model,
+                    (_, None) => return Err(Halt::by_limit(StopReason::InternalError)),
+                };
                 let run = AgentRun {
                     name: holder,
                     model,
@@ -178,18 +184,7 @@ impl AgentRunner<'_> {
                     from,
                     begun: from.is_some(),
                 };
-                let ended = self.run_agent_turn(&run).await?;
-                let reply = match &ended {
-                    AgentReply::Answered { text, end, .. } => {
-                        Reply { end: *end, ..Reply::from_agent_text(Arc::clone(text)) }
-                    }
-                    AgentReply::HandedOver { .. } => Reply {
-                        finish: Some(HANDED_OVER.into()),
-                        ..Reply::from_agent_text(Arc::default())
-                    },
-                };
-                *turned.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
-                Ok(reply)
+                Ok(keep_turn(self.run_agent_turn(&run).await?, turned))
             };
             Box::pin(attempt) as BoxFuture<'_, Result<Reply, Box<Halt>>>
         };
@@ -224,6 +219,62 @@ impl AgentRunner<'_> {
                 }
             }
             Err((_, halt)) => Err(halt),
+        }
+    }
+}
+
+/// Keeps how a turn ended, and returns it as the reply of its call.
+fn keep_turn(ended: AgentReply, turned: &Mutex<Option<AgentReply>>) -> Reply {
+    let reply = match &ended {
+        AgentReply::Answered { text, end, .. } => {
+            Reply { end: *end, ..Reply::from_agent_text(Arc::clone(text)) }
+        }
+        AgentReply::HandedOver { .. } => {
+            Reply { finish: Some(HANDED_OVER.into()), ..Reply::from_agent_text(Arc::default()) }
+        }
+    };
+    *turned.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+    reply
+}
+
+impl AgentRunner<'_> {
+    /// The turn of a person who is a member of a swarm: an answer, or a handoff that the limits
+    /// accept. The person is asked again if the chosen member has left meanwhile.
+    async fn person_hop(
+        &self,
+        running: &RunningSwarm<'_>,
+        hop: &SwarmHop<'_>,
+        person: &PersonName,
+        attempt: SpanId,
+    ) -> Result<AgentReply, Box<Halt>> {
+        let RunningSwarm { name, place, history, .. } = running;
+        let holder = hop.holder;
+        loop {
+            let members = self.rosters.members(name);
+            let open = members.iter().filter(|to| *to != holder).filter(|to| {
+                history.with_limits(|limiter, _| limiter.clone().check_handoff(to).is_ok())
+            });
+            let open = open.cloned().collect();
+            let answered = self.ask_for_turn(person, holder, attempt, hop.input, open).await?;
+            let Answer::HandOver { to, text } = &answered.answer else {
+                let text = answer_text(&answered.answer);
+                history.record_fallback(holder, &text);
+                return Ok(AgentReply::Answered { text, by: None, end: ReplyEnd::Stop });
+            };
+            let accepted = history.with_limits(|limiter, _| {
+                let judged = limiter.check_handoff(to);
+                judged.is_ok().then(|| limiter.guard())
+            });
+            let Some(guard) = accepted.filter(|_| self.rosters.members(name).contains(to)) else {
+                continue;
+            };
+            let (path, handoff) = (place.path.into(), guard.handoffs);
+            let at = Boundary::Handoff { path, handoff, to: to.clone(), outer: place.outer };
+            self.wait_at_boundary(at).await;
+            let message = Some(Arc::clone(text)).filter(|text| !text.is_empty());
+            let transfer = policy::Transfer { to: to.clone(), message };
+            let handed = AcceptedHandoff { transfer, guard };
+            return Ok(AgentReply::HandedOver { handed, said: attempt });
         }
     }
 }
@@ -405,7 +456,9 @@ impl Rosters {
             let (entry, members) = (swarm.entry.clone(), Arc::clone(members));
             Some((agent.name.clone(), Roster { entry, at_start, members }))
         });
-        let able = agents.values().filter(|it| matches!(it.kind, AgentKind::Model(_)));
+        let able = agents
+            .values()
+            .filter(|it| matches!(it.kind, AgentKind::Model(_) | AgentKind::Person(_)));
         Self {
             bus,
             may_join: able.map(|agent| agent.name.clone()).collect(),

@@ -9,14 +9,16 @@ use tokio::sync::Notify;
 use super::agent_call::Halt;
 use super::policy::TRANSFER;
 use super::{AcceptedHandoff, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::gateway::CallFailed;
-use crate::log::event::kind::Purpose;
+use crate::log::event::kind::{Purpose, Subject};
 use crate::log::event::result_text;
 use crate::log::facts::agents::{AgentFact, CallFault, MissingResult};
+use crate::pattern::people::{PersonRequest, answer_text, call_person};
 use crate::run::{CallerPolicy, OrderedJoinSet, ToolCallRequest};
 use crate::scenario::patterns::agents::{AgentSpec, CoordinatorTeam};
+use crate::scenario::people::ASK;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolCall;
 
@@ -45,6 +47,7 @@ pub(crate) struct Consultation<'w> {
 enum CallAction<'w> {
     Consult(Consultation<'w>),
     Tool { tool: ToolName, args: Arc<Map<String, Value>> },
+    Ask { person: PersonName, text: Arc<str>, choices: Arc<[Arc<str>]> },
 }
 
 /// The most characters of the error text in the event that an answer lacks a result.
@@ -146,6 +149,16 @@ impl AgentRunner<'_> {
             })?;
             return Ok(CallAction::Tool { tool: tool.clone(), args: Arc::new(args) });
         }
+        let person = name.strip_prefix(ASK).and_then(|name| {
+            run.model.people.iter().find(|person| person.as_str() == name)
+        });
+        if let Some(person) = person {
+            let (text, choices) = policy::person_request(call).map_err(|wrong| {
+                let there = self.available_calls(run, consultable_members(run));
+                (CallFault::BadArguments, format!("{wrong}; {there}"))
+            })?;
+            return Ok(CallAction::Ask { person: person.clone(), text, choices });
+        }
         let (name, there) =
             (visible_name(name), self.available_calls(run, consultable_members(run)));
         Err((CallFault::UnknownTool, format!("there is no tool {name:?}; {there}")))
@@ -159,9 +172,12 @@ impl AgentRunner<'_> {
             AgentRole::Alone | AgentRole::Coordinator(_) => [].into(),
         };
         let others = roster.iter().filter(|member| *member != run.name);
+        let asks: Vec<String> =
+            run.model.people.iter().map(|person| format!("{ASK}{person}")).collect();
         let parts = [
             ("members", members.iter().map(AgentName::as_str).collect::<Vec<_>>()),
             ("tools", run.model.tools.iter().map(ToolName::as_str).collect()),
+            ("people", asks.iter().map(String::as_str).collect()),
             ("transfer_to_agent hands over to", others.map(AgentName::as_str).collect()),
         ];
         let parts = parts.iter().filter(|(_, names)| !names.is_empty());
@@ -229,6 +245,35 @@ impl AgentRunner<'_> {
         match work {
             CallAction::Consult(asked) => self.consult(run, said, index, &asked).await,
             CallAction::Tool { tool, args } => self.call_tool(run, said, index, &tool, args).await,
+            CallAction::Ask { person, text, choices } => {
+                self.ask_person(run, said, index, &person, (text, choices)).await
+            }
+        }
+    }
+
+    /// Asks a person for an agent; the answer is the result of its call.
+    async fn ask_person(
+        &self,
+        run: &AgentRun<'_>,
+        said: ModelReply<'_>,
+        index: usize,
+        person: &PersonName,
+        (text, choices): (Arc<str>, Arc<[Arc<str>]>),
+    ) -> Result<ToolCallResult, Box<Halt>> {
+        let tool = ToolName::from(format!("{ASK}{person}"));
+        let (agent, index) = (run.name.clone(), call_index(index));
+        let request = PersonRequest {
+            who: person,
+            parent: run.place.span,
+            purpose: Purpose::Tool { agent, tool, requested_by: said.call, index },
+            args: Some(Arc::new(json!({ "question": text, "choices": choices }))),
+            by: Some(run.name.as_str().into()),
+            why: Some(Arc::clone(said.text)).filter(|text| !text.trim().is_empty()),
+            subject: Subject::Agent { text, choices },
+        };
+        match call_person(self.cx, request).await {
+            Ok(reply) => Ok(ToolCallResult::of_tool(answer_text(&reply.answered.answer))),
+            Err(failed) => Err(Halt::by_failed_call(&failed)),
         }
     }
 

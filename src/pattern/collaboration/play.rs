@@ -9,25 +9,27 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::payload::{
     ClosedRound, CollaborationTexts, RECENT_ROUNDS, RecentRound, RoleTexts, RoundState,
 };
 use super::policy::{AcceptedContribution, ContributionGateway, RoleSet};
 use super::{payload, policy};
-use crate::base::name::RoleName;
+use crate::base::name::{PersonName, RoleName};
 use crate::gateway::CallFailed;
-use crate::log::event::kind::{ChatMessage, Purpose};
+use crate::log::event::kind::{Answer, AnsweredBy, ChatMessage, Purpose, Subject};
 use crate::log::event::{Boundary, EventKind, SpanId, StopReason};
 use crate::log::facts::PatternPlan;
 use crate::log::facts::collaboration::{
     CollaborationFact, CollaborationPlan, Conflict, Contribution, DecidedBy, SeatPlan, SeatStatus,
 };
 use crate::log::world::collaboration::RoundFigures;
+use crate::pattern::people::{PersonReply, PersonRequest, call_person};
 use crate::pattern::prompting;
 use crate::pattern::prompting::to_json;
 use crate::pattern::reply::{JudgedReply, Refusal, request_json};
+use crate::run::questions::Question;
 use crate::run::{ModelRequest, OrderedJoinSet, Phase, RunContext};
 use crate::scenario::Scenario;
 use crate::scenario::cel::decision::{ConditionDecision, decide};
@@ -35,8 +37,9 @@ use crate::scenario::cel::{CelBindings, ConditionError, EvalBudget};
 use crate::scenario::patterns::collaboration::{
     CollaborationSpec, Concurrency, DecideRow, Decision, RoleSpec, WhenOff,
 };
+use crate::scenario::people::Otherwise;
 use crate::scenario::spec::FILLED_AGENT;
-use crate::scenario::spec::script::PromptTemplate;
+use crate::scenario::spec::script::{PromptTemplate, ReplyEnd};
 
 /// Runs a collaboration to its end. The context's phase says how far it got.
 ///
@@ -66,6 +69,11 @@ pub async fn play(
             return table.finalize(decision).await;
         }
         cx.set_phase(Phase::Round(round));
+    }
+    if let Some(person) = &spec.on_no_decision
+        && let Some(decision) = table.ask_for_decision(person).await?
+    {
+        return table.finalize(decision).await;
     }
     let reason = StopReason::MaxRoundsReached;
     if plan.live_rules {
@@ -138,6 +146,39 @@ impl<'a> CollaborationRun<'a> {
         });
         self.open_conflicts = conflicts;
         Ok(decision)
+    }
+
+    /// Asks a person to decide, because no round did.
+    async fn ask_for_decision(
+        &self,
+        person: &PersonName,
+    ) -> Result<Option<Decision>, StopReason> {
+        let last = self.history.last();
+        let contributions = last.map_or(&[][..], |round| &round.contributions);
+        let stances: Map<String, Value> = contributions
+            .iter()
+            .map(|from| (from.agent.to_string(), Value::from(from.stance.word())))
+            .collect();
+        let conflicts = self.open_conflicts.iter().map(|conflict| conflict.phrase().into());
+        let question = Question {
+            span: SpanId::RUN,
+            inside: SpanId::RUN,
+            by: None,
+            why: None,
+            subject: Subject::Decision {
+                stances: Arc::new(Value::Object(stances)),
+                conflicts: conflicts.collect(),
+            },
+            asking: self.cx.asking(person, Otherwise::Stop),
+            rule: None,
+        };
+        let ended = self.cx.questions().ask(question).await?;
+        Ok(match &ended.answered.answer {
+            Answer::Choose { choice, .. } => {
+                Decision::ALL.into_iter().find(|decision| decision.word() == &**choice)
+            }
+            _ => None,
+        })
     }
 
     /// The decision of a round: a veto, then the rows of the scenario, or those of the source
@@ -226,13 +267,32 @@ impl<'a> CollaborationRun<'a> {
         for seat in seats.iter().filter(|seat| seat.asked == SeatStatus::Asked) {
             calls.run_while(self.cx.boundary(message_boundary(round, seat))).await?;
             let ask = self.build_seat_call(round, span, seat, &recent);
-            calls.spawn(seat.place.into(), request_contribution(self, seat.role, allow, ask));
+            match self.person_of(seat) {
+                None => calls.spawn(
+                    seat.place.into(),
+                    request_contribution(self, seat.role, allow, ask),
+                ),
+                // A seat of a person is a branch of its own: it waits while the others continue.
+                Some(person) => {
+                    let branch = self.cx.control().branch();
+                    let reply = ask_seat(self, person, seat, allow, ask);
+                    calls.spawn(seat.place.into(), async move {
+                        let _branch = branch;
+                        reply.await
+                    });
+                }
+            }
         }
         let mut taken = Vec::with_capacity(seats.len());
+        let has_people = seats.iter().any(|seat| self.person_of(seat).is_some());
         for seat in seats {
             self.cx.set_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
-                SeatStatus::Asked => calls.take(seat.place.into()).await,
+                SeatStatus::Asked => {
+                    // While people are asked, this branch waits like theirs.
+                    let _waits = has_people.then(|| self.cx.control().mark_waiting());
+                    calls.take(seat.place.into()).await
+                }
                 _ => None,
             };
             match self.record_contribution(round, span, allow, seat, said) {
@@ -285,13 +345,21 @@ impl<'a> CollaborationRun<'a> {
                 SeatStatus::Asked => {
                     self.cx.boundary(message_boundary(round, seat)).await?;
                     let ask = self.build_seat_call(round, span, seat, &recent);
-                    Some(request_contribution(self, seat.role, allow, ask).await)
+                    Some(match self.person_of(seat) {
+                        None => request_contribution(self, seat.role, allow, ask).await,
+                        Some(person) => ask_seat(self, person, seat, allow, ask).await,
+                    })
                 }
                 _ => None,
             };
             taken.extend(self.record_contribution(round, span, allow, seat, said)?);
         }
         Ok(taken)
+    }
+
+    /// The person who has a seat; `None`: a model.
+    fn person_of(&self, seat: &SeatCall<'_>) -> Option<&'a PersonName> {
+        self.spec.roles.get(seat.role)?.person.as_ref()
     }
 
     fn build_seat_call(
@@ -434,6 +502,47 @@ fn request_contribution<'a>(
             reason: StopReason::InvalidContribution(fault),
         })
     })
+}
+
+/// Asks the person who has a seat until policy accepts the contribution. `ask` is what a model in this
+/// seat would be asked.
+fn ask_seat<'a>(
+    table: &CollaborationRun<'a>,
+    person: &'a PersonName,
+    seat: &SeatCall<'a>,
+    allow: &'a RoleSet,
+    ask: ModelRequest,
+) -> impl Future<Output = SeatReply> + Send + use<'a> {
+    let (cx, role) = (table.cx, seat.role);
+    async move {
+        let round = ask.purpose.round().unwrap_or_default();
+        let mut why = None;
+        loop {
+            let request = PersonRequest {
+                who: person,
+                parent: ask.parent,
+                purpose: ask.purpose.clone(),
+                args: None,
+                by: Some(role.as_str().into()),
+                why: why.take(),
+                subject: Subject::Seat { round, role: role.clone() },
+            };
+            let PersonReply { call, answered } = call_person(cx, request).await?;
+            let raw = match &answered.answer {
+                Answer::Contribute { contribution } => Value::clone(contribution),
+                other => Value::from(other.phrase()),
+            };
+            let judged = policy::judge(&raw, role, allow);
+            let by_person = matches!(answered.by, AnsweredBy::Person { .. });
+            if let (Err(fault), true) = (&judged, by_person) {
+                why = Some(policy::describe_contribution_fault(fault, &raw, role).what.into());
+                continue;
+            }
+            let text = raw.to_string().into();
+            let judged = judged.map_err(StopReason::InvalidContribution);
+            return Ok(JudgedReply { call, text, raw, end: ReplyEnd::Stop, judged });
+        }
+    }
 }
 
 fn message_boundary(round: u32, seat: &SeatCall<'_>) -> Boundary {

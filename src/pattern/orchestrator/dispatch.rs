@@ -46,7 +46,7 @@ pub(crate) async fn dispatch(
     limit: &ConcurrencyLimit,
     tasks: &[Task],
 ) -> Result<Vec<TaskResult>, StopReason> {
-    let dispatcher = Dispatcher { cx, spec, dispatches: AtomicU32::new(0) };
+    let dispatcher = Dispatcher { cx, spec, limit, dispatches: AtomicU32::new(0) };
     let mut came: Vec<Option<TaskResult>> = tasks.iter().map(|_| None).collect();
     let (mut next, mut stops) = (0, false);
     let mut slots = FuturesUnordered::new();
@@ -98,6 +98,7 @@ fn first_stop_reason(came: &[Option<TaskResult>]) -> Option<StopReason> {
 struct Dispatcher<'a> {
     cx: &'a RunContext,
     spec: &'a OrchestratorSpec,
+    limit: &'a ConcurrencyLimit,
     dispatches: AtomicU32,
 }
 
@@ -223,6 +224,20 @@ impl CallerPolicy for TaskCaller<'_> {
         Some(self.check_attempt(attempt).boxed())
     }
 
+    fn wait_begins(&self) {
+        self.dispatcher.limit.lend();
+    }
+
+    fn wait_ends(&self) -> Option<BoxFuture<'_, ()>> {
+        let Dispatcher { cx, limit, .. } = self.dispatcher;
+        let back = async move {
+            // Only other tasks can free a slot.
+            let _waits = cx.control().mark_waiting();
+            limit.take_back().await;
+        };
+        Some(back.boxed())
+    }
+
     fn stop_reason(&self, tool: &ToolName, failure: &AttemptFailed) -> StopReason {
         let trouble = match failure.class {
             FailureClass::Timeout => return StopReason::TaskTimeout,
@@ -240,11 +255,15 @@ pub struct ConcurrencyLimit {
     bus: Bus,
     state: Mutex<ConcurrencyState>,
     changed: Notify,
+    /// Signals that a slot is free for a task that has waited for a person.
+    freed: Notify,
 }
 
 struct ConcurrencyState {
     max: u32,
     open: u32,
+    /// Number of tasks that have waited for a person and want their slot back.
+    returning: u32,
     /// Whether the limit can be changed: the run has not ended.
     live: bool,
 }
@@ -256,8 +275,8 @@ impl ConcurrencyLimit {
     /// `most` is the limit at the start.
     pub fn new(bus: Bus, most: u32) -> Self {
         let max = most.clamp(1, MAX_LIMIT);
-        let state = Mutex::new(ConcurrencyState { max, open: 0, live: true });
-        Self { bus, state, changed: Notify::new() }
+        let state = Mutex::new(ConcurrencyState { max, open: 0, returning: 0, live: true });
+        Self { bus, state, changed: Notify::new(), freed: Notify::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, ConcurrencyState> {
@@ -273,23 +292,50 @@ impl ConcurrencyLimit {
             self.bus.publish(SpanId::RUN, EventKind::ConcurrencyChanged { max_parallel, by });
             drop(state);
             self.changed.notify_one();
+            self.freed.notify_one();
+        }
+    }
+
+    /// Frees a slot whose task waits for a person.
+    fn lend(&self) {
+        self.close();
+        self.changed.notify_one();
+    }
+
+    /// Takes a slot back for a task that has waited for a person: waits until one is free.
+    async fn take_back(&self) {
+        self.lock().returning += 1;
+        loop {
+            let freed = self.freed.notified();
+            {
+                let mut state = self.lock();
+                if state.open < state.max {
+                    (state.open, state.returning) = (state.open + 1, state.returning - 1);
+                    return;
+                }
+            }
+            freed.await;
         }
     }
 
     /// Opens one more slot if the limit allows it.
     pub fn open(&self) -> bool {
         let mut state = self.lock();
-        let may = state.open < state.max;
+        let may = state.open + state.returning < state.max;
         state.open += u32::from(may);
         may
     }
 
-    /// Closes a slot that has finished its task if there are more than the limit; returns whether
-    /// it did.
+    /// Closes a slot that has finished its task if there are more than the limit, or if a task wants its
+    /// slot back; returns whether it did.
     pub fn close_surplus(&self) -> bool {
         let mut state = self.lock();
-        let surplus = state.open > state.max;
+        let surplus = state.open > state.max || state.returning > 0;
         state.open -= u32::from(surplus);
+        drop(state);
+        if surplus {
+            self.freed.notify_one();
+        }
         surplus
     }
 
@@ -297,6 +343,8 @@ impl ConcurrencyLimit {
     pub fn close(&self) {
         let mut state = self.lock();
         state.open = state.open.saturating_sub(1);
+        drop(state);
+        self.freed.notify_one();
     }
 
     /// Waits until the limit has changed since the last call.

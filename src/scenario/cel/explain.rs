@@ -166,7 +166,8 @@ fn more_of(node: &CelNode, shown: &CelBindings) -> Option<String> {
     let CelNode::OfRun(function, args) = node else { return None };
     let facts = shown.run_facts()?;
     let (what, names) = match function {
-        RunFunction::Calls => return None,
+        RunFunction::Calls | RunFunction::Asked => return None,
+        RunFunction::Approved => ("approved were", &facts.approved),
         RunFunction::Cites => ("it cites", &facts.cited),
         RunFunction::Order => ("control went", &facts.took_control),
     };

@@ -236,6 +236,10 @@ pub struct RunFacts {
     pub cited: Vec<String>,
     /// The roles, workers and agents that took control, in order.
     pub took_control: Vec<String>,
+    /// How often each person was asked.
+    pub asked: BTreeMap<String, u64>,
+    /// The tools of which a call was approved.
+    pub approved: Vec<String>,
 }
 
 /// A function of expectations.
@@ -249,10 +253,19 @@ pub enum RunFunction {
     /// `order("billing", "fraud")`: whether these took control in this order; others may have come
     /// between.
     Order,
+    /// `asked("manager")`: how often a person was asked. What a rule answered does not count.
+    Asked,
+    /// `approved("refund")`: whether a call of a tool was approved.
+    Approved,
 }
 
-const TABLE: [(RunFunction, &str); 3] =
-    [(RunFunction::Calls, "calls"), (RunFunction::Cites, "cites"), (RunFunction::Order, "order")];
+const TABLE: [(RunFunction, &str); 5] = [
+    (RunFunction::Calls, "calls"),
+    (RunFunction::Cites, "cites"),
+    (RunFunction::Order, "order"),
+    (RunFunction::Asked, "asked"),
+    (RunFunction::Approved, "approved"),
+];
 
 impl RunFunction {
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -274,6 +287,8 @@ impl RunFunction {
             Self::Calls => (args == 1, "calls(\"tool\")"),
             Self::Cites => (args == 1, "cites(\"host\")"),
             Self::Order => (args >= 2, "order(\"first\", \"second\")"),
+            Self::Asked => (args == 1, "asked(\"person\")"),
+            Self::Approved => (args == 1, "approved(\"tool\")"),
         };
         if fits { Ok(()) } else { Err(format!("write `{usage}`")) }
     }
@@ -305,6 +320,11 @@ impl RunFunction {
                 let mut rest = facts.took_control.iter();
                 CelValue::Bool(args.iter().all(|name| rest.any(|other| other == name)))
             }
+            Self::Asked => {
+                let times = facts.asked.get(first).copied().unwrap_or_default();
+                CelValue::Int(i64::try_from(times).unwrap_or(i64::MAX))
+            }
+            Self::Approved => CelValue::Bool(facts.approved.iter().any(|tool| tool == first)),
         })
     }
 }

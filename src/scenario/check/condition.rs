@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::base::name::ToolName;
 use crate::scenario::cel::{Condition, RunFunction};
 use crate::scenario::patterns::row::PatternRow;
+use crate::scenario::people::OPERATOR;
 use crate::scenario::read::format::{ExpectTable, ScenarioFile};
 use crate::scenario::read::shape::{NonBlankString, Positioned};
 use crate::scenario::read::template::TemplateScope;
@@ -118,12 +119,13 @@ impl ConditionScope<'_> {
 }
 
 /// The names that an expectation may use.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "outcome",
     "status",
     "stop_reason",
     "degraded",
     "elapsed_ms",
+    "waited_ms",
     "answer",
     "tokens",
     "cost_usd",
@@ -150,6 +152,7 @@ pub(super) fn build_expectations(
     let known = KnownNames {
         tools: ["llm"].into_iter().chain(tools).chain(called).collect(),
         actors: actors().collect(),
+        people: file.people.names().chain([OPERATOR]).collect(),
         own,
         cites,
         domains: policy_domains(file),
@@ -166,6 +169,8 @@ pub(super) fn build_expectations(
 struct KnownNames<'f> {
     tools: Vec<&'f str>,
     actors: Vec<&'f str>,
+    /// The people, with the operator.
+    people: Vec<&'f str>,
     own: &'f PatternRow,
     /// Whether answers of the pattern cite sources.
     cites: bool,
@@ -222,6 +227,8 @@ impl KnownNames<'_> {
                 Some((what, "remove `order`".to_owned()))
             }
             RunFunction::Order => self.wrong(name, "a role, worker or agent", &self.actors),
+            RunFunction::Asked => self.wrong(name, "a person", &self.people),
+            RunFunction::Approved => self.wrong(name, "a tool", &self.tools),
             RunFunction::Cites if self.cites => None,
             RunFunction::Cites => {
                 let what = format!("the pattern {} cites no sources", self.own.name);
@@ -257,7 +264,7 @@ impl KnownNames<'_> {
 }
 
 /// The fields that outcomes of every pattern have.
-pub(crate) const OF_ALL: [&str; 15] = [
+pub(crate) const OF_ALL: [&str; 16] = [
     "status",
     "stop_reason",
     "phase",
@@ -271,6 +278,7 @@ pub(crate) const OF_ALL: [&str; 15] = [
     "degraded",
     "cut",
     "replaced",
+    "questions",
     "tools",
     "alerts",
 ];

@@ -107,6 +107,7 @@ pub(crate) fn build(
         flags,
         facts: Arc::new(Value::Object(facts)),
         pattern: spec?,
+        on_limit: file.budget.as_ref().map(|budget| budget.on_limit).unwrap_or_default(),
         spending: file.budget.as_ref().map(BudgetTable::spending).unwrap_or_default(),
         model: cx.at_key("model", |cx| model(file.model?, llm_unset, cx))?,
         model_assignments: seated,

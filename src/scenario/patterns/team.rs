@@ -210,7 +210,7 @@ fn root(
     if kind != wanted {
         let help = match wanted {
             AgentTableKind::Swarm => "the root of a swarm has `members` and `entry`",
-            AgentTableKind::Team | AgentTableKind::Model => {
+            AgentTableKind::Team | AgentTableKind::Model | AgentTableKind::Person => {
                 "the root of a team has `members` and no `entry`"
             }
         };

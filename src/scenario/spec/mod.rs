@@ -56,6 +56,8 @@ pub struct Scenario {
     pub model: ModelSettings,
     /// The spending limits of a run.
     pub spending: SpendingLimits,
+    /// What happens at them.
+    pub on_limit: OnLimit,
     /// The callers with a model of their own.
     pub model_assignments: Vec<ModelAssignment>,
     /// The gateway's policy for model calls (`[tools.llm]`).
@@ -327,6 +329,16 @@ impl SpendingLimits {
     }
 }
 
+/// What happens at a spending limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnLimit {
+    /// The run stops.
+    #[default]
+    Stop,
+    /// The operator is asked whether to extend it.
+    Ask,
+}
+
 /// Thresholds of one scenario, the same for each of its tools. `None`: no alert.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
@@ -351,7 +363,7 @@ pub struct AlertLimits {
 pub enum InDoubt {
     /// The attempt is made again.
     Retry,
-    /// The run pauses before the attempt is made again.
+    /// The operator is asked whether the attempt is made again.
     Ask,
     /// The run stops.
     Stop,

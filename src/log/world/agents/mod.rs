@@ -329,6 +329,12 @@ impl AgentsFold {
             EventKind::CallDegraded { reason, .. } | EventKind::CallFailed { reason, .. } => {
                 self.ends(event, &CallEnd::Failed(reason), spans, pauses);
             }
+            EventKind::QuestionAnswered(answered) => {
+                if let Some((agent, text)) = run.questions.turn_of(answered) {
+                    let (agent, said) = (agent.clone(), LineKind::Said(text));
+                    self.add_line(event, event.span, &agent, said, spans);
+                }
+            }
             EventKind::AnswerComposed { by: Some(by), .. } => self.answered_by = Some(by.clone()),
             EventKind::RunClosed(closed) => {
                 let failed = (!closed.reason.is_success()).then_some(&closed.reason);

@@ -121,8 +121,8 @@ fn member_named<'s>(
     name: &str,
 ) -> Result<&'s AgentSpec, String> {
     let found = team.agent(&name.into()).filter(|agent| match &of.kind {
-        AgentKind::Swarm(_) => matches!(agent.kind, AgentKind::Model(_)),
-        AgentKind::Model(_) | AgentKind::Team(_) => of.kind.members().contains(&agent.name),
+        AgentKind::Swarm(_) => matches!(agent.kind, AgentKind::Model(_) | AgentKind::Person(_)),
+        AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => of.kind.members().contains(&agent.name),
     });
     found.ok_or_else(|| format!("{name} is not a member of {}", of.name))
 }
@@ -131,7 +131,7 @@ fn model_agent(kind: &AgentKind) -> Option<&ModelAgent> {
     match kind {
         AgentKind::Model(model) => Some(model),
         AgentKind::Team(team) => Some(&team.coordinator),
-        AgentKind::Swarm(_) => None,
+        AgentKind::Swarm(_) | AgentKind::Person(_) => None,
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) fn example_boundaries(team: TeamAgents<'_>) -> String {
 /// The path of the first swarm within an agent. The recursion ends: no team contains itself.
 fn first_swarm_path(team: TeamAgents<'_>, of: &AgentName, path: String) -> Option<String> {
     match &team.agent(of)?.kind {
-        AgentKind::Model(_) => None,
+        AgentKind::Model(_) | AgentKind::Person(_) => None,
         AgentKind::Swarm(_) => Some(path),
         AgentKind::Team(coordinator) => {
             let mut members = coordinator.members.iter();

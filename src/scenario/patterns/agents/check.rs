@@ -10,10 +10,11 @@ use super::{
     AgentKind, AgentSpec, AgentsSpec, CoordinatorTeam, MAX_DEPTH, ModelAgent, RosterError, Swarm,
     SwarmLimits, check_entry, check_member,
 };
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::patterns::agents::MemberTools;
 use crate::scenario::patterns::row::{BoundaryForm, ModelKey, ToolUse};
+use crate::scenario::people;
 use crate::scenario::read::format::ScenarioFile;
 use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{NonBlankString, StringField};
@@ -33,12 +34,16 @@ pub(crate) enum AgentTableKind {
     Model,
     Team,
     Swarm,
+    Person,
 }
 
 impl AgentTableKind {
     /// The kind of an agent; `None` if its table is invalid.
     pub fn from_entry(entry: &NamedEntry<AgentTable>) -> Option<Self> {
         let table = entry.value.as_ref()?;
+        if table.person.is_some() {
+            return Some(Self::Person);
+        }
         Some(match (&table.entry, &table.members) {
             (Some(_), _) => Self::Swarm,
             (None, Some(_)) => Self::Team,
@@ -52,6 +57,7 @@ impl AgentTableKind {
             Self::Model => "a model agent",
             Self::Team => "a coordinator team",
             Self::Swarm => "a swarm",
+            Self::Person => "a person",
         }
     }
 }
@@ -95,6 +101,10 @@ fn agent(
         .map(|text| cx.at_key("description", |cx| scope.text(&text.text, text.at, cx)));
     let speaker = build_model_agent(table, file, scope, cx);
     let kind = match kind {
+        AgentTableKind::Person => {
+            let person = table.person.as_ref()?;
+            AgentKind::Person(cx.at_key("person", |cx| people::declared(person, file, cx))?)
+        }
         AgentTableKind::Model => AgentKind::Model(speaker?),
         AgentTableKind::Team => {
             let members = members(entry, kind, table, file, cx);
@@ -141,6 +151,7 @@ fn report_foreign_keys(kind: AgentTableKind, table: &AgentTable, cx: &mut ReadCo
             AgentTableKind::Swarm if SPEAKER_KEYS.contains(&key) => {
                 "set it on the members, which call the model"
             }
+            AgentTableKind::Person => "remove it, or remove `person`: a person calls no model",
             AgentTableKind::Swarm if COORDINATOR_KEYS.contains(&key) => {
                 "remove it: a swarm has no coordinator"
             }
@@ -166,7 +177,14 @@ fn build_model_agent(
         let before = &tools[..index];
         cx.at_key("tools", |cx| cx.at_index(index, |cx| check_agent_tool(tool, before, file, cx)));
     }
+    let people: Vec<Option<PersonName>> = cx.at_key("people", |cx| {
+        let people = table.people.value.0.iter().enumerate();
+        people
+            .map(|(index, name)| cx.at_index(index, |cx| people::declared(name, file, cx)))
+            .collect()
+    });
     Some(ModelAgent {
+        people: people.into_iter().collect::<Option<_>>()?,
         instruction: instruction.unwrap_or_default(),
         tools: tools.iter().map(|tool| ToolName::from(tool.text.as_str())).collect(),
         max_tool_rounds: table.max_tool_rounds.value.0,
@@ -251,7 +269,10 @@ fn report_roster_error(
             let able = |name: &&str| {
                 let found = file.agents.entries.iter().find(|entry| entry.name == *name);
                 found.is_some_and(|found| {
-                    AgentTableKind::from_entry(found) == Some(AgentTableKind::Model)
+                    matches!(
+                        AgentTableKind::from_entry(found),
+                        Some(AgentTableKind::Model | AgentTableKind::Person)
+                    )
                 })
             };
             suggest_name(entry, members.iter().copied().filter(able))
@@ -275,7 +296,8 @@ fn check_agent_member(
         return None;
     };
     let kind = AgentTableKind::from_entry(found)?;
-    if of == AgentTableKind::Swarm && kind != AgentTableKind::Model {
+    let hands_over = matches!(kind, AgentTableKind::Model | AgentTableKind::Person);
+    if of == AgentTableKind::Swarm && !hands_over {
         let what =
             format!("`{}` is {} and cannot be a member of a swarm", member.text, kind.phrase());
         let help = "only model agents can; teams and swarms can be members of a coordinator";

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::name::{AgentName, FlagName, ToolName};
+use crate::base::name::{AgentName, FlagName, PersonName, ToolName};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::script::PromptTemplate;
@@ -34,7 +34,9 @@ impl Deref for AgentsSpec {
 impl AgentsSpec {
     /// The agents that call a model.
     pub fn model_callers(&self) -> Vec<ModelCaller> {
-        let agents = self.values().filter(|agent| !matches!(agent.kind, AgentKind::Swarm(_)));
+        let agents = self.values().filter(|agent| {
+            matches!(agent.kind, AgentKind::Model(_) | AgentKind::Team(_))
+        });
         agents.map(|agent| ModelCaller::Agent(agent.name.clone())).collect()
     }
 
@@ -43,7 +45,7 @@ impl AgentsSpec {
         self.values().any(|agent| match &agent.kind {
             AgentKind::Model(model) => model.instruction.says(flag),
             AgentKind::Team(team) => team.coordinator.instruction.says(flag),
-            AgentKind::Swarm(_) => false,
+            AgentKind::Swarm(_) | AgentKind::Person(_) => false,
         })
     }
 }
@@ -61,19 +63,21 @@ pub struct AgentSpec {
     pub name: AgentName,
     /// What it does, shown to the agents that may consult it.
     pub description: Arc<str>,
-    /// Whether it is a model agent, a team or a swarm.
+    /// Whether it is a model agent, a team, a swarm or a person.
     pub kind: AgentKind,
 }
 
-/// The three kinds of agent.
+/// The kinds of agent.
 #[derive(Debug, Clone)]
 pub enum AgentKind {
     /// A model with an instruction and tools.
     Model(ModelAgent),
     /// A model whose tools are other agents.
     Team(CoordinatorTeam),
-    /// Model agents that hand over to each other.
+    /// Model agents and people that hand over to each other.
     Swarm(Swarm),
+    /// A person.
+    Person(PersonName),
 }
 
 impl AgentKind {
@@ -83,13 +87,14 @@ impl AgentKind {
             Self::Model(_) => "agent",
             Self::Team(_) => "team",
             Self::Swarm(_) => "swarm",
+            Self::Person(_) => "person",
         }
     }
 
     /// The members' names; empty for a model agent.
     pub fn members(&self) -> &[AgentName] {
         match self {
-            Self::Model(_) => &[],
+            Self::Model(_) | Self::Person(_) => &[],
             Self::Team(team) => &team.members,
             Self::Swarm(swarm) => &swarm.members,
         }
@@ -103,6 +108,8 @@ pub struct ModelAgent {
     pub instruction: PromptTemplate,
     /// The tools that it may call, by their names at the gateway.
     pub tools: Vec<ToolName>,
+    /// The people that it may ask.
+    pub people: Vec<PersonName>,
     /// Maximum number of replies with tool calls; one more stops its loop.
     pub max_tool_rounds: u32,
 }
@@ -271,7 +278,7 @@ impl AgentSpec {
     pub fn member_timeouts(&self) -> impl Iterator<Item = (&AgentName, Duration)> {
         let swarm = match &self.kind {
             AgentKind::Swarm(swarm) => Some(swarm),
-            AgentKind::Model(_) | AgentKind::Team(_) => None,
+            AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => None,
         };
         let limited = swarm.and_then(|swarm| Some((swarm, swarm.node_timeout?)));
         limited.into_iter().flat_map(|(swarm, timeout)| {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::check::AgentTableKind;
 use super::table::{AgentTable, CallTable, Members};
 use crate::scenario::check::script::report_unknown_name;
+use crate::scenario::people::ASK;
 use crate::scenario::read::format::tools::fill_table;
 use crate::scenario::read::format::{ScenarioFile, ScriptTable};
 use crate::scenario::read::names::NamedEntry;
@@ -53,6 +54,10 @@ pub(crate) fn check_agent_row(
     cx.at_key("agent", |cx| match file.agents.entries.iter().find(|it| it.name == agent.text) {
         None if file.agents.has(&agent.text) => {}
         None => report_unknown_name(agent, "an agent", file.agents.names(), cx),
+        Some(found) if AgentTableKind::from_entry(found) == Some(AgentTableKind::Person) => {
+            let what = format!("`{}` is a person and calls no model", agent.text);
+            cx.error(agent.at, what, "write person = \"NAME\" for what the person answers");
+        }
         Some(found) if AgentTableKind::from_entry(found) == Some(AgentTableKind::Swarm) => {
             let what = format!("`{}` is a swarm and has no replies of its own", agent.text);
             cx.error(agent.at, what, "write the name of a member");
@@ -123,10 +128,10 @@ fn warn_refused_call(
     let Some(tool) = &table.tool else { return };
     if let Some(agent) = &row.agent
         && let Some(known) = callable(&agent.text, file)
-        && !known.contains(&tool.text.as_str())
+        && !known.contains(&tool.text)
     {
         let what = format!("`{}` cannot call `{}`", agent.text, tool.text);
-        let help = suggest_name(&tool.text, known.iter().copied());
+        let help = suggest_name(&tool.text, known.iter().map(String::as_str));
         cx.at_key("tool", |cx| cx.warn(tool.at, what, help));
     } else if row.agent.is_none() && !is_callable_by_any(tool, file) {
         let what = format!("no agent can call `{}`", tool.text);
@@ -189,22 +194,24 @@ fn wrong_arguments(call: &Positioned<CallTable>, file: &ScenarioFile, cx: &mut R
 }
 
 /// The names that an agent can call; `None` if its tables are invalid.
-fn callable<'f>(name: &str, file: &'f ScenarioFile) -> Option<Vec<&'f str>> {
+fn callable(name: &str, file: &ScenarioFile) -> Option<Vec<String>> {
     let entry = file.agents.entries.iter().find(|entry| entry.name == name)?;
     let table = entry.value.as_ref()?;
-    let mut known: Vec<&str> = table.tools.value.0.iter().map(|tool| tool.text.as_str()).collect();
+    let mut known: Vec<String> =
+        table.tools.value.0.iter().map(|tool| tool.text.clone()).collect();
     let tools = file.tools.as_ref()?;
     if !known.iter().all(|tool| tools.named.has(tool)) {
         return None;
     }
+    known.extend(table.people.value.0.iter().map(|person| format!("{ASK}{}", person.text.trim())));
     match AgentTableKind::from_entry(entry)? {
-        AgentTableKind::Model if may_hand_over(name, file) => known.push(TRANSFER),
+        AgentTableKind::Model if may_hand_over(name, file) => known.push(TRANSFER.to_owned()),
         AgentTableKind::Model => {}
         AgentTableKind::Team => {
             let members = table.members.iter().flat_map(|Members(list)| &list.value);
-            known.extend(members.map(|member| member.text.as_str()));
+            known.extend(members.map(|member| member.text.clone()));
         }
-        AgentTableKind::Swarm => return None,
+        AgentTableKind::Swarm | AgentTableKind::Person => return None,
     }
     Some(known)
 }
@@ -212,7 +219,8 @@ fn callable<'f>(name: &str, file: &'f ScenarioFile) -> Option<Vec<&'f str>> {
 fn is_callable_by_any(tool: &NonBlankString, file: &ScenarioFile) -> bool {
     let name = tool.text.as_str();
     let tools = file.tools.iter().any(|tools| tools.named.has(name));
-    tools || file.agents.has(name) || (name == TRANSFER && has_swarm(file))
+    let asks = name.strip_prefix(ASK).is_some_and(|person| file.people.has(person));
+    tools || asks || file.agents.has(name) || (name == TRANSFER && has_swarm(file))
 }
 
 /// Whether it is a member of a swarm, or could join one because it is in no `members` list.
@@ -241,7 +249,7 @@ pub(crate) fn report_silent_agents(file: &ScenarioFile, first: Option<&str>, cx:
             AgentTableKind::from_entry(entry),
             Some(AgentTableKind::Model | AgentTableKind::Team)
         );
-        let mut rows = file.script.0.iter().map(|row| &row.value.agent);
+        let mut rows = file.model_rows().map(|(_, row)| &row.value.agent);
         if speaks && !rows.any(|agent| agent.as_ref().is_none_or(|it| it.text == entry.name)) {
             let certain = first == Some(entry.name.as_str());
             cx.at_key(&format!("agents.{}", entry.name), |cx| {

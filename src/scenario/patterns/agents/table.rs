@@ -41,8 +41,13 @@ record! {
         max_tool_rounds: Positioned<IntegerField<1, 10_000>> = default(Positioned::not_in_file(IntegerField(MAX_TOOL_ROUNDS))),
         /// The model of this agent, such as anthropic/claude-haiku-4-5. Default: that of [model].
         model: NonBlankString = optional,
-        /// The agents that a coordinator may consult, or the members of a swarm (model agents
-        /// only).
+        /// The people that it may ask, by their names in [people]: each is a tool `ask_NAME`.
+        people: Positioned<BoundedList<NonBlankString, 0, 20>> = default(Positioned::not_in_file(BoundedList(Vec::new()))),
+        /// The person of [people] who is this agent: no model is called. The person answers, or
+        /// hands over in a swarm.
+        person: NonBlankString = optional,
+        /// The agents that a coordinator may consult, or the members of a swarm (model agents and
+        /// people).
         members: Members = optional,
         /// Coordinator: whether the tool calls of one reply run in parallel: true, false, or
         /// `{{input}}` with a boolean input.
@@ -80,8 +85,8 @@ record! {
 const LIMITS: SwarmLimits = SwarmLimits::SOURCE_DEFAULTS;
 
 /// Keys of agents that call a model themselves.
-pub(super) const SPEAKER_KEYS: [&str; 5] =
-    ["instruction", "instruction_file", "tools", "max_tool_rounds", "model"];
+pub(super) const SPEAKER_KEYS: [&str; 6] =
+    ["instruction", "instruction_file", "tools", "max_tool_rounds", "model", "people"];
 /// Keys of coordinators only, apart from `members`.
 pub(super) const COORDINATOR_KEYS: [&str; 2] = ["parallel_tools", "member_tools"];
 /// Keys of swarms only, apart from `members` and `entry`.
@@ -97,7 +102,7 @@ pub(super) const SWARM_KEYS: [&str; 8] = [
 ];
 
 /// Keys of every agent, and those that make an agent a team or swarm.
-const OTHER_KEYS: [&str; 3] = ["description", "members", "entry"];
+const OTHER_KEYS: [&str; 4] = ["description", "members", "entry", "person"];
 
 /// The kind of agent that a key belongs to, for a key in the wrong table; `None` if no agent has
 /// it.
@@ -120,6 +125,10 @@ impl AgentTable {
             ("instruction", self.instruction.as_ref().map(|it| it.at)),
             ("tools", Some(self.tools.at)),
             ("max_tool_rounds", Some(self.max_tool_rounds.at)),
+            ("model", self.model.as_ref().map(|it| it.at)),
+            ("people", Some(self.people.at)),
+            ("members", self.members.as_ref().map(|Members(list)| list.at)),
+            ("entry", self.entry.as_ref().map(|EntryMember(entry)| entry.at)),
             ("parallel_tools", Some(self.parallel_tools.at)),
             ("member_tools", self.member_tools.as_ref().map(|it| it.at)),
             ("max_handoffs", Some(self.max_handoffs.at)),
@@ -142,14 +151,20 @@ fn kinds() -> Value {
     let not = |keys: &[&str]| -> Map<String, Value> {
         keys.iter().map(|key| ((*key).to_owned(), Value::Bool(false))).collect()
     };
+    let of_a_model = SPEAKER_KEYS.into_iter().chain(COORDINATOR_KEYS).chain(SWARM_KEYS);
+    let of_no_person = of_a_model.chain(["members", "entry"]).collect::<Vec<_>>();
     let of_a_team = SPEAKER_KEYS.into_iter().chain(COORDINATOR_KEYS).collect::<Vec<_>>();
     json!({
-        "if": { "required": ["entry"] },
-        "then": { "required": ["members"], "properties": not(&of_a_team) },
+        "if": { "required": ["person"] },
+        "then": { "properties": not(&of_no_person) },
         "else": {
-            "properties": not(&SWARM_KEYS),
-            "if": { "not": { "required": ["members"] } },
-            "then": { "properties": not(&COORDINATOR_KEYS) },
+            "if": { "required": ["entry"] },
+            "then": { "required": ["members"], "properties": not(&of_a_team) },
+            "else": {
+                "properties": not(&SWARM_KEYS),
+                "if": { "not": { "required": ["members"] } },
+                "then": { "properties": not(&COORDINATOR_KEYS) },
+            },
         },
     })
 }

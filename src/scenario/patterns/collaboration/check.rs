@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CollaborationBudget, CollaborationSpec, CollaborationTable, DecideRow, Escalation, RoleFlag,
+    CollaborationBudget, CollaborationSpec, CollaborationTable, DecideRow, RoleFlag,
     RoleSpec, RoleTable, WhenOff,
 };
 use crate::base::name::{FlagName, InputName, RoleName};
@@ -19,6 +19,7 @@ use crate::scenario::check::script::{
 };
 use crate::scenario::check::{condition, script};
 use crate::scenario::patterns::row::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
+use crate::scenario::people;
 use crate::scenario::read::format::{Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{FreeTable, NonBlankString, Positioned};
@@ -26,6 +27,7 @@ use crate::scenario::read::template::TemplateScope;
 use crate::scenario::read::tree::{TextSpan, TomlTable, TomlValue};
 use crate::scenario::read::{ReadContext, suggest_declared_name, suggest_name};
 use crate::scenario::spec::ModelCaller;
+use crate::scenario::spec::script::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
 
 /// The names that a row of `[[collaboration.decide]]` may use.
@@ -90,8 +92,6 @@ pub(crate) fn collaboration(
         roles
     });
     let table = file.collaboration.as_ref()?;
-    // `escalate_after_blocks` allows only one value: no escalation.
-    let Escalation = table.escalate_after_blocks;
     let sequence = cx.at_key("collaboration", |cx| {
         let sequence = cx.at_key("sequence", |cx| sequence(table, file, cx));
         cx.at_key("summary", |cx| {
@@ -112,8 +112,15 @@ pub(crate) fn collaboration(
         cx.at_key("collaboration.finalize_prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx))
     });
     let decide = cx.at_key("collaboration.decide", |cx| decide_rows(table, file, scope, cx));
+    let on_no_decision = match &table.on_no_decision {
+        Some(table) => Some(cx.at_key("collaboration.on_no_decision.ask", |cx| {
+            people::declared(table.ask.as_ref()?, file, cx)
+        })?),
+        None => None,
+    };
     let budget = file.budget.as_ref()?;
     let spec = CollaborationSpec {
+        on_no_decision,
         budget: CollaborationBudget {
             max_rounds: budget.max_rounds.value.0,
             max_messages: budget.max_messages.value.0,
@@ -345,14 +352,40 @@ fn role(
                 cx.error(when_off.at, "`when_off` has no effect without a flag", help);
             });
         }
-        let prompt = table.prompt.as_ref()?;
-        let prompt = cx.at_key("prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx));
+        let person = match &table.person {
+            Some(person) => Some(cx.at_key("person", |cx| people::declared(person, file, cx))?),
+            None => None,
+        };
+        let given = [
+            ("prompt", table.prompt.as_ref().map(|it| it.at)),
+            ("model", table.model.as_ref().map(|it| it.at)),
+        ];
+        for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
+            if let Some(person) = &person {
+                let what = format!("the person {person} has this seat: it has no `{key}`");
+                cx.at_key(key, |cx| cx.error(at, what, "remove it, or remove `person`"));
+            }
+        }
+        let prompt = match (&table.prompt, &person) {
+            (Some(prompt), _) => {
+                cx.at_key("prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx))
+            }
+            (None, Some(_)) => PromptTemplate::default(),
+            (None, None) => {
+                if !cx.at_key("prompt", |cx| cx.has_error_here()) {
+                    let about = "Its system prompt; the required reply format is appended. \
+                                 `{{input}}` is filled in.";
+                    cx.at_key("prompt", |cx| cx.error(entry.at, "`prompt` is missing", about));
+                }
+                return None;
+            }
+        };
         let behind = table.flag.as_ref().map(|flag| RoleFlag {
             flag: FlagName::from(flag.text.as_str()),
             when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),
         });
         let weight = table.weight.as_ref().map_or(1.0, |weight| weight.value.0);
-        Some(RoleSpec { prompt, weight, veto: table.veto, role_flag: behind })
+        Some(RoleSpec { prompt, person, weight, veto: table.veto, role_flag: behind })
     })
 }
 
@@ -400,12 +433,14 @@ pub(crate) fn unreachable_row(
 
 /// Reports roles, and the launch brief, without a scripted reply.
 pub(crate) fn report_silent(file: &ScenarioFile, cx: &mut ReadContext) {
-    let rows = &file.script.0;
     let sequence = file.collaboration.as_ref().and_then(|table| table.sequence.as_ref());
     for entry in &file.roles.entries {
         let has_seat = sequence
             .is_some_and(|sequence| sequence.value.0.iter().any(|seat| seat.text == entry.name));
-        let speaks = rows.iter().any(|row| {
+        if entry.value.as_ref().is_some_and(|role| role.person.is_some()) {
+            continue;
+        }
+        let speaks = file.model_rows().any(|(_, row)| {
             let row = &row.value;
             row.step.is_none() && row.role.as_ref().is_none_or(|role| role.text == entry.name)
         });
@@ -436,7 +471,7 @@ fn is_always_called(role: &str, file: &ScenarioFile) -> bool {
     }
     // A row without `reply` may be there to break the contract.
     let all_good = |name: &str| {
-        file.script.0.iter().all(|row| {
+        file.model_rows().all(|(_, row)| {
             let table = &row.value;
             let is_its = table.role.as_ref().is_none_or(|role| role.text == name);
             !is_its || table.step.is_some() || (table.reply.is_some() && table.fault.is_none())

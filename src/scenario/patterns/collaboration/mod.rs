@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::base::name::{FlagName, InputName, RoleName, ToolName};
+use crate::base::name::{FlagName, InputName, PersonName, RoleName, ToolName};
 use crate::base::time;
 use crate::base::worded;
 use crate::scenario::cel::Condition;
@@ -42,6 +42,8 @@ pub struct CollaborationSpec {
     pub decide: Arc<[DecideRow]>,
     /// The roles by name, including every name of `sequence`.
     pub roles: BTreeMap<RoleName, RoleSpec>,
+    /// The person who decides if no round does.
+    pub on_no_decision: Option<PersonName>,
     /// System prompt of the launch brief.
     pub finalize_prompt: PromptTemplate,
     /// Inputs that are copied to `team_summary`, such as `report_date` and `region`.
@@ -94,6 +96,8 @@ pub struct DecideRow {
 pub struct RoleSpec {
     /// Its system prompt, without the required reply format.
     pub prompt: PromptTemplate,
+    /// The person who has the seat; `None`: a model.
+    pub person: Option<PersonName>,
     /// Its weight in the conditions of rows that decide.
     pub weight: f64,
     /// Whether its block is `no_go`.
@@ -163,7 +167,12 @@ impl Spec for CollaborationSpec {
             let role = self.roles.get(name);
             let behind = role.and_then(|role| role.role_flag.as_ref());
             let veto = role.is_some_and(|role| role.veto);
-            let name = if veto { format!("{name}, with a veto") } else { name.to_string() };
+            let person = role.and_then(|role| role.person.as_ref());
+            let name = match person {
+                Some(person) => format!("{name}, the person {person}"),
+                None => name.to_string(),
+            };
+            let name = if veto { format!("{name}, with a veto") } else { name };
             match behind.map(|behind| (&behind.flag, behind.when_off)) {
                 None => name,
                 Some((flag, WhenOff::Skip)) => format!("{name}, while flag {flag} is on"),
@@ -222,7 +231,8 @@ impl Spec for CollaborationSpec {
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {
-        let seats = self.sequence.iter().cloned().map(ModelCaller::Role);
+        let is_model = |role: &&RoleName| self.roles.get(*role).is_none_or(|it| it.person.is_none());
+        let seats = self.sequence.iter().filter(is_model).cloned().map(ModelCaller::Role);
         seats.chain([ModelCaller::Step(ScriptStep::Finalize)]).collect()
     }
 
@@ -243,15 +253,23 @@ record! {
         /// The rows that decide a round, instead of budget.min_go_votes; the first one whose
         /// condition holds does. Without one, the next round begins.
         decide: BoundedList<DecideTable, 0, 64> = default(BoundedList(Vec::new())),
-        /// Reserved: rounds in a row with a block after which the operator is asked. Only 0 (never)
-        /// is allowed so far.
-        escalate_after_blocks: Escalation = default(Escalation),
+        /// Who decides if no round does: a person of [people]. Default: nobody, and the run stops
+        /// with max_rounds_reached.
+        on_no_decision: NoDecisionTable = optional,
         /// System prompt of the launch brief at the end.
         finalize_prompt: NonBlankString = needed_or_file,
         /// The model that writes the launch brief. Default: that of [model].
         finalize_model: NonBlankString = optional,
         /// Inputs that are copied to `team_summary` of the outcome.
         summary: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
+    }
+}
+
+record! {
+    /// What happens if no round decides.
+    struct NoDecisionTable => {
+        /// The person who is asked to decide, by the name in [people].
+        ask: NonBlankString = needed,
     }
 }
 
@@ -279,36 +297,6 @@ words! { Share:
     "arguments" => Share::Arguments, "Summary and actions too.";
 }
 
-/// `escalate_after_blocks`: only 0 so far.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Escalation;
-
-impl FormatShape for Escalation {
-    fn schema() -> Value {
-        json!({ "type": "integer", "const": 0 })
-    }
-    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
-        match node.value {
-            TomlValue::Integer(Some(0)) => Some(Self),
-            TomlValue::Integer(_) => {
-                cx.error(
-                    node.at,
-                    "escalation is not available yet",
-                    "set it to 0, which means never",
-                );
-                None
-            }
-            _ => {
-                cx.wrong_type(node, "the number 0");
-                None
-            }
-        }
-    }
-    fn default_json(&self) -> Value {
-        0.into()
-    }
-}
-
 words! { Concurrency:
     "parallel" => Concurrency::Parallel, "All in parallel: a round takes as long as its slowest seat.";
     "sequential" => Concurrency::Sequential, "One after another.";
@@ -316,9 +304,18 @@ words! { Concurrency:
 
 record! {
     /// A role at the table.
-    struct RoleTable => {
+    struct RoleTable rule json!({
+        "anyOf": [
+            { "required": ["prompt"] }, { "required": ["prompt_file"] }, { "required": ["person"] },
+        ],
+        "if": { "required": ["person"] },
+        "then": { "properties": { "prompt": false, "prompt_file": false, "model": false } },
+    }) => {
         /// Its system prompt; the required reply format is appended. `{{input}}` is filled in.
-        prompt: NonBlankString = needed_or_file,
+        prompt: NonBlankString = optional_or_file,
+        /// The person of [people] who has this seat: no model is called, and the person fills in a
+        /// form. Such a role has no prompt and no model.
+        person: NonBlankString = optional,
         /// The flag that switches the role on and off.
         flag: NonBlankString = optional,
         /// What happens while that flag is off. Default: skip.
@@ -349,7 +346,7 @@ pub(crate) const OUTCOME_FIELDS: &[OutcomeField] = &[
     OutcomeField::new(
         "decided_by",
         "object",
-        "What decided where it was not the rule of the source document: `row` (its number, from 1) and `when`, or `veto` (a role).",
+        "What decided where it was not the rule of the source document: `row` (its number, from 1) and `when`, or `veto` (a role), or `person` and `reason`.",
     ),
     OutcomeField::new("rounds_used", "integer", "Rounds that were closed. With success."),
     OutcomeField::new(

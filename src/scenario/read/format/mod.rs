@@ -25,7 +25,7 @@ use crate::scenario::patterns::resilience::ResilienceTable;
 use crate::scenario::patterns::router::RouterTable;
 use crate::scenario::people::{ApproveReply, PersonTable, RuleTable};
 use crate::scenario::spec::script::{ReplyEnd, ScriptStep};
-use crate::scenario::spec::{InDoubt, JsonMode, Repair, Repairs, SpendingLimits};
+use crate::scenario::spec::{InDoubt, JsonMode, OnLimit, Repair, Repairs, SpendingLimits};
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
@@ -103,8 +103,9 @@ record! {
         /// flags (at the end), and events (the objects that `run --format jsonl` prints).
         /// calls("NAME") is the number of calls of a tool, or of the model for "llm";
         /// order("A", "B") holds if these roles, workers or agents took control in this order,
-        /// others may come between; cites("HOST") holds if the answer cites a page of this host. A
-        /// condition that cannot be evaluated fails.
+        /// others may come between; cites("HOST") holds if the answer cites a page of this host;
+        /// asked("PERSON") is how often a person was asked, approved("TOOL") holds if a call of a tool
+        /// was approved, waited_ms is how long people took for all their answers. A condition that cannot be evaluated fails.
         that: NonBlankString = needed,
         /// What it means, in one sentence, shown where it does not hold.
         message: NonBlankString = optional,
@@ -161,7 +162,7 @@ pub(crate) enum KindWord {
 
 words! { InDoubt:
     "retry" => InDoubt::Retry, "The call is made again.";
-    "ask" => InDoubt::Ask, "The run pauses before the call is made again.";
+    "ask" => InDoubt::Ask, "The operator is asked: make the call again, take this result, or stop.";
     "stop" => InDoubt::Stop, "The run stops with in_doubt:<tool>.";
 }
 
@@ -489,6 +490,9 @@ record! {
         /// Maximum cost of the run in US dollars, estimated from prices. Each call first reserves
         /// its estimate.
         max_cost_usd: Positioned<Dollars> = optional,
+        /// What happens when the next call would exceed max_total_tokens or max_cost_usd: the run
+        /// stops, or asks the operator, who may extend the limit by its own size.
+        on_limit: OnLimit = default(OnLimit::Stop),
         /// Collaboration: how many go votes make a `go`, or a `go_with_caution` where somebody says caution.
         /// Two blocks make a `no_go`; one block, or fewer votes, lead to the next round.
         min_go_votes: Positioned<IntegerField<1, 64>> = default(Positioned::not_in_file(IntegerField(2))),
@@ -514,6 +518,11 @@ record! {
         /// Research: maximum length of the answer in characters, 120 to 2000.
         max_answer_chars: Clamped<120, 2_000> = default(Clamped(850)),
     }
+}
+
+words! { OnLimit:
+    "stop" => OnLimit::Stop, "The run stops.";
+    "ask" => OnLimit::Ask, "The operator is asked.";
 }
 
 impl BudgetTable {
