@@ -16,7 +16,7 @@ use super::cel::{CelBindings, Condition};
 use super::check::condition::{ConditionScope, compile_condition};
 use super::check::script::report_unknown_name;
 use super::read::ReadContext;
-use super::read::amount::Seconds;
+use super::read::amount::OpenTime;
 use super::read::format::tools::fill_table;
 use super::read::format::{ScenarioFile, ScriptTable};
 use super::read::names::NamedEntry;
@@ -41,9 +41,9 @@ record! {
     struct PersonTable => {
         /// What the person decides about, shown to the agents that may ask, and on the card of the question.
         description: NonBlankString = needed,
-        /// How long a question to this person stays open, in seconds or such as 10m. Default: until
+        /// How long a question to this person stays open, in seconds, or such as 10m, 4h or 3d. Default: until
         /// it is answered.
-        timeout: Seconds = optional,
+        timeout: OpenTime = optional,
         /// What happens if nobody answers. Default: stop.
         otherwise: Positioned<Otherwise> = optional,
     }
@@ -57,9 +57,9 @@ record! {
         /// Only if this CEL condition holds. It may use args, agent (or the worker's task) and
         /// flags. A condition that cannot be evaluated asks.
         when: NonBlankString = optional,
-        /// How long the question stays open, in seconds or such as 10m. Default: that of the
+        /// How long the question stays open, in seconds, or such as 10m, 4h or 3d. Default: that of the
         /// person, else until it is answered.
-        timeout: Seconds = optional,
+        timeout: OpenTime = optional,
         /// What happens if nobody answers: deny, stop or pause. Default: deny.
         otherwise: Positioned<Otherwise> = optional,
     }
@@ -80,7 +80,7 @@ record! {
         /// For a rule that asks: the person who is asked. Default: the operator.
         who: NonBlankString = optional,
         /// For a rule that asks: how long the question stays open.
-        timeout: Seconds = optional,
+        timeout: OpenTime = optional,
         /// For a rule that asks: what happens if nobody answers. Default: deny.
         otherwise: Positioned<Otherwise> = optional,
     }
@@ -509,7 +509,7 @@ pub(crate) fn declared(
 /// Who is asked, of a file's keys. The defaults are the person's, then `otherwise`.
 fn asking(
     who: Option<&NonBlankString>,
-    timeout: Option<Seconds>,
+    timeout: Option<OpenTime>,
     otherwise: Option<&Positioned<Otherwise>>,
     file: &ScenarioFile,
     cx: &mut ReadContext,

@@ -10,6 +10,7 @@ mod llm;
 mod page;
 mod pages;
 mod pattern;
+mod people;
 mod replay;
 mod run;
 mod scenario;

@@ -34,6 +34,7 @@ pub fn agent(name: &str) -> AgentSpec {
 
 fn model(name: &str) -> ModelAgent {
     ModelAgent {
+        people: Vec::new(),
         instruction: format!("I am {name}.").into(),
         tools: Vec::new(),
         max_tool_rounds: 16,

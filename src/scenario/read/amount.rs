@@ -49,6 +49,22 @@ impl Seconds {
     }
 }
 
+/// How long a question stays open, up to 30 days: like [`Seconds`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenTime(pub Duration);
+
+/// The longest time that a question may stay open, in seconds.
+const MAX_OPEN_SECONDS: f64 = 30.0 * 86_400.0;
+
+impl FormatShape for OpenTime {
+    fn schema() -> Value {
+        seconds_schema(0.001, MAX_OPEN_SECONDS)
+    }
+    fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        read_seconds(node, cx, 0.001, MAX_OPEN_SECONDS).map(Self)
+    }
+}
+
 /// A number between two integers, both included.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number<const MIN: u32, const MAX: u32>(pub f64);
@@ -204,7 +220,7 @@ fn time_schema() -> Value {
 }
 
 /// The pattern of a duration string.
-const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
+const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m|h|d)";
 
 /// Longest time in a script or a fixture, in seconds.
 const MAX_SECONDS: f64 = 3_600.0;
@@ -266,7 +282,7 @@ fn read_duration(text: &str, node: &TomlNode, cx: &mut ReadContext) -> Option<Du
     found
 }
 
-/// `900ms`, `1.8s`, `2m`.
+/// `900ms`, `1.8s`, `2m`, `4h`, `3d`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -274,6 +290,8 @@ fn parse_duration(text: &str) -> Option<Duration> {
         "ms" => 1.0,
         "s" => 1_000.0,
         "m" => 60_000.0,
+        "h" => 3_600_000.0,
+        "d" => 86_400_000.0,
         _ => return None,
     };
     let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,0 +1,333 @@
+//! Approvals of tool calls.
+
+use super::*;
+
+/// With each setting and answer: how often the tool is called, with what, and what the agent reads.
+#[tokio::test(start_paused = true)]
+async fn tool_runs_only_as_approved() {
+    let no_way = "Do not try to reach the same result in another way.";
+    for (setting, given, called, reads) in [
+        ("approve = true", Some(approve()), json!([{ "amount_usd": 150 }]), r#"{"ok":true}"#.into()),
+        (
+            "approve = true",
+            Some(Answer::Approve { args: Some(Arc::new(json!({ "amount_usd": 50 }))) }),
+            json!([{ "amount_usd": 50 }]),
+            r#"{"ok":true}"#.to_owned(),
+        ),
+        (
+            "approve = { who = \"manager\" }",
+            Some(deny("Too much.")),
+            json!([]),
+            format!("error: manager denied this call: Too much. {no_way}"),
+        ),
+        ("approve = true", Some(deny("")), json!([]), format!("error: operator denied this call. {no_way}")),
+        (
+            "approve = { who = \"manager\", timeout = \"10m\" }",
+            None,
+            json!([]),
+            format!("error: manager was asked to approve this call and did not answer. {no_way}"),
+        ),
+        (
+            "approve = { when = \"args.amount_usd > 1000.0\" }",
+            None,
+            json!([{ "amount_usd": 150 }]),
+            r#"{"ok":true}"#.to_owned(),
+        ),
+    ] {
+        let (run, tool) = start(&desk(setting, ""));
+        if let Some(given) = given {
+            let question = asked(&run, 1).await;
+            answer(&run, &question, given);
+        }
+        let events = facts(&run).await;
+        assert_eq!(Value::from(tool.calls()), called, "{setting}");
+        assert_eq!(said(&events), reads, "{setting}");
+        assert_eq!(stop_reason(&events), "success", "{setting}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn log_has_approval_before_attempt() {
+    let (run, _) = start(&desk("approve = true", ""));
+    let question = asked(&run, 1).await;
+    assert_eq!(question.why.as_deref(), Some("Charged twice."));
+    assert_eq!(question.by.as_deref(), Some("billing"));
+    answer(&run, &question, approve());
+    let events = facts(&run).await;
+    let call = events.iter().find_map(|event| match &event.kind {
+        EventKind::QuestionAsked(_) => Some(event.span),
+        _ => None,
+    });
+    let call = call.expect("a question");
+    let of_call = events.iter().filter(|event| match &event.kind {
+        EventKind::AttemptStarted { parent, .. } => *parent == call,
+        _ => event.span == call,
+    });
+    let kinds: Vec<&str> = of_call.map(|event| event.kind.name()).collect();
+    assert_eq!(
+        kinds,
+        ["call.started", "question.asked", "question.answered", "attempt.started", "call.answered"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_names_question_and_digest() {
+    let (run, tool) = start(&desk("approve = true", ""));
+    let question = asked(&run, 1).await;
+    // About other arguments, another question, and a form that it does not take.
+    let stale = QuestionAsked { digest: "0".into(), ..QuestionAsked::clone(&question) };
+    answer(&run, &stale, approve());
+    let other = QuestionAsked { id: QuestionId(2), ..QuestionAsked::clone(&question) };
+    answer(&run, &other, approve());
+    answer(&run, &question, Answer::Text { text: "yes".into() });
+    let wrong = Arc::new(json!({ "amount_usd": "all" }));
+    answer(&run, &question, Answer::Approve { args: Some(wrong) });
+    assert_eq!(tool.calls().len(), 0);
+    answer(&run, &question, deny(""));
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 0);
+    assert_eq!(kinds(&events, &["question.", "warning"]), [
+        "question.asked",
+        "warning",
+        "warning",
+        "warning",
+        "question.answered"
+    ]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_of_two_answers_counts() {
+    let (run, tool) = start(&desk("approve = true", ""));
+    let question = asked(&run, 1).await;
+    answer(&run, &question, deny("no"));
+    answer(&run, &question, approve());
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 0);
+    let answers = answers(&events);
+    assert_eq!(answers.len(), 1);
+    assert_eq!((&answers[0].by, &answers[0].answer), (&ann(), &deny("no")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_not_a_person() {
+    for (people, who) in
+        [(PeopleMode::Nobody, AnsweredBy::Nobody), (PeopleMode::Script, AnsweredBy::Script)]
+    {
+        let scenario = desk("approve = true", "[[script]]\nperson = \"operator\"\napprove = false\n");
+        let run = engine().start(launch(&scenario, &Recorder::default(), people));
+        let events = facts(&run).await;
+        assert_eq!(answers(&events)[0].by, who);
+        assert_eq!(answers(&events)[0].answer, deny(""));
+    }
+}
+
+/// Two agents with the same tool, which each call it twice.
+const TWO: &str = r#"
+title = "Two"
+pattern = "team"
+goal = "Refund."
+[team]
+root = "boss"
+[agents.boss]
+description = "The coordinator."
+members = ["a", "b"]
+[agents.a]
+description = "A."
+tools = ["refund"]
+[agents.b]
+description = "B."
+tools = ["refund"]
+[tools.refund]
+description = "Refunds."
+args = { amount_usd = { type = "number" } }
+approve = true
+EFFECTS
+fixture = { rows = [{ result = { ok = true } }] }
+[[script]]
+agent = "boss"
+round = 1
+calls = [{ tool = "a", args = { request = "x" } }, { tool = "b", args = { request = "x" } }]
+[[script]]
+agent = "boss"
+text = "Done."
+[[script]]
+agent = "a"
+round = 1
+calls = [{ tool = "refund", args = { amount_usd = 1 } }]
+[[script]]
+agent = "a"
+round = 2
+calls = [{ tool = "refund", args = { amount_usd = 2 } }]
+[[script]]
+agent = "a"
+text = "A done."
+[[script]]
+agent = "b"
+round = 1
+calls = [{ tool = "refund", args = { amount_usd = 3 } }]
+[[script]]
+agent = "b"
+text = "B done."
+"#;
+
+fn remembered(asked: &QuestionAsked) -> Command {
+    Command::Answer(Box::new(QuestionAnswered {
+        id: asked.id,
+        digest: Arc::clone(&asked.digest),
+        by: ann(),
+        answer: approve(),
+        stood_ms: 0,
+        remember: true,
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn remembered_approval_is_for_one_agent() {
+    let (run, tool) = start(&read(&TWO.replace("EFFECTS", ""), &[]));
+    let first = asked(&run, 1).await;
+    run.send(remembered(&first));
+    // The second call of `a` is decided by what the run remembers, that of `b` is asked about.
+    let of_b = asked(&run, 3).await;
+    assert_eq!(of_b.by.as_deref(), Some("b"));
+    answer(&run, &of_b, deny(""));
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 2);
+    let by: Vec<_> = answers(&events).iter().map(|it| it.by.clone()).collect();
+    assert_eq!(by, [ann(), AnsweredBy::Rule, ann()]);
+    let world = world(&events);
+    assert_eq!(world.questions.remembered()[0].uses, 1);
+    assert_eq!((world.questions.tally.asked, world.questions.tally.by_rule), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn irreversible_calls_are_never_remembered() {
+    let scenario = read(&TWO.replace("EFFECTS", "effects = \"irreversible\""), &[]);
+    let (run, tool) = start(&scenario);
+    run.send(remembered(&*asked(&run, 1).await));
+    for number in [2, 3] {
+        let question = asked(&run, number).await;
+        answer(&run, &question, deny(""));
+    }
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 1);
+    assert!(answers(&events).iter().all(|it| !it.remember && it.by == ann()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn withdrawn_approval_asks_again() {
+    let (run, tool) = start(&read(&TWO.replace("EFFECTS", ""), &[]));
+    let first = asked(&run, 1).await;
+    run.send(remembered(&first));
+    run.send(Command::WithdrawApproval { id: first.id, by: crate::log::event::kind::Initiator::You });
+    for number in [2, 3] {
+        let question = asked(&run, number).await;
+        answer(&run, &question, deny(""));
+    }
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 1);
+    assert_eq!(kinds(&events, &["approval."]), ["approval.withdrawn"]);
+    assert!(world(&events).questions.remembered().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_approval_for_all_attempts() {
+    let scenario = desk("approve = true\nidempotent = true\nretries = { max_attempts = 3 }", "");
+    let tool = Recorder { fails: 2, ..Recorder::default() };
+    let run = engine().start(launch(&scenario, &tool, PeopleMode::Wait));
+    let question = asked(&run, 1).await;
+    let args = Some(Arc::new(json!({ "amount_usd": 7 })));
+    answer(&run, &question, Answer::Approve { args });
+    let events = facts(&run).await;
+    assert_eq!(tool.calls(), vec![json!({ "amount_usd": 7 }); 3]);
+    assert_eq!(kinds(&events, &["question.asked"]).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn approval_makes_calls_not_idempotent() {
+    let tool = Recorder { fails: 1, ..Recorder::default() };
+    let scenario = desk("approve = true\nretries = { max_attempts = 3 }", "");
+    let run = engine().start(launch(&scenario, &tool, PeopleMode::Wait));
+    answer(&run, &*asked(&run, 1).await, approve());
+    facts(&run).await;
+    assert_eq!(tool.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_breaker_refuses_unasked() {
+    let scenario = desk("approve = true", "");
+    let (run, tool) = start(&scenario);
+    run.send(Command::Breaker {
+        tool: "refund".into(),
+        action: crate::log::event::command::BreakerOverride::Hold,
+        by: crate::log::event::kind::Initiator::You,
+    });
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 0);
+    assert!(kinds(&events, &["question."]).is_empty());
+    assert!(said(&events).contains("circuit_open:refund"), "{}", said(&events));
+}
+
+#[tokio::test(start_paused = true)]
+async fn denial_is_no_failure_of_tool() {
+    let fallback = "safe_mode = { fallback = { ok = false } }\nbreaker = { fail_threshold = 1 }";
+    let (run, _) = start(&desk(&format!("approve = true\n{fallback}"), ""));
+    answer(&run, &*asked(&run, 1).await, deny("no"));
+    let events = facts(&run).await;
+    assert!(kinds(&events, &["breaker.", "call.degraded", "call.retried"]).is_empty());
+    assert!(said(&events).starts_with("error: operator denied this call: no."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_decide_without_a_person() {
+    for (rules, calls, asks) in [
+        ("[[approve]]\ntool = \"refund\"\ndo = \"deny\"\n", 0, 0),
+        ("[[approve]]\ntool = \"ref*\"\ndo = \"allow\"\n", 1, 0),
+        ("[[approve]]\ntool = \"*\"\nagent = \"boss\"\ndo = \"deny\"\n", 1, 0),
+        ("[[approve]]\ntool = \"*\"\nwhen = \"args.amount_usd > 100\"\ndo = \"ask\"\n", 1, 1),
+    ] {
+        let tool = Recorder::default();
+        let script = "[[script]]\nperson = \"operator\"\napprove = true\n";
+        let scenario = desk("", &format!("{rules}{script}"));
+        let run = engine().start(launch(&scenario, &tool, PeopleMode::Script));
+        let events = facts(&run).await;
+        assert_eq!(tool.calls().len(), calls, "{rules}");
+        assert_eq!(world(&events).questions.tally.asked, asks, "{rules}");
+    }
+}
+
+/// A thousand calls that a rule decides: nobody is asked.
+#[tokio::test(start_paused = true)]
+async fn rule_decides_a_thousand_calls() {
+    let row = |round: u32| {
+        let calls = (0..50).map(|nth| {
+            let amount = round * 50 + nth;
+            format!("{{ tool = \"refund\", args = {{ amount_usd = {amount} }} }},")
+        });
+        let calls: String = calls.collect();
+        format!("[[script]]\nagent = \"billing\"\nround = {round}\ncalls = [{calls}]\n")
+    };
+    let rows: String = (1..=20).map(row).collect();
+    let rule = "[[approve]]\ntool = \"refund\"\ndo = \"allow\"\n";
+    let text = DESK.replace("APPROVE", "").replace("people = [", "max_tool_rounds = 50\npeople = [");
+    let (head, script) = text.split_once("[[script]]").expect("a script");
+    let scenario = read(&format!("{head}{rule}{rows}[[script]]{script}"), &[]);
+    let tool = Recorder::default();
+    let run = engine().start(launch(&scenario, &tool, PeopleMode::Nobody));
+    let world = world(&facts(&run).await);
+    assert_eq!(tool.calls().len(), 1_000);
+    assert_eq!(world.questions.tally.by_rule, 1_000);
+    assert_eq!((world.questions.tally.asked, world.questions.open().len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_task_fails_with_its_reason() {
+    let text = include_str!("../../../scenarios/morning-report.toml");
+    let rule = "\n[[approve]]\ntool = \"*\"\nwhen = \"agent == ''\"\ndo = \"deny\"\n";
+    let scenario = read(&format!("{text}{rule}"), &[]);
+    let run = engine().start(Launch::scripted(scenario, true));
+    let events = facts(&run).await;
+    let failed = events.iter().filter(|event| event.kind.name() == "task.failed").count();
+    assert!(failed > 0);
+    let line = events.iter().find(|event| event.kind.name() == "task.failed").expect("a task");
+    assert!(line.to_line().expect("JSON").contains("approval_denied:"), "{line:?}");
+}
