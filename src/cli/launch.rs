@@ -142,6 +142,16 @@ fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<Refused> {
             wrong.push(Refused::new(what).help("use degraded"));
         }
     }
+    if matches!(args.people, Some(PeopleArg::Ask | PeopleArg::Wait)) && args.repeat.times.is_some()
+    {
+        let why = Refused::new("--people: nobody answers many runs at once");
+        wrong.push(why.help("use --people script or nobody with --times"));
+    }
+    #[cfg(feature = "nats")]
+    if args.people.is_some() && args.remote.on.is_some() {
+        let why = Refused::new("--people: the runner decides who answers");
+        wrong.push(why.help("remove --people, or --on"));
+    }
     if args.people == Some(PeopleArg::Ask) {
         let input = "standard input answers the questions";
         if args.scenario == STDIN {

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::streams::print_message;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
 use crate::log::event::Command;
-use crate::log::event::kind::{Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId};
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+};
 use crate::run::questions::PeopleMode;
 use crate::words::question;
 
@@ -49,18 +51,19 @@ pub fn this_person() -> AnsweredBy {
 pub fn print_question(asked: &QuestionAsked) {
     let what = visible_within(&question::about(&asked.subject), REASON_CHARS);
     let id = asked.id;
-    let form = match asked.subject.choices() {
-        _ if asked.subject.approves().is_some() => {
-            format!("{{\"id\":\"{id}\",\"approve\":true}}")
-        }
-        choices if !choices.is_empty() => {
-            let first = visible_within(&choices[0], REASON_CHARS);
-            format!("{{\"id\":\"{id}\",\"choice\":{}}}", Value::from(first))
-        }
-        _ => format!("{{\"id\":\"{id}\",\"text\":\"…\"}}"),
+    let answer = match (&asked.subject, asked.subject.choices().first()) {
+        (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
+        (Subject::Seat { .. }, _) => json!({
+            "id": id,
+            "contribution": {
+                "stance": "go", "confidence": 0.8, "summary": "…", "actions": ["…"],
+            },
+        }),
+        (Subject::Turn { .. }, _) | (_, None) => json!({ "id": id, "text": "…" }),
+        (_, Some(choice)) => json!({ "id": id, "choice": visible_within(choice, REASON_CHARS) }),
     };
     print_message(&format!(
-        "{id} for {}: {what}; {}, such as {form}",
+        "{id} for {}: {what}; {}, such as {answer}",
         asked.who,
         asked.subject.expected()
     ));

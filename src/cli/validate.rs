@@ -147,7 +147,7 @@ fn summary(scenario: &Scenario) -> String {
         count_noun(size, noun),
         count(scenario.inputs.len(), "input"),
         count(scenario.flags.len(), "flag"),
-        count(scenario.script.rows.len(), "script row"),
+        count(scenario.script.rows.len() + scenario.people.script.len(), "script row"),
     )
 }
 

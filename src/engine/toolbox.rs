@@ -54,7 +54,11 @@ impl Toolbox {
                 ),
             }
         }
-        if troubles.is_empty() { Ok(Self(with_people(scenario, with_agents(scenario, made)))) } else { Err(troubles) }
+        if troubles.is_empty() {
+            Ok(Self(with_people(scenario, with_agents(scenario, made))))
+        } else {
+            Err(troubles)
+        }
     }
 
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
@@ -133,10 +137,10 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
     made
 }
 
-/// Adds the people to the tools: they are called through the gateway too. Nothing limits them: a
-/// question has a deadline of its own.
+/// Adds the people to the tools that have a seat or that agents may ask: they are called through the
+/// gateway too. Nothing limits them: a question has a deadline of its own.
 fn with_people(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> {
-    made.extend(scenario.people.named.keys().map(|person| ToolSetup {
+    made.extend(scenario.pattern.get().called_people().into_iter().map(|person| ToolSetup {
         name: ToolName::from(person.as_str()),
         tool: None,
         kind: "person",

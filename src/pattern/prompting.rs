@@ -85,7 +85,7 @@ pub(super) async fn request_final_answer(
         ReplyForm::Text,
         shown,
     );
-    let (call, reply) = cx.call_model(ask).await.map_err(|failed| failed.reason)?;
+    let (call, reply) = cx.call_model(&ask).await.map_err(|failed| failed.reason)?;
     let text = super::reply::final_text(cx, settings, call, &reply.text);
     let text = text.trim();
     if text.is_empty() {

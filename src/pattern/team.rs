@@ -30,9 +30,7 @@ pub async fn play(
     let session = cx.session();
     let limits = match &root.kind {
         AgentKind::Swarm(swarm) => swarm.limits,
-        AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => {
-            SwarmLimits::default()
-        }
+        AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => SwarmLimits::default(),
     };
     let start = starting_agent(spec, session);
     let history = SharedHistory::new([].into(), &session.memory.history, limits);

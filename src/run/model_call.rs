@@ -16,16 +16,19 @@ use crate::base::name::{PersonName, ToolName};
 use crate::base::seeded_random::random_u64;
 use crate::gateway::{Attempt, CallFailed, CallScope, Callee, GatewayCall, attempt};
 use crate::log::bus::{Bus, LiveSlot};
-use crate::log::event::kind::{Answer, AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt, Purpose, Reply, Subject, Usage};
+use crate::log::event::kind::{
+    Answer, AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
+    Purpose, Reply, Subject, Usage,
+};
 use crate::log::event::question::EXTEND;
 use crate::log::event::stop::LlmError;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::model::{ChatRequest, Conversation, Listener, ReplyForm};
 use crate::scenario::cel::CelBindings;
 use crate::scenario::people::{OPERATOR, Otherwise};
-use crate::scenario::spec::{InDoubt, OnLimit};
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::ToolOffer;
+use crate::scenario::spec::{InDoubt, OnLimit};
 
 /// The most times that a model which pauses is asked to continue one reply.
 const MAX_PAUSES: u32 = 8;
@@ -276,28 +279,12 @@ impl Listener for LiveSlotWriter<'_> {
 }
 
 impl RunContext {
-    /// Calls the model through the gateway. The call counts as an active branch from this moment,
-    /// not from its first poll, so a pause waits for it.
-    ///
-    /// # Errors
-    /// [`CallFailed`] with the run's stop reason after the last attempt.
-    pub fn call_model(
-        &self,
-        ask: ModelRequest,
-    ) -> impl Future<Output = Result<(SpanId, Arc<Reply>), Box<CallFailed>>> + Send + '_ {
-        let branch = self.control.branch();
-        async move {
-            let _branch = branch;
-            self.call_model_on_branch(&ask).await
-        }
-    }
-
-    /// Like [`RunContext::call_model`], for a caller that holds an active branch until the call has
+    /// Calls the model through the gateway. The caller is an active branch of the run until the call has
     /// ended.
     ///
     /// # Errors
-    /// As [`RunContext::call_model`].
-    pub(crate) async fn call_model_on_branch(
+    /// [`CallFailed`] with the run's stop reason after the last attempt.
+    pub async fn call_model(
         &self,
         ask: &ModelRequest,
     ) -> Result<(SpanId, Arc<Reply>), Box<CallFailed>> {
@@ -378,6 +365,8 @@ impl RunContext {
             };
             if self.questions.scenario().on_limit == OnLimit::Ask {
                 if asking.is_none() {
+                    // Only an answer to another call can end this wait.
+                    let _waits = self.control.mark_waiting();
                     asking = Some(self.spending.asking.lock().await);
                     // Another call may have asked meanwhile.
                     continue;

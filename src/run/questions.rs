@@ -4,7 +4,7 @@
 //! waits. In a run that is executed again, recorded answers come as commands, like all that comes from
 //! outside, and a question without one is open again when the run is live. So nothing is asked twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -107,6 +107,8 @@ struct QuestionsState {
     remembered: Vec<Remembered>,
     /// How often each person was asked.
     asked_of: BTreeMap<PersonName, u32>,
+    /// The questions for which the run pauses, because nobody has answered in time.
+    paused_for: BTreeSet<QuestionId>,
     /// How many answers of a recorded run were used, by their digest.
     used: BTreeMap<Arc<str>, usize>,
     live: bool,
@@ -192,7 +194,7 @@ impl Questions {
     /// The stop reason if the run is stopped meanwhile.
     pub async fn ask(&self, question: Question) -> Result<Ended, StopReason> {
         loop {
-            let (id, answer) = self.publish(&question);
+            let (id, answer) = self.publish(&question, false);
             let ended = {
                 let open = WaitingQuestion { questions: self, id };
                 let _waits = self.control.wait_for_person(question.inside);
@@ -231,13 +233,17 @@ impl Questions {
 
     /// Records that a rule has decided about a call. Returns what the caller reads if it was denied.
     pub(super) fn decide_by_rule(&self, question: Question, answer: Answer) -> Arc<str> {
-        let (id, mut ended) = self.publish(&question);
+        let (id, mut ended) = self.publish(&question, true);
         self.settle(id, AnsweredBy::Rule, answer);
         ended.try_recv().map(|ended| ended.denial_text()).unwrap_or_default()
     }
 
     /// Publishes a question and opens it.
-    fn publish(&self, question: &Question) -> (QuestionId, oneshot::Receiver<Ended>) {
+    fn publish(
+        &self,
+        question: &Question,
+        by_rule: bool,
+    ) -> (QuestionId, oneshot::Receiver<Ended>) {
         let Question { span, inside: _, by, why, subject, asking, rule } = question.clone();
         let (answer, answered) = oneshot::channel();
         let mut state = self.lock();
@@ -256,6 +262,7 @@ impl Questions {
             subject,
             digest,
             rule,
+            by_rule,
             due_ms,
             otherwise: asking.otherwise,
         });
@@ -375,7 +382,11 @@ impl Questions {
         }
         let answered = Arc::new(answered);
         self.bus.publish(span, EventKind::QuestionAnswered(Arc::clone(&answered)));
+        let resumes = state.paused_for.remove(&answered.id) && state.paused_for.is_empty();
         drop(state);
+        if resumes {
+            self.control.command(Command::Resume { by: Initiator::Question });
+        }
         if answered.answer == Answer::Stop {
             self.control.stop(StopReason::NoAnswer(asked.who.clone()));
         }
@@ -432,20 +443,31 @@ impl Questions {
             },
             PeopleMode::Script => match self.scripted_answer(&asked, nth, span) {
                 Some((wait, answer)) => {
-                    self.bus.clock().sleep(wait).await;
-                    self.settle(id, AnsweredBy::Script, answer);
+                    let left = self.time_left(&asked);
+                    if left.is_some_and(|left| left < wait) {
+                        self.bus.clock().sleep(left.unwrap_or_default()).await;
+                        self.nobody_answers(&asked);
+                    } else {
+                        self.bus.clock().sleep(wait).await;
+                        self.settle(id, AnsweredBy::Script, answer);
+                    }
                 }
                 None => self.nobody_answers(&asked),
             },
             PeopleMode::Wait => {
-                if let Some(due_ms) = asked.due_ms {
-                    let left = Duration::from_millis(due_ms.saturating_sub((self.wall_ms)()));
+                if let Some(left) = self.time_left(&asked) {
                     self.bus.clock().sleep(left).await;
                     self.nobody_answers(&asked);
                 }
             }
         }
         pending().await
+    }
+
+    /// Time until it is too late for an answer; `None`: it never is.
+    fn time_left(&self, asked: &QuestionAsked) -> Option<Duration> {
+        let due_ms = asked.due_ms?;
+        Some(Duration::from_millis(due_ms.saturating_sub((self.wall_ms)())))
     }
 
     /// The next answer of a recorded run to such a question that was not used yet.
@@ -480,6 +502,7 @@ impl Questions {
             Otherwise::Answer(text) => fixed_answer(&asked.subject, text),
             // The question stays open.
             Otherwise::Pause if matches!(self.lock().mode, PeopleMode::Wait) => {
+                self.lock().paused_for.insert(asked.id);
                 return self.control.command(Command::Pause { by: Initiator::Question });
             }
             Otherwise::Pause => Answer::Stop,
@@ -515,7 +538,8 @@ impl Questions {
             let wait = match self.instant {
                 true => Duration::ZERO,
                 false => {
-                    let path = format!("question:{}", asked.id);
+                    // The number of the question may differ in a fork.
+                    let path = format!("question:{}:{nth}", asked.who);
                     let draw = crate::base::seeded_random::random_u64(self.seed, &path, 1, "wait");
                     random_duration(row.latency, draw)
                 }

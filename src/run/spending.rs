@@ -107,12 +107,13 @@ impl Spending {
         }
     }
 
-    /// Extends the limit that was reached by its own size.
+    /// Extends the limit that was reached by its own size, so often that the call fits.
     pub fn extend(&self, reached: &BudgetReached) {
+        let sizes = reached.missing_sizes(self.limits);
         let mut state = self.lock();
         match reached {
-            BudgetReached::Tokens { .. } => state.extended_tokens += 1,
-            BudgetReached::Cost { .. } => state.extended_usd += 1,
+            BudgetReached::Tokens { .. } => state.extended_tokens += sizes,
+            BudgetReached::Cost { .. } => state.extended_usd += sizes,
         }
     }
 

@@ -205,9 +205,9 @@ impl ToolCallScope<'_> {
     fn args(&self) -> Arc<Map<String, Value>> {
         match &*self.approval() {
             Some((_, Ended { answered, .. })) => match &answered.answer {
-                Answer::Approve { args: Some(args) } => {
-                    args.as_object().map_or_else(|| Arc::clone(&self.ask.args), |it| Arc::new(it.clone()))
-                }
+                Answer::Approve { args: Some(args) } => args
+                    .as_object()
+                    .map_or_else(|| Arc::clone(&self.ask.args), |it| Arc::new(it.clone())),
                 _ => Arc::clone(&self.ask.args),
             },
             None => Arc::clone(&self.ask.args),

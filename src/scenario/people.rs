@@ -54,7 +54,7 @@ record! {
     struct ApproveTable => {
         /// The person who is asked, by the name in [people]. Default: the operator.
         who: NonBlankString = optional,
-        /// Only if this CEL condition holds. It may use args, agent (or the worker's task) and
+        /// Only if this CEL condition holds. It may use args, agent (empty for a worker or a page) and
         /// flags. A condition that cannot be evaluated asks.
         when: NonBlankString = optional,
         /// How long the question stays open, in seconds, or such as 10m, 4h or 3d. Default: that of the

@@ -228,9 +228,12 @@ fn fill<'a>(
             it.set(StyleRole::Paused, by.phrase());
         }
         EventKind::Paused { at } => {
-            let at: Vec<_> = at.iter().map(place).collect();
-            it.set(StyleRole::Paused, format!("before {}", at.join(", ")))
-                .as_run(Glyph::Paused, "paused");
+            let places: Vec<_> = at.iter().map(place).collect();
+            let text = match at[..] {
+                [] => "while people are asked".to_owned(),
+                _ => format!("before {}", places.join(", ")),
+            };
+            it.set(StyleRole::Paused, text).as_run(Glyph::Paused, "paused");
         }
         EventKind::Resumed { by, paused_ms } => {
             let text = format!("after {}, {}", took_ms(*paused_ms), by.phrase());
@@ -316,6 +319,10 @@ fn fill<'a>(
         EventKind::AttemptFailed(failed) => {
             it.set(StyleRole::Failed, failure_name(failed.class, failed.status))
                 .with_detail(failed.text.as_str());
+        }
+        // The answer follows, and says what the rule has decided.
+        EventKind::QuestionAsked(asked) if asked.by_rule => {
+            it.text = question::about(&asked.subject);
         }
         EventKind::QuestionAsked(asked) => {
             it.set(StyleRole::NeedsYou, question::asked_text(asked))

@@ -49,7 +49,7 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
         EventKind::CallInDoubt { tool, decision, .. } => {
             let follows = match decision {
                 InDoubt::Retry => "it is called again",
-                InDoubt::Ask => "the run pauses before it is called again",
+                InDoubt::Ask => "the operator is asked whether it is called again",
                 InDoubt::Stop => "the run stops",
             };
             let what = "was in flight when the run stopped, and may have answered";

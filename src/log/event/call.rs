@@ -10,6 +10,7 @@ use super::id::SpanId;
 use super::purpose::Purpose;
 use super::stop::StopReason;
 use crate::base::name::ToolName;
+use crate::scenario::spec::SpendingLimits;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
@@ -268,6 +269,23 @@ pub enum BudgetReached {
 }
 
 impl BudgetReached {
+    /// By how many times its own size the limit has to be extended until the call fits; `limits`: those
+    /// at the start of the run.
+    pub(crate) fn missing_sizes(&self, limits: SpendingLimits) -> u32 {
+        let sizes = match *self {
+            Self::Tokens { limit, spent, estimate } => {
+                let missing = spent.saturating_add(estimate).saturating_sub(limit);
+                let size = limits.max_total_tokens.unwrap_or(limit).max(1);
+                u32::try_from(missing.div_ceil(size)).unwrap_or(u32::MAX)
+            }
+            Self::Cost { limit, spent, estimate } => {
+                let size = limits.max_cost_usd.unwrap_or(limit).max(f64::MIN_POSITIVE);
+                ((spent + estimate - limit) / size).ceil() as u32
+            }
+        };
+        sizes.max(1)
+    }
+
     /// The event as a sentence that names the setting of the limit.
     pub fn sentence(&self) -> String {
         match *self {

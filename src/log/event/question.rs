@@ -87,6 +87,9 @@ pub struct QuestionAsked {
     /// The rule of the scenario that asks or answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Arc<str>>,
+    /// A rule answers at once: nobody is asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_rule: bool,
     /// When it is too late for an answer, as Unix time in milliseconds; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_ms: Option<u64>,

@@ -252,10 +252,7 @@ stop_reasons! {
             Some("The call was not approved: the question has the reason.");
         /// Nobody answered a question whose `otherwise` is `stop`.
         NoAnswer(PersonName) = "no_answer", Waiting, "no answer of {}",
-            Some("Nobody answered in time: resume the run to be asked again, or set `otherwise`.");
-        /// A person stopped the run with an answer.
-        StoppedBy(PersonName) = "stopped_by", Stopped, "stopped by {}",
-            Some("A person chose to stop: the question has the reason.");
+            Some("Nobody answered in time: fork the run before the question, or set `otherwise`.");
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",
             Some("The breaker was open, so the tool was not called: see what opened it.");
         BulkheadFull(ToolName) = "bulkhead_full", Stopped, "{}: bulkhead full",
@@ -443,7 +440,6 @@ mod tests {
             "tool_error:vendor:bad_response",
             "approval_denied:refund",
             "no_answer:manager",
-            "stopped_by:manager",
             "too_many_questions",
             "invalid_plan:steps",
             "invalid_plan:too_many_steps",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::log::event::kind::{Asks, FailureClass, RunStarted};
+use crate::log::event::kind::{Asks, FailureClass, RunStarted, Subject};
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId};
 
 /// The recorded events of one run, from its head on: its whole log, or the part of it that was
@@ -91,7 +91,9 @@ impl Recording {
             if let EventKind::QuestionAsked(asked) = &event.kind {
                 last_question = last_question.max(asked.id.0);
                 // What a person does in an attempt is executed again.
-                attempts.remove(&event.span);
+                if !matches!(asked.subject, Subject::InDoubt { .. }) {
+                    attempts.remove(&event.span);
+                }
             }
             if let Some(call) = step_of(event) {
                 steps.entry(call).or_default().push(place);

@@ -8,11 +8,13 @@ use serde::Serialize;
 
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::log::event::kind::{
-    Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
+    Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+    Withdrawal,
 };
 use crate::log::event::question::{EXTEND, denial_text};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::patterns::collaboration::Decision;
+use crate::scenario::spec::SpendingLimits;
 
 /// Most waits that the median is taken from: the first ones.
 const MAX_WAITS: usize = 10_000;
@@ -133,16 +135,19 @@ pub struct QuestionsOutcome {
 }
 
 impl Questions {
-    pub(super) fn apply(&mut self, event: &Event) {
+    /// Processes one event; `limits`: the spending limits of the run at its start.
+    pub(super) fn apply(&mut self, event: &Event, limits: SpendingLimits) {
         match &event.kind {
             EventKind::QuestionAsked(asked) => {
-                self.tally.asked += 1;
-                *self.asked_of.entry(asked.who.clone()).or_default() += 1;
+                if !asked.by_rule {
+                    self.tally.asked += 1;
+                    *self.asked_of.entry(asked.who.clone()).or_default() += 1;
+                }
                 let (at, span, seq) = (event.at, event.span, event.seq);
                 let question = OpenQuestion { asked: Arc::clone(asked), at, span, seq };
                 self.open.insert(asked.id, question);
             }
-            EventKind::QuestionAnswered(answered) => self.answered(event, answered),
+            EventKind::QuestionAnswered(answered) => self.answered(event, answered, limits),
             EventKind::QuestionWithdrawn { id, why } => {
                 if let Some(question) = self.open.remove(id) {
                     self.tally.withdrawn += 1;
@@ -158,18 +163,18 @@ impl Questions {
         }
     }
 
-    fn answered(&mut self, event: &Event, answered: &Arc<QuestionAnswered>) {
+    fn answered(
+        &mut self,
+        event: &Event,
+        answered: &Arc<QuestionAnswered>,
+        limits: SpendingLimits,
+    ) {
         let Some(question) = self.open.remove(&answered.id) else { return };
         let asked = &question.asked;
         self.stood_ms = self.stood_ms.saturating_add(answered.stood_ms);
         match &answered.by {
             AnsweredBy::Rule => {
                 self.tally.by_rule += 1;
-                self.tally.asked -= 1;
-                if let Some(count) = self.asked_of.get_mut(&asked.who) {
-                    *count -= 1;
-                }
-                self.asked_of.retain(|_, count| *count > 0);
                 self.use_remembered(asked);
             }
             AnsweredBy::Person { .. } => self.tally.by_person += 1,
@@ -185,8 +190,8 @@ impl Questions {
             && **choice == *EXTEND
         {
             match reached {
-                BudgetReached::Tokens { .. } => self.extended.0 += 1,
-                BudgetReached::Cost { .. } => self.extended.1 += 1,
+                BudgetReached::Tokens { .. } => self.extended.0 += reached.missing_sizes(limits),
+                BudgetReached::Cost { .. } => self.extended.1 += reached.missing_sizes(limits),
             }
         }
         if let Subject::ToolCall { tool, definition, .. } = &asked.subject {

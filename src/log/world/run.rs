@@ -154,7 +154,8 @@ impl RunFold {
         self.tally.events += 1;
         self.progress.count(event);
         self.spans.apply(event);
-        self.questions.apply(event);
+        let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();
+        self.questions.apply(event, limits);
         match &event.kind {
             EventKind::RunStarted(head) => {
                 if self.head.is_some() {

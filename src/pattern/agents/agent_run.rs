@@ -69,7 +69,7 @@ impl AgentRunner<'_> {
             let (messages, prompt) = self.next_prompt(run, offered);
             let ask = self.ask(run, round, offered, &results, messages, prompt);
             let (mut said, mut reply) =
-                self.cx.call_model(ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
+                self.cx.call_model(&ask).await.map_err(|failed| Halt::by_failed_call(&failed))?;
             let is_written = |reply: &Reply| {
                 let is_text = reply.end.is_whole() && reply.tool_calls.is_empty();
                 is_text && policy::is_written_call(&reply.text, &offered.offers)
@@ -83,7 +83,7 @@ impl AgentRunner<'_> {
                 let mut ask = self.ask(run, round, offered, &results, messages, prompt);
                 ask.again = 1;
                 // Boxed because it is rare: otherwise the future of every turn would be larger.
-                let called = Box::pin(self.cx.call_model(ask)).await;
+                let called = Box::pin(self.cx.call_model(&ask)).await;
                 (said, reply) = called.map_err(|failed| Halt::by_failed_call(&failed))?;
             }
             run.team_history.record_reply(run.name, said, &reply);
@@ -164,9 +164,11 @@ impl AgentRunner<'_> {
     }
 
     fn offers(&self, run: &AgentRun<'_>, members: &[AgentName]) -> Arc<[ToolOffer]> {
-        let people = run.model.people.iter().filter_map(|name| {
-            Some(person_offer(name, self.scenario.people.named.get(name)?))
-        });
+        let people = run
+            .model
+            .people
+            .iter()
+            .filter_map(|name| Some(person_offer(name, self.scenario.people.named.get(name)?)));
         let tools = tool_offers(self.scenario, &run.model.tools).chain(people);
         match run.role {
             AgentRole::Alone => tools.collect(),

@@ -149,9 +149,9 @@ impl AgentRunner<'_> {
             })?;
             return Ok(CallAction::Tool { tool: tool.clone(), args: Arc::new(args) });
         }
-        let person = name.strip_prefix(ASK).and_then(|name| {
-            run.model.people.iter().find(|person| person.as_str() == name)
-        });
+        let person = name
+            .strip_prefix(ASK)
+            .and_then(|name| run.model.people.iter().find(|person| person.as_str() == name));
         if let Some(person) = person {
             let (text, choices) = policy::person_request(call).map_err(|wrong| {
                 let there = self.available_calls(run, consultable_members(run));

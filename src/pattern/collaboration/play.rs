@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::future::Either;
 use serde_json::{Map, Value, json};
 
 use super::payload::{
@@ -149,10 +150,7 @@ impl<'a> CollaborationRun<'a> {
     }
 
     /// Asks a person to decide, because no round did.
-    async fn ask_for_decision(
-        &self,
-        person: &PersonName,
-    ) -> Result<Option<Decision>, StopReason> {
+    async fn ask_for_decision(&self, person: &PersonName) -> Result<Option<Decision>, StopReason> {
         let last = self.history.last();
         let contributions = last.map_or(&[][..], |round| &round.contributions);
         let stances: Map<String, Value> = contributions
@@ -267,30 +265,25 @@ impl<'a> CollaborationRun<'a> {
         for seat in seats.iter().filter(|seat| seat.asked == SeatStatus::Asked) {
             calls.run_while(self.cx.boundary(message_boundary(round, seat))).await?;
             let ask = self.build_seat_call(round, span, seat, &recent);
-            match self.person_of(seat) {
-                None => calls.spawn(
-                    seat.place.into(),
-                    request_contribution(self, seat.role, allow, ask),
-                ),
-                // A seat of a person is a branch of its own: it waits while the others continue.
-                Some(person) => {
-                    let branch = self.cx.control().branch();
-                    let reply = ask_seat(self, person, seat, allow, ask);
-                    calls.spawn(seat.place.into(), async move {
-                        let _branch = branch;
-                        reply.await
-                    });
-                }
-            }
+            // Each seat is a branch from now on, not only from its first poll: a pause waits for all of
+            // them, and one that waits for a person does not hold up the others.
+            let branch = self.cx.control().branch();
+            let reply = match self.person_of(seat) {
+                None => Either::Left(request_contribution(self, seat.role, allow, ask)),
+                Some(person) => Either::Right(ask_seat(self, person, seat, allow, ask)),
+            };
+            calls.spawn(seat.place.into(), async move {
+                let _branch = branch;
+                reply.await
+            });
         }
         let mut taken = Vec::with_capacity(seats.len());
-        let has_people = seats.iter().any(|seat| self.person_of(seat).is_some());
         for seat in seats {
             self.cx.set_phase(Phase::Seat { round, role: seat.role.clone() });
             let said = match seat.asked {
                 SeatStatus::Asked => {
-                    // While people are asked, this branch waits like theirs.
-                    let _waits = has_people.then(|| self.cx.control().mark_waiting());
+                    // This branch only waits for those of the seats.
+                    let _waits = self.cx.control().mark_waiting();
                     calls.take(seat.place.into()).await
                 }
                 _ => None,
@@ -528,10 +521,13 @@ fn ask_seat<'a>(
                 subject: Subject::Seat { round, role: role.clone() },
             };
             let PersonReply { call, answered } = call_person(cx, request).await?;
-            let raw = match &answered.answer {
+            let mut raw = match &answered.answer {
                 Answer::Contribute { contribution } => Value::clone(contribution),
                 other => Value::from(other.phrase()),
             };
+            if let Value::Object(fields) = &mut raw {
+                fields.entry("agent").or_insert_with(|| role.as_str().into());
+            }
             let judged = policy::judge(&raw, role, allow);
             let by_person = matches!(answered.by, AnsweredBy::Person { .. });
             if let (Err(fault), true) = (&judged, by_person) {

@@ -46,8 +46,7 @@ pub(crate) struct JudgedReply<T> {
 
 /// Requests JSON and has it judged. A refused reply is reported to the model, and the call is
 /// retried up to the scenario's `ask_again` times. Each retry is a model call, but does not count
-/// as a message or a dispatch. The returned future counts as an active branch of the run from now
-/// on, not only from its first poll, as with [`RunContext::call_model`].
+/// as a message or a dispatch.
 ///
 /// `wrap` turns a text that is not JSON into the value to judge, as the source documents do; an
 /// empty text becomes an empty object. `judge` receives the data and the text that it was read
@@ -64,13 +63,10 @@ pub(super) fn request_json<'a, T: 'a>(
     fill: Option<(&'static str, &'a str)>,
     mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
 ) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
-    // A pause waits for all of these calls: there is no boundary between them.
-    let branch = cx.control().branch();
     async move {
-        let _branch = branch;
         loop {
             let asked_again = ask.again;
-            let (call, reply) = cx.call_model_on_branch(&ask).await?;
+            let (call, reply) = cx.call_model(&ask).await?;
             let mut raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
             if let Some((key, value)) = fill
                 && fill_in(&mut raw, &ask.form, key, value)

@@ -244,11 +244,15 @@ impl<'a> SourceReader<'a> {
 
     /// A call that failed for good: the source is skipped, or the run stops.
     fn failed_call_outcome(&self, failed: CallFailed) -> Result<SourceOutcome, StopReason> {
-        let CallFailed { reason, last, unavailable, .. } = failed;
+        let CallFailed { reason, last, unavailable, denied, .. } = failed;
         if matches!(reason, StopReason::Cancelled | StopReason::MaxSeconds)
             || (unavailable && self.research.cx.requires(&self.tool))
         {
             return Err(reason);
+        }
+        if let Some(denied) = denied {
+            let text = denied.strip_prefix("error: ").unwrap_or(&denied);
+            return Ok(skipped_source("approval_denied", text));
         }
         Ok(match last.as_deref() {
             Some(AttemptFailed { status: Some(status), text, class, .. })

@@ -310,7 +310,7 @@ fn warn_of_unknown_fields(
 }
 
 /// The words of all stop reasons; what follows a colon depends on the run.
-const WORDS: [&str; 43] = [
+const WORDS: [&str; 42] = [
     "success",
     "max_messages",
     "max_rounds_reached",
@@ -349,20 +349,23 @@ const WORDS: [&str; 43] = [
     "in_doubt",
     "approval_denied",
     "no_answer",
-    "stopped_by",
     "circuit_open",
     "bulkhead_full",
     "script_missing",
     "tool_error",
 ];
 
+/// The words of the stop reasons that only tasks of an orchestrator have.
+const TASK_WORDS: [&str; 5] =
+    ["worker_denied", "worker_missing", "worker_bad_args", "worker_bad_result", "worker_error"];
+
 /// Warns of unknown words that `stop_reason` is compared with.
 fn warn_of_unknown_reasons(condition: &Condition, that: &NonBlankString, cx: &mut ReadContext) {
     for reason in condition.texts_equal_to("stop_reason") {
         let word = reason.split(':').next().unwrap_or_default();
         // Tasks have reasons of their own: `outcome.trace[0].stop_reason`.
-        if !WORDS.contains(&word) && !word.starts_with("worker_") {
-            let help = cx.suggest(word, WORDS);
+        if !WORDS.contains(&word) && !TASK_WORDS.contains(&word) {
+            let help = cx.suggest(word, WORDS.into_iter().chain(TASK_WORDS));
             cx.warn(that.at, format!("`{word}` is not a stop reason"), help);
         }
     }
@@ -370,8 +373,9 @@ fn warn_of_unknown_reasons(condition: &Condition, that: &NonBlankString, cx: &mu
 
 #[cfg(test)]
 mod tests {
-    use super::WORDS;
+    use super::{TASK_WORDS, WORDS};
     use crate::log::event::stop::STOP_ROWS;
+    use crate::log::facts::orchestrator::WorkerFault;
     use crate::scenario::patterns::ROWS;
 
     /// The names that a source file passes to `add`.
@@ -410,5 +414,6 @@ mod tests {
         let mut words: Vec<&str> = rows.chain(["tool_error"]).collect();
         words.dedup();
         assert_eq!(words, WORDS);
+        assert_eq!(WorkerFault::ALL.map(WorkerFault::word), TASK_WORDS);
     }
 }

@@ -1,14 +1,14 @@
 //! What the file format asks of a pattern before there is a scenario ([`PatternRow`]), what the
 //! rest of the program asks of its settings ([`Spec`]), and the forms of the ids of boundaries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::base::name::{AgentName, FlagName, ToolName};
+use crate::base::name::{AgentName, FlagName, PersonName, ToolName};
 use crate::scenario::check::script;
-use crate::scenario::patterns::agents::AgentsSpec;
+use crate::scenario::patterns::agents::{AgentKind, AgentsSpec};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::format::{Pattern, ScenarioFile, ScriptTable};
 use crate::scenario::read::shape::{FreeTable, NonBlankString, Positioned};
@@ -214,6 +214,17 @@ pub trait Spec: Debug + Send + Sync {
     /// Its agents, if it is made of agents.
     fn agents(&self) -> Option<&AgentsSpec> {
         None
+    }
+
+    /// The people who have a seat, or whom its agents may ask.
+    fn called_people(&self) -> BTreeSet<PersonName> {
+        let agents = self.agents().into_iter().flat_map(|agents| agents.values());
+        let people = agents.flat_map(|agent| match &agent.kind {
+            AgentKind::Model(model) => &model.people[..],
+            AgentKind::Team(team) => &team.coordinator.people[..],
+            AgentKind::Swarm(_) | AgentKind::Person(_) => &[],
+        });
+        people.cloned().collect()
     }
 
     /// The agent that only the user talks to: no other agent may consult it.

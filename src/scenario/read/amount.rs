@@ -58,9 +58,25 @@ const MAX_OPEN_SECONDS: f64 = 30.0 * 86_400.0;
 
 impl FormatShape for OpenTime {
     fn schema() -> Value {
-        seconds_schema(0.001, MAX_OPEN_SECONDS)
+        let text = json!({ "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?(ms|s|m|h|d)\s*$" });
+        json!({ "oneOf": [{ "type": "number", "minimum": 0.001, "maximum": MAX_OPEN_SECONDS }, text] })
     }
     fn read(node: &TomlNode, cx: &mut ReadContext) -> Option<Self> {
+        // Only people take hours and days.
+        let units = [('h', 3_600.0), ('d', 86_400.0)];
+        if let TomlValue::Text(text) = &node.value
+            && let Some((amount, unit)) = units.iter().find_map(|(unit, seconds)| {
+                let amount = text.trim().strip_suffix(*unit)?.trim_end().parse::<f64>().ok()?;
+                Some((amount, seconds))
+            })
+        {
+            let seconds = amount * unit;
+            if (0.001..=MAX_OPEN_SECONDS).contains(&seconds) {
+                return Some(Self(milliseconds(seconds)));
+            }
+            cx.error(node.at, format!("{text:?} is out of range"), "at most 30d");
+            return None;
+        }
         read_seconds(node, cx, 0.001, MAX_OPEN_SECONDS).map(Self)
     }
 }
@@ -220,7 +236,7 @@ fn time_schema() -> Value {
 }
 
 /// The pattern of a duration string.
-const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m|h|d)";
+const TIME: &str = r"[0-9]+(\.[0-9]+)?(ms|s|m)";
 
 /// Longest time in a script or a fixture, in seconds.
 const MAX_SECONDS: f64 = 3_600.0;
@@ -282,7 +298,7 @@ fn read_duration(text: &str, node: &TomlNode, cx: &mut ReadContext) -> Option<Du
     found
 }
 
-/// `900ms`, `1.8s`, `2m`, `4h`, `3d`.
+/// `900ms`, `1.8s`, `2m`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -290,8 +306,6 @@ fn parse_duration(text: &str) -> Option<Duration> {
         "ms" => 1.0,
         "s" => 1_000.0,
         "m" => 60_000.0,
-        "h" => 3_600_000.0,
-        "d" => 86_400_000.0,
         _ => return None,
     };
     let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

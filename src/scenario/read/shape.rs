@@ -286,7 +286,7 @@ pub(crate) const fn key_name(field: &'static str) -> &'static str {
 /// A table and the keys that it may have. A `needed` or `optional` field is `None` if it is missing
 /// or invalid; a field with a `default` then has its default; a missing `table` is read as an empty
 /// one. `needed_or_file` and `optional_or_file` are strings that may be in a file, which the key
-/// `FIELD_file` names. `rule` adds rules to the JSON schema that no single field can state.
+/// `FIELD_file` names; `needed_or_file_unless_person` is not needed in a table with `person`. `rule` adds rules to the JSON schema that no single field can state.
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
@@ -330,6 +330,7 @@ macro_rules! record {
     (@type optional $ty:ty) => { Option<$ty> };
     (@type needed_or_file $ty:ty) => { Option<$ty> };
     (@type optional_or_file $ty:ty) => { Option<$ty> };
+    (@type needed_or_file_unless_person $ty:ty) => { Option<$ty> };
     (@type default $ty:ty) => { $ty };
     (@type table $ty:ty) => { Option<$ty> };
     (@need needed $ty:ty) => { Requirement::Always };
@@ -337,15 +338,20 @@ macro_rules! record {
     (@need table $ty:ty) => { Requirement::IfItNeeds };
     (@need needed_or_file $ty:ty) => { Requirement::Never };
     (@need optional_or_file $ty:ty) => { Requirement::Never };
+    (@need needed_or_file_unless_person $ty:ty) => { Requirement::Never };
     (@need default $ty:ty, $default:expr) => { Requirement::Default(<$ty as FormatShape>::default_json(&$default)) };
     (@file needed_or_file $object:ident, $field:ident) => {
         $object.file_of($crate::scenario::read::shape::key_name(stringify!($field)), true);
+    };
+    (@file needed_or_file_unless_person $object:ident, $field:ident) => {
+        record!(@file optional_or_file $object, $field);
     };
     (@file optional_or_file $object:ident, $field:ident) => {
         $object.file_of($crate::scenario::read::shape::key_name(stringify!($field)), false);
     };
     (@file $how:ident $object:ident, $field:ident) => {};
     (@keys needed_or_file $field:ident) => { record!(@keys optional_or_file $field) };
+    (@keys needed_or_file_unless_person $field:ident) => { record!(@keys optional_or_file $field) };
     (@keys optional_or_file $field:ident) => {
         &[$crate::scenario::read::shape::key_name(stringify!($field)), concat!(stringify!($field), "_file")]
     };
@@ -356,6 +362,14 @@ macro_rules! record {
     (@field needed_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
         $crate::scenario::read::shape::read_text_or_file(
             $node, $crate::scenario::read::shape::key_name(stringify!($field)), Some($about), $cx,
+        )
+    };
+    (@field needed_or_file_unless_person $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {
+        $crate::scenario::read::shape::read_text_or_file(
+            $node,
+            $crate::scenario::read::shape::key_name(stringify!($field)),
+            $table.get("person").is_none().then(|| $about),
+            $cx,
         )
     };
     (@field optional_or_file $field:ident $ty:ty, $table:expr, $node:expr, $cx:expr, $about:expr) => {

@@ -161,7 +161,7 @@ fn string(schema: &Value) -> String {
     let pattern = schema["pattern"].as_str().unwrap_or_default();
     match pattern {
         _ if pattern.contains(r"(\.\.") => "duration, or a range (`\"1s..2s\"`)".to_owned(),
-        _ if pattern.contains("(ms|s|m|h|d)") => "duration (`\"2s\"`)".to_owned(),
+        _ if pattern.contains("(ms|s|m") => "duration (`\"2s\"`)".to_owned(),
         _ if pattern.starts_with("^\\{\\{") => "`\"{{input}}\"`".to_owned(),
         _ => "text".to_owned(),
     }

@@ -7,7 +7,12 @@ use super::*;
 async fn tool_runs_only_as_approved() {
     let no_way = "Do not try to reach the same result in another way.";
     for (setting, given, called, reads) in [
-        ("approve = true", Some(approve()), json!([{ "amount_usd": 150 }]), r#"{"ok":true}"#.into()),
+        (
+            "approve = true",
+            Some(approve()),
+            json!([{ "amount_usd": 150 }]),
+            r#"{"ok":true}"#.into(),
+        ),
         (
             "approve = true",
             Some(Answer::Approve { args: Some(Arc::new(json!({ "amount_usd": 50 }))) }),
@@ -20,7 +25,12 @@ async fn tool_runs_only_as_approved() {
             json!([]),
             format!("error: manager denied this call: Too much. {no_way}"),
         ),
-        ("approve = true", Some(deny("")), json!([]), format!("error: operator denied this call. {no_way}")),
+        (
+            "approve = true",
+            Some(deny("")),
+            json!([]),
+            format!("error: operator denied this call. {no_way}"),
+        ),
         (
             "approve = { who = \"manager\", timeout = \"10m\" }",
             None,
@@ -86,13 +96,10 @@ async fn answer_names_question_and_digest() {
     answer(&run, &question, deny(""));
     let events = facts(&run).await;
     assert_eq!(tool.calls().len(), 0);
-    assert_eq!(kinds(&events, &["question.", "warning"]), [
-        "question.asked",
-        "warning",
-        "warning",
-        "warning",
-        "question.answered"
-    ]);
+    assert_eq!(
+        kinds(&events, &["question.", "warning"]),
+        ["question.asked", "warning", "warning", "warning", "question.answered"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +120,8 @@ async fn nobody_is_not_a_person() {
     for (people, who) in
         [(PeopleMode::Nobody, AnsweredBy::Nobody), (PeopleMode::Script, AnsweredBy::Script)]
     {
-        let scenario = desk("approve = true", "[[script]]\nperson = \"operator\"\napprove = false\n");
+        let scenario =
+            desk("approve = true", "[[script]]\nperson = \"operator\"\napprove = false\n");
         let run = engine().start(launch(&scenario, &Recorder::default(), people));
         let events = facts(&run).await;
         assert_eq!(answers(&events)[0].by, who);
@@ -218,7 +226,10 @@ async fn withdrawn_approval_asks_again() {
     let (run, tool) = start(&read(&TWO.replace("EFFECTS", ""), &[]));
     let first = asked(&run, 1).await;
     run.send(remembered(&first));
-    run.send(Command::WithdrawApproval { id: first.id, by: crate::log::event::kind::Initiator::You });
+    run.send(Command::WithdrawApproval {
+        id: first.id,
+        by: crate::log::event::kind::Initiator::You,
+    });
     for number in [2, 3] {
         let question = asked(&run, number).await;
         answer(&run, &question, deny(""));
@@ -308,7 +319,8 @@ async fn rule_decides_a_thousand_calls() {
     };
     let rows: String = (1..=20).map(row).collect();
     let rule = "[[approve]]\ntool = \"refund\"\ndo = \"allow\"\n";
-    let text = DESK.replace("APPROVE", "").replace("people = [", "max_tool_rounds = 50\npeople = [");
+    let text =
+        DESK.replace("APPROVE", "").replace("people = [", "max_tool_rounds = 50\npeople = [");
     let (head, script) = text.split_once("[[script]]").expect("a script");
     let scenario = read(&format!("{head}{rule}{rows}[[script]]{script}"), &[]);
     let tool = Recorder::default();

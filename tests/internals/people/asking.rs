@@ -198,7 +198,8 @@ async fn budget_is_extended_or_stops() {
     for (choice, reason) in [("extend", "success"), ("stop", "max_tokens_budget")] {
         let text = DESK.replace("APPROVE", "");
         let sets = ["budget.max_total_tokens=4200", "budget.on_limit=ask"];
-        let run = engine().start(launch(&read(&text, &sets), &Recorder::default(), PeopleMode::Wait));
+        let run =
+            engine().start(launch(&read(&text, &sets), &Recorder::default(), PeopleMode::Wait));
         let first = asked(&run, 1).await;
         assert_eq!(first.who.as_str(), "operator");
         answer(&run, &first, choose(choice));

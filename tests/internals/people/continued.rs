@@ -45,13 +45,14 @@ async fn resumed_runs_ask_nothing_twice() {
     let run = engine().start(launch(&scenario, &tool, PeopleMode::Wait));
     let full = approve_all(&run).await;
     assert_eq!((stop_reason(&full).as_str(), tool.calls().len()), ("success", 1));
-    let at = |name: &str| {
-        full.iter().position(|event| event.kind.name() == name).expect("an event")
-    };
+    let at =
+        |name: &str| full.iter().position(|event| event.kind.name() == name).expect("an event");
     let attempt = full
         .iter()
-        .position(|event| matches!(event.kind, EventKind::AttemptStarted { parent, .. }
-            if full[at("question.asked")].span == parent))
+        .position(|event| {
+            matches!(event.kind, EventKind::AttemptStarted { parent, .. }
+            if full[at("question.asked")].span == parent)
+        })
         .expect("an attempt");
     for cut in 1..full.len() {
         let tool = Recorder::default();
@@ -86,7 +87,8 @@ async fn open_question_is_open_after_resume() {
     let tool = Recorder::default();
     let resumption =
         Resumption { recording: stored(&events), by: Initiator::You, in_doubt: InDoubt::Stop };
-    let run = engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
+    let run =
+        engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
     run.wait_until_live().await.expect("it continues");
     let again = asked(&run, 1).await;
     assert_eq!((again.id, &again.digest, again.due_ms), (first.id, &first.digest, first.due_ms));
@@ -107,7 +109,10 @@ async fn deadline_passes_in_downtime() {
     let late = events.iter().map(|event| match &event.kind {
         EventKind::QuestionAsked(asked) => {
             let asked = QuestionAsked { due_ms: Some(1), ..QuestionAsked::clone(asked) };
-            Arc::new(Event { kind: EventKind::QuestionAsked(Arc::new(asked)), ..Event::clone(event) })
+            Arc::new(Event {
+                kind: EventKind::QuestionAsked(Arc::new(asked)),
+                ..Event::clone(event)
+            })
         }
         _ => Arc::clone(event),
     });
@@ -115,7 +120,8 @@ async fn deadline_passes_in_downtime() {
     let resumption =
         Resumption { recording: stored(&late), by: Initiator::You, in_doubt: InDoubt::Stop };
     let tool = Recorder::default();
-    let run = engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
+    let run =
+        engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
     let events = facts(&run).await;
     assert_eq!(answers(&events)[0].by, AnsweredBy::Nobody);
     assert_eq!(tool.calls().len(), 0);
@@ -159,8 +165,7 @@ async fn forks_ask_after_their_boundary() {
         let run = engine().fork(launch(&scenario, &tool, PeopleMode::Nobody), fork);
         run.wait_until_live().await.unwrap_or_else(|error| panic!("{at}: {error}"));
         let events = facts(&run).await;
-        let by_nobody =
-            answers(&events).iter().filter(|it| it.by == AnsweredBy::Nobody).count();
+        let by_nobody = answers(&events).iter().filter(|it| it.by == AnsweredBy::Nobody).count();
         assert_eq!((by_nobody, tool.calls().len()), (asks, 0), "{at}");
         assert_eq!(kinds(&events, &["question.asked"]).len(), 1, "{at}");
     }
@@ -203,13 +208,20 @@ async fn call_in_doubt_is_a_question() {
         full.iter().position(|event| event.kind.name() == "question.asked").expect("a question");
     let attempt = full
         .iter()
-        .position(|event| matches!(event.kind, EventKind::AttemptStarted { parent, .. }
-            if full[asked_at].span == parent))
+        .position(|event| {
+            matches!(event.kind, EventKind::AttemptStarted { parent, .. }
+            if full[asked_at].span == parent)
+        })
         .expect("an attempt");
     for (given, calls, reason, reads) in [
         (choose("again"), 1, "success", r#"{"ok":true}"#),
         (choose("stop"), 0, "in_doubt:refund", ""),
-        (Answer::Result { result: Arc::new(json!({ "ok": "by hand" })) }, 0, "success", r#"{"ok":"by hand"}"#),
+        (
+            Answer::Result { result: Arc::new(json!({ "ok": "by hand" })) },
+            0,
+            "success",
+            r#"{"ok":"by hand"}"#,
+        ),
     ] {
         let tool = Recorder::default();
         let resumption = Resumption {

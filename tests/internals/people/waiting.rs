@@ -106,7 +106,8 @@ async fn answer_during_a_pause_waits() {
     let (run, tool) = start(&desk("approve = true", ""));
     let question = asked(&run, 1).await;
     run.send(Command::Pause { by: Initiator::You });
-    let paused = crate::support::table::until(&run, |kind| matches!(kind, EventKind::Paused { .. }));
+    let paused =
+        crate::support::table::until(&run, |kind| matches!(kind, EventKind::Paused { .. }));
     paused.await;
     answer(&run, &question, approve());
     for _ in 0..20 {
@@ -169,10 +170,8 @@ async fn waiting_probe_is_given_back() {
         "[tools.a]\ntimeout_s = 5",
         "[tools.a]\nbreaker = { fail_threshold = 1, open_for_s = 1 }",
     );
-    let run = engine().start(Launch {
-        people: PeopleMode::Wait,
-        ..Launch::scripted(read(&text, &[]), false)
-    });
+    let run = engine()
+        .start(Launch { people: PeopleMode::Wait, ..Launch::scripted(read(&text, &[]), false) });
     let guard = |run: &RunHandle| {
         let snapshots = run.tool_snapshots();
         let member = snapshots.into_iter().find(|guard| guard.tool.as_str() == "a");

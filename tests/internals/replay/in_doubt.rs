@@ -10,10 +10,13 @@ use serde_json::{Value, json};
 use super::stored;
 use crate::engine::{Launch, ModelChoice, Resumption, RunHandle, Toolbox};
 use crate::gateway::{Tool, ToolRequest};
-use crate::log::event::kind::{AttemptFailed, Initiator, ModelLabel, Reply};
+use crate::log::event::kind::{
+    Answer, AnsweredBy, AttemptFailed, Initiator, ModelLabel, QuestionAnswered, Reply,
+};
 use crate::log::event::{Command, Event, EventKind, Seq, World};
 use crate::model::script::ScriptedModel;
 use crate::model::{ChatModel, ChatRequest, Listener};
+use crate::run::questions::PeopleMode;
 use crate::scenario::spec::InDoubt;
 use crate::scenario::{Scenario, load, shipped};
 use crate::support::table::{engine, facts, until};
@@ -119,7 +122,8 @@ async fn stopped_in_flight(
         let mut tools = Toolbox::offline(&scenario, false);
         let result = json!({ "refund": "re_905", "usd": 49.9, "status": "started" });
         tools.replace("start_refund", Box::new(Slow { calls: Arc::clone(&calls), result }));
-        Launch { tools: Some(tools), ..Launch::scripted(Arc::clone(&scenario), false) }
+        let people = PeopleMode::Wait;
+        Launch { tools: Some(tools), people, ..Launch::scripted(Arc::clone(&scenario), false) }
     };
     let full = facts(&engine().start(launch())).await;
     assert_eq!(calls.swap(0, Ordering::SeqCst), 1, "the scenario calls it");
@@ -158,14 +162,20 @@ async fn non_idempotent_tool_stops_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ask_mode_pauses_before_call() {
+async fn ask_mode_asks_before_call() {
     let (run, calls, cut) = stopped_in_flight(false, InDoubt::Ask).await;
-    let paused = until(&run, |kind| matches!(kind, EventKind::Paused { .. })).await;
-    let EventKind::Paused { at } = &paused.kind else { panic!("paused") };
-    assert_eq!((at.len(), at[0].as_str()), (1, "in_doubt"));
+    let asked = until(&run, |kind| matches!(kind, EventKind::QuestionAsked(_))).await;
+    let EventKind::QuestionAsked(asked) = &asked.kind else { panic!("a question") };
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(calls.load(Ordering::SeqCst), 0);
-    run.send(Command::Resume { by: Initiator::You });
+    run.send(Command::Answer(Box::new(QuestionAnswered {
+        id: asked.id,
+        digest: Arc::clone(&asked.digest),
+        by: AnsweredBy::Person { name: "ann".into(), host: "laptop".into() },
+        answer: Answer::Choose { choice: "again".into(), text: "".into() },
+        stood_ms: 0,
+        remember: false,
+    })));
     let log = facts(&run).await;
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     assert!(
@@ -186,7 +196,6 @@ async fn ask_mode_pauses_before_call() {
         }
         let first = run.bus().event(Seq(second as u64)).expect("an event");
         assert_eq!(first.kind.name(), "run.resumed", "cut after {second}");
-        run.send(Command::Resume { by: Initiator::You });
         let again = facts(&run).await;
         assert!(matches!(again.last().expect("an end").kind, EventKind::RunClosed(_)), "{second}");
     }

@@ -47,6 +47,9 @@ max_rounds = 5
 max_messages = 20
 max_seconds = 90
 min_go_votes = 3
+[people.chair]
+description = "Decides."
+timeout = "3d"
 [facts]
 what = "{{what}}"
 many = "{{count}}"
@@ -55,7 +58,7 @@ list = ["{{loud}}", { day = "{{day}}" }, 2026-01-01T10:00:00Z, 1.50]
 [collaboration]
 sequence = ["ann", "bob", "cy"]
 concurrency = "sequential"
-escalate_after_blocks = 0
+on_no_decision = { ask = "chair" }
 finalize_prompt = "Sum up {{what}}."
 summary = ["day", "what"]
 [roles.ann]

@@ -426,9 +426,9 @@ concurrency = "paralel""#,
         (
             r#"sequence = ["ann", "bob"]"#,
             r#"sequence = ["ann", "bob"]
-escalate_after_blocks = 2"#,
+on_no_decision = { ask = "chair" }"#,
             &[
-                "17:25: error: collaboration.escalate_after_blocks: escalation is not available yet (set it to 0, which means never)",
+                "17:26: error: collaboration.on_no_decision.ask: `chair` is not a person of this scenario (there are none)",
             ],
         ),
         (

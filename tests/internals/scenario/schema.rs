@@ -65,7 +65,7 @@ fn schema_and_reader_refuse_alike() {
             ("campaign    = {", "\"the campaign\" = {"),
             ("sequence        = [", "sequences = ["),
             ("\"finance_analyst\", \"risk_analyst\"]", "3]"),
-            ("[collaboration]", "[collaboration]\nescalate_after_blocks = 2"),
+            ("[collaboration]", "[collaboration]\non_no_decision = \"chair\""),
             ("[collaboration]", "[collaboration]\nconcurrency = \"both\""),
             ("[roles.demand_analyst]\nprompt", "[roles.demand_analyst]\npromt"),
             ("[roles.demand_analyst]", "[roles.demand_analyst]\nprompt_file = \"a.md\""),

@@ -98,6 +98,7 @@ fn shipped_scenarios_load_without_warnings() {
             "payments-incident",
             "ping-pong",
             "real-services",
+            "refund-desk",
             "rumour-mill",
             "runaway",
             "slow-specialist",

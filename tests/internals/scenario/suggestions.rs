@@ -318,7 +318,7 @@ fn reports_unknown_outcome_field() {
             (
                 "outcome.rounds_used",
                 "outcome.handoffs",
-                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, decided_by, rounds_used, team_summary, raw_contribution, unused_contributions, brief, trace, history, status, stop_reason, phase, detail, error, run_id, … (25 in all))",
+                "37:9: warning: expect[0].that: outcomes of the pattern collaboration have no field `handoffs` (one of answer, final_decision, decided_by, rounds_used, team_summary, raw_contribution, unused_contributions, brief, trace, history, status, stop_reason, phase, detail, error, run_id, … (26 in all))",
             ),
         ],
     );

@@ -122,7 +122,9 @@ fn member_named<'s>(
 ) -> Result<&'s AgentSpec, String> {
     let found = team.agent(&name.into()).filter(|agent| match &of.kind {
         AgentKind::Swarm(_) => matches!(agent.kind, AgentKind::Model(_) | AgentKind::Person(_)),
-        AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => of.kind.members().contains(&agent.name),
+        AgentKind::Model(_) | AgentKind::Team(_) | AgentKind::Person(_) => {
+            of.kind.members().contains(&agent.name)
+        }
     });
     found.ok_or_else(|| format!("{name} is not a member of {}", of.name))
 }

@@ -34,9 +34,9 @@ impl Deref for AgentsSpec {
 impl AgentsSpec {
     /// The agents that call a model.
     pub fn model_callers(&self) -> Vec<ModelCaller> {
-        let agents = self.values().filter(|agent| {
-            matches!(agent.kind, AgentKind::Model(_) | AgentKind::Team(_))
-        });
+        let agents = self
+            .values()
+            .filter(|agent| matches!(agent.kind, AgentKind::Model(_) | AgentKind::Team(_)));
         agents.map(|agent| ModelCaller::Agent(agent.name.clone())).collect()
     }
 

@@ -197,8 +197,7 @@ fn wrong_arguments(call: &Positioned<CallTable>, file: &ScenarioFile, cx: &mut R
 fn callable(name: &str, file: &ScenarioFile) -> Option<Vec<String>> {
     let entry = file.agents.entries.iter().find(|entry| entry.name == name)?;
     let table = entry.value.as_ref()?;
-    let mut known: Vec<String> =
-        table.tools.value.0.iter().map(|tool| tool.text.clone()).collect();
+    let mut known: Vec<String> = table.tools.value.0.iter().map(|tool| tool.text.clone()).collect();
     let tools = file.tools.as_ref()?;
     if !known.iter().all(|tool| tools.named.has(tool)) {
         return None;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{
-    CollaborationBudget, CollaborationSpec, CollaborationTable, DecideRow, RoleFlag,
-    RoleSpec, RoleTable, WhenOff,
+    CollaborationBudget, CollaborationSpec, CollaborationTable, DecideRow, RoleFlag, RoleSpec,
+    RoleTable, WhenOff,
 };
 use crate::base::name::{FlagName, InputName, RoleName};
 use crate::scenario::cel::{CelBindings, Condition};
@@ -371,14 +371,7 @@ fn role(
                 cx.at_key("prompt", |cx| scope.prompt(&prompt.text, prompt.at, cx))
             }
             (None, Some(_)) => PromptTemplate::default(),
-            (None, None) => {
-                if !cx.at_key("prompt", |cx| cx.has_error_here()) {
-                    let about = "Its system prompt; the required reply format is appended. \
-                                 `{{input}}` is filled in.";
-                    cx.at_key("prompt", |cx| cx.error(entry.at, "`prompt` is missing", about));
-                }
-                return None;
-            }
+            (None, None) => return None,
         };
         let behind = table.flag.as_ref().map(|flag| RoleFlag {
             flag: FlagName::from(flag.text.as_str()),

@@ -3,7 +3,7 @@
 
 pub(crate) mod check;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -231,9 +231,14 @@ impl Spec for CollaborationSpec {
     }
 
     fn model_callers(&self) -> Vec<ModelCaller> {
-        let is_model = |role: &&RoleName| self.roles.get(*role).is_none_or(|it| it.person.is_none());
+        let is_model =
+            |role: &&RoleName| self.roles.get(*role).is_none_or(|it| it.person.is_none());
         let seats = self.sequence.iter().filter(is_model).cloned().map(ModelCaller::Role);
         seats.chain([ModelCaller::Step(ScriptStep::Finalize)]).collect()
+    }
+
+    fn called_people(&self) -> BTreeSet<PersonName> {
+        self.roles.values().filter_map(|role| role.person.clone()).collect()
     }
 
     fn decides(&self) -> bool {
@@ -312,7 +317,7 @@ record! {
         "then": { "properties": { "prompt": false, "prompt_file": false, "model": false } },
     }) => {
         /// Its system prompt; the required reply format is appended. `{{input}}` is filled in.
-        prompt: NonBlankString = optional_or_file,
+        prompt: NonBlankString = needed_or_file_unless_person,
         /// The person of [people] who has this seat: no model is called, and the person fills in a
         /// form. Such a role has no prompt and no model.
         person: NonBlankString = optional,

@@ -173,7 +173,7 @@ pub(super) fn scripted_reply(document: &Document, dice: &mut Dice) -> Vec<Seeded
 pub(super) fn wrong_duration(document: &Document, dice: &mut Dice) -> Vec<SeededMistake> {
     each(document, |site| {
         let form = variant(site.schema, "string")["pattern"].as_str()?;
-        if !form.contains("(ms|s|m|h|d)") {
+        if !form.contains("(ms|s|m") {
             return None;
         }
         let raw = document.text[site.value.clone()].trim_matches('"');
