@@ -24,6 +24,7 @@ pub use crate::log::event::kind::{
     CallStarted, FlagAt, Prompt, SafeModeHead, ToolHead, ToolLimits,
 };
 pub use crate::log::facts::PatternPlan;
+pub use crate::log::facts::agents::TeamPlan;
 pub use crate::log::facts::agents::{
     AgentHead, HandoffRefusal, HistoryEntry, LoopGuard, MemberOutput, SessionHead, SwarmHead,
 };
@@ -31,7 +32,6 @@ pub use crate::log::facts::collaboration::{
     CollaborationPlan, Conflict, Contribution, SeatPlan, SeatStatus, Stance,
 };
 pub use crate::log::facts::research::FoundSource;
-pub use crate::log::facts::team::TeamPlan;
 pub use crate::log::world::agents::HANDED_OVER;
 #[cfg(feature = "store")]
 pub use crate::log::world::run_row::RunRow;

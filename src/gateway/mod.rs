@@ -13,7 +13,6 @@ pub mod budget;
 pub mod bulkhead;
 mod call;
 mod change;
-pub mod contract;
 mod guard;
 mod last_good;
 mod retry;

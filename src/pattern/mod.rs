@@ -57,7 +57,7 @@ pub(crate) fn play<'a>(
         (PatternSpec::Resilience(spec), _) => Box::pin(resilience::play(cx, spec)),
         (PatternSpec::Research(spec), _) => Box::pin(research::play::play(cx, scenario, spec)),
         (PatternSpec::Router(spec), PatternLive::Rosters(rosters)) => {
-            Box::pin(router::play::play(cx, scenario, spec, rosters))
+            Box::pin(router::play(cx, scenario, spec, rosters))
         }
         (PatternSpec::Orchestrator(_) | PatternSpec::Team(_) | PatternSpec::Router(_), _) => {
             Box::pin(ready(Err(StopReason::InternalError)))

@@ -31,7 +31,7 @@ pub(crate) struct PersonRequest<'a> {
     pub purpose: Purpose,
     /// What the call shows as its arguments, if anything.
     pub args: Option<Arc<Value>>,
-    /// For whom it is asked.
+    /// The agent, role or task that asks.
     pub by: Option<Arc<str>>,
     /// What a model said with it.
     pub why: Option<Arc<str>>,

@@ -213,7 +213,7 @@ impl Questions {
                 }
                 // Too many questions are open, and the run stops.
                 None if id.0 == 0 => pending().await,
-                // A recorded question was withdrawn, because it has changed: it is asked anew.
+                // A recorded question was withdrawn, because it has changed: it is asked again.
                 None => {}
             }
         }

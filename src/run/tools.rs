@@ -14,7 +14,7 @@ use super::questions::{Ended, Question};
 use crate::base::name::ToolName;
 use crate::gateway::{
     Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool,
-    ToolRequest, attempt, contract,
+    ToolRequest, attempt,
 };
 use crate::log::bus::Bus;
 use crate::log::event::kind::{
@@ -333,7 +333,7 @@ impl ToolCallee<'_> {
                 .await
             };
             let failed = match answered {
-                Ok(result) => match contract::check(&self.guarded.contract, &result) {
+                Ok(result) => match self.guarded.contract.check(&result) {
                     Ok(()) => return Ok(Reply::from_tool_result(result)),
                     Err(wrong) => AttemptFailed::new(FailureClass::BadResponse, wrong),
                 },

@@ -25,7 +25,7 @@ use futures::stream::BoxStream;
 use serde_json::Value;
 
 use crate::base::word_query::push_plain_words;
-use crate::log::event::text_part::TextPart;
+use crate::log::event::TextPart;
 use crate::log::event::{Event, RunId, Seq};
 
 /// Durable, ordered logs, one for each run. A log grows at its end only, by groups of consecutive

@@ -3,7 +3,6 @@
 
 mod batch;
 mod run;
-mod runner;
 mod serve;
 mod status;
 mod transfer;
@@ -30,7 +29,7 @@ use crate::log::world::run_row::RunRow;
 use crate::screen::theme::Theme;
 
 pub use self::run::run_remote;
-pub use self::runner::runner;
+pub use self::serve::runner;
 
 /// Where the runs of other machines are.
 #[derive(Debug, Clone, Default, Args)]

@@ -1,26 +1,34 @@
-//! `roundtable cluster serve`: a NATS server for one machine, as a child of this process.
+//! The processes that serve a cluster: `roundtable cluster serve`, a NATS server for one machine as a
+//! child of this process, and `roundtable runner`, which plays the runs of a cluster until it is
+//! stopped.
 
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
+use super::{RunnerArgs, connect_on};
 use crate::base::private_file;
 use crate::base::refused::Refused;
+use crate::base::visible::visible;
 use crate::cli::exit::Exit;
 use crate::cli::headless::on_stop;
 use crate::cli::streams::{print_message, refuse};
-use crate::cluster::Cluster;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::layout::ClusterLayout;
-use crate::host::Dirs;
+use crate::cluster::runner::{Runner, RunnerNews, RunnerSettings};
+use crate::cluster::{Cluster, names};
+use crate::host::models::LiveModels;
+use crate::host::{Dirs, models};
 use crate::scenario::config::ClusterDefaults;
 use crate::tool::process_group::Supervisor;
+use crate::words::format;
 
 /// The program.
 const SERVER: &str = "nats-server";
@@ -161,4 +169,59 @@ async fn end(server: &mut Child) {
         }
     }
     let _ = server.kill().await;
+}
+
+/// Runs `roundtable runner`.
+pub async fn runner(args: &RunnerArgs) -> Exit {
+    let via = match models::parse_proxy(args.proxy.as_deref()) {
+        Ok(via) => via,
+        Err(why) => return refuse(&why, Exit::Usage),
+    };
+    let cluster = match connect_on(&args.on).await {
+        Ok(cluster) => cluster,
+        Err(exit) => return exit,
+    };
+    let name = args.name.clone().unwrap_or_else(names::process_name);
+    let settings = RunnerSettings {
+        name: name.clone(),
+        pool: args.pool.clone(),
+        slots: args.slots,
+        allow: args.allow.iter().copied().collect(),
+        ack_wait: args.takeover_after.max(std::time::Duration::from_millis(300)),
+        drain: args.drain,
+        archive_after: args.archive_after,
+        broken_for: RunnerSettings::BROKEN_FOR,
+    };
+    let (drain, draining) = watch::channel(false);
+    let stop = Arc::new(drain);
+    let told = Arc::clone(&stop);
+    let first = move || {
+        print_message("returning the runs to the queue; interrupt again to end immediately");
+        told.send_replace(true);
+    };
+    if let Err(error) = on_stop(first, Exit::Cancelled.code()) {
+        tracing::warn!("signals end the program immediately: {error}");
+    }
+    let (slots, pool) = (format::count_noun(u64::from(args.slots), "slot"), &args.pool);
+    print_message(&format!("{name} plays runs of pool {pool}, {slots}, on {}", cluster.servers()));
+    let runner = Runner::new(cluster, settings, LiveModels::new(via), draining, print_news);
+    match runner.serve().await {
+        Ok(()) => Exit::Ok,
+        Err(why) => refuse(&why, Exit::Stopped),
+    }
+}
+
+fn print_news(news: RunnerNews) {
+    let text = match news {
+        RunnerNews::Plays(run, 0) => format!("plays {run}"),
+        RunnerNews::Plays(run, events) => {
+            format!("continues {run} from {}", format::count_noun(events, "event"))
+        }
+        RunnerNews::Ended(run, reason) => format!("{run} has ended: {reason}"),
+        RunnerNews::Lost(run) => format!("{run} belongs to another runner now"),
+        RunnerNews::HandedBack(run) => format!("returned {run} to the queue"),
+        RunnerNews::Refused(run, why) => format!("does not play {run}: {why}"),
+        RunnerNews::Trouble(why) => why,
+    };
+    print_message(&visible(&text));
 }

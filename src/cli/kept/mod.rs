@@ -1,9 +1,7 @@
 //! The commands about kept runs and their arguments: list, show, open, resume, fork, replay,
 //! compare, export, import, remove.
 
-mod diff;
 mod export;
-mod fork;
 mod list;
 mod resume;
 mod show;
@@ -37,14 +35,12 @@ use crate::store::file::LogFile;
 use crate::terminal::effects::kept_runs::KeptRuns;
 use crate::terminal::effects::{EffectResult, Services};
 
-pub use self::diff::diff;
 pub use self::export::{export, import};
-pub use self::fork::fork;
 #[cfg(feature = "nats")]
 pub use self::list::print_rows;
 pub use self::list::runs;
-pub use self::resume::resume;
-pub use self::show::show;
+pub use self::resume::{fork, resume};
+pub use self::show::{diff, show};
 
 /// Arguments of `roundtable runs`.
 #[derive(Debug, Clone, Default, Args)]

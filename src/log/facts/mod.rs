@@ -6,25 +6,22 @@ pub mod collaboration;
 pub mod orchestrator;
 pub mod plan_fault;
 pub mod research;
-pub mod resilience;
 pub mod router;
-pub mod team;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use self::agents::AgentFact;
+use self::agents::{AgentFact, TeamPlan};
 use self::collaboration::{CollaborationFact, CollaborationPlan};
 use self::orchestrator::{OrchestratorFact, OrchestratorPlan};
 use self::research::{ResearchFact, ResearchPlan};
-use self::resilience::ResiliencePlan;
 use self::router::{RouterFact, RouterPlan};
-use self::team::TeamPlan;
 use super::event::command::Command;
 use super::event::id::SpanId;
 use super::event::purpose::Purpose;
 use super::event::{SpanKind, SpanState};
+use crate::base::name::ToolName;
 
 /// The pattern of a run, with its limits at the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -291,3 +288,29 @@ macro_rules! facts {
 }
 
 pub(crate) use facts;
+
+/// Setup of a resilience run: who calls which tools how often, and through what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct ResiliencePlan {
+    /// Number of agents, which run concurrently.
+    pub agents: u32,
+    /// Turns of each agent.
+    pub turns: u32,
+    /// The tools that an agent calls in each turn, in order.
+    pub steps: Vec<ToolName>,
+    /// Call slots that all agents share.
+    pub pool: u32,
+    /// Whether calls go through the tools' policies.
+    pub guarded: bool,
+    /// Max attempts of one step if they do not: client x tool x agent.
+    pub naive_attempts: u32,
+    /// Time limit of the whole run in milliseconds, pauses not counted.
+    pub max_ms: u64,
+}
+
+impl Plan for ResiliencePlan {
+    fn max_ms(&self) -> u64 {
+        self.max_ms
+    }
+}

@@ -14,7 +14,7 @@ use super::{Projection, RunFold};
 use crate::base::name::ToolName;
 use crate::log::event::kind::{BreakerCause, BreakerStage, Purpose, WindowCounts};
 use crate::log::event::{BoundaryId, Event, EventKind, SpanId, StopReason};
-use crate::log::facts::resilience::ResiliencePlan;
+use crate::log::facts::ResiliencePlan;
 
 /// State of a resilience run.
 #[derive(Clone, Debug)]

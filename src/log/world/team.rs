@@ -11,7 +11,7 @@ use super::outcome::{OutcomeFields, to_value};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::log::event::{BoundaryId, Event, Seq, SpanId};
 use crate::log::facts::agents::SessionHead;
-use crate::log::facts::team::TeamPlan;
+use crate::log::facts::agents::TeamPlan;
 
 /// State of a run of a team or swarm.
 #[derive(Clone, Debug)]

@@ -302,7 +302,7 @@ impl ConcurrencyLimit {
         self.changed.notify_one();
     }
 
-    /// Takes a slot back for a task that has waited for a person: waits until one is free.
+    /// Waits until a task that has waited for a person has a slot again.
     async fn take_back(&self) {
         self.lock().returning += 1;
         loop {

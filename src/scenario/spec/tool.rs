@@ -113,6 +113,33 @@ pub struct ResultContract {
     pub required: Vec<(String, FieldKind)>,
 }
 
+impl ResultContract {
+    /// Checks a result. Additional keys are allowed.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn check(&self, answer: &Value) -> Result<(), String> {
+        if self.required.is_empty() && answer.is_null() {
+            // docs/rules/decisions.md: a result of null is an empty section, not a broken result.
+            return Ok(());
+        }
+        let Value::Object(fields) = answer else {
+            return Err(format!("the result is {}, not a JSON object", kind_of(answer)));
+        };
+        for (key, kind) in &self.required {
+            match fields.get(key) {
+                None => return Err(format!("the result has no `{key}`")),
+                Some(value) if !kind.is_kind_of(value) => {
+                    let (wanted, found) = (kind.word(), kind_of(value));
+                    return Err(format!("`{key}` of the result is {found}, not a {wanted}"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The type of a field of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
@@ -133,6 +160,31 @@ pub enum FieldKind {
 worded! { FieldKind {
     Text = "text", Number = "number", Bool = "bool", List = "list", Table = "table", Any = "any",
 } }
+
+impl FieldKind {
+    /// Whether a value has this type.
+    fn is_kind_of(self, value: &Value) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Number => value.is_number(),
+            Self::Bool => value.is_boolean(),
+            Self::List => value.is_array(),
+            Self::Table => value.is_object(),
+            Self::Any => true,
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a bool",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    }
+}
 
 /// A fault that is injected between the gateway and the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,3 +286,35 @@ pub enum ScriptFaultKind {
 
 /// Name of the handoff tool. No agent and no other tool may use it.
 pub const TRANSFER: &str = "transfer_to_agent";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn checks_answer_against_contract() {
+        let contract = ResultContract {
+            required: vec![
+                ("rate".to_owned(), FieldKind::Number),
+                ("skus".to_owned(), FieldKind::List),
+                ("note".to_owned(), FieldKind::Any),
+            ],
+        };
+        let good = json!({ "rate": 0.5, "skus": [], "note": null, "more": 1 });
+        assert_eq!(contract.check(&good), Ok(()));
+        assert_eq!(ResultContract::default().check(&json!(null)), Ok(()));
+        for (answer, wrong) in [
+            (json!(null), "the result is null, not a JSON object"),
+            (json!([1]), "the result is a list, not a JSON object"),
+            (json!({ "skus": [], "note": 1 }), "the result has no `rate`"),
+            (
+                json!({ "rate": "1", "skus": [], "note": 1 }),
+                "`rate` of the result is a text, not a number",
+            ),
+        ] {
+            assert_eq!(contract.check(&answer), Err(wrong.to_owned()));
+        }
+    }
+}

@@ -16,7 +16,7 @@ use super::reader::group_before;
 use super::writer::Change;
 use super::{Database, StoreError, as_integer, as_number};
 use crate::base::word_query::WordQuery;
-use crate::log::event::text_part::TextPart;
+use crate::log::event::TextPart;
 use crate::log::event::{Event, EventKind, RunId, Seq, SpanId};
 use crate::store::{EventGroup, EventWords};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::sentence::{model_text, sentence};
+use crate::log::event::TextPart;
 use crate::log::event::kind::RunStarted;
-use crate::log::event::text_part::TextPart;
 use crate::log::event::{Event, EventKind, SpanId, World};
 use crate::log::world::SpanKind;
 

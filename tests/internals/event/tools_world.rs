@@ -9,8 +9,8 @@ use crate::log::event::kind::{
     LimitChange, ModelLabel, Prompt, Purpose, Reply, RetryLimit, RunStarted, ToolHead, ToolLimits,
 };
 use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq, SpanId, StopReason, World};
+use crate::log::facts::ResiliencePlan;
 use crate::log::facts::orchestrator::{OrchestratorFact, Task};
-use crate::log::facts::resilience::ResiliencePlan;
 use crate::log::facts::{PatternFact, PatternPlan};
 use crate::log::world::alerts::AlertKind;
 use crate::log::world::tool_row::CallMark;

@@ -11,9 +11,9 @@ use roundtable::log::event::kind::{
     ToolHead, Usage, WindowCounts,
 };
 use roundtable::log::event::{EventKind, RunId, SpanId, StopReason};
+use roundtable::log::facts::ResiliencePlan;
 use roundtable::log::facts::orchestrator::{OrchestratorFact, Task};
 use roundtable::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
-use roundtable::log::facts::resilience::ResiliencePlan;
 use roundtable::log::facts::{PatternFact, PatternPlan};
 use roundtable::scenario::patterns::orchestrator::OrchestratorBudget;
 use roundtable::scenario::spec::AlertLimits;
