@@ -13,7 +13,7 @@ use crate::support::binary::{Home, Running, without_times};
 
 /// The shipped scenarios that need no service of the network and whose outcome does not depend on
 /// time, or only in the number of calls, and after each how many of its events a run is killed.
-const SCENARIOS: [(&str, usize); 23] = [
+const SCENARIOS: [(&str, usize); 24] = [
     ("checkout-blocked", 1),
     ("checkout-deadlock", 1),
     ("checkout-denied", 1),
@@ -32,6 +32,7 @@ const SCENARIOS: [(&str, usize); 23] = [
     ("parallel-review", 1),
     ("payments-incident", 1),
     ("ping-pong", 1),
+    ("refund-desk", 1),
     ("rumour-mill", 1),
     ("runaway", 2),
     ("slow-specialist", 1),

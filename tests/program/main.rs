@@ -33,6 +33,7 @@ mod live_replies;
 mod live_seats;
 mod locked_store;
 mod new_scenario;
+mod people;
 mod pictures;
 mod prompt_files;
 mod read_only_home;

@@ -1,0 +1,157 @@
+//! Questions to people, headless: who answers them, exit codes, and runs that are killed while they wait.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::binary::{Home, Running};
+
+/// An agent that refunds with an approval, then hands over to a person.
+const DESK: &str = r#"
+title   = "Desk"
+pattern = "swarm"
+goal    = "I was charged twice."
+
+[people.manager]
+description = "Answers for exceptions"
+timeout     = "1d"
+
+[swarm]
+root = "desk"
+
+[agents.desk]
+description = "desk"
+members     = ["billing", "lead"]
+entry       = "billing"
+
+[agents.billing]
+description = "Refunds"
+instruction = "Refund."
+tools       = ["refund"]
+
+[agents.lead]
+description = "The manager"
+person      = "manager"
+
+[tools.refund]
+description = "Refunds a charge"
+args        = { charge = "Such as ch_2", amount_usd = { type = "number" } }
+effects     = "irreversible"
+approve     = true
+fixture     = { rows = [{ result = { refund = "re_31" } }] }
+
+[[script]]
+agent = "billing"
+round = 1
+text  = "It was charged twice."
+calls = [{ tool = "refund", args = { charge = "ch_2", amount_usd = 149.9 } }]
+
+[[script]]
+agent = "billing"
+text  = "Who is responsible is not mine to say."
+calls = [{ tool = "transfer_to_agent", args = { agent_name = "lead", message = "Who is responsible?" } }]
+"#;
+
+fn desk() -> Home {
+    let home = Home::new();
+    home.write("desk.toml", DESK);
+    home
+}
+
+fn start(home: &Home, args: &[&str]) -> Running {
+    let args = [args, &["--people", "ask", "--format", "jsonl"]].concat();
+    Running::start(home.command(&args).stdin(Stdio::piped()))
+}
+
+/// The events of one of these kinds in a stored run.
+fn stored(home: &Home, kind: &str) -> Vec<Value> {
+    let lines = home.run(&["export", "last"]).lines();
+    lines.into_iter().filter(|line| line["kind"] == kind).collect()
+}
+
+#[test]
+fn lines_of_json_answer_questions() {
+    let home = desk();
+    let mut run = start(&home, &["run", "desk.toml"]);
+    let mut stdin = run.stdin();
+    let asked = run.until("question.asked");
+    assert_eq!(asked["args"], json!({ "charge": "ch_2", "amount_usd": 149.9 }));
+    let printed = loop {
+        let line = run.complains();
+        if line.contains("q1 for operator") {
+            break line;
+        }
+    };
+    assert!(printed.contains(r#"refund charge: ch_2, amount_usd: 149.9; approve it or deny it, such as {"id":"q1","approve":true}"#), "{printed}");
+    for (line, wrong) in [
+        ("yes", "not JSON"),
+        (r#"{"id":"q2","approve":true}"#, "q2 is not open"),
+        (r#"{"id":"q1","approve":"yes"}"#, "`approve` is not true or false"),
+        (r#"{"id":"q1","text":"fine"}"#, "approve it or deny it"),
+    ] {
+        writeln!(stdin, "{line}").expect("it listens");
+        let said = run.complains();
+        assert!(said.contains(wrong), "{line}: {said}");
+    }
+    writeln!(stdin, r#"{{"id":"q1","approve":true,"args":{{"charge":"ch_2","amount_usd":99.5}}}}"#)
+        .expect("it listens");
+    let answered = run.until("question.answered");
+    assert_eq!((&answered["by"], answered["name"].is_string()), (&json!("person"), true));
+    assert_eq!(run.until("question.asked")["about"], "turn");
+    writeln!(stdin, r#"{{"id":"q2","text":"We are."}}"#).expect("it listens");
+    let outcome = run.until("outcome");
+    assert_eq!(outcome["answer"], "We are.");
+    assert_eq!(outcome["questions"]["by_person"], 2);
+    assert_eq!(run.end().0.code(), Some(0));
+    let calls = stored(&home, "attempt.answered");
+    assert!(calls.iter().any(|call| call["result"]["refund"] == "re_31"), "{calls:?}");
+}
+
+#[test]
+fn run_without_people_exits_with_three() {
+    let home = desk();
+    let ran = home.run(&["run", "desk.toml", "--people", "nobody", "--format", "json"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(ran.json()["stop_reason"], "no_answer:manager");
+    assert!(ran.out.contains("operator was asked to approve this call and did not answer"));
+    assert!(stored(&home, "attempt.started").iter().all(|attempt| attempt["tool"] != "refund"));
+}
+
+#[test]
+fn end_of_input_answers_nothing() {
+    let home = desk();
+    let mut run = start(&home, &["run", "desk.toml"]);
+    run.until("question.asked");
+    drop(run.stdin());
+    let outcome = run.until("outcome");
+    assert_eq!(outcome["stop_reason"], "no_answer:manager");
+    assert_eq!(run.end().0.code(), Some(3));
+}
+
+#[test]
+fn killed_run_asks_again_until_answered() {
+    let home = desk();
+    let mut run = start(&home, &["run", "desk.toml"]);
+    let asked = run.until("question.asked");
+    super::killed_runs::wait_until_stored(&home, &asked.to_string());
+    run.kill();
+    // Killed while the question was open: it is open after, and is the same.
+    let mut run = start(&home, &["resume", "last"]);
+    let mut stdin = run.stdin();
+    while !run.complains().contains("q1 for operator") {}
+    writeln!(stdin, r#"{{"id":"q1","approve":true}}"#).expect("it listens");
+    let answered = run.until("question.answered");
+    assert_eq!(answered["digest"], asked["digest"]);
+    run.until("question.asked");
+    run.kill();
+    // Killed after the answer: the call is not asked about or made twice.
+    let mut run = start(&home, &["resume", "last"]);
+    let mut stdin = run.stdin();
+    while !run.complains().contains("q2 for manager") {}
+    writeln!(stdin, r#"{{"id":"q2","text":"We are."}}"#).expect("it listens");
+    assert_eq!(run.until("outcome")["answer"], "We are.");
+    assert_eq!(run.end().0.code(), Some(0));
+    assert_eq!(stored(&home, "question.asked").len(), 2);
+    assert_eq!(stored(&home, "question.answered").len(), 2);
+}
