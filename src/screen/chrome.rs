@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use super::comparison::AwaitedComparison;
 use super::key_hints::{HINT_GAP, fitting_hints};
 use super::notice::NoticeKind;
+use super::questions::open_questions;
 use super::run::RunPage;
 use super::text::Pen;
 use super::theme::Theme;
@@ -264,12 +265,24 @@ fn replies(number: u64) -> String {
 /// Maximum characters of a scenario's name.
 const NAME: usize = 60;
 
-/// The title: runs that are paused, else those that are live, else how the last one ended.
+/// The title: the number of open questions, else runs that are paused, else those that are live, else how the last one ended.
 pub(crate) fn title(state: &AppState, theme: &Theme, glyphs: Glyphs) -> String {
     let live: Vec<&RunPage> = state.live_runs().collect();
+    let questions = open_questions(&state.runs).count();
     let is_paused = |page: &&RunPage| waits(&page.world().progress.stage);
     let paused: Vec<&RunPage> = live.iter().copied().filter(is_paused).collect();
     let says = match (&paused[..], &live[..]) {
+        // Their number, never what they are about.
+        _ if questions > 0 => {
+            let count = format::count_noun(questions as u64, "question");
+            let waits = live.iter().filter(|page| page.world().questions.oldest().is_some());
+            let runs: Vec<String> = waits.map(|page| name(page)).collect();
+            let of = match &runs[..] {
+                [one] => one.clone(),
+                runs => format!("{} runs", runs.len()),
+            };
+            Some(format!("{} {count}, {of}", glyphs.symbol(Glyph::NeedsYou)))
+        }
         ([], []) => last(state).map(|page| {
             let sign = theme.run(page.world());
             named(glyphs, sign.glyph, &sign.word.to_lowercase(), page)

@@ -306,6 +306,9 @@ impl Theme {
     pub fn run(&self, world: &World) -> StateSign {
         match (&world.progress.stage, &world.progress.closed) {
             (RunState::Empty, _) => self.sign(Glyph::Waiting, "STARTING", StyleRole::Waiting),
+            (RunState::Running, _) if world.progress.waits_since.is_some() => {
+                self.badge(badges::WAITS)
+            }
             (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
             (RunState::Pausing { since: None, .. }, _) => {
                 self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused)

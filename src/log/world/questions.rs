@@ -214,6 +214,11 @@ impl Questions {
         self.open.get(&id)
     }
 
+    /// The open question of a span.
+    pub fn of_span(&self, span: SpanId) -> Option<&OpenQuestion> {
+        self.open.values().find(|question| question.span == span)
+    }
+
     /// The latest questions that have ended, the last one last.
     pub fn ended(&self) -> &[EndedQuestion] {
         &self.ended
