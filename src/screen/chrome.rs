@@ -132,9 +132,15 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         let tally = page.shown().tally;
         // The calls of a run that was interrupted are open for ever.
         let is_cut = tally.open() > 0 && !page.shown().progress.is_live();
+        let waits = page.shown().questions.open().len() as u64;
+        // While every branch waits for a person, the calls around the questions wait too.
+        let running = match page.shown().progress.waits_since {
+            Some(_) => 0,
+            None => tally.open().saturating_sub(waits),
+        };
         let open = match is_cut {
             true => count(Glyph::Off, StyleRole::Off, tally.open(), "cut off"),
-            false => count(Glyph::Running, StyleRole::Running, tally.open(), "running"),
+            false => count(Glyph::Running, StyleRole::Running, running, "running"),
         };
         let mut counts = vec![
             count(Glyph::Done, StyleRole::Done, tally.answered, "answered"),
@@ -142,6 +148,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
             count(Glyph::Failed, StyleRole::Failed, tally.failed + tally.omitted, "failed"),
             count(Glyph::Retry, StyleRole::Retry, tally.retries, "retried"),
         ];
+        if waits > 0 && !is_cut {
+            let word = if waits == 1 { "waits for you" } else { "wait for you" };
+            counts.insert(0, count(Glyph::NeedsYou, StyleRole::NeedsYou, waits, word));
+        }
         for (glyph, role, number, word) in [
             (Glyph::Alert, StyleRole::Retry, tally.degraded - tally.omitted, "degraded"),
             (Glyph::Refused, StyleRole::Refused, tally.refused_replies, "refused"),
@@ -166,8 +176,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         state.runs.iter().filter(of).count() as u64
     };
     let stopped = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
-    let counts = vec![
-        count(Glyph::Running, StyleRole::Running, state.live_runs().count() as u64, "live"),
+    let waits = state.live_runs().filter(|page| page.waits_for_person()).count() as u64;
+    let live = state.live_runs().count() as u64 - waits;
+    let mut counts = vec![
+        count(Glyph::Running, StyleRole::Running, live, "live"),
         count(Glyph::Done, StyleRole::Done, ended(|class| class == StopClass::Ok), "done"),
         count(
             Glyph::Off,
@@ -177,6 +189,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         ),
         count(Glyph::Failed, StyleRole::Failed, stopped, "stopped"),
     ];
+    if waits > 0 {
+        let word = if waits == 1 { "waits for you" } else { "wait for you" };
+        counts.insert(0, count(Glyph::NeedsYou, StyleRole::NeedsYou, waits, word));
+    }
     ("runs of this session", counts)
 }
 

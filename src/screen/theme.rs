@@ -322,6 +322,11 @@ impl Theme {
         }
     }
 
+    /// The sign of something that waits for a person.
+    pub fn waits(&self) -> StateSign {
+        self.sign(Glyph::NeedsYou, "waits", StyleRole::NeedsYou)
+    }
+
     /// The sign of a run that has ended, by the class of its stop reason.
     pub fn ended(&self, class: StopClass) -> StateSign {
         self.badge(badges::ended(class))

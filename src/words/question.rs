@@ -11,7 +11,9 @@ use crate::log::event::kind::{
 };
 use crate::log::event::{Elapsed, Event};
 use crate::log::world::RunFold;
-use crate::log::world::questions::{EndedQuestion, OpenQuestion, QuestionEnd};
+use crate::log::world::questions::{
+    EndedQuestion, OpenQuestion, QuestionEnd, QuestionTally, Questions,
+};
 use crate::scenario::people::{OPERATOR, Otherwise};
 
 /// What a question is about, in one line: `refund order=ch_2 amount_usd=49.9`. Its texts are data: the
@@ -222,6 +224,32 @@ pub fn waits_for(run: &RunFold, now: Elapsed) -> Option<String> {
 /// The age of a question in whole minutes: `4m`.
 pub fn age_text(question: &OpenQuestion, now: Elapsed) -> String {
     short_age(now.since(question.at))
+}
+
+/// The counts of a run's questions in one line: `3 asked, 2 answered by people, 1 denied, median wait
+/// 4m05s`. `None`: nothing was asked.
+pub fn tally_text(questions: &Questions) -> Option<String> {
+    let tally = questions.tally;
+    if tally == QuestionTally::default() {
+        return None;
+    }
+    let mut parts = vec![format!("{} asked", tally.asked)];
+    for (count, what) in [
+        (tally.by_person, "answered by people"),
+        (tally.by_script, "answered by the script"),
+        (tally.by_nobody, "that nobody answered"),
+        (tally.by_rule, "decided by rules"),
+        (tally.denied, "denied"),
+        (tally.withdrawn, "withdrawn"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    if let Some(wait) = questions.median_wait_ms() {
+        parts.push(format!("median wait {}", duration_text(Duration::from_millis(wait))));
+    }
+    Some(parts.join(", "))
 }
 
 /// A duration that changes at most once a minute: `<1m`, `4m`, `2h 05m`, `3d`.

@@ -214,9 +214,9 @@ impl Questions {
         self.open.get(&id)
     }
 
-    /// The open question of a span.
-    pub fn of_span(&self, span: SpanId) -> Option<&OpenQuestion> {
-        self.open.values().find(|question| question.span == span)
+    /// Whether a question is open for this agent, role or task.
+    pub fn asks_for(&self, by: &str) -> bool {
+        self.open.values().any(|question| question.asked.by.as_deref() == Some(by))
     }
 
     /// The latest questions that have ended, the last one last.

@@ -196,7 +196,9 @@ fn result(page: &RunPage, now: Elapsed, cx: &DrawContext, pen: &mut Pen) {
         && let Some(waits) = waits_for(world, now)
     {
         let left = pen.left();
-        pen.put_within(&waits, left, cx.theme.style(StyleRole::NeedsYou));
+        // The status of the run says the rest.
+        let who = waits.strip_prefix("waits for ").filter(|_| columns(&waits) > left.into());
+        pen.put_within(who.unwrap_or(&waits), left, cx.theme.style(StyleRole::NeedsYou));
         return;
     }
     let mut line = match (words_of(world), &world.progress.closed) {

@@ -26,7 +26,7 @@ use crate::words::styled::StyleRole;
 const MAX_SIZE: (u16, u16) = (120, 30);
 /// Columns of the run, of who asks whom, of the age and of the deadline.
 const RUN: u16 = 8;
-const NAMES: u16 = 24;
+const NAMES: u16 = 26;
 const AGE: u16 = 8;
 const LEFT: u16 = 11;
 
@@ -72,7 +72,7 @@ impl Inbox {
     pub(super) fn parts(&self, size: Size, lines: usize) -> DrawerParts {
         let (cols, rows) = MAX_SIZE;
         let wanted = u16::try_from(lines.max(1)).unwrap_or(u16::MAX).saturating_add(3);
-        let window = centred(size.body(), cols, wanted.clamp(5, rows));
+        let window = centred(size.body(), cols, wanted.clamp(4, rows));
         let inner = inside(window);
         let head = inner.height.min(1);
         let list = Rect { y: inner.y + head, height: inner.height - head, ..inner };
@@ -161,7 +161,7 @@ pub fn render(inbox: &Inbox, state: &AppState, cx: &DrawContext, buf: &mut Buffe
     if count > 0 {
         let all = [
             Column::left("run", RUN),
-            Column::left("asks", NAMES),
+            Column::left("asks", names(parts.list.width)),
             Column::left("about", rest(parts.list.width)),
             Column::right("open for", AGE),
             Column::right("deadline", LEFT),

@@ -265,6 +265,9 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     if matches!(state.overlays.last(), Some(Overlay::Card(_))) {
         state.overlays.pop();
     }
+    if let Some(page) = state.run_mut(&key.run) {
+        page.views.show_asking();
+    }
     state.screen = ActiveScreen::Run(key.run.clone());
     state.overlays.push(Overlay::Card(Box::new(card)));
     Update::redraw()

@@ -25,6 +25,7 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
 use crate::words::patterns::agents::written_text;
+use crate::words::question::asks_text;
 use crate::words::readable::{call_text, readable_result};
 use crate::words::sentence::{cut_reply, took_ms};
 use crate::words::styled::StyleRole;
@@ -84,6 +85,8 @@ pub enum TranscriptKind {
     Handoff,
     /// A handoff or a call that was refused.
     Refused,
+    /// An open question to a person.
+    Asks,
     /// The operator's next message, queued until the run ends.
     Next,
 }
@@ -108,7 +111,7 @@ impl TranscriptKind {
     fn max_rows(self) -> usize {
         match self {
             Self::Message | Self::Said | Self::Streaming | Self::Next => MAX_ROWS_OF[0],
-            Self::Cut | Self::Call | Self::Handoff | Self::Refused => MAX_ROWS_OF[1],
+            Self::Cut | Self::Call | Self::Handoff | Self::Refused | Self::Asks => MAX_ROWS_OF[1],
             Self::Result | Self::Failed | Self::Cancelled => MAX_ROWS_OF[2],
         }
     }
@@ -287,6 +290,14 @@ fn answer_line(run: &RunData) -> Option<usize> {
 /// Lines about the end of a run, with the partial answer if it was stopped.
 fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     let world = run.shown();
+    if world.progress.is_live() {
+        let asks = world.questions.open().map(|it| (TranscriptKind::Asks, asks_text(&it.asked)));
+        let mut lines: Vec<(TranscriptKind, String)> = asks.collect();
+        if let NextMessage::Waiting(text) = run.next_message() {
+            lines.push((TranscriptKind::Next, text.to_string()));
+        }
+        return lines;
+    }
     if let NextMessage::Waiting(text) = run.next_message() {
         return vec![(TranscriptKind::Next, text.to_string())];
     }
@@ -489,6 +500,7 @@ fn head(
         TranscriptKind::Cancelled => (Glyph::Off, StyleRole::Off),
         TranscriptKind::Handoff => (Glyph::Arrow, StyleRole::Strong),
         TranscriptKind::Refused => (Glyph::Refused, StyleRole::Refused),
+        TranscriptKind::Asks => (Glyph::NeedsYou, StyleRole::NeedsYou),
         TranscriptKind::Next => (Glyph::Waiting, StyleRole::NeedsYou),
     };
     let role = if spoken.at.is_none() { StyleRole::Dim } else { role };
@@ -507,6 +519,7 @@ fn style(cx: &DrawContext, spoken: &SpokenLine<'_>) -> Style {
         (_, TranscriptKind::Failed) => StyleRole::Failed,
         (_, TranscriptKind::Cancelled) => StyleRole::Off,
         (_, TranscriptKind::Refused) => StyleRole::Refused,
+        (_, TranscriptKind::Asks) => StyleRole::Strong,
         (_, TranscriptKind::Next) => StyleRole::Notice,
     })
 }
