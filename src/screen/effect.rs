@@ -50,6 +50,13 @@ pub enum Effect {
     },
     /// Ask the run what the script of its scenario would answer. Answered with `Suggested`.
     Suggest { run: RunId, id: QuestionId },
+    /// Edit the arguments of a call in the operator's editor. Answered with `ArgsEdited`.
+    EditArgs {
+        run: RunId,
+        id: QuestionId,
+        /// The arguments as JSON.
+        text: String,
+    },
     /// Copy this to the clipboard.
     Copy(String),
     /// Write these files into the working directory. Answered with one `Notice` that names all

@@ -228,6 +228,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Card], &[c('n')], Action::Deny, "deny", "deny the call, with a reason for the model", Group::Change, 1),
     row(&[Card], DIGITS, Action::Pick(0), "choose", "the answer with that number", Group::Change, 1),
     row(&[Card], &[c('e')], Action::EditAnswer, "edit", "edit the arguments, or write the answer", Group::Change, 2),
+    row(&[Card], &[c('E')], Action::EditJson, "", "edit the arguments as JSON in $EDITOR; the card shows the change", Group::Change, 0),
     row(&[Card], &[c('m')], Action::Remember, "remember", "approve, and the same calls from now on: first shows the exact rule", Group::Change, 3),
     row(&[Inbox, Card], &[c('Y')], Action::ApproveMarked, "approve marked", "approve every marked call once", Group::Change, 2),
     row(&[Inbox], &[c('x')], Action::WithdrawApproval, "withdraw", "withdraw the remembered approval: such calls are asked about again", Group::Change, 2),

@@ -155,6 +155,13 @@ pub enum Msg {
         /// The answer; `None`: no row of the script fits.
         answer: Option<Answer>,
     },
+    /// The operator has edited the arguments of a call.
+    ArgsEdited {
+        run: RunId,
+        id: QuestionId,
+        /// The text of the file, or why it cannot be read.
+        text: Result<String, String>,
+    },
     /// Good news for the operator, such as the name of an exported file.
     Notice(String),
     /// An effect failed in the shell.

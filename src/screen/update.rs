@@ -118,6 +118,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
         }
         Msg::Kept { rows, wall_ms, change } => kept::on_rows(state, rows, wall_ms, change),
         Msg::Suggested { run, id, answer } => card::on_suggested(state, &run, id, answer),
+        Msg::ArgsEdited { run, id, text } => card::on_args_edited(state, &run, id, text),
         Msg::Said { request, found, left } => {
             let is_news = state.history.said.answer(request, found, left);
             if is_news {

@@ -308,6 +308,7 @@ impl<C: Console> DashboardLoop<C> {
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
             EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),
+            EffectResult::EditArgs(file) => self.handoff = Some(TerminalHandoff::EditArgs(file)),
             #[cfg(debug_assertions)]
             #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
             EffectResult::Panic => panic!("a panic of the tests, in the loop"),

@@ -10,19 +10,20 @@ use crate::engine::Schedule;
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
-use crate::log::event::{Elapsed, Event, EventKind, RunId};
+use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
 use crate::pattern::collaboration::policy::judge;
+use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load};
 use crate::screen::chrome::title;
 use crate::screen::theme::Theme;
 use crate::screen::windows::Overlay;
 use crate::screen::{Effect, Msg};
-use crate::support::screen::{Dash, facts_of};
+use crate::support::screen::{Dash, facts_of, until};
 use crate::words::glyph::Glyphs;
 
 const RUN: &str = "r-7f3a";
 
-/// An agent that asks for two refunds and a payment, which cannot be undone.
+/// An agent that asks for a refund.
 const DESK: &str = r#"
 title = "Refund desk"
 pattern = "swarm"
@@ -43,7 +44,7 @@ entry = "billing"
 [agents.billing]
 description = "Refunds."
 instruction = "Refund."
-tools = ["refund", "pay"]
+tools = ["refund"]
 
 [agents.care]
 description = "Writes."
@@ -56,22 +57,11 @@ approve = { who = "manager" }
 effects = "write"
 fixture = { rows = [{ result = { ok = true } }] }
 
-[tools.pay]
-description = "Pays a supplier."
-args = { to = "The supplier." }
-approve = { who = "manager" }
-effects = "irreversible"
-fixture = { rows = [{ result = { ok = true } }] }
-
 [[script]]
 agent = "billing"
 round = 1
-text = "The customer was charged twice for two orders; I refund both, and pay the supplier."
-calls = [
-    { tool = "refund", args = { charge = "ch_1", amount_usd = 20 } },
-    { tool = "refund", args = { charge = "ch_2", amount_usd = 149.9 } },
-    { tool = "pay", args = { to = "Acme" } },
-]
+text = "The customer was charged twice; I refund the second charge."
+calls = [{ tool = "refund", args = { charge = "ch_1", amount_usd = 20 } }]
 
 [[script]]
 agent = "billing"
@@ -86,15 +76,38 @@ latency = "300ms"
 /// Start of the tests' clock as Unix time in milliseconds.
 const WALL_MS: u64 = 1_772_442_000_000;
 
-/// The run up to its third question, with deadlines that do not depend on the clock.
+/// The run up to its question, with a deadline that does not depend on the clock, and two questions
+/// more: another refund, and a payment.
 fn asked() -> Vec<Arc<Event>> {
     let origin = ScenarioOrigin::File("desk.toml".into());
     let scenario = load(DESK, origin, &[]).expect("a good scenario");
-    let events = facts_of(scenario, &[], Schedule::default());
-    let is_question = |event: &Arc<Event>| matches!(event.kind, EventKind::QuestionAsked(_));
-    let last = events.iter().rposition(is_question).expect("questions");
-    assert_eq!(events.iter().filter(|event| is_question(event)).count(), 3);
-    events[..=last].iter().map(|event| with_question(event, |_| ())).collect()
+    let mut events = facts_of(scenario, &[], Schedule::default());
+    let end = until(&events, |kind| matches!(kind, EventKind::QuestionAsked(_)));
+    events.truncate(end);
+    let first = with_question(&events.pop().expect("a question"), |_| ());
+    let of = |subject: &Subject| match subject {
+        Subject::ToolCall { definition, parameters, .. } => (definition.clone(), parameters.clone()),
+        other => panic!("no call: {other:?}"),
+    };
+    let second = with_question(&first, |asked| {
+        let (tool, effects) = ("refund".into(), Effects::Write);
+        let args = Arc::new(json!({ "charge": "ch_2", "amount_usd": 149.9 }));
+        let (definition, parameters) = of(&asked.subject);
+        asked.id = QuestionId(2);
+        asked.subject = Subject::ToolCall { tool, args, definition, parameters, effects };
+    });
+    let third = with_question(&first, |asked| {
+        let (tool, effects) = ("pay".into(), Effects::Irreversible);
+        let (args, parameters) = (json!({ "to": "Acme" }).into(), json!({}).into());
+        asked.id = QuestionId(3);
+        asked.subject =
+            Subject::ToolCall { tool, args, definition: "d".into(), parameters, effects };
+    });
+    for (nth, event) in [first, second, third].into_iter().enumerate() {
+        let seq = Seq(event.seq.0 + nth as u64);
+        events.push(Arc::new(Event { seq, ..Event::clone(&event) }));
+    }
+    events
 }
 
 /// The event with this change of its question.

@@ -165,6 +165,30 @@ impl Card {
         self.is_open() && self.step != CardStep::Reading
     }
 
+    /// The arguments that it shows.
+    fn args_to_edit(&self) -> Value {
+        match (&self.step, &self.asked.subject) {
+            (CardStep::Review(args) | CardStep::Certain(Some(args)), _) => Value::clone(args),
+            (_, Subject::ToolCall { args, .. }) => Value::clone(args),
+            _ => Value::Null,
+        }
+    }
+
+    /// Shows these arguments with what differs, if they fit the schema of the tool.
+    fn review(&mut self, args: Arc<Value>, now: Duration) {
+        let answer = Answer::Approve { args: Some(Arc::clone(&args)) };
+        let asked = &self.asked.subject;
+        match asked.check(&answer) {
+            Err(why) => self.problem = Some(why),
+            Ok(()) => match asked {
+                Subject::ToolCall { args: before, .. } if *before == args => {
+                    self.go_to(CardStep::Reading, now);
+                }
+                _ => self.go_to(CardStep::Review(args), now),
+            },
+        }
+    }
+
     /// Whether it takes no key yet.
     pub fn is_dead(&self, now: Duration) -> bool {
         now.saturating_sub(self.shown_at) < DEAD_TIME
@@ -189,6 +213,7 @@ impl Card {
                 is_shown && is_rememberable(subject)
             }
             Action::EditAnswer => self.is_open() && has_reply(subject),
+            Action::EditJson => self.is_open() && is_approval,
             Action::Pick(_) => self.is_open() && picks(subject),
             Action::Suggest => {
                 matches!(self.step, CardStep::Reading | CardStep::Suggested(_))
@@ -368,6 +393,10 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             }
             Update::when(has_fields)
         }
+        Action::EditJson => {
+            let text = serde_json::to_string_pretty(&card.args_to_edit()).unwrap_or_default();
+            Update::effect(Effect::EditArgs { run: card.run.clone(), id: card.asked.id, text })
+        }
         Action::Remember if card.step == CardStep::Remember => approve(state),
         Action::Remember => {
             card.go_to(CardStep::Remember, now);
@@ -409,20 +438,8 @@ fn finish(state: &mut AppState) -> Update {
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let Some(fields) = card.fields() else { return Update::idle() };
     match fields.answer() {
-        Ok(answer) => match (card.asked.subject.check(&answer), &answer) {
-            (Err(why), _) => card.problem = Some(why),
-            (Ok(()), Answer::Approve { args: Some(args) }) => {
-                let args = Arc::clone(args);
-                let is_same = matches!(
-                    &card.asked.subject, Subject::ToolCall { args: asked, .. } if *asked == args
-                );
-                match is_same {
-                    true => card.go_to(CardStep::Reading, now),
-                    false => card.go_to(CardStep::Review(args), now),
-                }
-            }
-            (Ok(()), _) => return send(state, answer, false),
-        },
+        Ok(Answer::Approve { args: Some(args) }) => card.review(args, now),
+        Ok(answer) => return send(state, answer, false),
         Err(why) => card.problem = Some(why),
     }
     Update::redraw()
@@ -545,6 +562,28 @@ pub(crate) fn on_suggested(
             card.scroll = Scroll::default();
         }
         None => card.problem = Some("the script has no answer to it".to_owned()),
+    }
+    Update::redraw()
+}
+
+/// Shows the arguments that were edited outside, if their question is on the screen.
+pub(crate) fn on_args_edited(
+    state: &mut AppState,
+    run: &RunId,
+    id: QuestionId,
+    text: Result<String, String>,
+) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    if card.run != *run || card.asked.id != id || !card.is_open() {
+        return Update::idle();
+    }
+    let args = text.and_then(|text| {
+        serde_json::from_str::<Value>(&text).map_err(|error| format!("this is not JSON: {error}"))
+    });
+    match args {
+        Ok(args) => card.review(Arc::new(args), now),
+        Err(why) => card.problem = Some(why),
     }
     Update::redraw()
 }
