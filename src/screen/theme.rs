@@ -307,7 +307,7 @@ impl Theme {
         match (&world.progress.stage, &world.progress.closed) {
             (RunState::Empty, _) => self.sign(Glyph::Waiting, "STARTING", StyleRole::Waiting),
             (RunState::Running, _) if world.progress.waits_since.is_some() => {
-                self.badge(badges::WAITS)
+                StateSign { style: self.waiting_style(), ..self.badge(badges::WAITS) }
             }
             (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
             (RunState::Pausing { since: None, .. }, _) => {
@@ -324,7 +324,13 @@ impl Theme {
 
     /// The sign of something that waits for a person.
     pub fn waits(&self) -> StateSign {
-        self.sign(Glyph::NeedsYou, "waits", StyleRole::NeedsYou)
+        StateSign { glyph: Glyph::NeedsYou, word: "waits", style: self.waiting_style() }
+    }
+
+    /// The style of what waits for a person, where it is one row of many: without the background that
+    /// calls the operator.
+    pub fn waiting_style(&self) -> Style {
+        self.style(StyleRole::NeedsYou).remove_modifier(Modifier::REVERSED)
     }
 
     /// The sign of a run that has ended, by the class of its stop reason.

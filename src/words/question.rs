@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::readable::top_text;
+use super::sentence::task_of_span;
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
 };
 use crate::log::event::{Elapsed, Event};
-use crate::log::world::RunFold;
+use crate::log::world::{RunFold, World};
 use crate::log::world::questions::{
     EndedQuestion, OpenQuestion, QuestionEnd, QuestionTally, Questions,
 };
@@ -50,9 +51,14 @@ pub fn noun(subject: &Subject) -> &'static str {
     }
 }
 
+/// The agent, role or task that asks; the run where it is none of them.
+pub fn asker<'a>(question: &'a OpenQuestion, world: &'a World) -> Cow<'a, str> {
+    let by = question.asked.by.as_deref().map(Cow::Borrowed);
+    by.or_else(|| task_of_span(question.span, world)).unwrap_or("the run".into())
+}
+
 /// Who asks whom for what, in one sentence: `billing asks manager to approve refund`.
-pub fn asks_text(asked: &QuestionAsked) -> String {
-    let by = asked.by.as_deref().unwrap_or("the run");
+pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
     let who = &asked.who;
     match &asked.subject {
         Subject::ToolCall { tool, .. } => format!("{by} asks {who} to approve {tool}"),

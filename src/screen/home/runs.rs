@@ -198,7 +198,7 @@ fn result(page: &RunPage, now: Elapsed, cx: &DrawContext, pen: &mut Pen) {
         let left = pen.left();
         // The status of the run says the rest.
         let who = waits.strip_prefix("waits for ").filter(|_| columns(&waits) > left.into());
-        pen.put_within(who.unwrap_or(&waits), left, cx.theme.style(StyleRole::NeedsYou));
+        pen.put_within(who.unwrap_or(&waits), left, cx.theme.waiting_style());
         return;
     }
     let mut line = match (words_of(world), &world.progress.closed) {

@@ -19,7 +19,8 @@ use crate::screen::widgets::{empty, scroll_arrows};
 use crate::screen::{DrawContext, frame};
 use crate::words::format::count_noun;
 use crate::words::glyph::Glyph;
-use crate::words::question::{about, age_text, left_text, remembered_text};
+use crate::words::measure::single_line;
+use crate::words::question::{about, age_text, asker, left_text, remembered_text};
 use crate::words::styled::StyleRole;
 
 /// Maximum size of the window.
@@ -214,18 +215,18 @@ fn question_row(
     let width = area.width;
     let mut pen = row(cx, area, is_selected, buf);
     let is_marked = state.inbox.is_marked(&listed.key());
-    let (mark, role) = match is_marked {
-        true => (Glyph::SlotFull, StyleRole::Notice),
-        false => (Glyph::NeedsYou, StyleRole::NeedsYou),
+    match is_marked {
+        true => pen.glyph(Glyph::SlotFull, cx.theme.style(StyleRole::Notice)),
+        false => pen.glyph(Glyph::NeedsYou, cx.theme.waiting_style()),
     };
-    pen.glyph(mark, cx.theme.style(role)).space(1);
+    pen.space(1);
     pen.cell(listed.page.id().as_str(), RUN - 1, plain).space(1);
-    let by = asked.by.as_deref().unwrap_or("the run");
+    let by = asker(listed.question, listed.page.world());
     let names_text = format!("{by} {} {}", cx.glyphs.symbol(Glyph::Arrow), asked.who);
     pen.name(&names_text, names(width) - 1, plain).space(1);
     let about_columns = rest(width);
     let text = about(&asked.subject);
-    pen.cell(&crate::words::measure::single_line(&text), about_columns - 1, plain).space(1);
+    pen.cell(&single_line(&text), about_columns - 1, plain).space(1);
     let age = age_text(listed.question, state.elapsed(listed.page));
     pen.right_aligned(&age, AGE, dim);
     let left = left_text(asked, state.inbox.wall_ms(state.now));

@@ -36,7 +36,7 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
     let asked = &*card.asked;
     let Some(page) = state.run(&card.run) else { return doc };
     let world = page.world();
-    doc.heading(format!("{}.", asks_text(asked)));
+    doc.heading(format!("{}.", asks_text(&card.by, asked)));
     match &card.step {
         CardStep::Remember => {
             let tool = asked.subject.approves().map_or("", |tool| tool.as_str());
@@ -54,7 +54,7 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
         doc.paragraph("why", &shown(why.trim()));
     }
     subject(&mut doc, asked, &card.step);
-    let before = steps_before(page, asked, card.seq);
+    let before = steps_before(page, &card.by, card.seq);
     doc.list("before", before);
     if let Some(rule) = &asked.rule {
         doc.field("rule", shown(rule));
@@ -165,8 +165,9 @@ fn arguments(doc: &mut StyledText, args: &Value) {
     if fields.is_empty() {
         doc.add(StyleRole::Dim, "none");
     }
+    let is_wide = fields.keys().any(|name| columns(name) > NAME_COLUMNS);
     for (name, value) in fields {
-        argument(doc, name, StyleRole::Text, &value_text(value));
+        argument(doc, name, StyleRole::Text, &value_text(value), is_wide);
     }
 }
 
@@ -174,32 +175,35 @@ fn arguments(doc: &mut StyledText, args: &Value) {
 fn changed_arguments(doc: &mut StyledText, before: &Value, after: &Value) {
     let empty = serde_json::Map::new();
     let [before, after] = [before, after].map(|it| it.as_object().unwrap_or(&empty));
+    let mut names = before.keys().chain(after.keys());
+    let is_wide = names.any(|name| columns(name) > NAME_COLUMNS);
     for (name, value) in after {
         match before.get(name) {
             Some(old) if old == value => {
-                argument(doc, name, StyleRole::Text, &value_text(value));
+                argument(doc, name, StyleRole::Text, &value_text(value), is_wide);
             }
             old => {
-                argument(doc, name, StyleRole::Changed, &value_text(value));
+                argument(doc, name, StyleRole::Changed, &value_text(value), is_wide);
                 let old = old.map_or("not given".to_owned(), value_text);
                 doc.item("", StyleRole::Dim, format!("before: {}", shown(&old)));
             }
         }
     }
     for (name, value) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
-        argument(doc, name, StyleRole::Changed, "left out");
+        argument(doc, name, StyleRole::Changed, "left out", is_wide);
         doc.item("", StyleRole::Dim, format!("before: {}", shown(&value_text(value))));
     }
 }
 
-/// A name and its value; a long name has a row of its own.
-fn argument(doc: &mut StyledText, name: &str, role: StyleRole, value: &str) {
+/// A name and its value. Where a name is too long for its column (`is_wide`), no name is in one.
+fn argument(doc: &mut StyledText, name: &str, role: StyleRole, value: &str, is_wide: bool) {
     let value = shown(value);
-    let mut label = name;
-    if columns(name) > NAME_COLUMNS {
-        doc.add(StyleRole::Dim, name.to_owned());
-        label = "";
+    if is_wide {
+        let mut lines = value.split('\n');
+        doc.add(role, format!("{name}: {}", lines.next().unwrap_or_default()));
+        return lines.for_each(|line| doc.item("", role, line));
     }
+    let mut label = name;
     for line in value.split('\n') {
         doc.item(label, role, line);
         label = "";
@@ -231,8 +235,7 @@ fn shown(text: &str) -> String {
 }
 
 /// What the agent did before it asked, the last step last.
-fn steps_before(page: &RunPage, asked: &QuestionAsked, seq: Seq) -> Vec<String> {
-    let Some(by) = asked.by.as_deref() else { return Vec::new() };
+fn steps_before(page: &RunPage, by: &str, seq: Seq) -> Vec<String> {
     let log = page.log();
     let place = log.place(seq);
     let mut steps: Vec<String> = log

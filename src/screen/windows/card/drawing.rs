@@ -19,7 +19,7 @@ use crate::screen::widgets::render_text_field;
 use crate::screen::{DrawContext, frame};
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
-use crate::words::question::{deadline_text, noun};
+use crate::words::question::noun;
 use crate::words::styled::{StyleRole, StyledText};
 
 /// Columns of the name of a field.
@@ -89,7 +89,7 @@ pub fn render(card: &Card, state: &AppState, cx: &DrawContext, buf: &mut Buffer)
     if let Some(fields) = card.fields() {
         draw_fields(fields, cx, parts.fields, buf);
     }
-    prompt(card, state, cx, parts.prompt, buf);
+    prompt(card, cx, parts.prompt, buf);
 }
 
 /// Draws the fields; those above the focused one scroll out of view where there is no room.
@@ -147,29 +147,25 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
 }
 
 /// Draws what the next key does, or what is wrong.
-fn prompt(card: &Card, state: &AppState, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
+fn prompt(card: &Card, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
     let (text, role) = match &card.problem {
         Some(problem) => (format!("! {problem}"), StyleRole::Failed),
-        None => prompt_text(card, state),
+        None => prompt_text(card),
     };
     Pen::new(buf, row, cx.glyphs).put(&text, cx.theme.style(role));
 }
 
-fn prompt_text(card: &Card, state: &AppState) -> (String, StyleRole) {
+fn prompt_text(card: &Card) -> (String, StyleRole) {
     let [approve, send, edit] = [Action::Approve, Action::Send, Action::EditAnswer].map(key_of);
     let needs = |text: String| (text, StyleRole::NeedsYou);
     match &card.step {
         CardStep::Reading if is_irreversible(&card.asked) && !card.end_seen => {
-            needs("It cannot be undone: read to the end, then approve it.".to_owned())
+            needs(format!("It cannot be undone: read to the end, then {approve} twice approves it."))
         }
-        CardStep::Reading if is_irreversible(&card.asked) => needs(format!(
-            "It cannot be undone. {}.",
-            sentence(&deadline_text(&card.asked, state.inbox.wall_ms(state.now)))
-        )),
-        CardStep::Reading => {
-            let deadline = deadline_text(&card.asked, state.inbox.wall_ms(state.now));
-            (format!("Deadline: {deadline}."), StyleRole::Dim)
+        CardStep::Reading if is_irreversible(&card.asked) => {
+            needs(format!("It cannot be undone: {approve} twice approves it."))
         }
+        CardStep::Reading => (reading_text(card), StyleRole::Dim),
         CardStep::Reply if card.asked.subject.approves().is_some() => {
             let text = format!("{send} shows the changed arguments. Nothing is approved by that.");
             (text, StyleRole::Dim)
@@ -201,8 +197,14 @@ fn prompt_text(card: &Card, state: &AppState) -> (String, StyleRole) {
     }
 }
 
-/// The text with a capital at its start.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+/// Which keys answer a question that is read.
+fn reading_text(card: &Card) -> String {
+    let [approve, deny, edit] = [Action::Approve, Action::Deny, Action::EditAnswer].map(key_of);
+    if card.asked.subject.approves().is_some() {
+        return format!("{approve} approves this call once, {deny} denies it.");
+    }
+    match card.offers(Action::Pick(1)) {
+        true => "The number of an answer chooses it.".to_owned(),
+        false => format!("{edit} goes on with the answer."),
+    }
 }

@@ -18,7 +18,7 @@ use self::fields::{AnswerFields, AnswerKind};
 use super::Overlay;
 use crate::log::event::kind::{Answer, AnsweredBy, QuestionAsked, QuestionId, Subject};
 use crate::log::event::{RunId, Seq};
-use crate::log::world::questions::QuestionEnd;
+use crate::log::world::questions::{OpenQuestion, QuestionEnd};
 use crate::run::questions::is_rememberable;
 use crate::screen::action::Action;
 use crate::screen::effect::{Effect, Update};
@@ -27,12 +27,13 @@ use crate::screen::keymap::{Context, key_of};
 use crate::screen::layout::too_small;
 use crate::screen::notice::NoticeKind;
 use crate::screen::questions::{
-    QuestionKey, answer, approve_marked, is_irreversible, mark, open_questions,
+    ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, mark, open_questions,
 };
+use crate::screen::run::RunPage;
 use crate::screen::run::inspector::WrappedDocument;
 use crate::screen::scroll::Scroll;
 use crate::screen::state::{ActiveScreen, AppState};
-use crate::words::question::end_text;
+use crate::words::question::{asker, end_text};
 
 pub use self::drawing::render;
 
@@ -44,6 +45,8 @@ pub const DEAD_TIME: Duration = Duration::from_millis(400);
 pub struct Card {
     pub run: RunId,
     pub asked: Arc<QuestionAsked>,
+    /// Who asks.
+    pub by: String,
     /// The event of the question.
     pub seq: Seq,
     pub step: CardStep,
@@ -98,17 +101,18 @@ impl CardDraft {
 }
 
 impl Card {
-    fn new(run: &RunId, (asked, seq): (Arc<QuestionAsked>, Seq), draft: CardDraft) -> Self {
+    fn new(page: &RunPage, question: &OpenQuestion, draft: CardDraft, now: Duration) -> Self {
         let mut card = Self {
-            run: run.clone(),
-            asked,
-            seq,
+            run: page.id().clone(),
+            asked: Arc::clone(&question.asked),
+            by: asker(question, page.world()).into_owned(),
+            seq: question.seq,
             step: CardStep::Reading,
             draft,
             problem: None,
             scroll: Scroll::default(),
             end_seen: false,
-            shown_at: Duration::ZERO,
+            shown_at: now,
         };
         // What is answered with a text alone is typed at once.
         if card.asked.subject.approves().is_none() && card.fill_in_reply() {
@@ -278,15 +282,12 @@ fn picks(subject: &Subject) -> bool {
 
 /// Opens the card of an open question, over the page of its run.
 pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
-    let asked = state.run(&key.run).and_then(|page| {
-        let question = page.world().questions.get(key.id)?;
-        Some((Arc::clone(&question.asked), question.seq))
-    });
-    let Some(asked) = asked else { return Update::redraw() };
     keep_draft(state);
-    let draft = state.inbox.drafts.remove(key).unwrap_or_default();
-    let mut card = Card::new(&key.run, asked, draft);
-    card.shown_at = state.now;
+    let AppState { runs, inbox, now, .. } = state;
+    let open = open_questions(runs).find(|it| it.key() == *key);
+    let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
+    let draft = inbox.drafts.remove(key).unwrap_or_default();
+    let card = Card::new(page, question, draft, *now);
     if matches!(state.overlays.last(), Some(Overlay::Card(_))) {
         state.overlays.pop();
     }

@@ -25,7 +25,7 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
 use crate::words::patterns::agents::written_text;
-use crate::words::question::asks_text;
+use crate::words::question::{asker, asks_text};
 use crate::words::readable::{call_text, readable_result};
 use crate::words::sentence::{cut_reply, took_ms};
 use crate::words::styled::StyleRole;
@@ -291,8 +291,14 @@ fn answer_line(run: &RunData) -> Option<usize> {
 fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     let world = run.shown();
     if world.progress.is_live() {
-        let asks = world.questions.open().map(|it| (TranscriptKind::Asks, asks_text(&it.asked)));
-        let mut lines: Vec<(TranscriptKind, String)> = asks.collect();
+        // One line, so that the text before it stays in view.
+        let asks = match world.questions.open().len() {
+            0 => None,
+            1 => world.questions.oldest().map(|open| asks_text(&asker(open, world), &open.asked)),
+            open => Some(format!("{open} questions wait for people")),
+        };
+        let asks = asks.map(|text| (TranscriptKind::Asks, text));
+        let mut lines: Vec<(TranscriptKind, String)> = asks.into_iter().collect();
         if let NextMessage::Waiting(text) = run.next_message() {
             lines.push((TranscriptKind::Next, text.to_string()));
         }
@@ -500,7 +506,10 @@ fn head(
         TranscriptKind::Cancelled => (Glyph::Off, StyleRole::Off),
         TranscriptKind::Handoff => (Glyph::Arrow, StyleRole::Strong),
         TranscriptKind::Refused => (Glyph::Refused, StyleRole::Refused),
-        TranscriptKind::Asks => (Glyph::NeedsYou, StyleRole::NeedsYou),
+        TranscriptKind::Asks => {
+            pen.put_within(cx.glyphs.symbol(Glyph::NeedsYou), 2, theme.waiting_style());
+            return;
+        }
         TranscriptKind::Next => (Glyph::Waiting, StyleRole::NeedsYou),
     };
     let role = if spoken.at.is_none() { StyleRole::Dim } else { role };

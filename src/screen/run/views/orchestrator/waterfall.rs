@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
 
 use super::OrchestratorView;
 use super::task::{TaskWait, row_sign, task_wait};
@@ -471,7 +470,7 @@ fn person_waits(
         let last = track.width.saturating_sub(1);
         let (from, to) = (from.min(last), to.min(last));
         let place = Rect { x: track.x + from, width: to - from + 1, ..track }.intersection(track);
-        let style = cx.theme.style(StyleRole::NeedsYou).remove_modifier(Modifier::REVERSED);
+        let style = cx.theme.waiting_style();
         Pen::new(buf, place, cx.glyphs).glyphs(Glyph::NeedsYou, place.width, style);
     }
 }
