@@ -106,7 +106,7 @@ impl Action {
         matches!(self, Self::Pane(_) | Self::Pick(_))
     }
 
-    /// Whether it answers a question, or goes on to an answer: only its own key does that, never a row
+    /// Whether it answers a question, or leads to an answer: only its own key does that, never a row
     /// of the help or of the list of commands, which Enter chooses.
     pub(crate) fn is_answer(self) -> bool {
         matches!(

@@ -331,7 +331,7 @@ fn card_is_in_between(state: &AppState) -> bool {
     matches!(state.overlays.last(), Some(Overlay::Card(card)) if card.is_in_between())
 }
 
-/// What ends the fields of a card, or goes on in them.
+/// What ends the fields of a card, or continues in them.
 fn card_word(state: &AppState, action: Action) -> Option<&'static str> {
     let Some(Overlay::Card(card)) = state.overlays.last() else { return None };
     let fields = card.fields()?;

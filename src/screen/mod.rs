@@ -81,8 +81,7 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
             // The message box is hidden under an overlay, so that no two frames collide.
             Overlay::Message(_) if nth + 1 < state.overlays.len() => {}
             // A card takes the place of the inbox that it was opened from.
-            Overlay::Inbox(_)
-                if matches!(state.overlays.get(nth + 1), Some(Overlay::Card(_))) => {}
+            Overlay::Inbox(_) if matches!(state.overlays.get(nth + 1), Some(Overlay::Card(_))) => {}
             Overlay::Inbox(inbox) => self::windows::inbox::render(inbox, state, cx, buf),
             Overlay::Card(card) => self::windows::card::render(card, state, cx, buf),
             // The list of models replaces the form.

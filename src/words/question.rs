@@ -11,10 +11,10 @@ use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
 };
 use crate::log::event::{Elapsed, Event};
-use crate::log::world::{RunFold, World};
 use crate::log::world::questions::{
     EndedQuestion, OpenQuestion, QuestionEnd, QuestionTally, Questions,
 };
+use crate::log::world::{RunFold, World};
 use crate::scenario::people::{OPERATOR, Otherwise};
 
 /// What a question is about, in one line: `refund order=ch_2 amount_usd=49.9`. Its texts are data: the

@@ -13,8 +13,8 @@ use std::io::Write;
 
 use self::story::{class, name, note};
 use super::patterns::words_of;
-use super::sentence::{model_text, took_ms};
 use super::question::tally_text;
+use super::sentence::{model_text, took_ms};
 use super::verdict::{reason_id, stop_lead};
 use super::{badges, closing, format};
 use crate::base::time::Day;

@@ -86,7 +86,9 @@ fn asked() -> Vec<Arc<Event>> {
     events.truncate(end);
     let first = with_question(&events.pop().expect("a question"), |_| ());
     let of = |subject: &Subject| match subject {
-        Subject::ToolCall { definition, parameters, .. } => (definition.clone(), parameters.clone()),
+        Subject::ToolCall { definition, parameters, .. } => {
+            (definition.clone(), parameters.clone())
+        }
         other => panic!("no call: {other:?}"),
     };
     let second = with_question(&first, |asked| {
@@ -372,7 +374,9 @@ fn seat_form_makes_valid_contribution() {
     let mut dash = dash_of(120, 36, &asked_about(Subject::Seat { round: 2, role: "cfo".into() }));
     card(&mut dash, 0);
     insta::assert_snapshot!("question_seat_120x36", dash.dump());
-    dash.press("Right Tab 0.8 Tab 'It is sound.' Enter Tab 'check the price' Enter 'tell the team' C-s");
+    dash.press(
+        "Right Tab 0.8 Tab 'It is sound.' Enter Tab 'check the price' Enter 'tell the team' C-s",
+    );
     let sent = answers(&mut dash);
     let [(_, Answer::Contribute { contribution }, _)] = &sent[..] else { panic!("{sent:?}") };
     let contribution: &Value = contribution;
@@ -454,7 +458,8 @@ fn waiting_wakes_once_a_minute() {
 fn senseless_keys_approve_nothing() {
     for (cols, rows) in [(20, 5), (60, 16), (61, 17), (80, 24), (200, 50)] {
         let mut dash = dash(cols, rows);
-        for keys in ["a a", "Enter Space Tab 9 e", "1 Enter Tab Tab C-s PgDn Esc", "n Up Down Left"] {
+        for keys in ["a a", "Enter Space Tab 9 e", "1 Enter Tab Tab C-s PgDn Esc", "n Up Down Left"]
+        {
             dash.press(keys).after(Duration::from_millis(500));
             dash.screen();
             dash.send(Msg::Resize { cols: 3, rows: 1 });
@@ -462,9 +467,8 @@ fn senseless_keys_approve_nothing() {
             dash.send(Msg::Resize { cols, rows });
             dash.click(cols / 2, rows / 2).wheel(true, cols / 2, rows - 3);
         }
-        let approves = |(_, answer, _): &(QuestionId, Answer, bool)| {
-            matches!(answer, Answer::Approve { .. })
-        };
+        let approves =
+            |(_, answer, _): &(QuestionId, Answer, bool)| matches!(answer, Answer::Approve { .. });
         assert!(!answers(&mut dash).iter().any(approves));
     }
 }

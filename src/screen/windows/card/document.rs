@@ -1,30 +1,30 @@
 //! The text of a card: who asks whom for what and why, what the agent did before, the arguments, what
 //! the call does, and what follows without an answer. What a model wrote is data in it.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::{Card, CardStep};
 use crate::base::name::AgentName;
-use crate::log::event::Seq;
-use crate::log::event::kind::{Answer, QuestionAsked, Subject};
+use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
+use crate::log::event::{EventKind, Seq, SpanId};
+use crate::log::world::SpanState;
 use crate::screen::questions::{QuestionShape, is_irreversible, open_questions};
 use crate::screen::run::RunPage;
 use crate::screen::state::AppState;
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
-use crate::words::question::{
-    answer_text, asks_text, deadline_text, remembered_text, short_age,
-};
-use crate::words::sentence::{HeadlessForm, sentence};
+use crate::words::question::{answer_text, asks_text, deadline_text, remembered_text, short_age};
+use crate::words::readable::top_text;
+use crate::words::sentence::sentence;
 use crate::words::styled::{Badge, StyleRole, StyledText};
 
 /// Most bytes of one value or text that a card shows.
 const MAX_SHOWN_BYTES: usize = 16 * 1024;
-/// Most steps of an agent before its question.
-const MAX_STEPS: usize = 3;
+/// Most calls of an agent before its question.
+const MAX_CALLS: usize = 3;
+/// Most characters of the line of such a call, and of its result.
+const MAX_LINE_CHARS: usize = 200;
 /// Most events that are searched for them.
 const MAX_SEARCHED: usize = 2_000;
 /// Longest name that has its value in the same row.
@@ -54,8 +54,7 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
         doc.paragraph("why", &shown(why.trim()));
     }
     subject(&mut doc, asked, &card.step);
-    let before = steps_before(page, &card.by, card.seq);
-    doc.list("before", before);
+    doc.list("before", calls_before(page, &card.by, card.seq));
     if let Some(rule) = &asked.rule {
         doc.field("rule", shown(rule));
     }
@@ -234,32 +233,48 @@ fn shown(text: &str) -> String {
     format!("{}\n({more} more are not shown)", &text[..end])
 }
 
-/// What the agent did before it asked, the last step last.
-fn steps_before(page: &RunPage, by: &str, seq: Seq) -> Vec<String> {
-    let log = page.log();
-    let place = log.place(seq);
-    let mut steps: Vec<String> = log
-        .between(place.saturating_sub(MAX_SEARCHED), place)
+/// The calls of tools that the agent made before it asked, each with its result, the last one last.
+fn calls_before(page: &RunPage, by: &str, seq: Seq) -> Vec<String> {
+    let (log, world) = (page.log(), page.world());
+    let end = log.place(seq);
+    let mut calls: Vec<String> = log
+        .between(end.saturating_sub(MAX_SEARCHED), end)
         .rev()
         .filter_map(|event| {
-            let told = sentence(event, page.world());
-            let is_step = matches!(told.headless, HeadlessForm::Sign(..) | HeadlessForm::Step(_));
-            let is_own = told.subject == by && is_step;
-            let time = page.world().progress.run_time(event.at);
-            is_own.then(|| format!("{}  {}", time_text(time), line_of(&told.full_text())))
+            let EventKind::CallStarted(call) = &event.kind else { return None };
+            let is_own = call.purpose.asks() == Asks::Tool && sentence(event, world).subject == by;
+            // The call that asks is no earlier one.
+            if !is_own || world.question_within(event.span).is_some() {
+                return None;
+            }
+            let args = call.args.as_deref().map(top_text).unwrap_or_default();
+            let result = result_of(page, event.span);
+            let time = format::time_in_run(world.progress.run_time(event.at));
+            Some(format!("{time}  {} {}: {result}", call.tool, line_of(&args)))
         })
-        .take(MAX_STEPS)
+        .take(MAX_CALLS)
         .collect();
-    steps.reverse();
-    steps
+    calls.reverse();
+    calls
 }
 
-fn time_text(time: Duration) -> String {
-    format::time_in_run(time)
+/// The first line of the result of a call.
+fn result_of(page: &RunPage, call: SpanId) -> String {
+    let spans = &page.world().spans;
+    let reply = spans.children(call).filter_map(|attempt| page.closing_event(attempt.id));
+    let result = reply.filter_map(|event| match &event.kind {
+        EventKind::AttemptAnswered(reply) => reply.result.as_deref(),
+        _ => None,
+    });
+    match (result.last(), spans.get(call).map(|span| span.state)) {
+        (Some(result), _) => line_of(&top_text(result)),
+        (None, Some(SpanState::Open)) => "no result yet".to_owned(),
+        (None, _) => "no result".to_owned(),
+    }
 }
 
 /// The first line of a text.
 fn line_of(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    line.chars().take(400).collect()
+    line.chars().take(MAX_LINE_CHARS).collect()
 }

@@ -47,9 +47,8 @@ pub fn parts(card: &Card, document: &StyledText, size: Size) -> CardParts {
     let body = size.body();
     let width = body.width.saturating_sub(4).min(MAX_TEXT);
     let most = body.height.saturating_mul(3) / 5;
-    let field_rows: u16 = card
-        .fields()
-        .map_or(0, |fields| fields.list.iter().map(AnswerField::rows).sum());
+    let field_rows: u16 =
+        card.fields().map_or(0, |fields| fields.list.iter().map(AnswerField::rows).sum());
     let field_rows = if field_rows > 0 { field_rows + 1 } else { 0 };
     // The border, and the row for what the next key does.
     let text_rows = WrappedDocument { document, width }.rows_within(most);
@@ -57,11 +56,7 @@ pub fn parts(card: &Card, document: &StyledText, size: Size) -> CardParts {
     let window = Rect { y: body.bottom() - height, height, ..body };
     let inner = inside(window);
     let inner = Rect { x: inner.x + 1, width: width.min(inner.width.saturating_sub(2)), ..inner };
-    let prompt = Rect {
-        y: inner.bottom().saturating_sub(1),
-        height: inner.height.min(1),
-        ..inner
-    };
+    let prompt = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
     let above = inner.height.saturating_sub(1);
     let fields = field_rows.min(above.saturating_sub(MIN_TEXT.min(above)));
     // A blank row between the text and what is below it.
@@ -100,7 +95,8 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
     let mut top = Pen::new(buf, Rect { height: area.height.min(1), ..area }, cx.glyphs);
     let width = top.left();
     top.glyphs(Glyph::Horizontal, width, border);
-    let rows = Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
+    let rows =
+        Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
     let mut first = 0;
     let needed = |first: usize| -> u16 {
         let shown = fields.list.iter().take(fields.focus + 1).skip(first);
@@ -130,6 +126,7 @@ fn draw_fields(fields: &AnswerFields, cx: &DrawContext, area: Rect, buf: &mut Bu
             }
             AnswerValue::Choice { choices, at, .. } => {
                 let choice = choices.get(*at).map_or("", String::as_str).replace('_', " ");
+                let choice = if choice.is_empty() { "not given".to_owned() } else { choice };
                 let mut pen = Pen::new(buf, place, cx.glyphs);
                 let style = cx.theme.style(if focused { StyleRole::Key } else { StyleRole::Text });
                 let number = format!("  {} of {}", at + 1, choices.len());
@@ -159,9 +156,9 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
     let [approve, send, edit] = [Action::Approve, Action::Send, Action::EditAnswer].map(key_of);
     let needs = |text: String| (text, StyleRole::NeedsYou);
     match &card.step {
-        CardStep::Reading if is_irreversible(&card.asked) && !card.end_seen => {
-            needs(format!("It cannot be undone: read to the end, then {approve} twice approves it."))
-        }
+        CardStep::Reading if is_irreversible(&card.asked) && !card.end_seen => needs(format!(
+            "It cannot be undone: read to the end, then {approve} twice approves it."
+        )),
         CardStep::Reading if is_irreversible(&card.asked) => {
             needs(format!("It cannot be undone: {approve} twice approves it."))
         }
@@ -205,6 +202,6 @@ fn reading_text(card: &Card) -> String {
     }
     match card.offers(Action::Pick(1)) {
         true => "The number of an answer chooses it.".to_owned(),
-        false => format!("{edit} goes on with the answer."),
+        false => format!("{edit} continues the answer."),
     }
 }

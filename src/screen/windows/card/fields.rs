@@ -112,9 +112,7 @@ impl AnswerField {
         }
         let value_field = match at {
             Some(at) => AnswerValue::Choice { choices, at, first: at },
-            None => {
-                AnswerValue::Text(Box::new(TextField::new(&text, text.contains('\n'))))
-            }
+            None => AnswerValue::Text(Box::new(TextField::new(&text, text.contains('\n')))),
         };
         Self { first: value.cloned(), types, ..Self::new(name, &hint, value_field) }
     }
@@ -123,7 +121,9 @@ impl AnswerField {
     pub fn text(&self) -> String {
         match &self.value {
             AnswerValue::Text(text) => text.text(),
-            AnswerValue::Choice { choices, at, .. } => choices.get(*at).cloned().unwrap_or_default(),
+            AnswerValue::Choice { choices, at, .. } => {
+                choices.get(*at).cloned().unwrap_or_default()
+            }
         }
     }
 
@@ -358,8 +358,7 @@ fn written(text: &str, name: &str) -> Result<Arc<str>, String> {
 /// A field for each argument: those of the schema, then those that it does not know.
 fn argument_fields(schema: &Value, args: &Value) -> Vec<AnswerField> {
     let required = schema.get("required").and_then(Value::as_array);
-    let required: Vec<&str> =
-        required.into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = properties.into_iter().flatten().map(|(name, property)| {
         AnswerField::argument(name, property, args.get(name), required.contains(&name.as_str()))

@@ -93,9 +93,8 @@ pub struct CardDraft {
 impl CardDraft {
     /// Whether anything was typed.
     pub fn is_empty(&self) -> bool {
-        let is_changed = |fields: &Option<AnswerFields>| {
-            fields.as_ref().is_some_and(AnswerFields::is_changed)
-        };
+        let is_changed =
+            |fields: &Option<AnswerFields>| fields.as_ref().is_some_and(AnswerFields::is_changed);
         !is_changed(&self.reply) && !is_changed(&self.reason)
     }
 }
@@ -321,9 +320,8 @@ fn neighbour(state: &AppState, key: &QuestionKey, forward: bool) -> Option<Quest
     let keys: Vec<QuestionKey> = open_questions(&state.runs).map(|it| it.key()).collect();
     let at = keys.iter().position(|it| it == key);
     let len = keys.len();
-    let order = |key: &QuestionKey| {
-        (state.runs.iter().position(|page| *page.id() == key.run), key.id)
-    };
+    let order =
+        |key: &QuestionKey| (state.runs.iter().position(|page| *page.id() == key.run), key.id);
     let next = match (at, forward) {
         // It has ended: the one that came after it.
         (None, _) => keys.iter().position(|it| order(it) > order(key)).unwrap_or(0),
@@ -412,7 +410,11 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
         },
         Action::Submit => submit(state),
         Action::Send => finish(state),
-        Action::Up | Action::Down | Action::PageUp | Action::PageDown | Action::Top
+        Action::Up
+        | Action::Down
+        | Action::PageUp
+        | Action::PageDown
+        | Action::Top
         | Action::Bottom => scroll(state, action),
         _ => Update::idle(),
     }
