@@ -45,7 +45,8 @@ impl StatusCount {
     }
 
     fn draw(&self, cx: &DrawContext, pen: &mut Pen) {
-        let style = cx.theme.style(if self.count == 0 { StyleRole::Dim } else { self.role });
+        let role = if self.count == 0 { StyleRole::Dim } else { self.role };
+        let style = cx.theme.style_among_many(role);
         pen.glyph(self.glyph, style).put(&format!(" {}", self.count), style);
         if !self.word.is_empty() {
             pen.space(1).put(self.word, style);

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::action::Action;
 use super::effect::{Effect, Update};
+use super::keymap::key_of;
 use super::notice::NoticeKind;
 use super::run::RunPage;
-use super::state::AppState;
+use super::state::{ActiveScreen, AppState};
 use super::windows::card::CardDraft;
 use crate::base::name::ToolName;
 use crate::base::time::{duration_text, millis};
@@ -168,8 +170,17 @@ pub(super) fn follow(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -
     let mut changed = false;
     for event in events {
         let (id, answered) = match &event.kind {
-            EventKind::QuestionAsked(_) | EventKind::RunClosed(_) => {
+            EventKind::QuestionAsked(asked) => {
                 changed = true;
+                say_asked(state, run, asked);
+                continue;
+            }
+            EventKind::RunClosed(_) => {
+                changed = true;
+                let InboxState { drafts, marked, sent, .. } = &mut state.inbox;
+                drafts.retain(|key, _| key.run != *run);
+                marked.retain(|key| key.run != *run);
+                sent.retain(|key, _| key.run != *run);
                 continue;
             }
             EventKind::QuestionAnswered(answered) => (answered.id, Some(answered)),
@@ -189,6 +200,17 @@ pub(super) fn follow(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -
         }
     }
     changed
+}
+
+/// Says that a run asks, unless its page or the list of runs is on the screen, which show it.
+fn say_asked(state: &mut AppState, run: &RunId, asked: &QuestionAsked) {
+    let is_elsewhere = matches!(&state.screen, ActiveScreen::Run(shown) if shown != run);
+    let is_open = |page: &RunPage| page.world().questions.get(asked.id).is_some();
+    if is_elsewhere && state.run(run).is_some_and(is_open) {
+        let text =
+            format!("{run} waits for {}: {} opens the inbox.", asked.who, key_of(Action::Inbox));
+        state.notify(NoticeKind::Info, text);
+    }
 }
 
 /// Whether the answer in the log is the one that was sent. Another person may have sent an equal one.

@@ -333,6 +333,14 @@ impl Theme {
         self.style(StyleRole::NeedsYou).remove_modifier(Modifier::REVERSED)
     }
 
+    /// The style of a role in one row or count of many.
+    pub fn style_among_many(&self, role: StyleRole) -> Style {
+        match role {
+            StyleRole::NeedsYou => self.waiting_style(),
+            role => self.style(role),
+        }
+    }
+
     /// The sign of a run that has ended, by the class of its stop reason.
     pub fn ended(&self, class: StopClass) -> StateSign {
         self.badge(badges::ended(class))

@@ -289,6 +289,33 @@ fn marks_only_equal_shapes() {
 }
 
 #[test]
+fn approving_marked_shows_next_card() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0).press("Space Y");
+    assert_eq!(answers(&mut dash).len(), 2);
+    answered(&mut dash, 1, anna(), APPROVE);
+    answered(&mut dash, 2, anna(), APPROVE);
+    shows(&dash, &["q3 approval for manager"]);
+    assert!(dash.state.notices.current().is_none());
+}
+
+#[test]
+fn inbox_opens_over_every_page() {
+    let mut dash = dash(120, 36);
+    // From the inspector, too.
+    shows(dash.press("5 Enter a"), &["Inbox", "3 open questions"]);
+    dash.press("Esc Esc");
+    dash.run("r-0002", &asked()[..4]);
+    assert!(dash.state.notices.current().is_none());
+    let mut more = asked().pop().expect("a question");
+    Arc::make_mut(&mut more).seq = dash.state.runs[0].world().progress.next;
+    more = with_question(&more, |asked| asked.id = QuestionId(4));
+    dash.send(Msg::Events { run: RunId::new(RUN), events: vec![more] });
+    shows(&dash, &["r-7f3a waits for manager: a opens the inbox."]);
+    shows(dash.press("a"), &["4 open questions"]);
+}
+
+#[test]
 fn draft_survives_closing_and_resize() {
     let mut dash = dash(80, 24);
     card(&mut dash, 0).press("n 'too much'");

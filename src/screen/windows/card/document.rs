@@ -50,10 +50,17 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
         CardStep::Ended(how) => doc.item("ended", StyleRole::Strong, shown(how)),
         _ => {}
     }
+    // What the next key approves comes first, also on a small screen.
+    let is_next = matches!(card.step, CardStep::Review(_) | CardStep::Certain(_));
+    if is_next {
+        subject(&mut doc, asked, &card.step);
+    }
     if let Some(why) = asked.why.as_deref().filter(|why| !why.trim().is_empty()) {
         doc.paragraph("why", &shown(why.trim()));
     }
-    subject(&mut doc, asked, &card.step);
+    if !is_next {
+        subject(&mut doc, asked, &card.step);
+    }
     doc.list("before", calls_before(page, &card.by, card.seq));
     if let Some(rule) = &asked.rule {
         doc.field("rule", shown(rule));

@@ -286,8 +286,13 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     let open = open_questions(runs).find(|it| it.key() == *key);
     let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
     let draft = inbox.drafts.remove(key).unwrap_or_default();
-    let card = Card::new(page, question, draft, *now);
-    if matches!(state.overlays.last(), Some(Overlay::Card(_))) {
+    let mut card = Card::new(page, question, draft, *now);
+    // From the inbox it can be answered again: the first answer may have been lost on its way.
+    let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
+    if is_next && inbox.sent.contains_key(key) {
+        card.step = CardStep::Sent;
+    }
+    if is_next {
         state.overlays.pop();
     }
     if let Some(page) = state.run_mut(&key.run) {
@@ -375,7 +380,15 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             let key = card.key();
             mark(state, &key)
         }
-        Action::ApproveMarked => approve_marked(state),
+        Action::ApproveMarked if card.offers(action) => {
+            let key = card.key();
+            let is_marked = state.inbox.is_marked(&key);
+            let update = approve_marked(state);
+            if let Some(Overlay::Card(card)) = state.overlays.last_mut().filter(|_| is_marked) {
+                card.go_to(CardStep::Sent, now);
+            }
+            update
+        }
         _ if !card.offers(action) => Update::idle(),
         Action::Approve => approve(state),
         Action::Deny => {
