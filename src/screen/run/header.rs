@@ -393,7 +393,8 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             matters(text, if cancelled { StyleRole::Off } else { StyleRole::Failed })
         }
         (RunState::Paused { at, .. }, _) => {
-            let place = at.first().map_or_else(String::new, |at| at.display_name());
+            let place =
+                at.first().map_or_else(String::new, |at| format!(" before {}", at.display_name()));
             let more = match at.len() {
                 0 | 1 => String::new(),
                 more => format!(" and {} more", more - 1),
@@ -402,7 +403,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             let waits = waits.map_or_else(String::new, |waits| format!(", {waits}"));
             matters(
                 format!(
-                    "paused before {place}{more}{waits} ({} resume, {} step)",
+                    "paused{place}{more}{waits} ({} resume, {} step)",
                     key_of(Action::PauseResume),
                     key_of(Action::Step)
                 ),

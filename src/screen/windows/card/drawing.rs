@@ -156,9 +156,9 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
     let [approve, send, edit] = [Action::Approve, Action::Send, Action::EditAnswer].map(key_of);
     let needs = |text: String| (text, StyleRole::NeedsYou);
     match &card.step {
-        CardStep::Reading if is_irreversible(&card.asked) && !card.end_seen => needs(format!(
-            "It cannot be undone: read to the end, then {approve} twice approves it."
-        )),
+        CardStep::Reading if is_irreversible(&card.asked) && !card.end_seen => {
+            needs(format!("It cannot be undone: read to the end, then {approve} twice."))
+        }
         CardStep::Reading if is_irreversible(&card.asked) => {
             needs(format!("It cannot be undone: {approve} twice approves it."))
         }
@@ -172,6 +172,9 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
             ("Enter denies the call, Esc goes back.".to_owned(), StyleRole::Dim)
         }
         CardStep::Reason => ("Enter sends the decision, Esc goes back.".to_owned(), StyleRole::Dim),
+        CardStep::Review(_) if is_irreversible(&card.asked) => {
+            needs(format!("Read to the end, then {approve} twice: exactly these arguments."))
+        }
         CardStep::Review(_) => {
             needs(format!("{approve} approves exactly these arguments, {edit} edits them again."))
         }
