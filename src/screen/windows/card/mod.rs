@@ -287,7 +287,7 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
     let draft = inbox.drafts.remove(key).unwrap_or_default();
     let mut card = Card::new(page, question, draft, *now);
-    // From the inbox it can be answered again: the first answer may have been lost on its way.
+    // From the inbox it can be answered again: the first answer may have been lost.
     let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
     if is_next && inbox.sent.contains_key(key) {
         card.step = CardStep::Sent;
