@@ -243,7 +243,7 @@ pub fn tally_text(questions: &Questions) -> Option<String> {
     for (count, what) in [
         (tally.by_person, "answered by people"),
         (tally.by_script, "answered by the script"),
-        (tally.by_nobody, "that nobody answered"),
+        (tally.by_nobody, "not answered"),
         (tally.by_rule, "decided by rules"),
         (tally.denied, "denied"),
         (tally.withdrawn, "withdrawn"),
