@@ -78,6 +78,11 @@ impl TempFile {
         Ok(written)
     }
 
+    /// Its path until it is renamed.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Renames the file to `path` if that name is free.
     ///
     /// # Errors

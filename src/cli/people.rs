@@ -10,9 +10,7 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
 use crate::log::event::Command;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
-};
+use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId, Subject};
 use crate::run::questions::PeopleMode;
 use crate::words::question;
 
@@ -40,11 +38,6 @@ impl PeopleArg {
             None => PeopleMode::Script,
         }
     }
-}
-
-/// This person, as answers name them. Nobody checks it.
-pub fn this_person() -> AnsweredBy {
-    AnsweredBy::Person { name: host::user_name().into(), host: host::machine_name().into() }
 }
 
 /// How to answer a question, for those who read standard error.
@@ -84,7 +77,7 @@ pub fn answer_with_line(
     let answered = QuestionAnswered {
         id,
         digest: Arc::clone(&asked.digest),
-        by: this_person(),
+        by: host::this_person(),
         answer,
         stood_ms: 0,
         remember: false,

@@ -7,6 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::log::bus::{Bus, LogReader, ReplayError};
+use crate::log::event::kind::{Answer, QuestionId};
 use crate::log::event::{Command, RunId, Seq, StopReason};
 use crate::run::questions::Questions;
 use crate::run::{LiveControl, RunControl, Session};
@@ -163,6 +164,11 @@ impl RunHandle {
     #[cfg(feature = "nats")]
     pub(crate) fn left_session(&self) -> Option<crate::run::LeftSession> {
         self.session.left()
+    }
+
+    /// The answer that the script of the scenario would give to an open question.
+    pub fn suggested_answer(&self, id: QuestionId) -> Option<Answer> {
+        self.questions.suggestion(id)
     }
 
     /// From now on nobody answers the questions of the run: what they say for that case happens.

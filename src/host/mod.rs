@@ -20,6 +20,8 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
+use crate::log::event::kind::AnsweredBy;
+
 /// Name of this machine, up to its first dot.
 pub fn machine_name() -> String {
     #[cfg(unix)]
@@ -34,6 +36,11 @@ pub fn machine_name() -> String {
 pub fn user_name() -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|it| std::env::var(it).ok());
     user.filter(|user| !user.trim().is_empty()).unwrap_or_else(|| "user".to_owned())
+}
+
+/// This person, as answers to questions name them. Nobody checks it.
+pub fn this_person() -> AnsweredBy {
+    AnsweredBy::Person { name: user_name().into(), host: machine_name().into() }
 }
 
 /// The user's folders: by the XDG rules on Linux and macOS, in `AppData` on Windows.

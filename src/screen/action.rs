@@ -44,6 +44,21 @@ pub enum Action {
     Faults,
     Members,
     Message,
+    Inbox,
+    OpenCard,
+    Mark,
+    Suggest,
+    Submit,
+    NextQuestion,
+    PrevQuestion,
+    Approve,
+    Deny,
+    Pick(u8),
+    EditAnswer,
+    EditJson,
+    Remember,
+    ApproveMarked,
+    WithdrawApproval,
     Send,
     Clear,
     More,
@@ -86,6 +101,26 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether its keys stand for numbers from 1.
+    pub(crate) fn is_numbered(self) -> bool {
+        matches!(self, Self::Pane(_) | Self::Pick(_))
+    }
+
+    /// Whether it answers a question, or leads to an answer: only its own key does that, never a row
+    /// of the help or of the list of commands, which Enter chooses.
+    pub(crate) fn is_answer(self) -> bool {
+        matches!(
+            self,
+            Self::Approve
+                | Self::ApproveMarked
+                | Self::Remember
+                | Self::Pick(_)
+                | Self::Suggest
+                | Self::Send
+                | Self::Submit
+        )
+    }
+
     /// Its name in the configuration file and in the list of commands. Names do not change.
     pub fn name(self) -> &'static str {
         match self {
@@ -128,6 +163,21 @@ impl Action {
             Self::Faults => "faults",
             Self::Members => "members",
             Self::Message => "message",
+            Self::Inbox => "inbox",
+            Self::OpenCard => "open-question",
+            Self::Mark => "mark-question",
+            Self::Suggest => "suggest-answer",
+            Self::Submit => "next-field",
+            Self::NextQuestion => "next-question",
+            Self::PrevQuestion => "previous-question",
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::Pick(_) => "choose-answer",
+            Self::EditAnswer => "edit-answer",
+            Self::EditJson => "edit-answer-as-json",
+            Self::Remember => "remember-approval",
+            Self::ApproveMarked => "approve-marked",
+            Self::WithdrawApproval => "withdraw-approval",
             Self::Send => "send-message",
             Self::Clear => "clear-message",
             Self::More => "raise",

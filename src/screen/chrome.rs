@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use super::comparison::AwaitedComparison;
 use super::key_hints::{HINT_GAP, fitting_hints};
 use super::notice::NoticeKind;
+use super::questions::open_questions;
 use super::run::RunPage;
 use super::text::Pen;
 use super::theme::Theme;
@@ -44,7 +45,8 @@ impl StatusCount {
     }
 
     fn draw(&self, cx: &DrawContext, pen: &mut Pen) {
-        let style = cx.theme.style(if self.count == 0 { StyleRole::Dim } else { self.role });
+        let role = if self.count == 0 { StyleRole::Dim } else { self.role };
+        let style = cx.theme.style_among_many(role);
         pen.glyph(self.glyph, style).put(&format!(" {}", self.count), style);
         if !self.word.is_empty() {
             pen.space(1).put(self.word, style);
@@ -131,9 +133,15 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         let tally = page.shown().tally;
         // The calls of a run that was interrupted are open for ever.
         let is_cut = tally.open() > 0 && !page.shown().progress.is_live();
+        let waits = page.shown().questions.open().len() as u64;
+        // While every branch waits for a person, the calls around the questions wait too.
+        let running = match page.shown().progress.waits_since {
+            Some(_) => 0,
+            None => tally.open().saturating_sub(waits),
+        };
         let open = match is_cut {
             true => count(Glyph::Off, StyleRole::Off, tally.open(), "cut off"),
-            false => count(Glyph::Running, StyleRole::Running, tally.open(), "running"),
+            false => count(Glyph::Running, StyleRole::Running, running, "running"),
         };
         let mut counts = vec![
             count(Glyph::Done, StyleRole::Done, tally.answered, "answered"),
@@ -141,6 +149,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
             count(Glyph::Failed, StyleRole::Failed, tally.failed + tally.omitted, "failed"),
             count(Glyph::Retry, StyleRole::Retry, tally.retries, "retried"),
         ];
+        if waits > 0 && !is_cut {
+            let word = if waits == 1 { "waits for you" } else { "wait for you" };
+            counts.insert(0, count(Glyph::NeedsYou, StyleRole::NeedsYou, waits, word));
+        }
         for (glyph, role, number, word) in [
             (Glyph::Alert, StyleRole::Retry, tally.degraded - tally.omitted, "degraded"),
             (Glyph::Refused, StyleRole::Refused, tally.refused_replies, "refused"),
@@ -165,8 +177,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         state.runs.iter().filter(of).count() as u64
     };
     let stopped = ended(|class| !matches!(class, StopClass::Ok | StopClass::Cancelled));
-    let counts = vec![
-        count(Glyph::Running, StyleRole::Running, state.live_runs().count() as u64, "live"),
+    let waits = state.live_runs().filter(|page| page.waits_for_person()).count() as u64;
+    let live = state.live_runs().count() as u64 - waits;
+    let mut counts = vec![
+        count(Glyph::Running, StyleRole::Running, live, "live"),
         count(Glyph::Done, StyleRole::Done, ended(|class| class == StopClass::Ok), "done"),
         count(
             Glyph::Off,
@@ -176,6 +190,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         ),
         count(Glyph::Failed, StyleRole::Failed, stopped, "stopped"),
     ];
+    if waits > 0 {
+        let word = if waits == 1 { "waits for you" } else { "wait for you" };
+        counts.insert(0, count(Glyph::NeedsYou, StyleRole::NeedsYou, waits, word));
+    }
     ("runs of this session", counts)
 }
 
@@ -264,12 +282,24 @@ fn replies(number: u64) -> String {
 /// Maximum characters of a scenario's name.
 const NAME: usize = 60;
 
-/// The title: runs that are paused, else those that are live, else how the last one ended.
+/// The title: the number of open questions, else runs that are paused, else those that are live, else how the last one ended.
 pub(crate) fn title(state: &AppState, theme: &Theme, glyphs: Glyphs) -> String {
     let live: Vec<&RunPage> = state.live_runs().collect();
+    let questions = open_questions(&state.runs).count();
     let is_paused = |page: &&RunPage| waits(&page.world().progress.stage);
     let paused: Vec<&RunPage> = live.iter().copied().filter(is_paused).collect();
     let says = match (&paused[..], &live[..]) {
+        // Their number, never what they are about.
+        _ if questions > 0 => {
+            let count = format::count_noun(questions as u64, "question");
+            let waits = live.iter().filter(|page| page.world().questions.oldest().is_some());
+            let runs: Vec<String> = waits.map(|page| name(page)).collect();
+            let of = match &runs[..] {
+                [one] => one.clone(),
+                runs => format!("{} runs", runs.len()),
+            };
+            Some(format!("{} {count}, {of}", glyphs.symbol(Glyph::NeedsYou)))
+        }
         ([], []) => last(state).map(|page| {
             let sign = theme.run(page.world());
             named(glyphs, sign.glyph, &sign.word.to_lowercase(), page)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::form::models::LiveQuery;
 use crate::base::name::FlagName;
 use crate::base::word_query::WordQuery;
+use crate::log::event::kind::{Answer, QuestionId};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId};
 use crate::scenario::catalogue::{ProviderHost, RequestedModel};
 use crate::scenario::{Scenario, ScenarioOrigin};
@@ -37,6 +38,25 @@ pub enum Effect {
     Attach { request: RequestId, run: RunId },
     /// A command to a run; its effects arrive as events.
     Command { run: RunId, command: Command },
+    /// Answer a question of a run, as the person at this program.
+    Answer {
+        run: RunId,
+        id: QuestionId,
+        /// The digest of the question as it was shown.
+        digest: Arc<str>,
+        answer: Answer,
+        /// Whether equal calls are approved from now on.
+        remember: bool,
+    },
+    /// Ask the run what the script of its scenario would answer. Answered with `Suggested`.
+    Suggest { run: RunId, id: QuestionId },
+    /// Edit the arguments of a call in the operator's editor. Answered with `ArgsEdited`.
+    EditArgs {
+        run: RunId,
+        id: QuestionId,
+        /// The arguments as JSON.
+        text: String,
+    },
     /// Copy this to the clipboard.
     Copy(String),
     /// Write these files into the working directory. Answered with one `Notice` that names all

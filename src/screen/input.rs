@@ -20,7 +20,7 @@ use super::windows::commands::CommandList;
 use super::windows::faults::FaultsDrawer;
 use super::windows::flags::FlagsDrawer;
 use super::windows::help::Help;
-use super::windows::{Overlay, on_commands, on_confirm, on_drawer, on_form, on_help};
+use super::windows::{Overlay, card, inbox, on_commands, on_confirm, on_drawer, on_form, on_help};
 use super::{comparison, key_hints, keymap, launch, session};
 use crate::log::event::Command;
 use crate::log::event::kind::Initiator;
@@ -35,7 +35,7 @@ pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     if let Some(action) = action {
         return on_action(state, action);
     }
-    let size = state.size;
+    let (size, now) = (state.size, state.now);
     match state.overlays.last_mut() {
         Some(Overlay::Form(form)) => {
             let typed = form.on_key(key);
@@ -48,6 +48,7 @@ pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
         Some(Overlay::Help(help)) => Update::when(help.on_key(key)),
         Some(Overlay::Commands(list)) => Update::when(list.on_key(key)),
         Some(Overlay::Message(message)) => Update::when(message.on_key(key)),
+        Some(Overlay::Card(card)) => Update::when(card.on_key(key, now)),
         Some(_) => Update::idle(),
         None => {
             let update = match visible_run_mut(state) {
@@ -71,7 +72,7 @@ fn is_allowed_when_too_small(action: Action) -> bool {
 }
 
 pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
-    let size = state.size;
+    let (size, now) = (state.size, state.now);
     if too_small(size.area()) {
         return Update::idle();
     }
@@ -94,6 +95,12 @@ pub(super) fn on_paste(state: &mut AppState, text: &str) -> Update {
         }
         Some(Overlay::Message(message)) => {
             if let Some(said) = message.on_paste(text) {
+                state.notify(NoticeKind::Info, said);
+            }
+            Update::redraw()
+        }
+        Some(Overlay::Card(card)) => {
+            if let Some(said) = card.on_paste(text, now) {
                 state.notify(NoticeKind::Info, said);
             }
             Update::redraw()
@@ -137,6 +144,8 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             on_drawer(state, action)
         }
         Some(Overlay::Message(_)) => super::windows::message::on_action(state, action),
+        Some(Overlay::Inbox(_)) => inbox::on_action(state, action),
+        Some(Overlay::Card(_)) => card::on_action(state, action),
         Some(Overlay::Help(_)) => match on_help(state, action) {
             Ok(update) => update,
             Err(chosen) => Update { redraw: true, ..on_action(state, chosen) },
@@ -207,6 +216,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         Action::Faults => faults(state),
         Action::Members => super::windows::members::open(state),
         Action::Message => super::windows::message::open(state),
+        Action::Inbox => inbox::open(state),
         Action::Fork => launch::fork(state),
         Action::Compare => comparison::compare(state),
         Action::Rerun => launch::rerun(state),

@@ -11,9 +11,11 @@ use super::key::KeyPress;
 use super::keymap::{BINDINGS, Binding, Context, binding_of, bindings, in_use, key_of};
 use super::launch::chosen_run;
 use super::notice::NoticeKind;
+use super::questions::open_questions;
 use super::run::{NextMessage, Pane, RunPage};
 use super::state::AppState;
-use super::windows::Overlay;
+use super::windows::card::fields::AnswerKind;
+use super::windows::{Overlay, inbox};
 use crate::log::event::RunId;
 use crate::log::world::RunState;
 use crate::log::world::run_row::RunStatus;
@@ -110,6 +112,8 @@ pub fn visible_hints(state: &AppState, ascii: bool) -> Vec<KeyHint> {
     if state.overlays.last().is_some() && context != Context::Confirm {
         let word = match context {
             Context::FormText => "leave text",
+            Context::CardLine | Context::CardText => "back",
+            Context::Card if card_is_in_between(state) => "back",
             Context::Comparison if shows_in_full(state) => "list",
             Context::Message if keeps_draft(state) => "keep the draft",
             _ => "close",
@@ -203,6 +207,12 @@ fn in_window(state: &AppState, overlay: &Overlay, action: Action) -> bool {
             | Action::More
             | Action::Less,
         ) => page.is_some_and(|page| drawer.command(action, page).is_some()),
+        (Overlay::Inbox(inbox), action) => inbox::offers(inbox, state, action),
+        (Overlay::Card(card), Action::ApproveMarked) => {
+            card.offers(action) && !state.inbox.marked(&state.runs).is_empty()
+        }
+        (Overlay::Card(_), Action::NextQuestion) => open_questions(&state.runs).count() > 1,
+        (Overlay::Card(card), action) => card.offers(action),
         (Overlay::Confirm(confirm), Action::Confirm) => confirm.accepts_yes(),
         (Overlay::Confirm(confirm), Action::Up | Action::Down) => confirm.is_long(state.size),
         _ => true,
@@ -227,6 +237,7 @@ fn on_home(state: &AppState, action: Action) -> Result<(), Why> {
             need(chosen_run(state).is_some(), "no run is selected")?;
             Why::unless(lists_runs && state.listed().len() > 1)
         }
+        Action::Inbox => waits(state),
         Action::Fork | Action::Rerun => need(chosen_run(state).is_some(), "no run is selected"),
         Action::PauseResume | Action::Step | Action::StepRound => {
             need_live(target).and(Why::unless(lists_runs))
@@ -280,6 +291,7 @@ fn in_run(state: &AppState, page: &RunPage, action: Action) -> Result<(), Why> {
             need(is_next || state.listed().len() > 1, "there is no second run")?;
             Why::unless(is_next)
         }
+        Action::Inbox => waits(state),
         Action::Flags => Why::unless(!page.world().settings.flags.is_empty()),
         Action::PrevRun | Action::NextRun => Why::unless(state.listed().len() > 1),
         Action::MarkBack | Action::MarkForward => Why::unless(page.is_scrubbed()),
@@ -290,6 +302,11 @@ fn in_run(state: &AppState, page: &RunPage, action: Action) -> Result<(), Why> {
         Action::Cause => Why::unless(page.inspector().is_none()).and(views),
         _ => views,
     }
+}
+
+/// The inbox opens always; the key row shows it while a run waits for a person.
+fn waits(state: &AppState) -> Result<(), Why> {
+    Why::unless(open_questions(&state.runs).next().is_some())
 }
 
 /// Whether a kept run was interrupted, so that it can be continued.
@@ -306,6 +323,25 @@ fn keeps_draft(state: &AppState) -> bool {
             !message.is_untouched() && !message.text.text().trim().is_empty()
         }
         _ => false,
+    }
+}
+
+/// Whether Esc leads back to the text of the card.
+fn card_is_in_between(state: &AppState) -> bool {
+    matches!(state.overlays.last(), Some(Overlay::Card(card)) if card.is_in_between())
+}
+
+/// What ends the fields of a card, or continues in them.
+fn card_word(state: &AppState, action: Action) -> Option<&'static str> {
+    let Some(Overlay::Card(card)) = state.overlays.last() else { return None };
+    let fields = card.fields()?;
+    let is_alone = matches!(fields.kind(), AnswerKind::Denial | AnswerKind::Choice(_));
+    match (action, fields.kind()) {
+        (_, AnswerKind::Denial) => Some("deny"),
+        (_, AnswerKind::Choice(_)) => Some("decide"),
+        (Action::Send, AnswerKind::Args) => Some("show the change"),
+        (Action::Submit, _) if !is_alone => Some("next field"),
+        _ => None,
     }
 }
 
@@ -351,7 +387,12 @@ fn hint_word(state: &AppState, row: &Binding) -> &'static str {
             Some(Overlay::Form(form)) if form.fields.focus == FieldId::ModelName => "choose",
             _ => row.word,
         },
-        Action::NextPane if matches!(state.context(), Context::Form | Context::FormText) => "field",
+        Action::NextPane if state.context().is_form() => "field",
+        Action::Submit | Action::Send => card_word(state, row.action).unwrap_or(row.word),
+        Action::EditAnswer => match state.overlays.last() {
+            Some(Overlay::Card(card)) if card.asked.subject.approves().is_none() => "answer",
+            _ => row.word,
+        },
         _ => row.word,
     }
 }

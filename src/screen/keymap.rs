@@ -5,8 +5,8 @@ use crate::base::worded;
 use std::sync::OnceLock;
 
 use Context::{
-    Commands, Comparison, Confirm, Faults, Filter, Flags, Form, FormText, Help, Home, Inspector,
-    Members, Message, Models, Run, Templates,
+    Card, CardLine, CardText, Commands, Comparison, Confirm, Faults, Filter, Flags, Form, FormText,
+    Help, Home, Inbox, Inspector, Members, Message, Models, Run, Templates,
 };
 
 use super::action::Action;
@@ -25,6 +25,13 @@ pub enum Context {
     Faults,
     Members,
     Message,
+    Inbox,
+    /// The card of a question, with the focus outside its fields.
+    Card,
+    /// A field of a card that has one line.
+    CardLine,
+    /// A text of a card, in which Enter is a new line.
+    CardText,
     /// The launch form, with the focus outside a text.
     Form,
     /// The launch form, while a text is edited.
@@ -39,13 +46,19 @@ pub enum Context {
 
 worded! { Context + ALL {
     Home = "home", Run = "run", Inspector = "inspector", Flags = "flags", Faults = "faults",
-    Members = "members", Message = "next message", Form = "launch form",
+    Members = "members", Message = "next message", Inbox = "inbox", Card = "card",
+    CardLine = "field of a card", CardText = "text of a card", Form = "launch form",
     FormText = "text of the launch form", Models = "list of models", Filter = "filter",
     Templates = "list of templates", Comparison = "comparison", Help = "help",
-    Commands = "list of commands", Confirm = "question",
+    Commands = "list of commands", Confirm = "confirmation",
 } }
 
 impl Context {
+    /// Whether it has fields, among which Tab moves.
+    pub(super) fn is_form(self) -> bool {
+        matches!(self, Self::Form | Self::FormText | Self::CardLine | Self::CardText)
+    }
+
     /// Whether characters are typed as text here and trigger no action.
     pub fn takes_text(self) -> bool {
         matches!(
@@ -56,6 +69,8 @@ impl Context {
                 | Self::Help
                 | Self::Commands
                 | Self::Message
+                | Self::CardLine
+                | Self::CardText
         )
     }
 }
@@ -118,25 +133,30 @@ const fn row(
 const EVERYWHERE: &[Context] = &Context::ALL;
 const SCREENS: &[Context] = &[Home, Run, Inspector, Flags, Faults, Members, Form];
 const LISTS: &[Context] = &[
-    Home, Run, Inspector, Flags, Faults, Members, Form, Models, Templates, Comparison, Help,
-    Commands, Confirm,
+    Home, Run, Inspector, Flags, Faults, Members, Inbox, Card, Form, Models, Templates, Comparison,
+    Help, Commands, Confirm,
 ];
-const HELPED: &[Context] =
-    &[Home, Run, Inspector, Flags, Faults, Members, Message, Form, Templates, Comparison];
+const HELPED: &[Context] = &[
+    Home, Run, Inspector, Flags, Faults, Members, Message, Inbox, Card, CardLine, CardText, Form,
+    Templates, Comparison,
+];
 const COMMANDED: &[Context] =
     &[Home, Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison];
 const RUNS: &[Context] = &[Home, Run, Inspector];
+const FIELDS: &[Context] = &[Home, Run, Inspector, CardLine, CardText, Form, FormText];
+const DIGITS: &[KeyPress] =
+    &[c('1'), c('2'), c('3'), c('4'), c('5'), c('6'), c('7'), c('8'), c('9')];
 
 /// The table. Its order is that of the key row and, within a group, that of the help.
 #[rustfmt::skip]
 pub static BINDINGS: &[Binding] = &[
-    row(&[Home, Run, Inspector, Form, FormText], &[k(KeyCode::Tab)], Action::NextPane, "pane",
+    row(FIELDS, &[k(KeyCode::Tab)], Action::NextPane, "pane",
         "next pane or field", Group::Move, 3),
-    row(&[Home, Run, Inspector, Form, FormText], &[k(KeyCode::BackTab)], Action::PrevPane, "",
+    row(FIELDS, &[k(KeyCode::BackTab)], Action::PrevPane, "",
         "previous pane or field", Group::Move, 0),
-    row(&[Home, Run, Inspector],
-        &[c('1'), c('2'), c('3'), c('4'), c('5'), c('6'), c('7'), c('8'), c('9')], Action::Pane(0), "",
-        "the pane with that number", Group::Move, 0),
+    row(&[Home, Run, Inspector], DIGITS, Action::Pane(0), "", "the pane with that number", Group::Move, 0),
+    row(&[Card], &[k(KeyCode::Tab)], Action::NextQuestion, "next question", "the next open question", Group::Move, 3),
+    row(&[Card], &[k(KeyCode::BackTab)], Action::PrevQuestion, "", "the open question before this one", Group::Move, 0),
     row(LISTS, &[c('j'), k(KeyCode::Down)], Action::Down, "move", "down", Group::Move, 7),
     row(LISTS, &[c('k'), k(KeyCode::Up)], Action::Up, "move", "up", Group::Move, 7),
     row(SCREENS, &[c('h'), k(KeyCode::Left)], Action::Left, "", "left, out, or the previous choice", Group::Move, 0),
@@ -173,8 +193,13 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Run, Faults], &[c('+')], Action::More, "more, less", "raise the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run, Faults], &[c('-')], Action::Less, "more, less", "lower the concurrency limit, or the selected row", Group::Watch, 5),
     row(&[Run], &[c('i')], Action::Message, "message", "the session's next message to the team", Group::Watch, 3),
-    row(&[Message], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended", Group::Watch, 1),
+    row(&[Message, CardLine, CardText], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended; send what a card's fields say", Group::Watch, 1),
     row(&[Message], &[KeyPress::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
+    row(RUNS, &[c('a')], Action::Inbox, "inbox", "the questions of all runs to people, and the approvals that runs remember", Group::Watch, 1),
+    row(&[Inbox], &[ENTER, c('a')], Action::OpenCard, "open", "open the card of the question", Group::Watch, 1),
+    row(&[Inbox, Card], &[SPACE], Action::Mark, "mark", "mark all open questions of the same agent, tool and rule; a marked one: unmark it", Group::Watch, 4),
+    row(&[Card], &[c('s')], Action::Suggest, "script's answer", "show what the script of the scenario would answer; again sends it", Group::Watch, 5),
+    row(&[CardLine], &[ENTER], Action::Submit, "next field", "the next field; in a line for a reason, send; never approves", Group::Watch, 2),
     row(&[Run], &[c('m')], Action::Members, "members", "members of each swarm; let an agent join or leave", Group::Watch, 5),
     row(&[Flags, Faults, Members], &[SPACE, ENTER], Action::Toggle, "switch", "switch a flag (at the next boundary), a fault or a member (at once)", Group::Watch, 1),
     row(&[Home, Flags], &[c('u')], Action::Undo, "undo", "undo the last flag change, or bring back the run that was removed last", Group::Watch, 2),
@@ -199,6 +224,14 @@ pub static BINDINGS: &[Binding] = &[
     row(RUNS, &[c('K')], Action::Kill, "kill", "kill switch: end this run (on home: every live run)", Group::Change, 9),
     row(&[Home], &[c('p')], Action::Pin, "pin", "pin the kept run, so that it is never removed by itself; or not", Group::Change, 9),
     row(&[Home], &[c('X'), k(KeyCode::Delete)], Action::Remove, "remove", "remove the kept run; undo brings it back", Group::Change, 8),
+    row(&[Card], &[c('y')], Action::Approve, "approve", "approve this call once; twice, and after reading to the end, if it cannot be undone", Group::Change, 1),
+    row(&[Card], &[c('n')], Action::Deny, "deny", "deny the call, with a reason for the model", Group::Change, 1),
+    row(&[Card], DIGITS, Action::Pick(0), "choose", "the answer with that number", Group::Change, 1),
+    row(&[Card], &[c('e')], Action::EditAnswer, "edit", "edit the arguments, or write the answer", Group::Change, 2),
+    row(&[Card], &[c('E')], Action::EditJson, "", "edit the arguments as JSON in $EDITOR; the card shows the change", Group::Change, 0),
+    row(&[Card], &[c('m')], Action::Remember, "remember", "approve, and the same calls from now on: first shows the exact rule", Group::Change, 3),
+    row(&[Inbox, Card], &[c('Y')], Action::ApproveMarked, "approve marked", "approve every marked call once", Group::Change, 2),
+    row(&[Inbox], &[c('x')], Action::WithdrawApproval, "withdraw", "withdraw the remembered approval: such calls are asked about again", Group::Change, 2),
     row(&[Confirm], &[c('y')], Action::Confirm, "yes", "yes, do it", Group::Change, 1),
     row(&[Confirm], &[ENTER], Action::Agree, "", "yes; a file is trusted only by the key of yes", Group::Change, 0),
     row(&[Confirm], &[c('n'), c('q')], Action::Decline, "no", "no, cancel", Group::Change, 1),
@@ -207,7 +240,7 @@ pub static BINDINGS: &[Binding] = &[
     row(COMMANDED, &[c(':')], Action::Commands, "commands", "every command by its name; what cannot run now says why", Group::App, 3),
     row(HELPED, &[c('?'), k(KeyCode::F(1))], Action::Help, "help", "this help", Group::App, 2),
     row(EVERYWHERE, &[k(KeyCode::Esc)], Action::Cancel, "close", "close or cancel; never quits", Group::App, 0),
-    row(&[Run, Inspector, Flags, Faults, Members, Form, Templates, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
+    row(&[Run, Inspector, Flags, Faults, Members, Inbox, Card, Form, Templates, Comparison], &[c('q')], Action::Back, "back", "back", Group::App, 1),
     row(&[Home], &[c('r')], Action::Rescan, "", "reload the scenario files", Group::App, 0),
     row(&[Home], &[c('q')], Action::Quit, "quit", "quit; asks when a run is live", Group::App, 1),
     row(COMMANDED, &[c('T')], Action::Theme, "", "the next theme; the status row says how to keep it", Group::App, 0),
@@ -424,10 +457,14 @@ impl Keymap {
             binding.contexts.contains(&context) && row.keys.contains(&key)
         })?;
         Some(match binding.action {
-            // The first key is that of the first pane.
-            Action::Pane(_) => {
+            // The first key is that of the first pane, or of the first answer.
+            action @ (Action::Pane(_) | Action::Pick(_)) => {
                 let nth = row.keys.iter().position(|it| *it == key).unwrap_or_default();
-                Action::Pane(u8::try_from(nth + 1).unwrap_or(u8::MAX))
+                let number = u8::try_from(nth + 1).unwrap_or(u8::MAX);
+                match action {
+                    Action::Pane(_) => Action::Pane(number),
+                    _ => Action::Pick(number),
+                }
             }
             action => action,
         })
@@ -510,8 +547,8 @@ fn sufficient(keys: &[KeyPress], binding: &Binding) -> Result<(), (String, Strin
             return Err((what, format!("{why}; keep {name} in the list")));
         }
     }
-    if matches!(binding.action, Action::Pane(_)) && keys.len() > 9 {
-        return Err(("too many keys".to_owned(), "there are at most 9 panes".to_owned()));
+    if binding.action.is_numbered() && keys.len() > 9 {
+        return Err(("too many keys".to_owned(), "there are at most 9 of them".to_owned()));
     }
     let only_typed = keys.iter().all(|key| key.typed_char().is_some());
     if only_typed && !keys.is_empty() && binding.contexts.iter().all(|it| it.takes_text()) {

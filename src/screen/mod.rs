@@ -21,6 +21,7 @@ mod mouse;
 pub mod msg;
 mod notice;
 pub mod picture;
+pub mod questions;
 pub mod run;
 mod scroll;
 mod session;
@@ -79,6 +80,10 @@ fn draw(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
         match overlay {
             // The message box is hidden under an overlay, so that no two frames collide.
             Overlay::Message(_) if nth + 1 < state.overlays.len() => {}
+            // A card takes the place of the inbox that it was opened from.
+            Overlay::Inbox(_) if matches!(state.overlays.get(nth + 1), Some(Overlay::Card(_))) => {}
+            Overlay::Inbox(inbox) => self::windows::inbox::render(inbox, state, cx, buf),
+            Overlay::Card(card) => self::windows::card::render(card, state, cx, buf),
             // The list of models replaces the form.
             Overlay::Form(form) => match &form.picker {
                 Some(picker) => picker::render(form, picker, cx, size, buf),

@@ -13,7 +13,7 @@ use super::key_hints;
 use super::layout::{ScreenParts, hits, inside, too_small};
 use super::msg::{Mouse, MouseKind};
 use super::state::{ActiveScreen, AppState, visible_run_mut};
-use super::windows::Overlay;
+use super::windows::{Overlay, card};
 
 /// Two clicks within this time are one double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
@@ -36,6 +36,11 @@ pub(crate) fn on_mouse(state: &mut AppState, mouse: Mouse) -> Update {
             MouseKind::Down if !hits(message.window(state.size), mouse.col, mouse.row) => {
                 on_action(state, Action::Cancel)
             }
+            _ => Update::idle(),
+        },
+        Some(Overlay::Card(_)) => match mouse.kind {
+            MouseKind::WheelUp => card::scroll(state, Action::Up),
+            MouseKind::WheelDown => card::scroll(state, Action::Down),
             _ => Update::idle(),
         },
         Some(Overlay::Confirm(confirm)) => match mouse.kind {

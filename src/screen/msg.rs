@@ -8,6 +8,7 @@ use super::form::fork::ForkOffer;
 use super::form::models::{LiveQueryResult, OfferedModels};
 use super::key::KeyPress;
 use super::run::origin::RemoteRun;
+use crate::log::event::kind::{Answer, QuestionId};
 use crate::log::event::{Elapsed, Event, RunId, Seq, SpanId};
 use crate::log::world::run_row::RunRow;
 use crate::scenario::Consent;
@@ -146,6 +147,20 @@ pub enum Msg {
         request: RequestId,
         /// Why it cannot be read.
         problem: Option<String>,
+    },
+    /// What the script of a run's scenario would answer to an open question.
+    Suggested {
+        run: RunId,
+        id: QuestionId,
+        /// The answer; `None`: no row of the script fits.
+        answer: Option<Answer>,
+    },
+    /// The operator has edited the arguments of a call.
+    ArgsEdited {
+        run: RunId,
+        id: QuestionId,
+        /// The text of the file, or why it cannot be read.
+        text: Result<String, String>,
     },
     /// Good news for the operator, such as the name of an exported file.
     Notice(String),

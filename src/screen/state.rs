@@ -10,6 +10,7 @@ use super::home::history::{History, ListedRun, RunList};
 use super::keymap::Context;
 use super::layout::{Size, too_small};
 use super::notice::{NoticeKind, Notices};
+use super::questions::{InboxState, next_minute};
 use super::run::RunPage;
 use super::run::views::tools::retries::comparison_of;
 use super::windows::Overlay;
@@ -64,6 +65,8 @@ pub struct AppState {
     pub model: Option<Arc<str>>,
     /// Flag changes that are pending, and those that can be undone.
     pub pending_flags: PendingFlags,
+    /// Marks, drafts and sent answers of questions.
+    pub inbox: InboxState,
     /// Whether the operator has asked to read the scenarios again.
     pub(super) is_rescanning: bool,
     pub(crate) requests: u64,
@@ -190,6 +193,7 @@ impl AppState {
             to_compare: RunsToCompare::default(),
             model: None,
             pending_flags: PendingFlags::default(),
+            inbox: InboxState::default(),
             is_rescanning: false,
             requests: 0,
             interrupted_at: None,
@@ -327,6 +331,7 @@ impl AppState {
                 Overlay::Flags(drawer) => drawer.parts(self.size, world),
                 Overlay::Faults(drawer) => drawer.parts(self.size, world),
                 Overlay::Members(drawer) => drawer.parts(self.size, world),
+                Overlay::Card(card) => return Some(card.height(self)),
                 _ => return None,
             };
             Some(parts.window.height)
@@ -394,12 +399,17 @@ impl AppState {
         };
         let interrupted =
             self.interrupted_at.map(|at| (at + INTERRUPT_WINDOW).saturating_sub(self.now));
-        [runs, self.notices.next_expiry(self.now), interrupted].into_iter().flatten().min()
+        let waits = next_minute(self).filter(|_| !too_small(self.size.area()));
+        let notices = self.notices.next_expiry(self.now);
+        [runs, waits, notices, interrupted].into_iter().flatten().min()
     }
 
     /// How long until the clock of a run shows another second; `None` while the clock is stopped.
     fn next_second(&self, page: &RunPage) -> Option<Duration> {
         let world = page.world();
+        if world.progress.stopped_since().is_some() {
+            return None;
+        }
         match world.progress.stage {
             RunState::Running | RunState::Pausing { since: None, .. } => {
                 let clock = world.progress.active(self.elapsed(page));

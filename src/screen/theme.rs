@@ -306,6 +306,9 @@ impl Theme {
     pub fn run(&self, world: &World) -> StateSign {
         match (&world.progress.stage, &world.progress.closed) {
             (RunState::Empty, _) => self.sign(Glyph::Waiting, "STARTING", StyleRole::Waiting),
+            (RunState::Running, _) if world.progress.waits_since.is_some() => {
+                StateSign { style: self.waiting_style(), ..self.badge(badges::WAITS) }
+            }
             (RunState::Running, _) => self.sign(Glyph::Running, "LIVE", StyleRole::Running),
             (RunState::Pausing { since: None, .. }, _) => {
                 self.sign(Glyph::Paused, "PAUSING", StyleRole::Paused)
@@ -316,6 +319,25 @@ impl Theme {
             // Only the log of an interrupted run is over without an end.
             (RunState::Closed, None) => self.badge(run_state(&RunStatus::Interrupted)),
             (RunState::Closed, Some(closed)) => self.ended(closed.reason.class()),
+        }
+    }
+
+    /// The sign of something that waits for a person.
+    pub fn waits(&self) -> StateSign {
+        StateSign { glyph: Glyph::NeedsYou, word: "waits", style: self.waiting_style() }
+    }
+
+    /// The style of what waits for a person, where it is one row of many: without the background that
+    /// calls the operator.
+    pub fn waiting_style(&self) -> Style {
+        self.style(StyleRole::NeedsYou).remove_modifier(Modifier::REVERSED)
+    }
+
+    /// The style of a role in one row or count of many.
+    pub fn style_among_many(&self, role: StyleRole) -> Style {
+        match role {
+            StyleRole::NeedsYou => self.waiting_style(),
+            role => self.style(role),
         }
     }
 

@@ -13,9 +13,9 @@ use super::run::data::set_zero;
 use super::run::origin::KeptRun;
 use super::run::{InputOutcome, PageShape, RunPage, earlier, layout};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, ScreenPlace};
-use super::windows::Overlay;
 use super::windows::confirm::Confirm;
-use super::{comparison, input, launch, mouse};
+use super::windows::{Overlay, card, inbox};
+use super::{comparison, input, launch, mouse, questions};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
 use crate::words::verdict::stop_lead;
@@ -117,6 +117,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             notify_form(state, |it| it.on_models_listed(form, place, list))
         }
         Msg::Kept { rows, wall_ms, change } => kept::on_rows(state, rows, wall_ms, change),
+        Msg::Suggested { run, id, answer } => card::on_suggested(state, &run, id, answer),
+        Msg::ArgsEdited { run, id, text } => card::on_args_edited(state, &run, id, text),
         Msg::Said { request, found, left } => {
             let is_news = state.history.said.answer(request, found, left);
             if is_news {
@@ -148,6 +150,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             page.data_mut().record_command(command);
         }
     }
+    inbox::settle(state);
+    card::settle(state);
     earlier::follow_screen(state, &mut update);
     let is_other_screen = state.place() != before;
     if before == ScreenPlace::HOME && (is_input || is_other_screen) {
@@ -227,8 +231,14 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
                 update.effects.extend(sent.effects);
                 update.redraw = true;
             }
-            // Only now is it known whether it answers a further message.
-            if events.iter().any(|it| matches!(it.kind, EventKind::RunStarted(_))) {
+            let asked = questions::follow(state, run, events);
+            if asked {
+                // Where a card or the inbox is open, its questions have changed.
+                update.redraw |= !state.overlays.is_empty() || shown;
+                update.redraw |= card::follow(state, run).redraw;
+            }
+            // Only now is it known whether it answers a further message, or waits for a person.
+            if asked || events.iter().any(|it| matches!(it.kind, EventKind::RunStarted(_))) {
                 state.history.arrange(&state.runs);
                 arrange_home(state);
             }

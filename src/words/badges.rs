@@ -10,6 +10,9 @@ use crate::log::facts::collaboration::Stance;
 use crate::log::world::run_row::RunStatus;
 use crate::scenario::patterns::collaboration::Decision;
 
+/// A run in which every branch waits for a person.
+pub const WAITS: Badge = Badge::new(Glyph::NeedsYou, "WAITS", StyleRole::NeedsYou);
+
 /// The badge of a stance.
 pub fn stance(stance: Stance) -> Badge {
     match stance {

@@ -4,14 +4,18 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::readable::top_text;
+use super::sentence::task_of_span;
 use crate::base::time::duration_text;
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
 };
 use crate::log::event::{Elapsed, Event};
-use crate::log::world::RunFold;
-use crate::log::world::questions::{EndedQuestion, OpenQuestion, QuestionEnd};
-use crate::scenario::people::OPERATOR;
+use crate::log::world::questions::{
+    EndedQuestion, OpenQuestion, QuestionEnd, QuestionTally, Questions,
+};
+use crate::log::world::{RunFold, World};
+use crate::scenario::people::{OPERATOR, Otherwise};
 
 /// What a question is about, in one line: `refund order=ch_2 amount_usd=49.9`. Its texts are data: the
 /// caller escapes them.
@@ -44,6 +48,80 @@ pub fn noun(subject: &Subject) -> &'static str {
         Subject::Decision { .. } => "decision",
         Subject::InDoubt { .. } => "call in doubt",
         Subject::Budget(_) => "budget",
+    }
+}
+
+/// The agent, role or task that asks; the run where it is none of them.
+pub fn asker<'a>(question: &'a OpenQuestion, world: &'a World) -> Cow<'a, str> {
+    let by = question.asked.by.as_deref().map(Cow::Borrowed);
+    by.or_else(|| task_of_span(question.span, world)).unwrap_or("the run".into())
+}
+
+/// Who asks whom for what, in one sentence: `billing asks manager to approve refund`.
+pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
+    let who = &asked.who;
+    match &asked.subject {
+        Subject::ToolCall { tool, .. } => format!("{by} asks {who} to approve {tool}"),
+        Subject::Agent { .. } => format!("{by} asks {who}"),
+        Subject::Turn { agent, .. } => format!("{who} has the turn of {agent}"),
+        Subject::Seat { round, role } => format!("{who} has the seat of {role} in round {round}"),
+        Subject::Decision { .. } => format!("the table did not agree: {who} decides"),
+        Subject::InDoubt { tool, .. } => format!("{tool} was in flight: {who} says what follows"),
+        Subject::Budget(_) => format!("{by} asks {who} whether to extend a budget"),
+    }
+}
+
+/// What happens if nobody answers: `the call is denied`.
+pub fn otherwise_text(asked: &QuestionAsked) -> String {
+    match &asked.otherwise {
+        Otherwise::Deny if asked.subject.approves().is_some() => "the call is denied".to_owned(),
+        Otherwise::Deny | Otherwise::Stop => "the run stops".to_owned(),
+        Otherwise::Pause => "the run pauses".to_owned(),
+        Otherwise::Answer(text) => {
+            format!("the answer is {:?}", visible_within(text, REASON_CHARS))
+        }
+    }
+}
+
+/// How long until the deadline of a question: `6m left`; `None`: it has none, or the time of the wall
+/// is not known.
+pub fn left_text(asked: &QuestionAsked, wall_ms: Option<u64>) -> Option<String> {
+    let left = Duration::from_millis(asked.due_ms?.saturating_sub(wall_ms?));
+    Some(format!("{} left", short_age(left)))
+}
+
+/// The deadline of a question and what happens then: `6m left, then the call is denied`.
+pub fn deadline_text(asked: &QuestionAsked, wall_ms: Option<u64>) -> String {
+    match left_text(asked, wall_ms) {
+        Some(left) => format!("{left}, then {}", otherwise_text(asked)),
+        None if asked.due_ms.is_some() => format!("if nobody answers, {}", otherwise_text(asked)),
+        None => "none: the run waits".to_owned(),
+    }
+}
+
+/// The rule that a remembered approval adds: `approve refund for billing in this run, as it is defined
+/// now`.
+pub fn remembered_text(tool: &str, agent: Option<&str>) -> String {
+    let agent = agent.unwrap_or("the run");
+    format!("approve {tool} for {agent} in this run, as it is defined now")
+}
+
+/// An answer in one line, with its text or arguments. Its texts are data: the caller escapes them.
+pub fn answer_text(answer: &Answer) -> String {
+    let phrase = match answer {
+        Answer::Approve { args: None } => "approve".to_owned(),
+        Answer::Approve { args: Some(args) } => format!("approve with {}", top_text(args)),
+        Answer::Deny { .. } => "deny".to_owned(),
+        Answer::Choose { choice, .. } => format!("choose {choice}"),
+        Answer::Text { .. } => "answer".to_owned(),
+        Answer::HandOver { to, .. } => format!("hand over to {to}"),
+        Answer::Contribute { contribution } => format!("contribute {}", top_text(contribution)),
+        Answer::Result { result } => format!("the result is {}", top_text(result)),
+        Answer::Stop => "stop the run".to_owned(),
+    };
+    match answer.text() {
+        Some(text) => format!("{phrase}: {}", first_line(text)),
+        None => phrase,
     }
 }
 
@@ -149,16 +227,42 @@ pub fn waits_for(run: &RunFold, now: Elapsed) -> Option<String> {
     Some(format!("waits for {}{more} {age}", oldest.asked.who))
 }
 
-/// The age of a question in whole minutes, in seconds below one: `4m`, `12s`.
+/// The age of a question in whole minutes: `4m`.
 pub fn age_text(question: &OpenQuestion, now: Elapsed) -> String {
     short_age(now.since(question.at))
 }
 
-/// A duration that changes once a minute after the first one: `12s`, `4m`, `2h 05m`, `3d`.
+/// The counts of a run's questions in one line: `3 asked, 2 answered by people, 1 denied, median wait
+/// 4m05s`. `None`: nothing was asked.
+pub fn tally_text(questions: &Questions) -> Option<String> {
+    let tally = questions.tally;
+    if tally == QuestionTally::default() {
+        return None;
+    }
+    let mut parts = vec![format!("{} asked", tally.asked)];
+    for (count, what) in [
+        (tally.by_person, "answered by people"),
+        (tally.by_script, "answered by the script"),
+        (tally.by_nobody, "not answered"),
+        (tally.by_rule, "decided by rules"),
+        (tally.denied, "denied"),
+        (tally.withdrawn, "withdrawn"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    if let Some(wait) = questions.median_wait_ms() {
+        parts.push(format!("median wait {}", duration_text(Duration::from_millis(wait))));
+    }
+    Some(parts.join(", "))
+}
+
+/// A duration that changes at most once a minute: `<1m`, `4m`, `2h 05m`, `3d`.
 pub fn short_age(age: Duration) -> String {
     let minutes = age.as_secs() / 60;
     match (minutes / 1_440, minutes / 60, minutes) {
-        (0, 0, 0) => format!("{}s", age.as_secs()),
+        (0, 0, 0) => "<1m".to_owned(),
         (0, 0, minutes) => format!("{minutes}m"),
         (0, hours, minutes) => format!("{hours}h {:02}m", minutes % 60),
         (days, ..) => format!("{days}d"),
@@ -172,8 +276,8 @@ mod tests {
     #[test]
     fn ages_change_once_a_minute() {
         for (seconds, text) in [
-            (0, "0s"),
-            (59, "59s"),
+            (0, "<1m"),
+            (59, "<1m"),
             (60, "1m"),
             (119, "1m"),
             (3_599, "59m"),

@@ -16,7 +16,7 @@ use roundtable::log::event::{Event, EventKind, RunId, Seq};
 use roundtable::scenario;
 use roundtable::scenario::catalogue::ScenarioEntry;
 use roundtable::scenario::catalogue::{LiveOffer, ProviderHost, ProviderOffer};
-use roundtable::scenario::{Override, ScenarioOrigin};
+use roundtable::scenario::{Override, Scenario, ScenarioOrigin};
 use roundtable::screen;
 use roundtable::screen::DrawContext;
 use roundtable::screen::effect::LaunchRequest;
@@ -126,6 +126,11 @@ pub fn facts(
     let shipped = shipped.expect("a shipped scenario");
     let sets: Vec<Override> = sets.iter().map(|set| set.parse().expect("an override")).collect();
     let scenario = scenario::load(shipped.text, shipped.origin(), &sets).expect("a good scenario");
+    facts_of(scenario, flags, schedule)
+}
+
+/// All facts of a scenario's run, like [`facts`].
+pub fn facts_of(scenario: Scenario, flags: &[(&str, bool)], schedule: Schedule) -> Vec<Arc<Event>> {
     let launch = Launch {
         flags: flags.iter().map(|(name, on)| ((*name).into(), *on)).collect(),
         schedule,

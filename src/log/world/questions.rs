@@ -284,6 +284,11 @@ impl Questions {
         self.open.get(&id)
     }
 
+    /// Whether a question is open for this agent, role or task.
+    pub fn asks_for(&self, by: &str) -> bool {
+        self.open.values().any(|question| question.asked.by.as_deref() == Some(by))
+    }
+
     /// The latest questions that have ended, the last one last.
     pub fn ended(&self) -> &[EndedQuestion] {
         &self.ended

@@ -294,6 +294,30 @@ impl RunFold {
         }
     }
 
+    /// The open question of a span, or of one within it.
+    pub fn question_within(&self, span: SpanId) -> Option<&OpenQuestion> {
+        self.questions.open().find(|question| self.is_within(question.span, span))
+    }
+
+    /// The times in which a span, or one within it, waited for people: those that have ended, then the open
+    /// ones.
+    pub fn waits_within(&self, span: SpanId) -> Vec<(Elapsed, Option<Elapsed>)> {
+        let questions = &self.questions;
+        let ended = questions.ended().iter().map(|it| (&it.question, Some(it.at)));
+        let all = ended.chain(questions.open().map(|question| (question, None)));
+        all.filter(|(question, _)| self.is_within(question.span, span))
+            .map(|(question, until)| (question.at, until))
+            .collect()
+    }
+
+    fn is_within(&self, span: SpanId, outer: SpanId) -> bool {
+        let mut at = Some(span);
+        while let Some(span) = at.filter(|span| *span != outer) {
+            at = self.spans.get(span).map(|it| it.parent).filter(|parent| *parent != span);
+        }
+        at.is_some()
+    }
+
     /// How much of each spending limit the run has used.
     pub(crate) fn spending_used(&self) -> Vec<SpendingUsed> {
         let limits = self.head.as_ref().map(|head| head.spending).unwrap_or_default();

@@ -40,8 +40,10 @@ pub struct History {
     order: Vec<usize>,
     /// How deep each of them is in the tree of forks; empty: none is a fork.
     depths: Vec<u16>,
-    /// The runs of this session that are listed.
+    /// The runs of this session that are listed: those that wait for a person, then the others.
     sessions: Vec<usize>,
+    /// How many of them wait for a person.
+    waiting: usize,
     /// Number of kept runs that are not of this session, with or without a filter.
     others: usize,
     /// Which runs are listed.
@@ -127,6 +129,17 @@ fn newest_first(runs: &[RunPage]) -> Vec<usize> {
     order
 }
 
+/// A heading between the rows of the list of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunHeading {
+    /// Above the runs that wait for a person.
+    Waiting,
+    /// Above the other runs of this session.
+    Others,
+    /// Above the kept runs: the heads of their columns.
+    Kept,
+}
+
 /// A row of the list of runs.
 #[derive(Clone, Copy, Debug)]
 pub enum ListedRun<'a> {
@@ -158,6 +171,11 @@ impl<'a> RunList<'a> {
         self.history.sessions.len() + self.history.order.len()
     }
 
+    /// Number of runs of this session.
+    pub fn session_count(self) -> usize {
+        self.history.sessions.len()
+    }
+
     /// Whether it has no runs.
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -184,35 +202,58 @@ impl<'a> RunList<'a> {
         depth.copied().unwrap_or_default()
     }
 
-    /// The line of the heads of the kept runs below those of this session, if both are listed.
-    pub fn heads_line(self) -> Option<usize> {
-        let History { sessions, order, .. } = self.history;
-        (!sessions.is_empty() && !order.is_empty()).then_some(sessions.len())
+    /// The headings between the runs, in their order: the place of the run below each, and which it is.
+    fn headings(self) -> impl Iterator<Item = (usize, RunHeading)> + Clone {
+        let History { sessions, waiting, order, .. } = self.history;
+        let (waiting, sessions) = (*waiting, sessions.len());
+        let others = (0 < waiting && waiting < sessions).then_some((waiting, RunHeading::Others));
+        let kept = (sessions > 0 && !order.is_empty()).then_some((sessions, RunHeading::Kept));
+        let first = (waiting > 0).then_some((0, RunHeading::Waiting));
+        [first, others, kept].into_iter().flatten()
     }
 
-    /// Number of lines, the heads between the runs included.
+    /// The line of the heads of the kept runs below those of this session, if both are listed.
+    pub fn heads_line(self) -> Option<usize> {
+        let above = self.headings().count().checked_sub(1)?;
+        let kept = self.headings().last().filter(|(_, heading)| *heading == RunHeading::Kept)?;
+        Some(kept.0 + above)
+    }
+
+    /// Number of lines, the headings between the runs included.
     pub fn lines(self) -> usize {
-        self.len() + usize::from(self.heads_line().is_some())
+        self.len() + self.headings().count()
     }
 
     /// Number of lines without a filter.
     pub fn all_lines(self) -> usize {
         let (runs, others) = (self.runs.len(), self.history.others);
-        runs + others + usize::from(runs > 0 && others > 0)
+        let kept = usize::from(runs > 0 && others > 0);
+        let waiting = self.headings().filter(|(_, heading)| *heading != RunHeading::Kept).count();
+        runs + others + kept + waiting
     }
 
     /// The line of the run at this place.
     pub fn line(self, at: usize) -> usize {
-        at + usize::from(self.heads_line().is_some_and(|heads| at >= heads))
+        at + self.headings().filter(|(first, _)| *first <= at).count()
     }
 
     /// The place of the run on this line.
     pub fn place_on_line(self, line: usize) -> Option<usize> {
-        match self.heads_line() {
-            Some(heads) if line == heads => None,
-            Some(heads) if line > heads => Some(line - 1),
-            _ => Some(line),
+        let mut above = 0;
+        for (first, _) in self.headings() {
+            match line.cmp(&(first + above)) {
+                Ordering::Less => break,
+                Ordering::Equal => return None,
+                Ordering::Greater => above += 1,
+            }
         }
+        Some(line - above)
+    }
+
+    /// The heading on this line.
+    pub(super) fn heading_on_line(self, line: usize) -> Option<RunHeading> {
+        let mut headings = self.headings().enumerate();
+        headings.find_map(|(nth, (first, heading))| (first + nth == line).then_some(heading))
     }
 
     pub fn on_line(self, line: usize) -> Option<ListedRun<'a>> {
@@ -320,6 +361,12 @@ impl History {
                 })
             })
             .collect();
+        let waits = |at: &usize| runs.get(*at).is_some_and(RunPage::waits_for_person);
+        let sessions = std::mem::take(&mut self.sessions).into_iter();
+        let (mut sessions, others): (Vec<usize>, Vec<usize>) = sessions.partition(waits);
+        self.waiting = sessions.len();
+        sessions.extend(others);
+        self.sessions = sessions;
         self.others = self.rows.iter().filter(|row| !own.contains(&row.id)).count();
         let rows = self.rows.iter().enumerate();
         let texts = &self.texts;

@@ -348,8 +348,7 @@ impl Home {
         let mut selected = self.run.as_ref().and_then(|id| runs.position(id));
         if selected.is_none() {
             // The last run of this session, else the newest kept one.
-            let last = runs.heads_line().or((runs.history.listed_count() == 0).then(|| runs.len()));
-            selected = Some(last.unwrap_or_default().saturating_sub(1));
+            selected = Some(runs.session_count().saturating_sub(1));
             self.run = selected.and_then(|at| runs.get(at)).map(|run| run.id().clone());
         }
         let [scenario_rows, run_rows] =

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::HomePane;
-use super::history::{ListedRun, RunSort};
+use super::history::{ListedRun, RunHeading, RunSort};
 use crate::base::time;
 use crate::log::event::{BoundaryId, Elapsed, RunId};
 use crate::log::world::run_row::RunRow;
@@ -18,13 +18,14 @@ use crate::screen::list::Column;
 use crate::screen::run::events::filter_text;
 use crate::screen::run::{RunPage, progress_of};
 use crate::screen::text::{Pen, on_border};
-use crate::screen::widgets::empty;
+use crate::screen::widgets::{empty, heading};
 use crate::screen::{AppState, DrawContext, list};
 use crate::words::badges::{age_text, run_result, run_state};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::patterns::{end_line, words_of};
+use crate::words::question::waits_for;
 use crate::words::styled::{StyleRole, StyledPart};
 
 /// The column widths of the list of runs.
@@ -110,7 +111,12 @@ pub(crate) fn render(state: &AppState, cx: &DrawContext, area: Rect, buf: &mut B
     let focused = state.home.focus == HomePane::Runs;
     for (line, y) in (top..list.lines()).zip(area.top()..area.bottom()) {
         let Some(run) = list.on_line(line) else {
-            kept.heads(cx, Rect { y, height: 1, ..area }, buf);
+            let row = Rect { y, height: 1, ..area };
+            match list.heading_on_line(line) {
+                Some(RunHeading::Waiting) => heading(cx, row, "Waiting for you", buf),
+                Some(RunHeading::Others) => heading(cx, row, "Other runs", buf),
+                Some(RunHeading::Kept) | None => kept.heads(cx, row, buf),
+            }
             continue;
         };
         let selected = state.home.run.as_ref() == Some(run.id());
@@ -181,11 +187,20 @@ fn run_row(page: &RunPage, now: Elapsed, cx: &DrawContext, mut pen: Pen, columns
         pen.space(GAP);
     }
     pen.cell(&format::clock(world.progress.active(now)), CLOCK, plain);
-    result(page, cx, &mut pen);
+    result(page, now, cx, &mut pen);
 }
 
-fn result(page: &RunPage, cx: &DrawContext, pen: &mut Pen) {
+fn result(page: &RunPage, now: Elapsed, cx: &DrawContext, pen: &mut Pen) {
     let world = page.world();
+    if page.waits_for_person()
+        && let Some(waits) = waits_for(world, now)
+    {
+        let left = pen.left();
+        // The status of the run says the rest.
+        let who = waits.strip_prefix("waits for ").filter(|_| columns(&waits) > left.into());
+        pen.put_within(who.unwrap_or(&waits), left, cx.theme.waiting_style());
+        return;
+    }
     let mut line = match (words_of(world), &world.progress.closed) {
         (Some(words), _) => words.result(world),
         (None, Some(closed)) => end_line(world, closed),

@@ -574,7 +574,7 @@ fn event_row(
     let later = playhead.is_some_and(|playhead| place > playhead);
     let dim = theme.style(StyleRole::Dim);
     let plain = if later { dim } else { theme.style(StyleRole::Text) };
-    let toned = if later { dim } else { theme.style(shown.role) };
+    let toned = if later { dim } else { theme.style_among_many(shown.role) };
     let mut pen = Pen::new(buf, area, cx.glyphs);
     match playhead {
         Some(playhead) if playhead == place => {

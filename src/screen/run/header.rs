@@ -22,6 +22,7 @@ use crate::words::format;
 use crate::words::format::{first_sentence, short_error};
 use crate::words::glyph::{Glyph, Glyphs};
 use crate::words::measure::columns;
+use crate::words::question::waits_for;
 use crate::words::sentence::model_text;
 use crate::words::styled::StyleRole;
 use crate::words::verdict::{RunVerdict, place_after, stop_lead};
@@ -392,14 +393,17 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             matters(text, if cancelled { StyleRole::Off } else { StyleRole::Failed })
         }
         (RunState::Paused { at, .. }, _) => {
-            let place = at.first().map_or_else(String::new, |at| at.display_name());
+            let place =
+                at.first().map_or_else(String::new, |at| format!(" before {}", at.display_name()));
             let more = match at.len() {
                 0 | 1 => String::new(),
                 more => format!(" and {} more", more - 1),
             };
+            let waits = waits_for(world, page.time(cx.now));
+            let waits = waits.map_or_else(String::new, |waits| format!(", {waits}"));
             matters(
                 format!(
-                    "paused before {place}{more} ({} resume, {} step)",
+                    "paused{place}{more}{waits} ({} resume, {} step)",
                     key_of(Action::PauseResume),
                     key_of(Action::Step)
                 ),
@@ -423,6 +427,12 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
                 }
             };
             matters(text, StyleRole::Paused)
+        }
+        (RunState::Running, _) if world.questions.oldest().is_some() => {
+            let waits = waits_for(world, page.time(cx.now)).unwrap_or_default();
+            let glyph = cx.glyphs.symbol(Glyph::NeedsYou);
+            let key = key_of(Action::Inbox);
+            matters(format!("{glyph} {waits} ({key} inbox)"), StyleRole::NeedsYou)
         }
         (RunState::Running, _) if world.settings.pauses_at_next_round => {
             matters("will pause at the next round".to_owned(), StyleRole::Paused)

@@ -98,6 +98,12 @@ impl RunPage {
         self.areas(layout::page(size))
     }
 
+    /// Whether it is live and a question to a person is open.
+    pub fn waits_for_person(&self) -> bool {
+        let world = self.world();
+        world.progress.is_live() && world.questions.oldest().is_some()
+    }
+
     /// The focused pane.
     pub fn focus(&self) -> Pane {
         self.views.panes.focus
@@ -193,6 +199,8 @@ impl RunPage {
             return Some(Duration::ZERO);
         }
         let moves = match self.run.world().progress.stage {
+            // Every branch waits for a person: only the age of a question changes.
+            _ if self.run.world().progress.stopped_since().is_some() => false,
             RunState::Empty | RunState::Closed | RunState::Paused { .. } => false,
             RunState::Running | RunState::Pausing { .. } => {
                 !self.is_scrubbed() && self.kept.is_none()

@@ -322,7 +322,7 @@ fn marks(
     let mut labels = Labels { row, occupied: vec![false; usize::from(row.width)], set: Vec::new() };
     let mut put = |at: Option<Rect>, text: &str, role: StyleRole| {
         if let Some(at) = at {
-            Pen::new(buf, at, cx.glyphs).put(text, theme.style(role));
+            Pen::new(buf, at, cx.glyphs).put(text, theme.style_among_many(role));
         }
     };
     let (now, role) = if page.world().progress.is_live() {

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::screen::action::Action;
 use crate::screen::key::KeyPress;
 use crate::screen::keymap::{BINDINGS, Binding, Context, Group};
 use crate::screen::layout::{SearchParts, Size, centred, line};
@@ -163,7 +162,7 @@ fn matches_query(row: &Binding, query: &str) -> bool {
 /// The keys of a row for display: `j ↓`. Nine digits become a range.
 pub fn keys_of(row: &Binding, ascii: bool) -> String {
     match (row.action, row.keys_in_use()) {
-        (Action::Pane(_), keys @ [first, .., last]) if keys == row.keys => {
+        (action, keys @ [first, .., last]) if action.is_numbered() && keys == row.keys => {
             format!("{}-{}", first.label(ascii), last.label(ascii))
         }
         (_, keys) => keys.iter().map(|key| key.label(ascii)).collect::<Vec<_>>().join(" "),
@@ -178,7 +177,7 @@ pub fn keys_markdown() -> String {
         out.push_str("| keys | action | what | where |\n| --- | --- | --- | --- |\n");
         for row in BINDINGS.iter().filter(|row| row.group == group) {
             let keys: Vec<_> = match row.action {
-                Action::Pane(_) => vec!["`1`-`9`".to_owned()],
+                action if action.is_numbered() => vec!["`1`-`9`".to_owned()],
                 _ => row.keys.iter().map(|key| code(&key.label(false))).collect(),
             };
             let (keys, name) = (keys.join(" "), row.action.name());

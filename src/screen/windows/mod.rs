@@ -1,10 +1,12 @@
 //! Windows over a screen, and the actions in them.
 
+pub mod card;
 pub mod commands;
 pub mod confirm;
 pub mod faults;
 pub mod flags;
 pub mod help;
+pub mod inbox;
 pub mod members;
 pub mod message;
 pub mod picker;
@@ -12,11 +14,13 @@ pub mod templates;
 
 use ratatui::layout::Rect;
 
+use self::card::Card;
 use self::commands::CommandList;
 use self::confirm::{Confirm, OnYes};
 use self::faults::{FaultsDrawer, ToolSetting};
 use self::flags::{FLAG_ROWS, FlagsDrawer};
 use self::help::{Help, help_rows, help_window};
+use self::inbox::Inbox;
 use self::members::{MembersDrawer, MembersRow, member_rows};
 use self::message::MessageBox;
 use self::templates::TemplateList;
@@ -43,6 +47,8 @@ pub enum Overlay {
     Faults(FaultsDrawer),
     Members(MembersDrawer),
     Message(Box<MessageBox>),
+    Inbox(Inbox),
+    Card(Box<Card>),
     Templates(TemplateList),
     Comparison(Box<ComparisonView>),
     Help(Help),
@@ -61,6 +67,8 @@ impl Overlay {
             Self::Faults(_) => Context::Faults,
             Self::Members(_) => Context::Members,
             Self::Message(_) => Context::Message,
+            Self::Inbox(_) => Context::Inbox,
+            Self::Card(card) => card.context(),
             Self::Templates(_) => Context::Templates,
             Self::Comparison(_) => Context::Comparison,
             Self::Help(_) => Context::Help,
@@ -123,6 +131,7 @@ impl Overlay {
             Self::Flags(drawer) => Some(&drawer.run),
             Self::Faults(drawer) => Some(&drawer.run),
             Self::Members(drawer) => Some(&drawer.run),
+            Self::Card(card) => Some(&card.run),
             _ => None,
         }
     }
@@ -174,7 +183,15 @@ impl Overlay {
                 let list = OpenList::of_search(parts, picker.choices(), &mut picker.list);
                 OpenList { take: Some(Action::Take), ..list }
             }
-            Self::Message(_) | Self::Comparison(_) | Self::Confirm(_) => return None,
+            Self::Inbox(inbox) => {
+                let lines = inbox::lines(runs);
+                let (parts, choices) = (inbox.parts(size, lines.len()), inbox::choices(&lines));
+                let list = OpenList::of_drawer(parts, choices, &mut inbox.list);
+                OpenList { take: Some(Action::OpenCard), ..list }
+            }
+            Self::Message(_) | Self::Card(_) | Self::Comparison(_) | Self::Confirm(_) => {
+                return None;
+            }
         })
     }
 
@@ -200,6 +217,8 @@ impl Overlay {
             | Self::Faults(_)
             | Self::Members(_)
             | Self::Templates(_)
+            | Self::Inbox(_)
+            | Self::Card(_)
             | Self::Message(_) => {}
         }
     }
@@ -339,11 +358,21 @@ pub(super) fn on_help(state: &mut AppState, action: Action) -> Result<Update, Ac
                 return Ok(Update::redraw());
             }
             let action = row.action;
+            if action.is_answer() {
+                return Ok(say_own_key(state, action));
+            }
             state.overlays.pop();
             Err(action)
         }
         action => Ok(move_in_list(state, action)),
     }
+}
+
+/// Says that only its own key answers a question.
+fn say_own_key(state: &mut AppState, action: Action) -> Update {
+    let said = format!("Only its own key answers a question: press {}.", key_of(action));
+    state.notify(NoticeKind::Info, said);
+    Update::redraw()
 }
 
 /// Carries out an action in the list of commands. Returns the action of the chosen command: the list has

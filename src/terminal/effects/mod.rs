@@ -33,12 +33,14 @@ use crate::cluster::Cluster;
 #[cfg(feature = "nats")]
 use crate::cluster::rows::RowChange;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
+use crate::host;
 use crate::host::models::LiveModels;
 use crate::host::prepare;
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
 use crate::log::bus::{Bus, LogReader};
-use crate::log::event::{BoundaryId, RunId};
+use crate::log::event::kind::{QuestionAnswered, QuestionId};
+use crate::log::event::{BoundaryId, Command, RunId};
 use crate::log::world::run_row::RunRow;
 use crate::run::questions::PeopleMode;
 use crate::screen::effect::{Export, LaunchRequest, RecordedSource, RequestId, RunBeginning};
@@ -85,12 +87,22 @@ pub enum EffectResult {
     Signal(ProcessSignal),
     /// Open this file in the editor.
     Edit(PathBuf),
+    /// Open the arguments of a call in the editor.
+    EditArgs(ArgsFile),
     /// For tests: panic in the loop.
     #[cfg(debug_assertions)]
     Panic,
     /// For tests: hang the loop.
     #[cfg(debug_assertions)]
     Stuck,
+}
+
+/// The arguments of a call, while they are edited in a file that only the operator can read.
+pub struct ArgsFile {
+    pub run: RunId,
+    pub id: QuestionId,
+    /// Removed when this is dropped.
+    pub file: TempFile,
 }
 
 /// Options of the command line that the launch form does not have.
@@ -262,6 +274,20 @@ impl Services {
         });
     }
 
+    /// Writes the arguments of a call into a file and opens it in the editor.
+    fn edit_args(&self, run: RunId, id: QuestionId, text: String) {
+        self.in_background(move |services| {
+            let path = std::env::temp_dir().join("roundtable-arguments.json");
+            match TempFile::write_next_to(&path, text.as_bytes()) {
+                Ok(file) => services.answer(EffectResult::EditArgs(ArgsFile { run, id, file })),
+                Err(error) => {
+                    let why = Refused::new("cannot write the arguments").because(error);
+                    services.failed("editor", why.help("set TMPDIR to a writable folder"));
+                }
+            }
+        });
+    }
+
     /// Saves the operator's permission under this digest.
     pub fn allow(&self, digest: &str, title: &str) {
         if let Err(error) = self.trust.allow(digest, title) {
@@ -398,12 +424,17 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Compare { request, runs } => compare(services, request, *runs),
         Effect::Resume { request, run } => services.resume(request, run),
         Effect::Trust { digest, title } => services.allow(&digest, &title),
-        Effect::Command { run, command } => match services.engine.run(&run) {
-            Some(run) => run.send(command),
-            #[cfg(feature = "nats")]
-            None if self::remote::command_remote(services, &run, command) => {}
-            None => tracing::debug!("{run} was dropped; command ignored"),
-        },
+        Effect::Command { run, command } => command_run(services, &run, command),
+        Effect::Answer { run, id, digest, answer, remember } => {
+            let (by, stood_ms) = (host::this_person(), 0);
+            let answered = QuestionAnswered { id, digest, by, answer, stood_ms, remember };
+            command_run(services, &run, Command::Answer(Box::new(answered)));
+        }
+        Effect::EditArgs { run, id, text } => services.edit_args(run, id, text),
+        Effect::Suggest { run, id } => {
+            let answer = services.engine.run(&run).and_then(|it| it.suggested_answer(id));
+            services.send_msg(Msg::Suggested { run, id, answer });
+        }
         #[cfg(feature = "nats")]
         Effect::Attach { request, run } => services.attach(run, request),
         #[cfg(not(feature = "nats"))]
@@ -430,6 +461,16 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
         Effect::Quit { code } => return Some(TerminalEffect::Quit { code }),
     }
     None
+}
+
+/// Sends a command to a run, here or on a runner of the cluster.
+fn command_run(services: &Services, run: &RunId, command: Command) {
+    match services.engine.run(run) {
+        Some(run) => run.send(command),
+        #[cfg(feature = "nats")]
+        None if self::remote::command_remote(services, run, command) => {}
+        None => tracing::debug!("{run} was dropped; command ignored"),
+    }
 }
 
 /// Reads two runs and compares them.

@@ -8,14 +8,15 @@ use tokio::time::Instant;
 
 use super::DashboardLoop;
 use crate::base::visible::visible_within;
-use crate::log::event::kind::Initiator;
-use crate::log::event::{Event, EventKind, RunId};
+use crate::log::event::kind::{Initiator, QuestionId};
+use crate::log::event::{Event, EventKind, RunId, World};
 use crate::log::world::RunState;
 use crate::scenario::config::NotifyBy;
 use crate::screen::theme::ColourDepth;
 use crate::screen::{AppState, Msg, chrome, text};
 use crate::terminal::console::Console;
 use crate::terminal::surface::Surface;
+use crate::words::format;
 use crate::words::glyph::Glyphs;
 use crate::words::verdict::stop_lead;
 
@@ -55,6 +56,8 @@ pub(crate) struct BeforeEvents {
     pub waited: bool,
     /// Who requested the latest pause, before or in these events.
     pub asked: Option<Initiator>,
+    /// The last question that was open.
+    pub question: Option<QuestionId>,
 }
 
 impl Announcer {
@@ -121,7 +124,8 @@ impl Announcer {
         };
         // It has been resumed in between, if it was paused again.
         let waited = chrome::waits(stage) && asked.is_none();
-        Some(BeforeEvents { waited, asked: before })
+        let question = last_question(state.run(run)?.world());
+        Some(BeforeEvents { waited, asked: before, question })
     }
 
     /// The bytes that tell the operator this.
@@ -140,6 +144,11 @@ impl Announcer {
     }
 }
 
+/// The question of a run that was asked last and is open.
+fn last_question(world: &World) -> Option<QuestionId> {
+    world.questions.open().map(|question| question.asked.id).last()
+}
+
 impl<C: Console> DashboardLoop<C> {
     pub(crate) fn next_theme(&mut self) {
         let notice = self.themes.advance();
@@ -155,14 +164,21 @@ impl<C: Console> DashboardLoop<C> {
         }
     }
 
-    /// Tells the operator that the newest events ended the run, or paused it without being asked.
+    /// Tells the operator that the newest events ended the run, asked a person, or paused the run without
+    /// being asked.
     pub(crate) fn notify(&mut self, run: &RunId, before: Option<BeforeEvents>) {
         let (Some(before), Some(page)) = (before, self.state.run(run)) else { return };
         let progress = &page.world().progress;
+        let questions = page.world().questions.open().len();
+        let asks = progress.is_live() && last_question(page.world()) > before.question;
         let asked_here = matches!(before.asked, Some(Initiator::You | Initiator::Suspend));
         let what = match (&progress.stage, &progress.closed) {
             (RunState::Closed, Some(closed)) => {
                 format!("has ended: {}", stop_lead(page.world(), closed))
+            }
+            // Only their number: what they are about is for the dashboard.
+            _ if asks => {
+                format!("waits: {}", format::count_noun(questions as u64, "open question"))
             }
             (stage, _) if before.waited || asked_here || !chrome::waits(stage) => return,
             (RunState::Paused { at, .. }, _) => match at.first() {

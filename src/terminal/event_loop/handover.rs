@@ -10,9 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::DashboardLoop;
+use crate::base::read_file::read_file;
 use crate::screen::{AppState, KeyPress, Msg};
 use crate::terminal::console::Console;
-use crate::terminal::effects::scenario_files;
+use crate::terminal::effects::{ArgsFile, scenario_files};
 use crate::terminal::signals;
 use crate::terminal::signals::ProcessSignal;
 use crate::terminal::surface::Surface;
@@ -25,6 +26,9 @@ const PROGRAM_SIGNAL_WINDOW: Duration = Duration::from_secs(1);
 
 /// How long to wait for cancelled runs at the program's end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Most bytes of edited arguments.
+const MAX_ARGS_BYTES: u64 = 1 << 20;
 
 /// How long to wait for the end of the program that has the terminal before it is killed.
 const PROGRAM_TIMEOUT: Duration = Duration::from_millis(300);
@@ -90,6 +94,11 @@ impl<C: Console> DashboardLoop<C> {
                 let task = tokio::task::spawn_blocking(move || editor(&path));
                 self.program = Some(TerminalProgram { kind: ProgramKind::Editor, task });
             }
+            TerminalHandoff::EditArgs(args) => {
+                let (editor, path) = (self.console.editor(), args.file.path().to_owned());
+                let task = tokio::task::spawn_blocking(move || editor(&path));
+                self.program = Some(TerminalProgram { kind: ProgramKind::ArgsEditor(args), task });
+            }
         }
         Ok(())
     }
@@ -100,14 +109,24 @@ impl<C: Console> DashboardLoop<C> {
         self.acquire_terminal()?;
         let (what, variable) = match kind {
             ProgramKind::Pager => ("pager", "PAGER"),
-            ProgramKind::Editor => ("editor", "EDITOR"),
+            ProgramKind::Editor | ProgramKind::ArgsEditor(_) => ("editor", "EDITOR"),
         };
+        let is_edited = ended.is_ok();
         if let Err(error) = ended {
             let text = format!("{error}; set {variable} to an installed program");
             self.update(Msg::EffectFailed { what, text });
         }
-        if matches!(kind, ProgramKind::Editor) {
-            scenario_files::rescan(&self.services);
+        match kind {
+            ProgramKind::Pager => {}
+            ProgramKind::Editor => scenario_files::rescan(&self.services),
+            ProgramKind::ArgsEditor(ArgsFile { run, id, file }) if is_edited => {
+                let bytes = read_file(file.path(), MAX_ARGS_BYTES).map_err(|it| it.to_string());
+                let text = bytes.and_then(|it| {
+                    String::from_utf8(it).map_err(|_| "the file is not UTF-8".to_owned())
+                });
+                self.update(Msg::ArgsEdited { run, id, text });
+            }
+            ProgramKind::ArgsEditor(_) => {}
         }
         Ok(())
     }
@@ -180,6 +199,8 @@ pub(crate) enum TerminalHandoff {
     Page(String),
     /// To the editor, with this file.
     Edit(PathBuf),
+    /// To the editor, with the arguments of a call.
+    EditArgs(ArgsFile),
 }
 
 /// A program that has the terminal.
@@ -189,10 +210,11 @@ pub(crate) struct TerminalProgram {
 }
 
 /// What a program that gets the terminal does.
-#[derive(Clone, Copy)]
 pub(crate) enum ProgramKind {
     Pager,
     Editor,
+    /// The editor of the arguments of a call.
+    ArgsEditor(ArgsFile),
 }
 
 /// The end of the program that has the terminal; waits forever if there is none.

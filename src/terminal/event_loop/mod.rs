@@ -10,7 +10,7 @@ mod handover;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::{Stream, StreamExt as _};
 use ratatui::Terminal;
@@ -26,6 +26,7 @@ use super::feed::{Batch, Feed, LiveTextWatcher};
 use super::input;
 use super::surface::Surface;
 use super::themes::ThemeCycle;
+use crate::base::time::millis;
 use crate::host::journal;
 use crate::log::event::{Event, RunId, Seq, World};
 use crate::screen;
@@ -147,11 +148,15 @@ impl<C: Console> DashboardLoop<C> {
         feed.follow_session(services.engine.log().reader(Seq(0)));
         let glyphs = Glyphs::new(opening.state.settings.ascii);
         let started = Instant::now();
+        let mut state = opening.state;
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        state.inbox.zero_wall_ms =
+            wall.and_then(|wall| wall.checked_sub(CLOCK_AT_START)).map(millis);
         Ok(Self {
             console,
             terminal,
             input,
-            state: opening.state,
+            state,
             themes: ThemeCycle::new(opening.theme, opening.terminal.depth),
             glyphs,
             announcer: Announcer::new(opening.terminal),
@@ -303,6 +308,7 @@ impl<C: Console> DashboardLoop<C> {
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
             EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),
+            EffectResult::EditArgs(file) => self.handoff = Some(TerminalHandoff::EditArgs(file)),
             #[cfg(debug_assertions)]
             #[allow(clippy::panic, reason = "tests check the state it leaves behind")]
             EffectResult::Panic => panic!("a panic of the tests, in the loop"),

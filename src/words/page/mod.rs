@@ -13,6 +13,7 @@ use std::io::Write;
 
 use self::story::{class, name, note};
 use super::patterns::words_of;
+use super::question::tally_text;
 use super::sentence::{model_text, took_ms};
 use super::verdict::{reason_id, stop_lead};
 use super::{badges, closing, format};
@@ -238,7 +239,13 @@ fn facts(head: &RunStarted, world: &World) -> String {
             }
             row("Took", &took_ms(closed.elapsed_ms), "");
         }
-        None => row("Ended", "not in this log", "warn"),
+        None => match world.questions.oldest() {
+            Some(open) => {
+                let text = format!("not in this log: it waits for {}", open.asked.who);
+                row("Ended", &text, "warn");
+            }
+            None => row("Ended", "not in this log", "warn"),
+        },
     }
     let seconds = head.wall_ms / 1_000 % 86_400;
     let day = Day::from_unix_ms(head.wall_ms);
@@ -248,6 +255,9 @@ fn facts(head: &RunStarted, world: &World) -> String {
     row("Calls", &format::exact(world.tally.calls), "");
     if world.tally.usage.total() > 0 {
         row("Tokens", &format::tokens(world.tally.usage), "");
+    }
+    if let Some(questions) = tally_text(&world.questions) {
+        row("Questions", &questions, "");
     }
     if let Some(cost) = world.cost_usd() {
         row("Cost", &format!("≈ {}", format::usd(cost)), "");

@@ -84,6 +84,11 @@ pub trait View: Debug {
         Pane::Second
     }
 
+    /// The pane with what an agent said, which somebody reads who answers its question.
+    fn asking_pane(&self) -> Pane {
+        Pane::Second
+    }
+
     /// Whether the second pane shows the outcome of the run.
     fn shows_outcome(&self, _run: &RunData) -> bool {
         false
@@ -263,6 +268,12 @@ impl PageViews {
             self.panes.focus_on(pane);
             self.panes.is_moved = false;
         }
+    }
+
+    /// Focuses the pane with what the agent said that asks.
+    pub(crate) fn show_asking(&mut self) {
+        let pane = self.shown().asking_pane();
+        self.panes.focus_on(pane);
     }
 
     /// The areas of everything on a page of this size.

@@ -107,6 +107,10 @@ impl View for RouterView {
         ["Routes", "Decision", "Calls", "Transcript"]
     }
 
+    fn asking_pane(&self) -> Pane {
+        Pane::Fourth
+    }
+
     fn titles(&self) -> [&'static str; 4] {
         let second = if self.route.is_some() { "Route" } else { "Decision" };
         ["Routes", second, "Call tree", "Transcript"]

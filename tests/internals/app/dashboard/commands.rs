@@ -88,8 +88,8 @@ fn idle_key_explains_itself() {
     dash.text("2/");
     assert_eq!(said(&dash), "filter: there are no runs yet.");
     assert_eq!(dash.state.context(), Context::Home);
-    dash.text("x");
-    assert_eq!(said(&dash), "x does nothing here; ? shows the keys.");
+    dash.text("v");
+    assert_eq!(said(&dash), "v does nothing here; ? shows the keys.");
     dash.text("7");
     assert_eq!(said(&dash), "pane: there is no pane 7.");
     let events = facts("checkout-launch", &[], &[], Schedule::default());

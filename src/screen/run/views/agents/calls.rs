@@ -450,6 +450,7 @@ fn sign(data: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSi
     let of = |glyph, word, role| StateSign { glyph, word, style: cx.theme.style(role) };
     match span.state {
         SpanState::Open if !world.progress.is_live() => of(Glyph::Off, "stopped", StyleRole::Off),
+        SpanState::Open if world.question_within(span.id).is_some() => cx.theme.waits(),
         SpanState::Open => of(Glyph::Running, "working", StyleRole::Running),
         SpanState::Done => of(Glyph::Done, "done", StyleRole::Done),
         SpanState::Failed(_) => match data.closing_event(span.id).map(|event| &event.kind) {

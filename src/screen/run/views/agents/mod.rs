@@ -396,6 +396,7 @@ pub(super) fn agent_sign(cx: &DrawContext, world: &World, row: &AgentRow) -> Sta
         AgentState::Running if !world.progress.is_live() => {
             StateSign { glyph: Glyph::Off, word: "stopped", style: cx.theme.style(StyleRole::Off) }
         }
+        AgentState::Running if world.questions.asks_for(row.name.as_str()) => cx.theme.waits(),
         state => state_sign(cx.theme, state),
     }
 }

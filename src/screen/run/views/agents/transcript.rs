@@ -25,6 +25,7 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
 use crate::words::patterns::agents::written_text;
+use crate::words::question::{asker, asks_text};
 use crate::words::readable::{call_text, readable_result};
 use crate::words::sentence::{cut_reply, took_ms};
 use crate::words::styled::StyleRole;
@@ -84,6 +85,8 @@ pub enum TranscriptKind {
     Handoff,
     /// A handoff or a call that was refused.
     Refused,
+    /// An open question to a person.
+    Asks,
     /// The operator's next message, queued until the run ends.
     Next,
 }
@@ -108,7 +111,7 @@ impl TranscriptKind {
     fn max_rows(self) -> usize {
         match self {
             Self::Message | Self::Said | Self::Streaming | Self::Next => MAX_ROWS_OF[0],
-            Self::Cut | Self::Call | Self::Handoff | Self::Refused => MAX_ROWS_OF[1],
+            Self::Cut | Self::Call | Self::Handoff | Self::Refused | Self::Asks => MAX_ROWS_OF[1],
             Self::Result | Self::Failed | Self::Cancelled => MAX_ROWS_OF[2],
         }
     }
@@ -287,6 +290,20 @@ fn answer_line(run: &RunData) -> Option<usize> {
 /// Lines about the end of a run, with the partial answer if it was stopped.
 fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
     let world = run.shown();
+    if world.progress.is_live() {
+        // One line, so that the text before it stays in view.
+        let asks = match world.questions.open().len() {
+            0 => None,
+            1 => world.questions.oldest().map(|open| asks_text(&asker(open, world), &open.asked)),
+            open => Some(format!("{open} questions wait for people")),
+        };
+        let asks = asks.map(|text| (TranscriptKind::Asks, text));
+        let mut lines: Vec<(TranscriptKind, String)> = asks.into_iter().collect();
+        if let NextMessage::Waiting(text) = run.next_message() {
+            lines.push((TranscriptKind::Next, text.to_string()));
+        }
+        return lines;
+    }
     if let NextMessage::Waiting(text) = run.next_message() {
         return vec![(TranscriptKind::Next, text.to_string())];
     }
@@ -489,6 +506,10 @@ fn head(
         TranscriptKind::Cancelled => (Glyph::Off, StyleRole::Off),
         TranscriptKind::Handoff => (Glyph::Arrow, StyleRole::Strong),
         TranscriptKind::Refused => (Glyph::Refused, StyleRole::Refused),
+        TranscriptKind::Asks => {
+            pen.put_within(cx.glyphs.symbol(Glyph::NeedsYou), 2, theme.waiting_style());
+            return;
+        }
         TranscriptKind::Next => (Glyph::Waiting, StyleRole::NeedsYou),
     };
     let role = if spoken.at.is_none() { StyleRole::Dim } else { role };
@@ -507,6 +528,7 @@ fn style(cx: &DrawContext, spoken: &SpokenLine<'_>) -> Style {
         (_, TranscriptKind::Failed) => StyleRole::Failed,
         (_, TranscriptKind::Cancelled) => StyleRole::Off,
         (_, TranscriptKind::Refused) => StyleRole::Refused,
+        (_, TranscriptKind::Asks) => StyleRole::Strong,
         (_, TranscriptKind::Next) => StyleRole::Notice,
     })
 }

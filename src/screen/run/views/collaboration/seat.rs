@@ -119,6 +119,11 @@ pub(super) fn seat_sign(cx: &DrawContext, world: &World, seat: Option<&RoundSeat
         (RunState::Closed, SeatState::Speaking | SeatState::Retrying) => {
             state_sign(cx.theme, SeatState::Cancelled)
         }
+        (_, SeatState::Speaking | SeatState::Retrying)
+            if seat.is_some_and(|seat| world.questions.asks_for(seat.role.as_str())) =>
+        {
+            cx.theme.waits()
+        }
         _ => state_sign(cx.theme, state),
     }
 }

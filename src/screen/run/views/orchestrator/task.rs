@@ -383,6 +383,11 @@ pub(super) fn task_sign(cx: &DrawContext, world: &World, row: &TaskRow) -> State
         (RunState::Closed, TaskState::Running | TaskState::Retrying) => {
             state_sign(cx.theme, TaskState::Cancelled)
         }
+        (_, TaskState::Running)
+            if row.span.is_some_and(|span| world.question_within(span).is_some()) =>
+        {
+            cx.theme.waits()
+        }
         (_, state) => state_sign(cx.theme, state),
     }
 }

@@ -340,6 +340,7 @@ fn one_row(
     let column = |at: Elapsed| axis.column(world.progress.run_time(at), track.width);
     let queued = queued(orchestrator, row, now).map(|(from, to)| (column(from), column(to)));
     queue_line(cx, track, queued, buf);
+    person_waits(cx, world, track, row_span(orchestrator, row), &column, now, buf);
     let end = segments(cx, track, &bars, &column, now, world.progress.is_live(), buf);
     let timeout = timeout_of(world, orchestrator, row, &bars);
     let on_axis = |at: Elapsed| world.progress.run_time(at).as_micros() <= u128::from(axis.end);
@@ -446,6 +447,32 @@ fn queue_line(cx: &DrawContext, track: Rect, queued: Option<(u16, u16)>, buf: &m
     let place = Rect { x: track.x + from, width: to - from, ..track };
     let mut pen = Pen::new(buf, place, cx.glyphs);
     pen.glyphs(Glyph::Wait, place.width, cx.theme.style(StyleRole::Dim));
+}
+
+/// The span of a task's row.
+fn row_span(orchestrator: &Orchestrator, row: WaterfallRow) -> Option<SpanId> {
+    let WaterfallRow::Task(task) = row else { return None };
+    orchestrator.tasks.get(task)?.span
+}
+
+/// Draws the times in which a row waited for people, in a pattern that no attempt has.
+fn person_waits(
+    cx: &DrawContext,
+    world: &World,
+    track: Rect,
+    span: Option<SpanId>,
+    column: &dyn Fn(Elapsed) -> u16,
+    now: Elapsed,
+    buf: &mut Buffer,
+) {
+    for (from, until) in span.map(|span| world.waits_within(span)).unwrap_or_default() {
+        let (from, to) = (column(from), column(until.unwrap_or(now)));
+        let last = track.width.saturating_sub(1);
+        let (from, to) = (from.min(last), to.min(last));
+        let place = Rect { x: track.x + from, width: to - from + 1, ..track }.intersection(track);
+        let style = cx.theme.waiting_style();
+        Pen::new(buf, place, cx.glyphs).glyphs(Glyph::NeedsYou, place.width, style);
+    }
 }
 
 /// Draws the attempts of a row on the axis; returns the column after the last one.

@@ -116,6 +116,10 @@ impl View for TeamView {
         ["Hops", "Agents", "Calls", "Transcript"]
     }
 
+    fn asking_pane(&self) -> Pane {
+        Pane::Fourth
+    }
+
     fn titles(&self) -> [&'static str; 4] {
         ["Hops", "Agents", "Call tree", "Transcript"]
     }
@@ -359,6 +363,10 @@ fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
     text.field("how", how);
     let badge = |glyph, role| Badge::new(glyph, "", role);
     match &hop.state {
+        HopState::Running if let Some(question) = world.question_within(hop.span) => {
+            let badge = badge(Glyph::NeedsYou, StyleRole::NeedsYou);
+            text.signed("state", badge, format!("waits for {}", question.asked.who));
+        }
         HopState::Running if world.progress.is_live() => {
             text.signed("state", badge(Glyph::Running, StyleRole::Running), "working");
         }

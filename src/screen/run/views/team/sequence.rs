@@ -352,7 +352,7 @@ impl Drawn<'_> {
         let nested = matches!(row, SequenceRow::Hop(_, hop) if hop.depth > 0);
         let of_hop: Style = match (arrow, self.sign(row).glyph) {
             (HopArrow::Refused, _) => theme.style(StyleRole::Refused),
-            (_, Glyph::Running) => theme.style(StyleRole::Running),
+            (_, Glyph::Running | Glyph::NeedsYou) => theme.style(StyleRole::Running),
             (_, Glyph::Failed) => theme.style(StyleRole::Failed),
             _ if nested => theme.style(StyleRole::Dim),
             _ => theme.style(StyleRole::Text),
@@ -482,6 +482,7 @@ pub(super) fn hop_sign(theme: &Theme, world: &World, hop: &HopRow) -> StateSign 
         HopState::Running if !world.progress.is_live() => {
             theme.sign(Glyph::Off, "stopped", StyleRole::Off)
         }
+        HopState::Running if world.question_within(hop.span).is_some() => theme.waits(),
         HopState::Running => theme.sign(Glyph::Running, "working", StyleRole::Running),
         HopState::Done => theme.sign(Glyph::Done, "done", StyleRole::Done),
         HopState::HandedOver => theme.sign(Glyph::Done, "handed over", StyleRole::Done),

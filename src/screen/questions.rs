@@ -1,0 +1,245 @@
+//! The questions of all runs on the dashboard: which are open and marked, which answers were sent, and
+//! the answers that are not finished.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::action::Action;
+use super::effect::{Effect, Update};
+use super::keymap::key_of;
+use super::notice::NoticeKind;
+use super::run::RunPage;
+use super::state::{ActiveScreen, AppState};
+use super::windows::card::CardDraft;
+use crate::base::name::ToolName;
+use crate::base::time::{duration_text, millis};
+use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+};
+use crate::log::event::{Event, EventKind, RunId};
+use crate::log::world::questions::OpenQuestion;
+use crate::run::questions::is_rememberable;
+use crate::scenario::people::Effects;
+use crate::words::question::end_text;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Which question of which run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QuestionKey {
+    pub run: RunId,
+    pub id: QuestionId,
+}
+
+/// What the dashboard knows of questions besides the logs of its runs.
+#[derive(Debug, Default)]
+pub struct InboxState {
+    /// Answers that are not finished.
+    pub(super) drafts: BTreeMap<QuestionKey, CardDraft>,
+    /// Questions that are answered together. All have the same shape.
+    marked: BTreeSet<QuestionKey>,
+    /// Answers that were sent, until the log has one.
+    pub(super) sent: BTreeMap<QuestionKey, Answer>,
+    /// The Unix time in milliseconds at which the program's own time was zero; `None`: unknown.
+    pub zero_wall_ms: Option<u64>,
+}
+
+/// An open question, and the page of its run.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedQuestion<'a> {
+    pub page: &'a RunPage,
+    pub question: &'a OpenQuestion,
+}
+
+/// What equal questions have in common: only such are answered together.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct QuestionShape<'a> {
+    agent: Option<&'a str>,
+    tool: &'a ToolName,
+    definition: &'a str,
+    rule: Option<&'a str>,
+}
+
+impl<'a> QuestionShape<'a> {
+    /// The shape of a question about a call; `None`: it is about something else, or about a call that
+    /// cannot be undone, which is approved by itself.
+    pub(super) fn of(asked: &'a QuestionAsked) -> Option<Self> {
+        match &asked.subject {
+            Subject::ToolCall { tool, definition, .. } if is_rememberable(&asked.subject) => {
+                let (agent, rule) = (asked.by.as_deref(), asked.rule.as_deref());
+                Some(Self { agent, tool, definition, rule })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a question is about a call that cannot be undone.
+pub(super) fn is_irreversible(asked: &QuestionAsked) -> bool {
+    matches!(asked.subject, Subject::ToolCall { effects: Effects::Irreversible, .. })
+}
+
+impl ListedQuestion<'_> {
+    pub fn key(&self) -> QuestionKey {
+        QuestionKey { run: self.page.id().clone(), id: self.question.asked.id }
+    }
+}
+
+/// The open questions of live runs: by the start of the run, then by number.
+pub fn open_questions(runs: &[RunPage]) -> impl Iterator<Item = ListedQuestion<'_>> {
+    let live = runs.iter().filter(|page| page.world().progress.is_live());
+    live.flat_map(|page| {
+        page.world().questions.open().map(move |question| ListedQuestion { page, question })
+    })
+}
+
+impl InboxState {
+    /// The time as Unix time in milliseconds, if it is known.
+    pub fn wall_ms(&self, now: Duration) -> Option<u64> {
+        Some(self.zero_wall_ms?.saturating_add(millis(now)))
+    }
+
+    pub fn is_marked(&self, key: &QuestionKey) -> bool {
+        self.marked.contains(key)
+    }
+
+    /// The marked questions that are still open.
+    pub(super) fn marked<'a>(&self, runs: &'a [RunPage]) -> Vec<ListedQuestion<'a>> {
+        open_questions(runs).filter(|it| self.is_marked(&it.key())).collect()
+    }
+}
+
+/// Marks all open questions of the same shape as this one, or unmarks this one.
+pub(super) fn mark(state: &mut AppState, key: &QuestionKey) -> Update {
+    let AppState { inbox, runs, .. } = state;
+    if inbox.marked.remove(key) {
+        return Update::redraw();
+    }
+    let asked = |it: &ListedQuestion<'_>| it.key() == *key;
+    let Some(chosen) = open_questions(runs).find(asked) else { return Update::idle() };
+    let Some(shape) = QuestionShape::of(&chosen.question.asked) else {
+        let why = match is_irreversible(&chosen.question.asked) {
+            true => "A call that cannot be undone is approved by itself.",
+            false => "Only approvals of calls are answered together.",
+        };
+        state.notify(NoticeKind::Info, why);
+        return Update::redraw();
+    };
+    let equal =
+        |it: &ListedQuestion<'_>| QuestionShape::of(&it.question.asked).as_ref() == Some(&shape);
+    inbox.marked = open_questions(runs).filter(equal).map(|it| it.key()).collect();
+    Update::redraw()
+}
+
+/// Approves every marked question once.
+pub(super) fn approve_marked(state: &mut AppState) -> Update {
+    let marked = state.inbox.marked(&state.runs);
+    let marked: Vec<(QuestionKey, Arc<QuestionAsked>)> =
+        marked.iter().map(|it| (it.key(), Arc::clone(&it.question.asked))).collect();
+    if marked.is_empty() {
+        state.notify(NoticeKind::Info, "No question is marked.");
+        return Update::redraw();
+    }
+    state.inbox.marked.clear();
+    let approve = Answer::Approve { args: None };
+    let effects = marked
+        .into_iter()
+        .map(|(key, asked)| answer(state, key, &asked, approve.clone(), false))
+        .collect();
+    Update { redraw: true, effects }
+}
+
+/// Sends an answer.
+pub(super) fn answer(
+    state: &mut AppState,
+    key: QuestionKey,
+    asked: &QuestionAsked,
+    answer: Answer,
+    remember: bool,
+) -> Effect {
+    let (run, id, digest) = (key.run.clone(), key.id, Arc::clone(&asked.digest));
+    state.inbox.sent.insert(key, answer.clone());
+    Effect::Answer { run, id, digest, answer, remember }
+}
+
+/// Follows questions that have ended: drops what is kept for them, and says so if somebody else
+/// answered one first. Returns whether questions were opened or have ended.
+pub(super) fn follow(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> bool {
+    let mut changed = false;
+    for event in events {
+        let (id, answered) = match &event.kind {
+            EventKind::QuestionAsked(asked) => {
+                changed = true;
+                say_asked(state, run, asked);
+                continue;
+            }
+            EventKind::RunClosed(_) => {
+                changed = true;
+                let InboxState { drafts, marked, sent, .. } = &mut state.inbox;
+                drafts.retain(|key, _| key.run != *run);
+                marked.retain(|key| key.run != *run);
+                sent.retain(|key, _| key.run != *run);
+                continue;
+            }
+            EventKind::QuestionAnswered(answered) => (answered.id, Some(answered)),
+            EventKind::QuestionWithdrawn { id, .. } => (*id, None),
+            _ => continue,
+        };
+        changed = true;
+        let key = QuestionKey { run: run.clone(), id };
+        state.inbox.drafts.remove(&key);
+        state.inbox.marked.remove(&key);
+        let Some(sent) = state.inbox.sent.remove(&key) else { continue };
+        if answered.is_some_and(|answered| is_from_here(answered, &sent)) {
+            continue;
+        }
+        if let Some(text) = late_text(state, &key) {
+            state.notify(NoticeKind::Info, text);
+        }
+    }
+    changed
+}
+
+/// Says that a run asks, unless its page or the list of runs is on the screen, which show it.
+fn say_asked(state: &mut AppState, run: &RunId, asked: &QuestionAsked) {
+    let is_elsewhere = matches!(&state.screen, ActiveScreen::Run(shown) if shown != run);
+    let is_open = |page: &RunPage| page.world().questions.get(asked.id).is_some();
+    if is_elsewhere && state.run(run).is_some_and(is_open) {
+        let text =
+            format!("{run} waits for {}: {} opens the inbox.", asked.who, key_of(Action::Inbox));
+        state.notify(NoticeKind::Info, text);
+    }
+}
+
+/// Whether the answer in the log is the one that was sent. Another person may have sent an equal one.
+fn is_from_here(answered: &QuestionAnswered, sent: &Answer) -> bool {
+    matches!(answered.by, AnsweredBy::Person { .. }) && answered.answer == *sent
+}
+
+/// That an answer came too late: who answered what, and when.
+fn late_text(state: &AppState, key: &QuestionKey) -> Option<String> {
+    let ended = state.run(&key.run)?.world().questions.ended();
+    let ended = ended.iter().rfind(|ended| ended.question.asked.id == key.id)?;
+    let how = visible_within(&end_text(ended), 2 * REASON_CHARS);
+    let after = duration_text(ended.at.since(ended.question.at));
+    Some(format!("Too late for {} of {}: {how}, after {after}.", key.id, key.run))
+}
+
+/// How long until a text that says how long something waits changes: a full minute of the age of an
+/// open question, or of the time that it has left. Nothing changes in the first minute of an age.
+pub(super) fn next_minute(state: &AppState) -> Option<Duration> {
+    let ages = open_questions(&state.runs).map(|it| {
+        let age = state.elapsed(it.page).since(it.question.at);
+        let into = Duration::from_nanos((age.as_nanos() % MINUTE.as_nanos()) as u64);
+        MINUTE.saturating_sub(into)
+    });
+    let wall_ms = state.inbox.wall_ms(state.now);
+    let deadlines = open_questions(&state.runs).filter_map(|it| {
+        let left = it.question.asked.due_ms?.checked_sub(wall_ms?)?;
+        // The text counts whole minutes: it changes right below one.
+        Some(Duration::from_millis(left % 60_000 + 1))
+    });
+    ages.chain(deadlines).min().map(|wait| wait.max(Duration::from_millis(1)))
+}

@@ -1,0 +1,643 @@
+//! The card of a question: its text, the keys that answer it, and the fields of an answer. It is at the
+//! lower edge of the page of the run that asks, which keeps the rows above it.
+//!
+//! Nothing here happens by accident: an arriving question opens no card, Enter approves nothing, and a
+//! card that has just appeared takes no key but Esc and Tab.
+
+mod document;
+mod drawing;
+pub mod fields;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use self::drawing::parts;
+use self::fields::{AnswerFields, AnswerKind};
+use super::Overlay;
+use crate::log::event::kind::{Answer, AnsweredBy, QuestionAsked, QuestionId, Subject};
+use crate::log::event::{RunId, Seq};
+use crate::log::world::questions::{OpenQuestion, QuestionEnd};
+use crate::run::questions::is_rememberable;
+use crate::screen::action::Action;
+use crate::screen::effect::{Effect, Update};
+use crate::screen::key::{KeyCode, KeyPress};
+use crate::screen::keymap::{Context, key_of};
+use crate::screen::layout::too_small;
+use crate::screen::notice::NoticeKind;
+use crate::screen::questions::{
+    ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, mark, open_questions,
+};
+use crate::screen::run::RunPage;
+use crate::screen::run::inspector::WrappedDocument;
+use crate::screen::scroll::Scroll;
+use crate::screen::state::{ActiveScreen, AppState};
+use crate::words::question::{asker, end_text};
+
+pub use self::drawing::render;
+
+/// How long a card takes no key after it has appeared, or after it shows what the next key sends.
+pub const DEAD_TIME: Duration = Duration::from_millis(400);
+
+/// The card of one question.
+#[derive(Debug)]
+pub struct Card {
+    pub run: RunId,
+    pub asked: Arc<QuestionAsked>,
+    /// Who asks.
+    pub by: String,
+    /// The event of the question.
+    pub seq: Seq,
+    pub step: CardStep,
+    pub draft: CardDraft,
+    /// What is wrong with the answer that was to be sent.
+    pub problem: Option<String>,
+    pub scroll: Scroll,
+    /// Whether the end of its text was in view at least once.
+    pub end_seen: bool,
+    /// Since when it shows what it shows.
+    shown_at: Duration,
+}
+
+/// What the next keys mean.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CardStep {
+    /// It is read.
+    Reading,
+    /// The fields of the answer are filled in.
+    Reply,
+    /// The reason is typed.
+    Reason,
+    /// The changed arguments are shown; they can be approved.
+    Review(Arc<Value>),
+    /// The call cannot be undone and was approved once, with these arguments if they were changed.
+    Certain(Option<Arc<Value>>),
+    /// The rule that the approval would add is shown.
+    Remember,
+    /// The script's answer is shown.
+    Suggested(Answer),
+    /// An answer was sent, and the log does not have it yet.
+    Sent,
+    /// The question has ended: how.
+    Ended(String),
+}
+
+/// The fields of an answer that is not finished.
+#[derive(Debug, Default)]
+pub struct CardDraft {
+    pub reply: Option<AnswerFields>,
+    pub reason: Option<AnswerFields>,
+}
+
+impl CardDraft {
+    /// Whether anything was typed.
+    pub fn is_empty(&self) -> bool {
+        let is_changed =
+            |fields: &Option<AnswerFields>| fields.as_ref().is_some_and(AnswerFields::is_changed);
+        !is_changed(&self.reply) && !is_changed(&self.reason)
+    }
+}
+
+impl Card {
+    fn new(page: &RunPage, question: &OpenQuestion, draft: CardDraft, now: Duration) -> Self {
+        let mut card = Self {
+            run: page.id().clone(),
+            asked: Arc::clone(&question.asked),
+            by: asker(question, page.world()).into_owned(),
+            seq: question.seq,
+            step: CardStep::Reading,
+            draft,
+            problem: None,
+            scroll: Scroll::default(),
+            end_seen: false,
+            shown_at: now,
+        };
+        // What is answered with a text alone is typed at once.
+        if card.asked.subject.approves().is_none() && card.fill_in_reply() {
+            card.step = CardStep::Reply;
+        }
+        card
+    }
+
+    pub fn key(&self) -> QuestionKey {
+        QuestionKey { run: self.run.clone(), id: self.asked.id }
+    }
+
+    /// The focused context in it.
+    pub fn context(&self) -> Context {
+        match self.fields().and_then(AnswerFields::focused) {
+            Some(field) if field.has_lines() => Context::CardText,
+            Some(_) => Context::CardLine,
+            None => Context::Card,
+        }
+    }
+
+    /// The fields that are filled in.
+    pub fn fields(&self) -> Option<&AnswerFields> {
+        match self.step {
+            CardStep::Reply => self.draft.reply.as_ref(),
+            CardStep::Reason => self.draft.reason.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn fields_mut(&mut self) -> Option<&mut AnswerFields> {
+        match self.step {
+            CardStep::Reply => self.draft.reply.as_mut(),
+            CardStep::Reason => self.draft.reason.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// Makes the fields of the reply, unless there are some; returns whether there are then.
+    fn fill_in_reply(&mut self) -> bool {
+        if self.draft.reply.is_none() {
+            self.draft.reply = AnswerFields::reply(&self.asked.subject);
+        }
+        self.draft.reply.is_some()
+    }
+
+    /// Rows that it takes of the page of its run.
+    pub fn height(&self, state: &AppState) -> u16 {
+        parts(self, &document::document(self, state), state.size).window.height
+    }
+
+    /// Whether Esc leads back to its text, and does not close it.
+    pub fn is_in_between(&self) -> bool {
+        self.is_open() && self.step != CardStep::Reading
+    }
+
+    /// The arguments that it shows.
+    fn args_to_edit(&self) -> Value {
+        match (&self.step, &self.asked.subject) {
+            (CardStep::Review(args) | CardStep::Certain(Some(args)), _) => Value::clone(args),
+            (_, Subject::ToolCall { args, .. }) => Value::clone(args),
+            _ => Value::Null,
+        }
+    }
+
+    /// Shows these arguments with what differs, if they fit the schema of the tool.
+    fn review(&mut self, args: Arc<Value>, now: Duration) {
+        let answer = Answer::Approve { args: Some(Arc::clone(&args)) };
+        let asked = &self.asked.subject;
+        match asked.check(&answer) {
+            Err(why) => self.problem = Some(why),
+            Ok(()) => match asked {
+                Subject::ToolCall { args: before, .. } if *before == args => {
+                    self.go_to(CardStep::Reading, now);
+                }
+                _ => self.go_to(CardStep::Review(args), now),
+            },
+        }
+    }
+
+    /// Whether it takes no key yet.
+    pub fn is_dead(&self, now: Duration) -> bool {
+        now.saturating_sub(self.shown_at) < DEAD_TIME
+    }
+
+    /// Whether it can still be answered here.
+    fn is_open(&self) -> bool {
+        !matches!(self.step, CardStep::Sent | CardStep::Ended(_))
+    }
+
+    /// Whether an action does something in it now.
+    pub fn offers(&self, action: Action) -> bool {
+        let subject = &self.asked.subject;
+        let is_approval = subject.approves().is_some();
+        match action {
+            Action::Approve if matches!(self.step, CardStep::Suggested(_)) => false,
+            Action::Approve | Action::Deny => self.is_open() && is_approval,
+            Action::ApproveMarked => self.is_open() && is_approval,
+            Action::Mark => self.is_open() && is_rememberable(subject),
+            Action::Remember => {
+                let is_shown = matches!(self.step, CardStep::Reading | CardStep::Remember);
+                is_shown && is_rememberable(subject)
+            }
+            Action::EditAnswer => self.is_open() && has_reply(subject),
+            Action::EditJson => self.is_open() && is_approval,
+            Action::Pick(_) => self.is_open() && picks(subject),
+            Action::Suggest => {
+                matches!(self.step, CardStep::Reading | CardStep::Suggested(_))
+            }
+            _ => true,
+        }
+    }
+
+    /// Shows the next step; keys that send something are dead for a moment.
+    fn go_to(&mut self, step: CardStep, now: Duration) {
+        if matches!(step, CardStep::Review(_)) {
+            self.end_seen = false;
+            self.scroll = Scroll::default();
+        }
+        (self.step, self.shown_at, self.problem) = (step, now, None);
+    }
+
+    /// Takes a typed key; returns whether it was used.
+    pub(crate) fn on_key(&mut self, key: KeyPress, now: Duration) -> bool {
+        if self.is_dead(now) {
+            return false;
+        }
+        self.problem = None;
+        match (key.code, self.fields_mut()) {
+            // The keys of the text above, which has no other ones meanwhile.
+            (KeyCode::PageUp | KeyCode::PageDown, Some(_)) => {
+                let by = if key.code == KeyCode::PageUp { -1 } else { 1 };
+                self.scroll.line = self.scroll.line.saturating_add_signed(by);
+                true
+            }
+            (_, Some(fields)) => fields.on_key(key),
+            (_, None) => false,
+        }
+    }
+
+    /// Inserts a paste into the focused field; returns what is to be said about it.
+    pub(crate) fn on_paste(&mut self, text: &str, now: Duration) -> Option<String> {
+        if self.is_dead(now) {
+            return None;
+        }
+        self.fields_mut()?.on_paste(text)
+    }
+}
+
+/// Whether a question of this kind is answered with fields.
+fn has_reply(subject: &Subject) -> bool {
+    match subject {
+        Subject::ToolCall { args, parameters, .. } => {
+            let is_empty = |value: &Value| value.as_object().is_none_or(|it| it.is_empty());
+            !is_empty(args) || !parameters.get("properties").is_none_or(is_empty)
+        }
+        Subject::Agent { choices, .. } => choices.is_empty() || choices.len() > 9,
+        Subject::Turn { .. } | Subject::Seat { .. } => true,
+        Subject::Decision { .. } | Subject::InDoubt { .. } | Subject::Budget(_) => false,
+    }
+}
+
+/// Whether a question of this kind is answered with a number.
+fn picks(subject: &Subject) -> bool {
+    !matches!(subject, Subject::Turn { .. }) && !subject.choices().is_empty()
+}
+
+/// Opens the card of an open question, over the page of its run.
+pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
+    keep_draft(state);
+    let AppState { runs, inbox, now, .. } = state;
+    let open = open_questions(runs).find(|it| it.key() == *key);
+    let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
+    let draft = inbox.drafts.remove(key).unwrap_or_default();
+    let mut card = Card::new(page, question, draft, *now);
+    // From the inbox it can be answered again: the first answer may have been lost.
+    let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
+    if is_next && inbox.sent.contains_key(key) {
+        card.step = CardStep::Sent;
+    }
+    if is_next {
+        state.overlays.pop();
+    }
+    if let Some(page) = state.run_mut(&key.run) {
+        page.views.show_asking();
+    }
+    state.screen = ActiveScreen::Run(key.run.clone());
+    state.overlays.push(Overlay::Card(Box::new(card)));
+    Update::redraw()
+}
+
+/// Keeps what was typed in the top card.
+fn keep_draft(state: &mut AppState) {
+    if let Some(Overlay::Card(card)) = state.overlays.last_mut()
+        && card.is_open()
+        && !card.draft.is_empty()
+    {
+        let (key, draft) = (card.key(), std::mem::take(&mut card.draft));
+        state.inbox.drafts.insert(key, draft);
+    }
+}
+
+fn close(state: &mut AppState) -> Update {
+    keep_draft(state);
+    state.overlays.pop();
+    Update::redraw()
+}
+
+/// The open question before or after this one; `None`: there is no other.
+fn neighbour(state: &AppState, key: &QuestionKey, forward: bool) -> Option<QuestionKey> {
+    let keys: Vec<QuestionKey> = open_questions(&state.runs).map(|it| it.key()).collect();
+    let at = keys.iter().position(|it| it == key);
+    let len = keys.len();
+    let order =
+        |key: &QuestionKey| (state.runs.iter().position(|page| *page.id() == key.run), key.id);
+    let next = match (at, forward) {
+        // It has ended: the one that came after it.
+        (None, _) => keys.iter().position(|it| order(it) > order(key)).unwrap_or(0),
+        (Some(at), true) => (at + 1) % len,
+        (Some(at), false) => (at + len - 1) % len,
+    };
+    keys.into_iter().nth(next).filter(|it| it != key)
+}
+
+/// Handles an action in the card.
+pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let always = matches!(
+        action,
+        Action::Cancel
+            | Action::NextQuestion
+            | Action::PrevQuestion
+            | Action::NextPane
+            | Action::PrevPane
+    );
+    if card.is_dead(now) && !always {
+        let said = "Too soon: this has just appeared. Read it, then press the key.";
+        state.notify(NoticeKind::Info, said);
+        return Update::redraw();
+    }
+    card.problem = None;
+    match action {
+        Action::Cancel if card.is_in_between() => {
+            card.step = CardStep::Reading;
+            Update::redraw()
+        }
+        Action::Cancel | Action::Back => close(state),
+        Action::NextQuestion | Action::PrevQuestion => {
+            let key = card.key();
+            match neighbour(state, &key, action == Action::NextQuestion) {
+                Some(next) => open(state, &next),
+                None => {
+                    state.notify(NoticeKind::Info, "There is no other open question.");
+                    Update::redraw()
+                }
+            }
+        }
+        Action::NextPane | Action::PrevPane => {
+            if let Some(fields) = card.fields_mut() {
+                fields.move_focus(action == Action::NextPane);
+            }
+            Update::redraw()
+        }
+        Action::Mark if card.offers(action) || is_irreversible(&card.asked) => {
+            let key = card.key();
+            mark(state, &key)
+        }
+        Action::ApproveMarked if card.offers(action) => {
+            let key = card.key();
+            let is_marked = state.inbox.is_marked(&key);
+            let update = approve_marked(state);
+            if let Some(Overlay::Card(card)) = state.overlays.last_mut().filter(|_| is_marked) {
+                card.go_to(CardStep::Sent, now);
+            }
+            update
+        }
+        _ if !card.offers(action) => Update::idle(),
+        Action::Approve => approve(state),
+        Action::Deny => {
+            if !matches!(&card.draft.reason, Some(it) if *it.kind() == AnswerKind::Denial) {
+                card.draft.reason = Some(AnswerFields::denial());
+            }
+            card.step = CardStep::Reason;
+            Update::redraw()
+        }
+        Action::EditAnswer => {
+            let has_fields = card.fill_in_reply();
+            if has_fields {
+                card.step = CardStep::Reply;
+            }
+            Update::when(has_fields)
+        }
+        Action::EditJson => {
+            let text = serde_json::to_string_pretty(&card.args_to_edit()).unwrap_or_default();
+            Update::effect(Effect::EditArgs { run: card.run.clone(), id: card.asked.id, text })
+        }
+        Action::Remember if card.step == CardStep::Remember => approve(state),
+        Action::Remember => {
+            card.go_to(CardStep::Remember, now);
+            card.scroll = Scroll::default();
+            Update::redraw()
+        }
+        Action::Pick(number) => pick(state, number),
+        Action::Suggest => match card.step.clone() {
+            CardStep::Suggested(Answer::Approve { args }) => approve_with(state, args),
+            CardStep::Suggested(answer) => send(state, answer, false),
+            _ => Update::effect(Effect::Suggest { run: card.run.clone(), id: card.asked.id }),
+        },
+        Action::Submit => submit(state),
+        Action::Send => finish(state),
+        Action::Up
+        | Action::Down
+        | Action::PageUp
+        | Action::PageDown
+        | Action::Top
+        | Action::Bottom => scroll(state, action),
+        _ => Update::idle(),
+    }
+}
+
+/// Enter in a field of one line: the next field, or the end of a line that stands alone.
+fn submit(state: &mut AppState) -> Update {
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let Some(fields) = card.fields_mut() else { return Update::idle() };
+    let is_last = fields.focus + 1 >= fields.list.len();
+    match fields.kind() {
+        AnswerKind::Denial | AnswerKind::Choice(_) => finish(state),
+        AnswerKind::Args if is_last => finish(state),
+        _ => {
+            fields.move_focus(true);
+            Update::redraw()
+        }
+    }
+}
+
+/// The fields are filled in: shows changed arguments, or sends the answer.
+fn finish(state: &mut AppState) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let Some(fields) = card.fields() else { return Update::idle() };
+    match fields.answer() {
+        Ok(Answer::Approve { args: Some(args) }) => card.review(args, now),
+        Ok(answer) => return send(state, answer, false),
+        Err(why) => card.problem = Some(why),
+    }
+    Update::redraw()
+}
+
+/// Approves the call once, with the arguments that the card shows.
+fn approve(state: &mut AppState) -> Update {
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let args = match &card.step {
+        CardStep::Review(args) => Some(Arc::clone(args)),
+        CardStep::Certain(args) => args.clone(),
+        _ => None,
+    };
+    approve_with(state, args)
+}
+
+/// Approves the call once; one that cannot be undone only at the end of the text, and with another key.
+fn approve_with(state: &mut AppState, args: Option<Arc<Value>>) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let is_certain = matches!(card.step, CardStep::Certain(_));
+    if is_irreversible(&card.asked) && !is_certain {
+        if card.end_seen {
+            card.go_to(CardStep::Certain(args), now);
+        } else {
+            let keys = [Action::Down, Action::PageDown, Action::Bottom].map(key_of);
+            card.problem =
+                Some(format!("read to the end first: {}, {} or {}", keys[0], keys[1], keys[2]));
+        }
+        return Update::redraw();
+    }
+    let remember = card.step == CardStep::Remember;
+    send(state, Answer::Approve { args }, remember)
+}
+
+/// Chooses an answer by its number; a decision has a reason.
+fn pick(state: &mut AppState, number: u8) -> Update {
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let choices = card.asked.subject.choices();
+    let Some(choice) = usize::from(number).checked_sub(1).and_then(|at| choices.get(at)) else {
+        card.problem = Some(format!("there is no answer {number}"));
+        return Update::redraw();
+    };
+    let choice = Arc::clone(choice);
+    if matches!(card.asked.subject, Subject::Decision { .. }) {
+        let makes = AnswerKind::Choice(Arc::clone(&choice));
+        if !matches!(&card.draft.reason, Some(it) if *it.kind() == makes) {
+            card.draft.reason = Some(AnswerFields::choice(&choice));
+        }
+        card.step = CardStep::Reason;
+        return Update::redraw();
+    }
+    send(state, Answer::Choose { choice, text: Arc::default() }, false)
+}
+
+/// Sends an answer to the question of the top card.
+fn send(state: &mut AppState, given: Answer, remember: bool) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    if let Err(why) = card.asked.subject.check(&given) {
+        card.problem = Some(why);
+        return Update::redraw();
+    }
+    let (key, asked) = (card.key(), Arc::clone(&card.asked));
+    card.go_to(CardStep::Sent, now);
+    Update::effect(answer(state, key, &asked, given, remember))
+}
+
+/// Scrolls the text of the top card.
+pub(crate) fn scroll(state: &mut AppState, action: Action) -> Update {
+    let Some((width, height, document)) = text_of_top(state) else { return Update::idle() };
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    let lines = WrappedDocument { document: &document, width };
+    let page = isize::try_from(height.saturating_sub(1).max(1)).unwrap_or(1);
+    card.scroll = match action {
+        Action::Up => card.scroll.step(-1, &lines, height),
+        Action::Down => card.scroll.step(1, &lines, height),
+        Action::PageUp => card.scroll.step(-page, &lines, height),
+        Action::PageDown => card.scroll.step(page, &lines, height),
+        Action::Top => Scroll::default(),
+        _ => Scroll::end(&lines, height),
+    };
+    Update::redraw()
+}
+
+/// The width and height of the text of the top card, and the text.
+fn text_of_top(state: &AppState) -> Option<(u16, usize, crate::words::styled::StyledText)> {
+    let Some(Overlay::Card(card)) = state.overlays.last() else { return None };
+    let document = document::document(card, state);
+    let text = parts(card, &document, state.size).text;
+    Some((text.width, usize::from(text.height), document))
+}
+
+/// Keeps the scroll position of the top card valid, and records whether the end of its text was in
+/// view.
+pub(crate) fn settle(state: &mut AppState) {
+    let is_shown = !too_small(state.size.area());
+    let Some((width, height, document)) = text_of_top(state) else { return };
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return };
+    let lines = WrappedDocument { document: &document, width };
+    card.scroll = card.scroll.clamped(&lines, height);
+    card.end_seen |= is_shown && card.scroll >= Scroll::end(&lines, height);
+}
+
+/// Shows the script's answer, if its question is on the screen.
+pub(crate) fn on_suggested(
+    state: &mut AppState,
+    run: &RunId,
+    id: QuestionId,
+    answer: Option<Answer>,
+) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    if card.run != *run || card.asked.id != id || card.step != CardStep::Reading {
+        return Update::idle();
+    }
+    match answer {
+        Some(answer) => {
+            card.go_to(CardStep::Suggested(answer), now);
+            card.scroll = Scroll::default();
+        }
+        None => card.problem = Some("the script has no answer to it".to_owned()),
+    }
+    Update::redraw()
+}
+
+/// Shows the arguments that were edited outside, if their question is on the screen.
+pub(crate) fn on_args_edited(
+    state: &mut AppState,
+    run: &RunId,
+    id: QuestionId,
+    text: Result<String, String>,
+) -> Update {
+    let now = state.now;
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
+    if card.run != *run || card.asked.id != id || !card.is_open() {
+        return Update::idle();
+    }
+    let args = text.and_then(|text| {
+        serde_json::from_str::<Value>(&text).map_err(|error| format!("this is not JSON: {error}"))
+    });
+    match args {
+        Ok(args) => card.review(Arc::new(args), now),
+        Err(why) => card.problem = Some(why),
+    }
+    Update::redraw()
+}
+
+/// Follows the question of a card that has ended: the next one after an answer from here, else how it
+/// ended.
+pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
+    let Some(page) = state.run(run) else { return Update::idle() };
+    let questions = &page.world().questions;
+    let is_gone = |overlay: &Overlay| match overlay {
+        Overlay::Card(card) => {
+            let is_over = matches!(card.step, CardStep::Ended(_));
+            card.run == *run && !is_over && questions.get(card.asked.id).is_none()
+        }
+        _ => false,
+    };
+    let Some(at) = state.overlays.iter().position(is_gone) else { return Update::idle() };
+    let Some(Overlay::Card(card)) = state.overlays.get(at) else { return Update::idle() };
+    let ended = questions.ended().iter().rfind(|ended| ended.question.asked.id == card.asked.id);
+    let by_person = ended.is_some_and(|ended| match &ended.end {
+        QuestionEnd::Answered(answered) => matches!(answered.by, AnsweredBy::Person { .. }),
+        QuestionEnd::Withdrawn(_) => false,
+    });
+    let key = card.key();
+    let is_top = at + 1 == state.overlays.len();
+    if card.step == CardStep::Sent && by_person && is_top {
+        return match neighbour(state, &key, true) {
+            Some(next) => open(state, &next),
+            None => {
+                state.overlays.retain(|it| !matches!(it, Overlay::Card(_) | Overlay::Inbox(_)));
+                Update::redraw()
+            }
+        };
+    }
+    let how = ended.map_or_else(|| "the run has ended".to_owned(), end_text);
+    if let Some(Overlay::Card(card)) = state.overlays.get_mut(at) {
+        card.step = CardStep::Ended(how);
+        card.scroll = Scroll::default();
+    }
+    Update::redraw()
+}

@@ -1,0 +1,501 @@
+//! Questions to people on the screen: a run that waits, the inbox, and the card with its keys.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::shows;
+use crate::engine::Schedule;
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+};
+use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
+use crate::pattern::collaboration::policy::judge;
+use crate::scenario::people::Effects;
+use crate::scenario::{ScenarioOrigin, load};
+use crate::screen::chrome::title;
+use crate::screen::theme::Theme;
+use crate::screen::windows::Overlay;
+use crate::screen::{Effect, Msg};
+use crate::support::screen::{Dash, facts_of, until};
+use crate::words::glyph::Glyphs;
+
+const RUN: &str = "r-7f3a";
+
+/// An agent that asks for a refund.
+const DESK: &str = r#"
+title = "Refund desk"
+pattern = "swarm"
+goal = "I was charged twice for two orders."
+
+[swarm]
+root = "desk"
+
+[people.manager]
+description = "Decides about money."
+timeout = "10m"
+
+[agents.desk]
+description = "The desk."
+members = ["billing", "care"]
+entry = "billing"
+
+[agents.billing]
+description = "Refunds."
+instruction = "Refund."
+tools = ["refund"]
+
+[agents.care]
+description = "Writes."
+instruction = "Write."
+
+[tools.refund]
+description = "Pays money back."
+args = { charge = "The charge.", amount_usd = { type = "number" } }
+approve = { who = "manager" }
+effects = "write"
+fixture = { rows = [{ result = { ok = true } }] }
+
+[[script]]
+agent = "billing"
+round = 1
+text = "The customer was charged twice; I refund the second charge."
+calls = [{ tool = "refund", args = { charge = "ch_1", amount_usd = 20 } }]
+
+[[script]]
+agent = "billing"
+text = "Refunded."
+
+[[script]]
+person = "manager"
+approve = true
+latency = "300ms"
+"#;
+
+/// Start of the tests' clock as Unix time in milliseconds.
+const WALL_MS: u64 = 1_772_442_000_000;
+
+/// The run up to its question, with a deadline that does not depend on the clock, and two questions
+/// more: another refund, and a payment.
+fn asked() -> Vec<Arc<Event>> {
+    let origin = ScenarioOrigin::File("desk.toml".into());
+    let scenario = load(DESK, origin, &[]).expect("a good scenario");
+    let mut events = facts_of(scenario, &[], Schedule::default());
+    let end = until(&events, |kind| matches!(kind, EventKind::QuestionAsked(_)));
+    events.truncate(end);
+    let first = with_question(&events.pop().expect("a question"), |_| ());
+    let of = |subject: &Subject| match subject {
+        Subject::ToolCall { definition, parameters, .. } => {
+            (definition.clone(), parameters.clone())
+        }
+        other => panic!("no call: {other:?}"),
+    };
+    let second = with_question(&first, |asked| {
+        let (tool, effects) = ("refund".into(), Effects::Write);
+        let args = Arc::new(json!({ "charge": "ch_2", "amount_usd": 149.9 }));
+        let (definition, parameters) = of(&asked.subject);
+        asked.id = QuestionId(2);
+        asked.subject = Subject::ToolCall { tool, args, definition, parameters, effects };
+    });
+    let third = with_question(&first, |asked| {
+        let (tool, effects) = ("pay".into(), Effects::Irreversible);
+        let (args, parameters) = (json!({ "to": "Acme" }).into(), json!({}).into());
+        asked.id = QuestionId(3);
+        asked.subject =
+            Subject::ToolCall { tool, args, definition: "d".into(), parameters, effects };
+    });
+    for (nth, event) in [first, second, third].into_iter().enumerate() {
+        let seq = Seq(event.seq.0 + nth as u64);
+        events.push(Arc::new(Event { seq, ..Event::clone(&event) }));
+    }
+    events
+}
+
+/// The event with this change of its question.
+fn with_question(event: &Arc<Event>, change: impl FnOnce(&mut QuestionAsked)) -> Arc<Event> {
+    let EventKind::QuestionAsked(asked) = &event.kind else { return Arc::clone(event) };
+    let mut asked = QuestionAsked::clone(asked);
+    asked.due_ms = asked.due_ms.map(|_| WALL_MS + 610_000);
+    change(&mut asked);
+    Arc::new(Event { kind: EventKind::QuestionAsked(Arc::new(asked)), ..Event::clone(event) })
+}
+
+/// The run with this subject as its only question.
+fn asked_about(subject: Subject) -> Vec<Arc<Event>> {
+    let mut events = asked();
+    let first = events
+        .iter()
+        .position(|event| matches!(event.kind, EventKind::QuestionAsked(_)))
+        .expect("a question");
+    events.truncate(first + 1);
+    let last = events.pop().expect("a question");
+    events.push(with_question(&last, |asked| asked.subject = subject));
+    events
+}
+
+fn dash_of(cols: u16, rows: u16, events: &[Arc<Event>]) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    dash.state.inbox.zero_wall_ms = Some(WALL_MS - 10_000);
+    dash.run(RUN, events);
+    dash
+}
+
+fn dash(cols: u16, rows: u16) -> Dash {
+    dash_of(cols, rows, &asked())
+}
+
+/// The card of the nth question, which takes keys.
+fn card(dash: &mut Dash, nth: usize) -> &mut Dash {
+    dash.press("a").press(&"Down ".repeat(nth)).press("Enter").after(Duration::from_millis(400))
+}
+
+/// The answers that were sent.
+fn answers(dash: &mut Dash) -> Vec<(QuestionId, Answer, bool)> {
+    let sent = |effect: Effect| match effect {
+        Effect::Answer { id, answer, remember, .. } => Some((id, answer, remember)),
+        _ => None,
+    };
+    dash.asked().into_iter().filter_map(sent).collect()
+}
+
+const APPROVE: Answer = Answer::Approve { args: None };
+
+/// The log has this answer to a question.
+fn answered(dash: &mut Dash, id: u32, by: AnsweredBy, answer: Answer) {
+    let page = dash.state.run(&RunId::new(RUN)).expect("a run");
+    let questions = &page.world().questions;
+    let question = questions.get(QuestionId(id)).expect("open").clone();
+    let (seq, at) = (page.world().progress.next, page.world().progress.at);
+    let (id, digest) = (question.asked.id, Arc::clone(&question.asked.digest));
+    let answered = QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember: false };
+    let kind = EventKind::QuestionAnswered(Arc::new(answered));
+    let at = Elapsed(at.0 + 12_000_000);
+    let event = Event { seq, at, span: question.span, kind };
+    dash.send(Msg::Events { run: RunId::new(RUN), events: vec![Arc::new(event)] });
+}
+
+fn anna() -> AnsweredBy {
+    AnsweredBy::Person { name: "anna".into(), host: "laptop".into() }
+}
+
+fn has_card(dash: &Dash) -> bool {
+    matches!(dash.state.overlays.last(), Some(Overlay::Card(_)))
+}
+
+#[test]
+fn a_run_waits_for_people() {
+    for (cols, rows) in [(80, 24), (120, 36)] {
+        let mut dash = dash(cols, rows);
+        insta::assert_snapshot!(format!("question_waiting_{cols}x{rows}"), dash.dump());
+        dash.press("a");
+        insta::assert_snapshot!(format!("question_inbox_{cols}x{rows}"), dash.dump());
+        dash.press("Enter");
+        insta::assert_snapshot!(format!("question_card_{cols}x{rows}"), dash.dump());
+        dash.press("Esc Esc q");
+        insta::assert_snapshot!(format!("question_home_{cols}x{rows}"), dash.press("2").dump());
+    }
+}
+
+#[test]
+fn empty_inbox_says_so() {
+    let mut dash = Dash::new(80, 24);
+    shows(dash.press("a"), &["Inbox", "No run waits for a person."]);
+    assert!(dash.press("Esc").state.overlays.is_empty());
+}
+
+#[test]
+fn title_has_only_the_number() {
+    let dash = dash(80, 24);
+    let title = title(&dash.state, &Theme::default(), Glyphs::new(false));
+    assert_eq!(title, "◆ 3 questions, desk · roundtable");
+}
+
+#[test]
+fn arriving_question_takes_no_focus() {
+    let events = asked();
+    let before = events.len() - 3;
+    let mut dash = dash_of(80, 24, &events[..before]);
+    dash.send(Msg::Events { run: RunId::new(RUN), events: events[before..].to_vec() });
+    assert!(dash.state.overlays.is_empty());
+    // Keys mean what they meant before.
+    dash.press("y n Y");
+    assert!(answers(&mut dash).is_empty() && dash.state.overlays.is_empty());
+}
+
+#[test]
+fn keys_are_dead_at_first() {
+    let mut dash = dash(80, 24);
+    dash.press("a a y n e m Y 1 s");
+    assert!(dash.asked().is_empty() && has_card(&dash));
+    shows(&dash, &["Too soon"]);
+    dash.after(Duration::from_millis(399)).press("y");
+    assert!(dash.asked().is_empty());
+    dash.after(Duration::from_millis(1)).press("y");
+    assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
+    // The next card has the same time, once the log has the answer.
+    answered(&mut dash, 1, anna(), APPROVE);
+    shows(&dash, &["q2 approval for manager"]);
+    dash.press("y");
+    assert!(answers(&mut dash).is_empty());
+    // Tab and Esc are not dead.
+    shows(dash.press("Tab"), &["q3 approval for manager"]);
+    dash.press("Esc");
+    assert!(!has_card(&dash));
+}
+
+#[test]
+fn enter_never_approves() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0).press("Enter C-s Enter");
+    // Neither does a row of the help, or changed arguments that are only shown.
+    dash.press("? 'approve this call' Enter Esc Esc e Down Backspace Enter Enter Enter C-s");
+    assert!(answers(&mut dash).is_empty(), "{}", dash.screen());
+}
+
+#[test]
+fn irreversible_call_needs_two_keys() {
+    let mut events = asked();
+    let last = events.pop().expect("a question");
+    let long = with_question(&last, |asked| {
+        let Subject::ToolCall { args, .. } = &mut asked.subject else { panic!("no call") };
+        *args = Arc::new(json!({ "to": "Acme\n".repeat(40) }));
+    });
+    events.push(long);
+    let mut dash = dash_of(80, 24, &events);
+    card(&mut dash, 2).press("y");
+    shows(&dash, &["! read to the end first"]);
+    dash.press("G y");
+    shows(&dash, &["y once more approves it"]);
+    dash.press("y");
+    assert!(answers(&mut dash).is_empty(), "a key that is held down repeats");
+    dash.after(Duration::from_millis(400)).press("m Y Space");
+    assert!(answers(&mut dash).is_empty());
+    dash.press("y");
+    assert_eq!(answers(&mut dash), [(QuestionId(3), APPROVE, false)]);
+}
+
+#[test]
+fn marks_only_equal_shapes() {
+    let mut dash = dash(120, 36);
+    dash.press("a Down Down Space");
+    shows(&dash, &["A call that cannot be undone is approved by itself."]);
+    dash.press("Up Space Y");
+    let both = [(QuestionId(1), APPROVE, false), (QuestionId(2), APPROVE, false)];
+    assert_eq!(answers(&mut dash), both);
+    dash.press("Space Space Y");
+    // All were marked, then this one was not.
+    assert_eq!(answers(&mut dash), both[..1]);
+}
+
+#[test]
+fn approving_marked_shows_next_card() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0).press("Space Y");
+    assert_eq!(answers(&mut dash).len(), 2);
+    answered(&mut dash, 1, anna(), APPROVE);
+    answered(&mut dash, 2, anna(), APPROVE);
+    shows(&dash, &["q3 approval for manager"]);
+    assert!(dash.state.notices.current().is_none());
+}
+
+#[test]
+fn inbox_opens_over_every_page() {
+    let mut dash = dash(120, 36);
+    // From the inspector, too.
+    shows(dash.press("5 Enter a"), &["Inbox", "3 open questions"]);
+    dash.press("Esc Esc");
+    dash.run("r-0002", &asked()[..4]);
+    assert!(dash.state.notices.current().is_none());
+    let mut more = asked().pop().expect("a question");
+    Arc::make_mut(&mut more).seq = dash.state.runs[0].world().progress.next;
+    more = with_question(&more, |asked| asked.id = QuestionId(4));
+    dash.send(Msg::Events { run: RunId::new(RUN), events: vec![more] });
+    shows(&dash, &["r-7f3a waits for manager: a opens the inbox."]);
+    shows(dash.press("a"), &["4 open questions"]);
+}
+
+#[test]
+fn draft_survives_closing_and_resize() {
+    let mut dash = dash(80, 24);
+    card(&mut dash, 0).press("n 'too much'");
+    dash.send(Msg::Resize { cols: 120, rows: 36 });
+    shows(&dash, &["too much"]);
+    dash.press("Esc Esc Esc q");
+    assert!(dash.state.overlays.is_empty());
+    card(&mut dash, 0).press("n");
+    shows(&dash, &["too much"]);
+    dash.press("Enter");
+    let deny = Answer::Deny { text: "too much".into() };
+    assert_eq!(answers(&mut dash), [(QuestionId(1), deny, false)]);
+}
+
+#[test]
+fn approves_the_arguments_as_shown() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 1).press("e Down Backspace Backspace Backspace Backspace Backspace 99.5 C-s");
+    shows(&dash, &["99.5", "before: 149.9", "approves exactly these arguments"]);
+    dash.after(Duration::from_millis(400)).press("y");
+    let args = json!({ "charge": "ch_2", "amount_usd": 99.5 });
+    let edited = Answer::Approve { args: Some(args.into()) };
+    assert_eq!(answers(&mut dash), [(QuestionId(2), edited, false)]);
+
+    // A value of another type is refused, and no difference is none.
+    let mut dash = dash_of(120, 36, &asked());
+    card(&mut dash, 1).press("e Down x C-s");
+    shows(&dash, &["! the argument amount_usd is not of type number"]);
+    dash.press("Backspace C-s").after(Duration::from_millis(400)).press("y");
+    assert_eq!(answers(&mut dash), [(QuestionId(2), APPROVE, false)]);
+}
+
+#[test]
+fn remembering_shows_the_rule_first() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0).press("m");
+    shows(&dash, &["approve refund for billing in this run, as it is defined now"]);
+    assert!(answers(&mut dash).is_empty());
+    dash.after(Duration::from_millis(400)).press("m");
+    assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, true)]);
+}
+
+#[test]
+fn late_answer_says_who_was_first() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0).press("y");
+    answered(&mut dash, 1, anna(), Answer::Deny { text: "".into() });
+    let notice = dash.state.notices.current().expect("a notice").text.clone();
+    assert!(notice.contains("denied by manager (anna at laptop), after 12"), "{notice}");
+    // One's own answer is no news.
+    card(&mut dash, 0).press("y");
+    answered(&mut dash, 2, anna(), APPROVE);
+    assert_eq!(dash.state.notices.current().expect("a notice").text, notice);
+}
+
+#[test]
+fn answered_card_says_how_it_ended() {
+    let mut dash = dash(80, 24);
+    card(&mut dash, 0);
+    answered(&mut dash, 1, anna(), Answer::Deny { text: "".into() });
+    shows(&dash, &["denied by manager (anna at laptop)", "It is no longer open."]);
+    dash.after(Duration::from_secs(1)).press("y n m");
+    assert!(answers(&mut dash).is_empty());
+}
+
+#[test]
+fn script_answers_with_a_second_key() {
+    let mut dash = dash(80, 24);
+    card(&mut dash, 0).press("s");
+    assert!(matches!(dash.asked()[..], [Effect::Suggest { .. }]));
+    let answer = Answer::Deny { text: "no".into() };
+    let (run, id, answer) = (RunId::new(RUN), QuestionId(1), Some(answer));
+    dash.send(Msg::Suggested { run, id, answer: answer.clone() });
+    shows(&dash, &["deny: no", "sends the script's answer"]);
+    dash.press("s");
+    assert!(dash.asked().is_empty(), "it has just appeared");
+    dash.after(Duration::from_millis(400)).press("s");
+    assert_eq!(answers(&mut dash), [(QuestionId(1), answer.expect("one"), false)]);
+}
+
+#[test]
+fn seat_form_makes_valid_contribution() {
+    let mut dash = dash_of(120, 36, &asked_about(Subject::Seat { round: 2, role: "cfo".into() }));
+    card(&mut dash, 0);
+    insta::assert_snapshot!("question_seat_120x36", dash.dump());
+    dash.press(
+        "Right Tab 0.8 Tab 'It is sound.' Enter Tab 'check the price' Enter 'tell the team' C-s",
+    );
+    let sent = answers(&mut dash);
+    let [(_, Answer::Contribute { contribution }, _)] = &sent[..] else { panic!("{sent:?}") };
+    let contribution: &Value = contribution;
+    assert_eq!(contribution["actions"], json!(["check the price", "tell the team"]));
+    let allowed = ["cfo".into()].into();
+    judge(contribution, &"cfo".into(), &allowed).expect("a valid contribution");
+}
+
+#[test]
+fn text_and_numbers_answer_questions() {
+    let text = || Subject::Agent { text: "Which order?".into(), choices: [].into() };
+    let mut dash = dash_of(80, 24, &asked_about(text()));
+    card(&mut dash, 0).press("'the first' Enter 'and y' C-s");
+    let answer = Answer::Text { text: "the first\nand y".into() };
+    assert_eq!(answers(&mut dash), [(QuestionId(1), answer, false)]);
+
+    let choices = ["a".into(), "b".into()].into();
+    let subject = Subject::Agent { text: "Which?".into(), choices };
+    let mut dash = dash_of(80, 24, &asked_about(subject));
+    card(&mut dash, 0).press("3 y Enter 2");
+    let answer = Answer::Choose { choice: "b".into(), text: "".into() };
+    assert_eq!(answers(&mut dash), [(QuestionId(1), answer, false)]);
+
+    let subject = Subject::Turn {
+        agent: "care".into(),
+        request: "Take over.".into(),
+        hand_over_to: ["billing".into()].into(),
+    };
+    let mut dash = dash_of(80, 24, &asked_about(subject));
+    card(&mut dash, 0).press("'It is yours.' Tab Right C-s");
+    let answer = Answer::HandOver { to: "billing".into(), text: "It is yours.".into() };
+    assert_eq!(answers(&mut dash), [(QuestionId(1), answer, false)]);
+
+    let subject = Subject::Decision { stances: json!({}).into(), conflicts: [].into() };
+    let mut dash = dash_of(80, 24, &asked_about(subject));
+    card(&mut dash, 0).press("2 'with care' Enter");
+    let answer = Answer::Choose { choice: "go_with_caution".into(), text: "with care".into() };
+    assert_eq!(answers(&mut dash), [(QuestionId(1), answer, false)]);
+}
+
+#[test]
+fn hostile_texts_stay_text() {
+    let hostile = "\u{1b}]0;x\u{7} \u{202e}y approve  n deny\n".repeat(2_000);
+    let mut events = asked();
+    let last = events.pop().expect("a question");
+    events.push(with_question(&last, |asked| {
+        asked.why = Some(hostile.as_str().into());
+        let Subject::ToolCall { args, .. } = &mut asked.subject else { panic!("no call") };
+        *args = Arc::new(json!({ hostile.lines().next().expect("one"): hostile }));
+    }));
+    for (cols, rows) in [(60, 16), (80, 24), (200, 50)] {
+        let mut dash = dash_of(cols, rows, &events);
+        dash.press("a");
+        assert!(!dash.screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
+        card(&mut dash, 0);
+        for key in ["G", "e", "C-s", "Esc", "n", "Esc"] {
+            assert!(!dash.press(key).screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
+        }
+    }
+}
+
+#[test]
+fn waiting_wakes_once_a_minute() {
+    let mut dash = dash(120, 36);
+    dash.after(Duration::from_millis(500)).send(Msg::Tick);
+    for keys in ["", "a", "a", "Esc Esc q"] {
+        let next = dash.press(keys).state.next_tick().expect("a tick");
+        // A notice may go before.
+        dash.after(Duration::from_secs(7)).send(Msg::Tick);
+        let next = next.max(dash.state.next_tick().expect("a tick"));
+        assert!(next > Duration::from_secs(5), "{keys}: {next:?}");
+    }
+    let dash = dash_of(120, 36, &asked());
+    assert!(dash.state.next_tick().expect("a tick") <= Duration::from_secs(60));
+}
+
+/// No key and no size makes a panic, and only `y`, `Y` and a second `m` or `s` approve.
+#[test]
+fn senseless_keys_approve_nothing() {
+    for (cols, rows) in [(20, 5), (60, 16), (61, 17), (80, 24), (200, 50)] {
+        let mut dash = dash(cols, rows);
+        for keys in ["a a", "Enter Space Tab 9 e", "1 Enter Tab Tab C-s PgDn Esc", "n Up Down Left"]
+        {
+            dash.press(keys).after(Duration::from_millis(500));
+            dash.screen();
+            dash.send(Msg::Resize { cols: 3, rows: 1 });
+            dash.screen();
+            dash.send(Msg::Resize { cols, rows });
+            dash.click(cols / 2, rows / 2).wheel(true, cols / 2, rows - 3);
+        }
+        let approves =
+            |(_, answer, _): &(QuestionId, Answer, bool)| matches!(answer, Answer::Approve { .. });
+        assert!(!answers(&mut dash).iter().any(approves));
+    }
+}
