@@ -22,7 +22,7 @@ use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
-use crate::host::{journal, prepare};
+use crate::host::{prepare, program_log};
 use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::log::world::{Outcome, Projection, SessionOutcome};
@@ -213,7 +213,7 @@ async fn follow<W: Write>(
         let (mut written, taken) = (Ok(()), batch.len());
         for event in batch.drain(..) {
             world.apply(&event);
-            journal::log_event(&event, &world);
+            program_log::log_event(&event, &world);
             if messages > 1 && matches!(event.kind, EventKind::RunStarted(_)) {
                 report_message_start(&world, place + 1, messages);
             }

@@ -4,7 +4,6 @@
 pub mod catalogue;
 pub mod config;
 pub mod consent;
-pub mod journal;
 #[cfg(feature = "store")]
 pub mod kept_runs;
 pub mod models;

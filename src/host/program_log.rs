@@ -1,17 +1,26 @@
-//! The program's log: a file for the dashboard, standard error for a headless run. The
-//! [`journal`](crate::host::journal) writes the events of runs to it; keys and prompts are never logged.
+//! The program's log: a file for the dashboard, standard error for a headless run. Keys and prompts are
+//! never logged. Events of runs are logged here, and here alone at their level: `info` for starts
+//! and ends of runs, changes by breaker, operator or command line, and warnings; `debug` for calls,
+//! attempts, retries and events of patterns; `trace` for the rest.
+//!
+//! A line has the text of the events pane, shortened. Prompts are never logged, replies and
+//! arguments only at `debug` and `trace`. The program's own actions (exports, permissions) are
+//! logged where they happen.
 
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use tracing::{Level, enabled};
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 use crate::base::private_file;
-use crate::base::visible::visible_lines;
+use crate::base::visible::{visible_lines, visible_within};
+use crate::log::event::{Event, EventKind, World};
+use crate::words::sentence::sentence;
 
 /// The environment variable with the log's filter: `debug`, or `roundtable::net=trace`.
 pub const FILTER: &str = "ROUNDTABLE_LOG";
@@ -92,6 +101,75 @@ fn rotate(path: &Path) {
         old.push(".old");
         // If it cannot be renamed, the log keeps growing.
         let _ = std::fs::rename(path, old);
+    }
+}
+
+/// Target of these lines, for filters such as `ROUNDTABLE_LOG=roundtable::run=debug`.
+const TARGET: &str = "roundtable::run";
+
+/// Length limit of a line, in characters.
+const MAX_LINE_CHARS: usize = 300;
+
+/// Whether any event would be logged.
+pub fn is_on() -> bool {
+    enabled!(target: TARGET, Level::INFO)
+}
+
+/// Logs an event. `world` already includes it.
+pub fn log_event(event: &Event, world: &World) {
+    let level = level(&event.kind);
+    let wanted = match level {
+        Level::INFO => is_on(),
+        Level::DEBUG => enabled!(target: TARGET, Level::DEBUG),
+        _ => enabled!(target: TARGET, Level::TRACE),
+    };
+    if !wanted {
+        return;
+    }
+    let run = world.head.as_ref().map_or("-", |head| head.run.as_str());
+    let words = sentence(event, world);
+    let parts = [words.kind, &words.subject, &words.decided_text()];
+    let line: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let line = visible_within(&line.join(" "), MAX_LINE_CHARS);
+    let span = event.span.0;
+    match level {
+        Level::INFO => tracing::info!(target: TARGET, run, span, "{line}"),
+        Level::DEBUG => tracing::debug!(target: TARGET, run, span, "{line}"),
+        _ => tracing::trace!(target: TARGET, run, span, "{line}"),
+    }
+}
+
+fn level(kind: &EventKind) -> Level {
+    match kind {
+        EventKind::RunStarted(_)
+        | EventKind::RunClosed(_)
+        | EventKind::Pausing { .. }
+        | EventKind::Paused { .. }
+        | EventKind::Resumed { .. }
+        | EventKind::RunResumed { .. }
+        | EventKind::RunForked { .. }
+        | EventKind::CommandTaken { .. }
+        | EventKind::CallInDoubt { .. }
+        | EventKind::Stepped { .. }
+        | EventKind::BreakpointChanged { .. }
+        | EventKind::FlagChanged { .. }
+        | EventKind::ConcurrencyChanged { .. }
+        | EventKind::BreakerChanged { .. }
+        | EventKind::LimitsChanged { .. }
+        | EventKind::FaultInjected { .. }
+        | EventKind::FaultRemoved { .. }
+        | EventKind::Warning { .. }
+        | EventKind::SessionRunDropped { .. } => Level::INFO,
+        EventKind::Pattern(fact) if fact.get().confirms().is_some() => Level::INFO,
+        // The run's own log has the first two; queue events are frequent and say little.
+        EventKind::SessionRunStarted { .. }
+        | EventKind::SessionRunClosed { .. }
+        | EventKind::CallQueued
+        | EventKind::CallAdmitted { .. }
+        | EventKind::AttemptQueued { .. }
+        | EventKind::ResultIgnored { .. }
+        | EventKind::Unknown { .. } => Level::TRACE,
+        _ => Level::DEBUG,
     }
 }
 

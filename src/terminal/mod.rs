@@ -7,7 +7,6 @@
 //! stalled terminal each have a limit, and a watchdog ends the program if the loop does not.
 
 #[cfg(unix)]
-mod abort;
 pub mod console;
 pub mod effects;
 pub mod event_loop;

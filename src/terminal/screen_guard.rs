@@ -1,8 +1,13 @@
 //! The screen guard: takes the terminal (alternate screen, raw mode, mouse, bracketed paste, focus)
 //! and restores it however the program ends: by dropping [`ScreenGuard`], in the panic hook of
 //! [`install_hooks`], before an abort, or by [`end_now`].
+//!
+//! Restores the terminal when the process aborts: out of memory, a panic within a panic, a stack
+//! overflow. A signal handler may not run arbitrary code, but it may write to a pipe, and block
+//! there. So the aborting thread blocks at a full pipe until a waiting thread has restored the
+//! terminal. Nothing is allocated on the way.
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -11,6 +16,10 @@ use std::{io, process, thread};
 use crossterm::event::{EnableBracketedPaste, EnableFocusChange};
 use crossterm::terminal::EnterAlternateScreen;
 use crossterm::{Command, cursor, queue, terminal};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use signal_hook::consts::SIGABRT;
+use signal_hook::low_level::pipe;
 
 use super::console;
 use crate::base::catch_panic;
@@ -65,7 +74,7 @@ impl ScreenGuard {
     pub fn take(titled: bool) -> io::Result<Self> {
         let screen = Self { titled };
         #[cfg(unix)]
-        if let Err(error) = super::abort::before_abort(restore) {
+        if let Err(error) = before_abort(restore) {
             tracing::warn!("an abort will not restore the terminal: {error}");
         }
         screen.enter()?;
@@ -350,6 +359,47 @@ pub fn install_hooks() {
     }));
 }
 
+/// From now on, an abort calls `restore` on a dedicated thread before the process ends.
+///
+/// # Errors
+/// If a pipe or thread cannot be created.
+pub fn before_abort(restore: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let (mut woken, wake) = io::pipe()?;
+    let (gate, hold) = full_pipe()?;
+    let held = hold.try_clone()?;
+    thread::Builder::new().name("abort".to_owned()).spawn(move || {
+        if woken.read_exact(&mut [0]).is_ok() {
+            restore();
+        }
+        // Closing the reader unblocks the aborting thread.
+        drop(gate);
+    })?;
+    // In this order: the handler wakes the thread, then waits for it.
+    pipe::register(SIGABRT, wake)?;
+    pipe::register(SIGABRT, hold)?;
+    // `register` makes a pipe non-blocking; the handler must block at this one.
+    let flags = fcntl_getfl(&held)?;
+    fcntl_setfl(&held, flags - OFlags::NONBLOCK)?;
+    Ok(())
+}
+
+/// A pipe whose buffer is full.
+pub(super) fn full_pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    fcntl_setfl(&writer, fcntl_getfl(&writer)? | OFlags::NONBLOCK)?;
+    // Whole pages first, then single bytes.
+    for size in [4096, 1] {
+        loop {
+            match rustix::io::write(&writer, &[0; 4096][..size]) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok((reader, writer))
+}
+
 #[cfg(test)]
 mod tests {
     use crossterm::event::{DisableBracketedPaste, DisableFocusChange, DisableMouseCapture};
@@ -386,7 +436,7 @@ mod tests {
         flows.read_exact(&mut read).expect("written");
         assert_eq!(read, RESTORE_BYTES);
 
-        let (_reads_nothing, stalled) = crate::terminal::abort::full_pipe().expect("a pipe");
+        let (_reads_nothing, stalled) = crate::terminal::screen_guard::full_pipe().expect("a pipe");
         let error =
             write_until(stalled.as_fd(), RESTORE_BYTES, Instant::now()).expect_err("it stalls");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

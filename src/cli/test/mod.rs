@@ -1,9 +1,8 @@
 //! `roundtable test`, and `roundtable run --times`: runs scenarios and checks what they expect of
 //! their runs (`[[expect]]`).
 
-mod json;
-mod junit;
 mod play;
+mod reports;
 mod result;
 mod text;
 
@@ -296,9 +295,9 @@ fn execute(
     };
     let written = match format {
         TestFormat::Json if results.cases.is_empty() => report.failed(),
-        TestFormat::Json => {
-            report.failed().and_then(|()| json::write(&results, &mut streams::stdout_data()))
-        }
+        TestFormat::Json => report
+            .failed()
+            .and_then(|()| reports::write_json(&results, &mut streams::stdout_data())),
         TestFormat::Text | TestFormat::Github => report.finish(&results),
     };
     let exit = streams::exit_after_write(written, exit);
@@ -333,7 +332,7 @@ fn write_reports(reports: &[ReportArg], results: &TestResults, exit: Exit) -> Ex
 }
 
 fn write_junit(path: &Path, results: &TestResults) -> io::Result<()> {
-    std::fs::write(path, junit::report(results)?)
+    std::fs::write(path, reports::junit(results)?)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::cli::launch::{CannotRun, PreparedSessions, StoreOfCommand, engine_set
 use crate::cli::run::RunArgs;
 use crate::engine::expectations::{ExpectationResult, RunObserver, Verdict};
 use crate::engine::{Engine, Launch, RunHandle, RunKeeper};
-use crate::host::journal;
+use crate::host::program_log;
 use crate::log::event::{Event, EventKind, World};
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::ToolSpec;
@@ -261,7 +261,7 @@ async fn play(
             for event in batch.drain(..) {
                 world.apply(&event);
                 add_failed_condition(&event, &mut warnings);
-                journal::log_event(&event, &world);
+                program_log::log_event(&event, &world);
                 observer.event(&event);
             }
             world.forget_old(taken);

@@ -27,7 +27,7 @@ use super::input;
 use super::surface::Surface;
 use super::themes::ThemeCycle;
 use crate::base::time::millis;
-use crate::host::journal;
+use crate::host::program_log;
 use crate::log::event::{Event, RunId, Seq, World};
 use crate::screen;
 use crate::screen::effect::{Contents, Export};
@@ -321,10 +321,10 @@ impl<C: Console> DashboardLoop<C> {
     }
 
     fn on_batch(&mut self, Batch { run, events, first }: Batch) {
-        let logged = if journal::is_on() { events.clone() } else { Vec::new() };
+        let logged = if program_log::is_on() { events.clone() } else { Vec::new() };
         let Some(run) = run else {
             self.update(Msg::Session(events));
-            return logged.iter().for_each(|event| journal::log_event(event, &World::new()));
+            return logged.iter().for_each(|event| program_log::log_event(event, &World::new()));
         };
         let last = events.last().map_or(0, |event| event.seq.0);
         // A loop that is behind keeps its latest events, even if the log has dropped them.
@@ -341,7 +341,7 @@ impl<C: Console> DashboardLoop<C> {
     /// Logs events of a run that its page has folded.
     fn log(&self, run: &RunId, events: &[Arc<Event>]) {
         if let Some(page) = self.state.run(run) {
-            events.iter().for_each(|event| journal::log_event(event, page.world()));
+            events.iter().for_each(|event| program_log::log_event(event, page.world()));
         }
     }
 

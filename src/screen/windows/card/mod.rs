@@ -4,7 +4,6 @@
 //! Nothing here happens by accident: an arriving question opens no card, Enter approves nothing, and a
 //! card that has just appeared takes no key but Esc and Tab.
 
-mod document;
 mod drawing;
 pub mod fields;
 
@@ -160,7 +159,7 @@ impl Card {
 
     /// Rows that it takes of the page of its run.
     pub fn height(&self, state: &AppState) -> u16 {
-        parts(self, &document::document(self, state), state.size).window.height
+        parts(self, &drawing::document(self, state), state.size).window.height
     }
 
     /// Whether Esc leads back to its text, and does not close it.
@@ -544,7 +543,7 @@ pub(crate) fn scroll(state: &mut AppState, action: Action) -> Update {
 /// The width and height of the text of the top card, and the text.
 fn text_of_top(state: &AppState) -> Option<(u16, usize, crate::words::styled::StyledText)> {
     let Some(Overlay::Card(card)) = state.overlays.last() else { return None };
-    let document = document::document(card, state);
+    let document = drawing::document(card, state);
     let text = parts(card, &document, state.size).text;
     Some((text.width, usize::from(text.height), document))
 }
