@@ -10,6 +10,7 @@ use ratatui::layout::Size;
 use super::args::Global;
 use super::exit::Exit;
 use super::launch::{OnStoreFailure, StoreOfCommand};
+use super::people::PeopleArg;
 use super::run::RunArgs;
 use super::streams::{StreamStyle, print_message, refuse};
 use super::{build_runtime, builder, launch};
@@ -238,7 +239,8 @@ fn request(args: &RunArgs) -> Option<(LaunchRequest, LaunchExtras)> {
     };
     let (flags, schedule) = launch::schedule(args);
     let rests = args.pause_at.iter().filter_map(|pause| Some((pause.at.clone(), pause.length?)));
-    let extra = LaunchExtras { schedule, timed_pauses: rests.collect() };
+    let people = args.people.map(|who| PeopleArg::mode(Some(who), args.live));
+    let extra = LaunchExtras { schedule, timed_pauses: rests.collect(), people };
     let scenario = Arc::clone(&scenario);
     let (id, seed) = (FROM_COMMAND_LINE, args.seed);
     let request = LaunchRequest { id, scenario, model, flags, seed, begins: RunBeginning::New };

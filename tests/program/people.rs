@@ -2,56 +2,12 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::binary::{Home, Running};
-
-/// An agent that refunds with an approval, then hands over to a person.
-const DESK: &str = r#"
-title   = "Desk"
-pattern = "swarm"
-goal    = "I was charged twice."
-
-[people.manager]
-description = "Answers for exceptions"
-timeout     = "1d"
-
-[swarm]
-root = "desk"
-
-[agents.desk]
-description = "desk"
-members     = ["billing", "lead"]
-entry       = "billing"
-
-[agents.billing]
-description = "Refunds"
-instruction = "Refund."
-tools       = ["refund"]
-
-[agents.lead]
-description = "The manager"
-person      = "manager"
-
-[tools.refund]
-description = "Refunds a charge"
-args        = { charge = "Such as ch_2", amount_usd = { type = "number" } }
-effects     = "irreversible"
-approve     = true
-fixture     = { rows = [{ result = { refund = "re_31" } }] }
-
-[[script]]
-agent = "billing"
-round = 1
-text  = "It was charged twice."
-calls = [{ tool = "refund", args = { charge = "ch_2", amount_usd = 149.9 } }]
-
-[[script]]
-agent = "billing"
-text  = "Who is responsible is not mine to say."
-calls = [{ tool = "transfer_to_agent", args = { agent_name = "lead", message = "Who is responsible?" } }]
-"#;
+use crate::support::people::DESK;
 
 fn desk() -> Home {
     let home = Home::new();
@@ -64,10 +20,29 @@ fn start(home: &Home, args: &[&str]) -> Running {
     Running::start(home.command(&args).stdin(Stdio::piped()))
 }
 
+/// Waits until it prints a line with this on standard error.
+fn prints(run: &mut Running, what: &str) -> String {
+    loop {
+        let line = run.complains();
+        assert!(!line.is_empty(), "ended before it printed {what}");
+        if line.contains(what) {
+            return line;
+        }
+    }
+}
+
 /// The events of one of these kinds in a stored run.
 fn stored(home: &Home, kind: &str) -> Vec<Value> {
     let lines = home.run(&["export", "last"]).lines();
     lines.into_iter().filter(|line| line["kind"] == kind).collect()
+}
+
+/// Waits until as many events of this kind are stored.
+fn wait_until_stored(home: &Home, kind: &str, count: usize) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    while stored(home, kind).len() < count {
+        assert!(Instant::now() < limit, "never stored: {kind}");
+    }
 }
 
 #[test]
@@ -77,12 +52,7 @@ fn lines_of_json_answer_questions() {
     let mut stdin = run.stdin();
     let asked = run.until("question.asked");
     assert_eq!(asked["args"], json!({ "charge": "ch_2", "amount_usd": 149.9 }));
-    let printed = loop {
-        let line = run.complains();
-        if line.contains("q1 for operator") {
-            break line;
-        }
-    };
+    let printed = prints(&mut run, "q1 for operator");
     assert!(printed.contains(r#"refund charge: ch_2, amount_usd: 149.9; approve it or deny it, such as {"id":"q1","approve":true}"#), "{printed}");
     for (line, wrong) in [
         ("yes", "not JSON"),
@@ -134,21 +104,21 @@ fn killed_run_asks_again_until_answered() {
     let home = desk();
     let mut run = start(&home, &["run", "desk.toml"]);
     let asked = run.until("question.asked");
-    super::killed_runs::wait_until_stored(&home, &asked.to_string());
+    wait_until_stored(&home, "question.asked", 1);
     run.kill();
     // Killed while the question was open: it is open after, and is the same.
     let mut run = start(&home, &["resume", "last"]);
     let mut stdin = run.stdin();
-    while !run.complains().contains("q1 for operator") {}
+    prints(&mut run, "q1 for operator");
     writeln!(stdin, r#"{{"id":"q1","approve":true}}"#).expect("it listens");
     let answered = run.until("question.answered");
     assert_eq!(answered["digest"], asked["digest"]);
-    run.until("question.asked");
+    wait_until_stored(&home, "question.asked", 2);
     run.kill();
     // Killed after the answer: the call is not asked about or made twice.
     let mut run = start(&home, &["resume", "last"]);
     let mut stdin = run.stdin();
-    while !run.complains().contains("q2 for manager") {}
+    prints(&mut run, "q2 for manager");
     writeln!(stdin, r#"{{"id":"q2","text":"We are."}}"#).expect("it listens");
     assert_eq!(run.until("outcome")["answer"], "We are.");
     assert_eq!(run.end().0.code(), Some(0));

@@ -12,6 +12,7 @@ pub mod logins;
 pub mod nats;
 pub mod nats_group;
 pub mod nats_proxy;
+pub mod people;
 pub mod pipe;
 pub mod pty;
 pub mod runners;

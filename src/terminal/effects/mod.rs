@@ -112,6 +112,8 @@ pub struct LaunchExtras {
     pub schedule: Schedule,
     /// The duration of each pause that ends automatically.
     pub timed_pauses: Vec<(BoundaryId, Duration)>,
+    /// Who answers its questions, if not the operator.
+    pub people: Option<PeopleMode>,
 }
 
 /// The state that the effects of one program share. A clone refers to the same state.
@@ -253,7 +255,7 @@ impl Services {
             seed: request.seed,
             requested_model: request.model.name(),
             session,
-            people: PeopleMode::Wait,
+            people: extra.people.unwrap_or(PeopleMode::Wait),
         });
         let facts = run.first_reader();
         if !extra.timed_pauses.is_empty() {

@@ -14,6 +14,7 @@ use crate::host::recorded::{
 };
 use crate::log::event::RunId;
 use crate::log::event::head::ForkOrigin;
+use crate::run::questions::PeopleMode;
 use crate::scenario::Override;
 use crate::scenario::catalogue::ScenarioEntry;
 use crate::scenario::spec::InDoubt;
@@ -79,7 +80,7 @@ impl Services {
                 breaks: record.pauses.clone(),
                 start_paused: false,
             };
-            services.add(id, LaunchExtras { schedule, timed_pauses: Vec::new() });
+            services.add(id, LaunchExtras { schedule, ..LaunchExtras::default() });
             services.start_now(LaunchRequest {
                 id,
                 scenario: Arc::new(scenario),
@@ -120,7 +121,8 @@ impl Services {
         let with = (&self.models, &self.trust);
         let at = fork.at.clone();
         match prepare_fork(&recorded, at, &changes, InDoubt::Ask, with, |_, _| false) {
-            Ok(PreparedFork { launch, fork, notes }) => {
+            Ok(PreparedFork { mut launch, fork, notes }) => {
+                launch.people = PeopleMode::Wait;
                 notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
                 self.start_when_live(request, self.engine.fork(launch, fork));
             }
@@ -211,6 +213,7 @@ mod with_store {
     use crate::host::recorded::{RecordedRun, RecordedRunError};
     use crate::log::event::id::RunId;
     use crate::log::world::run_row::RunRow;
+    use crate::run::questions::PeopleMode;
     use crate::scenario::spec::InDoubt;
     use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
     use crate::screen::msg::Msg;
@@ -271,7 +274,8 @@ mod with_store {
             };
             let with = (&self.models, &self.trust);
             match prepare_resume(database, &row, InDoubt::Ask, with, |_, _| false) {
-                Ok(PreparedResume { launch, resumption, notes }) => {
+                Ok(PreparedResume { mut launch, resumption, notes }) => {
+                    launch.people = PeopleMode::Wait;
                     notes.into_iter().for_each(|note| self.send_msg(Msg::Notice(note)));
                     match self.engine.resume(launch, resumption) {
                         Ok(handle) => self.start_when_live(request, handle),
