@@ -38,10 +38,14 @@ fn killed_question_is_answered_after_restart() {
     assert!(answers.len() == 2 && answers.iter().all(|line| line["by"] == "person"), "{answers:?}");
 }
 
-/// A key right after a card has changed has no effect: presses it until it has.
+/// A key has no effect until the card has been there for a moment: presses it until it has one.
 fn press_until(terminal: &mut Terminal, key: &str, text: &str) {
-    while !terminal.text().contains(text) {
+    for _ in 0..20 {
+        if terminal.text().contains(text) {
+            return;
+        }
         terminal.press(key);
-        terminal.quiet_for(Duration::from_millis(100));
+        terminal.quiet_for(Duration::from_millis(500));
     }
+    panic!("never on the screen: {text}\n{}", terminal.text());
 }

@@ -208,6 +208,7 @@ impl Terminal {
     pub fn press(&mut self, keys: &str) {
         let mut tty = self.keys.lock().expect("a lock");
         tty.write_all(keys.as_bytes()).and_then(|()| tty.flush()).expect("it listens");
+        self.output().last = Instant::now();
     }
 
     /// A click of the left button, from zero.
@@ -223,7 +224,7 @@ impl Terminal {
         self.master.resize(size).expect("resized");
     }
 
-    /// Waits until nothing has been written for this long; how many bytes there were.
+    /// Waits until nothing has been written or pressed for this long; how many bytes there were.
     pub fn quiet_for(&self, time: Duration) -> usize {
         let limit = Instant::now() + PATIENCE;
         let mut output = self.output();
