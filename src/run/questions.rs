@@ -478,8 +478,8 @@ impl Questions {
     ) -> Option<&'a QuestionAnswered> {
         let mut state = self.lock();
         let used = state.used.entry(Arc::clone(&asked.digest)).or_default();
-        let same = answers.iter().filter(|answered| answered.digest == asked.digest);
-        let next = same.skip(*used).next();
+        let mut same = answers.iter().filter(|answered| answered.digest == asked.digest);
+        let next = same.nth(*used);
         *used += usize::from(next.is_some());
         next.map(|answered| &**answered)
     }

@@ -255,11 +255,9 @@ impl CallScope for ToolCallScope<'_> {
     }
 
     fn withdraw_approval_if_changed(&self) -> bool {
-        let approval = self.approval();
-        let changed = approval.as_ref().is_some_and(|(question, ended)| {
-            self.cx.questions.withdraw_if_changed(question, ended)
-        });
-        changed
+        self.approval()
+            .as_ref()
+            .is_some_and(|(question, ended)| self.cx.questions.withdraw_if_changed(question, ended))
     }
 
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {

@@ -445,11 +445,10 @@ pub(crate) fn build(
         people.collect::<Vec<_>>()
     });
     let rules = cx.at_key("approve", |cx| {
-        let rules = file.approve.0.iter().enumerate();
-        let rules = rules
+        let tables = file.approve.0.iter().enumerate();
+        tables
             .map(|(index, table)| cx.at_index(index, |cx| rule(table, file, scope, cx)))
-            .collect::<Vec<_>>();
-        rules
+            .collect::<Vec<_>>()
     });
     let rows = cx.at_key("script", |cx| {
         let rows = file.script.0.iter().enumerate();

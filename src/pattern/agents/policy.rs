@@ -271,11 +271,19 @@ pub fn member_request(call: &ToolCall) -> Result<Arc<str>, String> {
     }
 }
 
-/// The question to a person, and the answers to choose from.
+/// A question that a model wants to ask a person.
+pub struct AskedPerson {
+    /// The question.
+    pub text: Arc<str>,
+    /// The answers to choose from; empty: any text.
+    pub choices: Arc<[Arc<str>]>,
+}
+
+/// The question to a person.
 ///
 /// # Errors
 /// What is wrong with the arguments, for the model.
-pub fn person_request(call: &ToolCall) -> Result<(Arc<str>, Arc<[Arc<str>]>), String> {
+pub fn person_request(call: &ToolCall) -> Result<AskedPerson, String> {
     let args = arguments(call)?;
     let text = match args.get("question") {
         Some(Value::String(text)) if !text.trim().is_empty() => text.as_str().into(),
@@ -296,7 +304,7 @@ pub fn person_request(call: &ToolCall) -> Result<(Arc<str>, Arc<[Arc<str>]>), St
         }
         Some(_) => return Err(format!("`choices` of {} is not a list", call.name)),
     };
-    Ok((text, choices))
+    Ok(AskedPerson { text, choices })
 }
 
 /// The most answers that a question can have to choose from: each has a digit as its key.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use super::agent_call::Halt;
-use super::policy::TRANSFER;
+use super::policy::{AskedPerson, TRANSFER};
 use super::{AcceptedHandoff, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -153,7 +153,7 @@ impl AgentRunner<'_> {
             .strip_prefix(ASK)
             .and_then(|name| run.model.people.iter().find(|person| person.as_str() == name));
         if let Some(person) = person {
-            let (text, choices) = policy::person_request(call).map_err(|wrong| {
+            let AskedPerson { text, choices } = policy::person_request(call).map_err(|wrong| {
                 let there = self.available_calls(run, consultable_members(run));
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
             })?;

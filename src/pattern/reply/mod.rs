@@ -55,63 +55,60 @@ pub(crate) struct JudgedReply<T> {
 ///
 /// # Errors
 /// A call that failed.
-pub(super) fn request_json<'a, T: 'a>(
-    cx: &'a RunContext,
-    settings: &'a ModelSettings,
+pub(super) async fn request_json<T>(
+    cx: &RunContext,
+    settings: &ModelSettings,
     mut ask: ModelRequest,
     wrap: fn(&str) -> Value,
-    fill: Option<(&'static str, &'a str)>,
-    mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send + 'a,
-) -> impl Future<Output = Result<JudgedReply<T>, Box<CallFailed>>> + Send + 'a {
-    async move {
-        loop {
-            let asked_again = ask.again;
-            let (call, reply) = cx.call_model(&ask).await?;
-            let mut raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
-            if let Some((key, value)) = fill
-                && fill_in(&mut raw, &ask.form, key, value)
-            {
-                let (repair, changed) = (key.to_owned(), format!("{key}: {value}"));
-                cx.publish(call, EventKind::ReplyRepaired { repair, changed });
-            }
-            let refusal = match judge(&raw, &reply.text) {
-                Ok(taken) => {
-                    let (text, end, judged) = (Arc::clone(&reply.text), reply.end, Ok(taken));
-                    return Ok(JudgedReply { call, text, raw, end, judged });
-                }
-                Err(refusal) => refusal,
-            };
-            let detail = match describe_non_json(&reply) {
-                Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
-                _ => match describe_ending(&reply) {
-                    Some(ended) => ended.into(),
-                    None => with_unwrapping(refusal.detail, &raw, &ask.form),
-                },
-            };
-            let times = cx.ask_again();
-            // Once the end of a run is decided, a repeated request would be paid for nothing.
-            let again =
-                (asked_again < times && !cx.control().only_finishes()).then(|| asked_again + 1);
-            let said = match (again, asked_again) {
-                (None, times @ 1..) => {
-                    format!("{detail} (retried {}, model.ask_again)", count(times))
-                }
-                _ => detail.to_string(),
-            };
-            let reason = refusal.reason.clone();
-            publish_refusal(
-                cx,
-                call,
-                &reply,
-                RefusedReply { reason, detail: &said, asked_again, again },
-            );
-            if again.is_none() {
-                let (text, end) = (Arc::clone(&reply.text), reply.end);
-                let judged = Err(refusal.reason);
+    fill: Option<(&'static str, &str)>,
+    mut judge: impl FnMut(&Value, &str) -> Result<T, Refusal> + Send,
+) -> Result<JudgedReply<T>, Box<CallFailed>> {
+    loop {
+        let asked_again = ask.again;
+        let (call, reply) = cx.call_model(&ask).await?;
+        let mut raw = read_reply(cx, settings, &ask.form, call, &reply.text, wrap);
+        if let Some((key, value)) = fill
+            && fill_in(&mut raw, &ask.form, key, value)
+        {
+            let (repair, changed) = (key.to_owned(), format!("{key}: {value}"));
+            cx.publish(call, EventKind::ReplyRepaired { repair, changed });
+        }
+        let refusal = match judge(&raw, &reply.text) {
+            Ok(taken) => {
+                let (text, end, judged) = (Arc::clone(&reply.text), reply.end, Ok(taken));
                 return Ok(JudgedReply { call, text, raw, end, judged });
             }
-            ask = ask.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
+            Err(refusal) => refusal,
+        };
+        let detail = match describe_non_json(&reply) {
+            Some(of_text) if !is_repaired(settings, &reply.text) => of_text,
+            _ => match describe_ending(&reply) {
+                Some(ended) => ended.into(),
+                None => with_unwrapping(refusal.detail, &raw, &ask.form),
+            },
+        };
+        let times = cx.ask_again();
+        // Once the end of a run is decided, a repeated request would be paid for nothing.
+        let again = (asked_again < times && !cx.control().only_finishes()).then(|| asked_again + 1);
+        let said = match (again, asked_again) {
+            (None, times @ 1..) => {
+                format!("{detail} (retried {}, model.ask_again)", count(times))
+            }
+            _ => detail.to_string(),
+        };
+        let reason = refusal.reason.clone();
+        publish_refusal(
+            cx,
+            call,
+            &reply,
+            RefusedReply { reason, detail: &said, asked_again, again },
+        );
+        if again.is_none() {
+            let (text, end) = (Arc::clone(&reply.text), reply.end);
+            let judged = Err(refusal.reason);
+            return Ok(JudgedReply { call, text, raw, end, judged });
         }
+        ask = ask.repeat_after_refusal(call, &reply, retry_prompt(&detail.what));
     }
 }
 
