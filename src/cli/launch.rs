@@ -225,7 +225,7 @@ pub(crate) struct PreparedSessions<'a> {
     model: ModelChoice,
     toolboxes: std::vec::IntoIter<Toolbox>,
     session: Option<Session>,
-    /// The recorded run whose answers are used again.
+    /// The answers of the recorded run, in a session that uses them again.
     recorded: Option<PeopleMode>,
 }
 

@@ -138,7 +138,7 @@ fn with_agents(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> 
 }
 
 /// Adds the people to the tools that have a seat or that agents may ask: they are called through the
-/// gateway too. Nothing limits them: a question has a deadline of its own.
+/// gateway too. They have no limits here: a question has its own deadline.
 fn with_people(scenario: &Scenario, mut made: Vec<ToolSetup>) -> Vec<ToolSetup> {
     made.extend(scenario.pattern.get().called_people().into_iter().map(|person| ToolSetup {
         name: ToolName::from(person.as_str()),

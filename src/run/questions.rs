@@ -15,7 +15,7 @@ use tokio::sync::{Notify, oneshot};
 use super::RunContext;
 use super::control::RunControl;
 use crate::base::name::{PersonName, ToolName};
-use crate::base::seeded_random::random_duration;
+use crate::base::seeded_random::{random_duration, random_u64};
 use crate::base::time::millis;
 use crate::log::bus::Bus;
 use crate::log::event::kind::{
@@ -247,7 +247,7 @@ impl Questions {
         let Question { span, inside: _, by, why, subject, asking, rule } = question.clone();
         let (answer, answered) = oneshot::channel();
         let mut state = self.lock();
-        if state.open.len() >= MAX_OPEN {
+        if !by_rule && state.open.len() >= MAX_OPEN {
             drop(state);
             self.control.stop(StopReason::TooManyQuestions);
             return (QuestionId(0), answered);
@@ -441,19 +441,22 @@ impl Questions {
                 Some(recorded) => self.settle(id, recorded.by.clone(), recorded.answer.clone()),
                 None => self.nobody_answers(&asked),
             },
-            PeopleMode::Script => match self.scripted_answer(&asked, nth, span) {
-                Some((wait, answer)) => {
-                    let left = self.time_left(&asked);
-                    if left.is_some_and(|left| left < wait) {
-                        self.bus.clock().sleep(left.unwrap_or_default()).await;
-                        self.nobody_answers(&asked);
-                    } else {
-                        self.bus.clock().sleep(wait).await;
-                        self.settle(id, AnsweredBy::Script, answer);
+            PeopleMode::Script => {
+                let warn = |text| {
+                    self.bus.publish(span, EventKind::Warning { text });
+                };
+                match self.scripted_answer(&asked, nth, warn) {
+                    Some((wait, answer)) => {
+                        let left = self.time_left(&asked).filter(|left| *left < wait);
+                        self.bus.clock().sleep(left.unwrap_or(wait)).await;
+                        match left {
+                            Some(_) => self.nobody_answers(&asked),
+                            None => self.settle(id, AnsweredBy::Script, answer),
+                        }
                     }
+                    None => self.nobody_answers(&asked),
                 }
-                None => self.nobody_answers(&asked),
-            },
+            }
             PeopleMode::Wait => {
                 if let Some(left) = self.time_left(&asked) {
                     self.bus.clock().sleep(left).await;
@@ -510,12 +513,13 @@ impl Questions {
         self.settle(asked.id, AnsweredBy::Nobody, answer);
     }
 
-    /// The answer of the script, and how long it takes; `None`: no row fits.
+    /// The answer of the script, and how long it takes; `None`: no row fits. `warn` gets what is wrong
+    /// with a row that cannot be used.
     fn scripted_answer(
         &self,
         asked: &QuestionAsked,
         nth: u32,
-        span: SpanId,
+        warn: impl Fn(String),
     ) -> Option<(Duration, Answer)> {
         let rows = self.scenario.people.script.iter().filter(|row| row.person == asked.who);
         let shown = self.conditions(asked, nth);
@@ -524,15 +528,13 @@ impl Questions {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(error) => {
-                    let (place, text) = (format!("script[{}].when", row.row), error.to_string());
-                    self.bus.publish(span, EventKind::ConditionFailed { place, text });
+                    warn(format!("script[{}].when: {error}", row.row));
                     continue;
                 }
             }
             let answer = row.answer.to_answer();
             if let Err(why) = asked.subject.check(&answer) {
-                let text = format!("script[{}] does not answer {}: {why}", row.row, asked.id);
-                self.bus.publish(span, EventKind::Warning { text });
+                warn(format!("script[{}] does not answer {}: {why}", row.row, asked.id));
                 continue;
             }
             let wait = match self.instant {
@@ -540,7 +542,7 @@ impl Questions {
                 false => {
                     // The number of the question may differ in a fork.
                     let path = format!("question:{}:{nth}", asked.who);
-                    let draw = crate::base::seeded_random::random_u64(self.seed, &path, 1, "wait");
+                    let draw = random_u64(self.seed, &path, 1, "wait");
                     random_duration(row.latency, draw)
                 }
             };
@@ -552,8 +554,7 @@ impl Questions {
     /// The answer that the script of the scenario would give to an open question.
     pub fn suggestion(&self, id: QuestionId) -> Option<Answer> {
         let (asked, nth) = self.open_question(id)?;
-        let span = self.lock().open.get(&id)?.span;
-        self.scripted_answer(&asked, nth, span).map(|(_, answer)| answer)
+        self.scripted_answer(&asked, nth, |_| {}).map(|(_, answer)| answer)
     }
 
     /// The values that the conditions of rows of people can read.

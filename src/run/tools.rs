@@ -255,9 +255,11 @@ impl CallScope for ToolCallScope<'_> {
     }
 
     fn withdraw_approval_if_changed(&self) -> bool {
-        self.approval()
-            .as_ref()
-            .is_some_and(|(question, ended)| self.cx.questions.withdraw_if_changed(question, ended))
+        let questions = &self.cx.questions;
+        let changed = |(question, ended): &mut (Question, Ended)| {
+            questions.withdraw_if_changed(question, ended)
+        };
+        self.approval().take_if(changed).is_some()
     }
 
     fn admit(&self, attempt: u32) -> Option<BoxFuture<'_, Result<(), StopReason>>> {

@@ -436,7 +436,7 @@ mod tests {
         flows.read_exact(&mut read).expect("written");
         assert_eq!(read, RESTORE_BYTES);
 
-        let (_reads_nothing, stalled) = crate::terminal::screen_guard::full_pipe().expect("a pipe");
+        let (_reads_nothing, stalled) = full_pipe().expect("a pipe");
         let error =
             write_until(stalled.as_fd(), RESTORE_BYTES, Instant::now()).expect_err("it stalls");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

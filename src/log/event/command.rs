@@ -95,7 +95,7 @@ pub enum Command {
     Answer(Box<QuestionAnswered>),
     /// Withdraw an approval that the run remembers.
     WithdrawApproval {
-        /// The question whose answer was to be remembered.
+        /// The question whose approval is remembered.
         id: QuestionId,
         /// Who sent the command.
         by: Initiator,

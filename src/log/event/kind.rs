@@ -304,7 +304,7 @@ kinds! {
         },
         /// An approval that the run remembered was withdrawn: calls are asked about again.
         "approval.withdrawn" ApprovalWithdrawn {
-            /// The question whose answer was to be remembered.
+            /// The question whose approval was remembered.
             id: QuestionId,
             /// Who withdrew it.
             by: Initiator,

@@ -174,7 +174,7 @@ impl Subject {
         sha256_of_text(&to_canonical_json(&value)).into()
     }
 
-    /// The tool whose call is to be approved.
+    /// The tool that needs an approval.
     pub fn approves(&self) -> Option<&ToolName> {
         match self {
             Self::ToolCall { tool, .. } => Some(tool),

@@ -250,7 +250,7 @@ stop_reasons! {
         /// Of a call: a person, a rule or nobody has approved it.
         ApprovalDenied(ToolName) = "approval_denied", Stopped, "{}: not approved",
             Some("The call was not approved: the question has the reason.");
-        /// Nobody answered a question whose `otherwise` is `stop`.
+        /// A question had no answer in time, and its `otherwise` is `stop`.
         NoAnswer(PersonName) = "no_answer", Waiting, "no answer of {}",
             Some("Nobody answered in time: fork the run before the question, or set `otherwise`.");
         CircuitOpen(ToolName) = "circuit_open", Stopped, "{}: breaker open",

@@ -210,6 +210,18 @@ async fn budget_is_extended_or_stops() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn suggestion_leaves_no_event() {
+    let rows = "\n[[script]]\nperson = \"operator\"\nwhen = \"args.missing > 1\"\napprove = true\n\
+                [[script]]\nperson = \"operator\"\napprove = false\ntext = \"no\"\n";
+    let (run, _) = start(&desk("approve = true", rows));
+    let question = asked(&run, 1).await;
+    assert_eq!(run.suggested_answer(question.id), Some(deny("no")));
+    answer(&run, &question, approve());
+    let wrong = kinds(&facts(&run).await, &["warning", "condition"]).len();
+    assert_eq!(wrong, 0, "a look at the script is no event of the run");
+}
+
+#[tokio::test(start_paused = true)]
 async fn too_many_questions_stop_the_run() {
     let tasks: Vec<String> = (0..110)
         .map(|nth| format!("{{ id = \"t{nth}\", worker = \"w\", args = {{}}, critical = false }}"))

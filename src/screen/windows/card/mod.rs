@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::drawing::parts;
 use self::fields::{AnswerFields, AnswerKind};
 use super::Overlay;
-use crate::log::event::kind::{Answer, AnsweredBy, QuestionAsked, QuestionId, Subject};
+use crate::log::event::kind::{Answer, AnsweredBy, ModelLabel, QuestionAsked, QuestionId, Subject};
 use crate::log::event::{RunId, Seq};
 use crate::log::world::questions::{OpenQuestion, QuestionEnd};
 use crate::run::questions::is_rememberable;
@@ -48,6 +48,8 @@ pub struct Card {
     pub by: String,
     /// The event of the question.
     pub seq: Seq,
+    /// Whether the run has a script, which may have an answer.
+    is_scripted: bool,
     pub step: CardStep,
     pub draft: CardDraft,
     /// What is wrong with the answer that was to be sent.
@@ -105,6 +107,12 @@ impl Card {
             asked: Arc::clone(&question.asked),
             by: asker(question, page.world()).into_owned(),
             seq: question.seq,
+            is_scripted: page
+                .world()
+                .run
+                .head
+                .as_ref()
+                .is_some_and(|head| head.model == ModelLabel::Scripted),
             step: CardStep::Reading,
             draft,
             problem: None,
@@ -218,7 +226,7 @@ impl Card {
             Action::EditJson => self.is_open() && is_approval,
             Action::Pick(_) => self.is_open() && picks(subject),
             Action::Suggest => {
-                matches!(self.step, CardStep::Reading | CardStep::Suggested(_))
+                self.is_scripted && matches!(self.step, CardStep::Reading | CardStep::Suggested(_))
             }
             _ => true,
         }
