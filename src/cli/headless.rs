@@ -4,7 +4,7 @@
 //! Signals (Ctrl-C; on Unix SIGTERM and SIGHUP) cancel the run. A thread of their own handles them,
 //! so a busy runtime does not delay them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use std::{io, mem, thread};
 
 use tokio::sync::mpsc as lines;
+use tokio::task::JoinSet;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
@@ -207,8 +208,9 @@ async fn follow<W: Write>(
     let mut world = World::new();
     let mut batch = Vec::new();
     let mut broken: Option<io::Error> = None;
-    // The questions, and whether lines of standard input answer them already.
-    let (open, mut answers) = (AskedQuestions::default(), false);
+    let open = AskedQuestions::default();
+    // It reads lines until the run has ended, and leaves the others to the next run of a session.
+    let mut answering = JoinSet::new();
     while reader.next_batch(&mut batch, BATCH).await > 0 {
         let (mut written, taken) = (Ok(()), batch.len());
         for event in batch.drain(..) {
@@ -220,15 +222,8 @@ async fn follow<W: Write>(
             if let EventKind::Warning { text } = &event.kind {
                 warn(text);
             }
-            if drive.asks
-                && let EventKind::QuestionAsked(asked) = &event.kind
-            {
-                open.lock().unwrap_or_else(PoisonError::into_inner).insert(asked.id, asked.clone());
-                people::print_question(asked);
-                if !mem::replace(&mut answers, true) {
-                    let lines = lines.get_or_insert_with(stdin_lines);
-                    tokio::spawn(answer_with_lines(run.clone(), Arc::clone(&open), lines.clone()));
-                }
+            if drive.asks {
+                open.lock().unwrap_or_else(PoisonError::into_inner).follow(&event.kind);
             }
             if let Some(at) = manual_pause_at(&event, &hand) {
                 let lines = lines.get_or_insert_with(stdin_lines);
@@ -243,6 +238,13 @@ async fn follow<W: Write>(
         }
         if let Err(why) = written {
             broken = Some(why);
+        }
+        if open.lock().unwrap_or_else(PoisonError::into_inner).has_new() {
+            tokio::spawn(print_when_live(run.clone(), Arc::clone(&open)));
+            let lines = lines.get_or_insert_with(stdin_lines);
+            if answering.is_empty() {
+                answering.spawn(answer_with_lines(run.clone(), Arc::clone(&open), lines.clone()));
+            }
         }
         world.forget_old(taken);
         if broken.is_some() {
@@ -304,16 +306,56 @@ fn manual_pause_at(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
 type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
 
 /// The questions of a run so far.
-type AskedQuestions = Arc<Mutex<HashMap<QuestionId, Arc<QuestionAsked>>>>;
+/// The questions of a run that are open, as far as its events were read.
+#[derive(Default)]
+struct OpenQuestions {
+    /// Each with whether it was printed.
+    asked: BTreeMap<QuestionId, (Arc<QuestionAsked>, bool)>,
+}
+
+type AskedQuestions = Arc<Mutex<OpenQuestions>>;
+
+impl OpenQuestions {
+    fn follow(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::QuestionAsked(asked) if !asked.by_rule => {
+                self.asked.insert(asked.id, (Arc::clone(asked), false));
+            }
+            EventKind::QuestionAnswered(answered) => drop(self.asked.remove(&answered.id)),
+            EventKind::QuestionWithdrawn { id, .. } => drop(self.asked.remove(id)),
+            _ => {}
+        }
+    }
+
+    /// Whether one was not printed.
+    fn has_new(&self) -> bool {
+        self.asked.values().any(|(_, printed)| !printed)
+    }
+}
+
+/// Prints the questions that are open, once the run is live.
+async fn print_when_live(run: RunHandle, open: AskedQuestions) {
+    if run.wait_until_live().await.is_ok() {
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        for (asked, printed) in open.asked.values_mut() {
+            if !mem::replace(printed, true) {
+                people::print_question(asked);
+            }
+        }
+    }
+}
 
 /// Answers the questions of a run with lines of standard input. At its end nobody answers any more.
 async fn answer_with_lines(run: RunHandle, asked: AskedQuestions, lines: StdinLines) {
     let mut lines = lines.lock().await;
     while let Some(line) = lines.recv().await {
-        let known = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = |id| {
+            let open = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            open.asked.get(&id).map(|(asked, _)| Arc::clone(asked))
+        };
         let line = line.trim();
         if !line.is_empty()
-            && let Err(why) = people::answer_with_line(line, &run, |id| known.get(&id).cloned())
+            && let Err(why) = people::answer_with_line(line, &run, known)
         {
             print_message(&visible_within(&why, ERROR_CHARS));
         }

@@ -12,6 +12,7 @@ use crate::host;
 use crate::log::event::Command;
 use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId, Subject};
 use crate::run::questions::PeopleMode;
+use crate::scenario::spec::InDoubt;
 use crate::words::question;
 
 /// Who answers the questions of a run.
@@ -23,7 +24,7 @@ pub enum PeopleArg {
     Ask,
     /// People elsewhere: a question stays open until its deadline
     Wait,
-    /// Nobody: what a question says for that case happens at once; default of a live run
+    /// Nobody: `otherwise` of each question applies at once; default of a live run
     Nobody,
 }
 
@@ -36,6 +37,15 @@ impl PeopleArg {
             Some(Self::Nobody) => PeopleMode::Nobody,
             None if live => PeopleMode::Nobody,
             None => PeopleMode::Script,
+        }
+    }
+
+    /// What becomes of a call that was in flight when a run was interrupted: people are asked, if there
+    /// are any.
+    pub fn in_doubt(arg: Option<Self>) -> InDoubt {
+        match arg {
+            Some(Self::Ask | Self::Wait) => InDoubt::Ask,
+            Some(Self::Script | Self::Nobody) | None => InDoubt::Stop,
         }
     }
 }
@@ -99,12 +109,12 @@ fn parse_answer(fields: &Map<String, Value>) -> Result<Answer, String> {
     let text = match fields.get("text") {
         None => None,
         Some(Value::String(text)) => Some(Arc::<str>::from(text.as_str())),
-        Some(_) => return Err("`text` is not a text".to_owned()),
+        Some(_) => return Err("`text` must be a string".to_owned()),
     };
     let words = |name: &str| match fields.get(name) {
         None => Ok(None),
         Some(Value::String(word)) => Ok(Some(word.as_str())),
-        Some(_) => Err(format!("`{name}` is not a text")),
+        Some(_) => Err(format!("`{name}` must be a string")),
     };
     let object = |name: &str| fields.get(name).map(|value| Arc::new(value.clone()));
     let given: Vec<&String> =

@@ -21,7 +21,7 @@ use super::attempt::{
     timeout_error,
 };
 use super::breaker::AttemptVerdict;
-use super::guard::Guard;
+use super::guard::{Guard, GuardRefusal};
 use super::{Attempt, CallScope, Callee, retry};
 use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
@@ -117,29 +117,34 @@ impl GatewayCall {
             let approved = Box::pin(approve(scope, guard, span, approval)).await;
             match approved {
                 Ok(()) => admitted = true,
-                Err((reason, denied)) => {
-                    let attempts = 1;
-                    bus.publish(
-                        span,
-                        EventKind::AttemptRefused {
-                            attempt: attempts,
-                            reason: reason.clone(),
-                            retry_in_ms: None,
-                        },
-                    );
-                    open.attempts = attempts;
-                    open.close(EventKind::CallFailed { attempts, reason: reason.clone() });
-                    let mut failed = open.failed(reason, None, false);
-                    failed.denied = denied;
-                    return Err(failed);
+                Err(not_made) => {
+                    open.attempts = 1;
+                    return match not_made {
+                        NotMade::Refused(refusal) => {
+                            let reason = refusal.stop_reason(guard.name());
+                            open.refuse(&reason, refusal.retry_in());
+                            open.use_fallback(guard, self.safe_key.as_deref(), reason, None)
+                        }
+                        NotMade::Denied(Denial { reason, text }) => {
+                            open.refuse(&reason, None);
+                            open.close(EventKind::CallFailed {
+                                attempts: 1,
+                                reason: reason.clone(),
+                            });
+                            let mut failed = open.failed(reason, None, false);
+                            failed.denied = text;
+                            Err(failed)
+                        }
+                    };
                 }
             }
         }
+        let changed_key = scope.changed_key();
         let _slot = match scope.call_slots() {
             None => None,
             Some(pool) => acquire_slot(pool, scope, span).await,
         };
-        let key = self.safe_key.as_deref();
+        let key = self.safe_key.as_deref().map(|own| changed_key.as_deref().unwrap_or(own));
         let mut before: Option<Box<AttemptFailed>> = None;
         let mut adapted = 0;
         let (reason, last) = loop {
@@ -236,25 +241,36 @@ async fn acquire_slot<'a>(
     Some(permit)
 }
 
-/// Waits until the call is approved, once the caller admits its first attempt. If the breaker would
-/// refuse that attempt, nobody is asked: the attempt is refused afterwards.
+/// Why a call that needs an approval is not made.
+enum NotMade {
+    /// The breaker refuses it, so nobody was asked.
+    Refused(GuardRefusal),
+    /// It was not admitted or not approved.
+    Denied(Denial),
+}
+
+/// Waits until the call is approved, once the caller admits its first attempt. If the breaker refuses
+/// that attempt, nobody is asked, and the call is not made.
 ///
 /// # Errors
-/// Why the call is not made, and what the caller reads if it was not approved.
+/// Why the call is not made.
 async fn approve(
     scope: &dyn CallScope,
     guard: &Guard,
     call: SpanId,
     approval: BoxFuture<'_, Result<(), Denial>>,
-) -> Result<(), (StopReason, Option<Arc<str>>)> {
+) -> Result<(), NotMade> {
     let turn = CallTurn::of(scope.bus(), call);
     turn.wait().await;
     if let Some(admitted) = scope.admit(1) {
-        admitted.await.map_err(|reason| (reason, None))?;
+        admitted.await.map_err(|reason| NotMade::Denied(Denial { reason, text: None }))?;
     }
     let mut approval = Some(approval);
-    while let Some(asked) = approval.take().filter(|_| !guard.would_refuse(turn)) {
-        asked.await.map_err(|denial| (denial.reason, denial.text))?;
+    while let Some(asked) = approval.take() {
+        if let Some(refusal) = guard.refusal(turn) {
+            return Err(NotMade::Refused(refusal));
+        }
+        asked.await.map_err(NotMade::Denied)?;
         // The answer counts for an attempt that is not recorded only if it is about the same call.
         turn.wait().await;
         if scope.withdraw_approval_if_changed() {
@@ -387,6 +403,12 @@ struct OpenCall<'a> {
 }
 
 impl OpenCall<'_> {
+    /// Records that the first attempt was refused.
+    fn refuse(&self, reason: &StopReason, retry_in: Option<Duration>) {
+        let (reason, retry_in_ms) = (reason.clone(), retry_in.map(millis));
+        self.bus.publish(self.span, EventKind::AttemptRefused { attempt: 1, reason, retry_in_ms });
+    }
+
     fn close(&mut self, how: EventKind) {
         self.open = false;
         self.bus.publish(self.span, how);

@@ -221,11 +221,15 @@ impl Guard {
         }
     }
 
-    /// Whether the breaker would refuse an attempt now. Takes no permit.
-    pub fn would_refuse(&self, turn: CallTurn<'_>) -> bool {
-        let state = self.lock();
+    /// The refusal of an attempt by the breaker, if it refuses one now. Takes no permit.
+    pub fn refusal(&self, turn: CallTurn<'_>) -> Option<GuardRefusal> {
+        let mut state = self.lock();
         let now = turn.decided_at(self.clock.now(), state.breaker.refuses_until());
-        state.breaker.would_refuse(now)
+        if !state.breaker.would_refuse(now) {
+            return None;
+        }
+        let BreakerRefusal { retry_in, .. } = state.breaker.allow(now).err()?;
+        Some(GuardRefusal::CircuitOpen { retry_in })
     }
 
     /// Asks the breaker, then the bulkhead, for one attempt. Without a free permit, it waits in the queue as

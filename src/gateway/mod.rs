@@ -108,6 +108,10 @@ pub trait CallScope: Send + Sync {
     fn withdraw_approval_if_changed(&self) -> bool {
         false
     }
+    /// Cache key of the arguments that were approved, if a person has changed them.
+    fn changed_key(&self) -> Option<String> {
+        None
+    }
     /// Whether a run that is executed again takes the recorded reply of an attempt. `false`: what the
     /// attempt does is executed again, too.
     fn has_recorded_replies(&self) -> bool {

@@ -1,6 +1,6 @@
 //! People in a pattern: the turn of an agent, a seat, a question of an agent. Each is a call through
 //! the gateway, like that of a model, so that the log and the screens show it as one. The attempt asks
-//! the question; nothing of it is a timeout, and no attempt is retried.
+//! the question; it has no timeout, and no attempt is retried.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -516,7 +516,7 @@ impl RunControl {
             return;
         }
         match command {
-            Command::Pause { by } if by.is_program() => {
+            Command::Pause { by } if by.is_reason() => {
                 if state.hold == PauseState::Running {
                     state.program_hold = Some(ProgramHold { first: by, reasons: vec![by] });
                     let rest_at_round = state.pause_at_round;
@@ -527,12 +527,12 @@ impl RunControl {
                 {
                     hold.reasons.push(by);
                 }
-                if state.hold == PauseState::Pausing {
+                if state.hold == PauseState::Pausing && by.is_program() {
                     let now = state.now();
                     state.suspended_since.get_or_insert(now);
                 }
             }
-            Command::Resume { by } if by.is_program() => match &mut state.program_hold {
+            Command::Resume { by } if by.is_reason() => match &mut state.program_hold {
                 Some(hold) if hold.reasons.contains(&by) => {
                     hold.reasons.retain(|reason| *reason != by);
                     if hold.reasons.is_empty() {
@@ -613,7 +613,7 @@ impl RunControl {
             state.follow_waits();
             self.publish(EventKind::Resumed { by, paused_ms });
         }
-        if state.pause_at_round && by.is_program() {
+        if state.pause_at_round && by.is_reason() {
             // The pause at the next round was requested before, and still applies.
             self.publish(EventKind::Pausing { by: Initiator::You, at_round: true });
         } else {

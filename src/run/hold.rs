@@ -31,7 +31,7 @@ pub(crate) struct RunControlState {
     /// Set while the process is suspended: the clock stops at once, even if branches are still
     /// active.
     pub(super) suspended_since: Option<Instant>,
-    /// The program itself holds the run: the hold ends with its reasons.
+    /// The program itself, or a question without an answer, holds the run: the hold ends with its reasons.
     pub(super) program_hold: Option<ProgramHold>,
     /// A running run pauses at the next boundary that ends a round.
     pub(super) pause_at_round: bool,
@@ -73,7 +73,7 @@ pub(crate) enum PauseState {
     Paused(Instant),
 }
 
-/// A pause by the program itself, for one or more reasons.
+/// A pause by the program itself or by questions, for one or more reasons.
 pub(crate) struct ProgramHold {
     /// The reason that began it, which its events name.
     pub first: Initiator,
@@ -164,7 +164,7 @@ impl RunControlState {
         }
     }
 
-    /// A branch begins to wait for a person inside this span and those around it, or ends to.
+    /// A branch in this span starts or stops waiting for a person.
     pub(super) fn enter_scopes(&mut self, span: SpanId, begins: bool) {
         let now = self.active();
         let mut next = Some(span);

@@ -41,7 +41,7 @@ pub enum PeopleMode {
     Script,
     /// People, who send commands. A question stays open until its deadline.
     Wait,
-    /// Nobody: what a question says for that case happens at once.
+    /// Nobody: `otherwise` of each question applies at once.
     Nobody,
     /// A recorded run: its answers to the same questions, in their order.
     Recorded(Arc<[Arc<QuestionAnswered>]>),
@@ -92,7 +92,7 @@ pub struct Questions {
     scenario: Arc<Scenario>,
     seed: u64,
     instant: bool,
-    /// The time of the wall, as Unix time in milliseconds: deadlines go by it.
+    /// Wall-clock time, as Unix time in milliseconds: deadlines go by it.
     wall_ms: fn() -> u64,
     state: Mutex<QuestionsState>,
     /// Raised when the run is live, or others answer.
@@ -271,7 +271,9 @@ impl Questions {
         let asked = self.recorded(seq).unwrap_or(asked);
         let id = asked.id;
         state.last = state.last.max(id.0);
-        *state.asked_of.entry(asked.who.clone()).or_default() += 1;
+        if !by_rule {
+            *state.asked_of.entry(asked.who.clone()).or_default() += 1;
+        }
         state.open.insert(id, OpenQuestion { span, asked, answer });
         (id, answered)
     }
@@ -339,8 +341,8 @@ impl Questions {
         let state = self.lock();
         let Some(open) = state.open.get(&answered.id) else { return };
         let wrong = match open.asked.digest == answered.digest {
-            false => Err("it is about another question".to_owned()),
-            // What nobody has answered is decided by the question, not checked.
+            false => Err("its digest is that of another question".to_owned()),
+            // The answer of nobody comes from `otherwise`, and is not checked.
             true if matches!(answered.by, AnsweredBy::Nobody) => Ok(()),
             true => open.asked.subject.check(&answered.answer),
         };
@@ -348,7 +350,7 @@ impl Questions {
         match wrong {
             Ok(()) => self.settle_with(answered),
             Err(why) => {
-                let text = format!("an answer to {} does not count: {why}", answered.id);
+                let text = format!("an answer to {} was refused: {why}", answered.id);
                 self.bus.publish(SpanId::RUN, EventKind::Warning { text });
             }
         }
@@ -382,11 +384,8 @@ impl Questions {
         }
         let answered = Arc::new(answered);
         self.bus.publish(span, EventKind::QuestionAnswered(Arc::clone(&answered)));
-        let resumes = state.paused_for.remove(&answered.id) && state.paused_for.is_empty();
         drop(state);
-        if resumes {
-            self.control.command(Command::Resume { by: Initiator::Question });
-        }
+        self.end_pause(answered.id);
         if answered.answer == Answer::Stop {
             self.control.stop(StopReason::NoAnswer(asked.who.clone()));
         }
@@ -398,6 +397,17 @@ impl Questions {
     fn withdraw(&self, id: QuestionId, why: Withdrawal) {
         if let Some(open) = self.lock().open.remove(&id) {
             self.bus.publish(open.span, EventKind::QuestionWithdrawn { id, why });
+        }
+        self.end_pause(id);
+    }
+
+    /// Ends the pause for questions that nobody has answered in time, if this was the last of them.
+    fn end_pause(&self, id: QuestionId) {
+        let mut state = self.lock();
+        let ends = state.paused_for.remove(&id) && state.paused_for.is_empty();
+        drop(state);
+        if ends {
+            self.control.command(Command::Resume { by: Initiator::Question });
         }
     }
 
@@ -438,7 +448,19 @@ impl Questions {
         match mode {
             PeopleMode::Nobody => self.nobody_answers(&asked),
             PeopleMode::Recorded(answers) => match self.recorded_answer(answers, &asked) {
-                Some(recorded) => self.settle(id, recorded.by.clone(), recorded.answer.clone()),
+                Some(recorded) => {
+                    let (digest, by) = (Arc::clone(&asked.digest), recorded.by.clone());
+                    let (answer, remember) = (recorded.answer.clone(), recorded.remember);
+                    let stood_ms = 0;
+                    self.settle_with(QuestionAnswered {
+                        id,
+                        digest,
+                        by,
+                        answer,
+                        stood_ms,
+                        remember,
+                    });
+                }
                 None => self.nobody_answers(&asked),
             },
             PeopleMode::Script => {
@@ -623,7 +645,8 @@ pub fn is_rememberable(subject: &Subject) -> bool {
 
 /// The fixed answer of a file to a question: one of its choices, or a text.
 fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
-    match subject.choices().contains(text) {
+    let is_turn = matches!(subject, Subject::Turn { .. });
+    match subject.choices().contains(text) && !is_turn {
         true => Answer::Choose { choice: Arc::clone(text), text: Arc::default() },
         false => {
             let answer = Answer::Text { text: Arc::clone(text) };

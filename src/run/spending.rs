@@ -111,10 +111,11 @@ impl Spending {
     pub fn extend(&self, reached: &BudgetReached) {
         let sizes = reached.missing_sizes(self.limits);
         let mut state = self.lock();
-        match reached {
-            BudgetReached::Tokens { .. } => state.extended_tokens += sizes,
-            BudgetReached::Cost { .. } => state.extended_usd += sizes,
-        }
+        let extended = match reached {
+            BudgetReached::Tokens { .. } => &mut state.extended_tokens,
+            BudgetReached::Cost { .. } => &mut state.extended_usd,
+        };
+        *extended = extended.saturating_add(sizes);
     }
 
     /// The limit that this much more would exceed.

@@ -69,8 +69,9 @@ pub trait CallerPolicy: Send + Sync {
     }
     /// The call waits for a person from now on: what it holds is free for others.
     fn wait_begins(&self) {}
-    /// Awaited when the person has answered: takes back what the call held.
-    fn wait_ends(&self) -> Option<BoxFuture<'_, ()>> {
+    /// Awaited when the person has answered: takes back what the call held. An error: the call may no
+    /// longer be made.
+    fn wait_ends(&self) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
         None
     }
 }
@@ -182,10 +183,15 @@ impl ToolCallScope<'_> {
                 ask.caller.wait_begins();
                 let asked_for = question(asking, rule);
                 let asked = cx.questions.ask(asked_for.clone()).await;
-                if let Some(ends) = ask.caller.wait_ends() {
-                    ends.await;
+                let back = match ask.caller.wait_ends() {
+                    Some(ends) => ends.await,
+                    None => Ok(()),
+                };
+                let stopped = |reason| Denial { reason, text: None };
+                let ended = asked.map_err(stopped)?;
+                if matches!(ended.answered.answer, Answer::Approve { .. }) {
+                    back.map_err(stopped)?;
                 }
-                let ended = asked.map_err(|reason| Denial { reason, text: None })?;
                 match &ended.answered.answer {
                     Answer::Approve { .. } => {
                         *self.approval() = Some((asked_for, ended));
@@ -252,6 +258,11 @@ impl CallScope for ToolCallScope<'_> {
 
     fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
         self.cx.questions.may_ask_about(self.ask.tool).then(|| self.approve(call).boxed())
+    }
+
+    fn changed_key(&self) -> Option<String> {
+        let args = self.args();
+        (!Arc::ptr_eq(&args, &self.ask.args)).then(|| canonical_text(&args))
     }
 
     fn withdraw_approval_if_changed(&self) -> bool {

@@ -2,8 +2,8 @@
 //! in an offline run: the tables, the settings, the checks.
 //!
 //! Whether a call needs approval is decided by the first of these that applies: a rule that denies,
-//! an approval that a person had the run remember, the tool's own `approve` or a rule that asks, a rule
-//! that allows. Otherwise it needs none.
+//! a remembered approval, the tool's own `approve` or a rule that asks, a rule that allows. Otherwise it
+//! needs none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,6 +86,22 @@ record! {
     }
 }
 
+impl RuleTable {
+    /// Whether it may ask about calls of this tool.
+    pub(crate) fn asks_about(&self, tool: &str) -> bool {
+        self.r#do == Some(RuleAction::Ask)
+            && self.tool.as_ref().is_some_and(|named| names_tool(named.text.trim(), tool))
+    }
+}
+
+/// Whether the `tool` of a rule names this tool.
+fn names_tool(named: &str, tool: &str) -> bool {
+    match named.strip_suffix('*') {
+        Some(start) => tool.starts_with(start),
+        None => named == tool,
+    }
+}
+
 /// What a rule does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleAction {
@@ -130,7 +146,7 @@ words! { Effects:
     "irreversible" => Effects::Irreversible, "It cannot be undone: each call is approved by itself.";
 }
 
-/// What happens if nobody answers a question. Approving is not among it.
+/// What happens if nobody answers a question. It never approves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
@@ -164,7 +180,7 @@ impl FormatShape for Otherwise {
                 "stop" => Some(Self::Stop),
                 "pause" => Some(Self::Pause),
                 "approve" | "allow" => {
-                    let what = "nothing is approved because nobody answered";
+                    let what = "a timeout cannot approve a call";
                     cx.error(node.at, what, "deny, stop or pause");
                     None
                 }
@@ -305,11 +321,8 @@ pub struct ApproveRule {
 impl ApproveRule {
     /// Whether it is about calls of this tool by this agent, apart from its condition.
     fn is_about(&self, tool: &ToolName, agent: &str) -> bool {
-        let named = match self.tool.strip_suffix('*') {
-            Some(start) => tool.as_str().starts_with(start),
-            None => self.tool == tool.as_str(),
-        };
-        named && self.agent.as_ref().is_none_or(|own| own.as_str() == agent)
+        names_tool(&self.tool, tool.as_str())
+            && self.agent.as_ref().is_none_or(|own| own.as_str() == agent)
     }
 }
 
@@ -318,7 +331,7 @@ impl ApproveRule {
 pub enum CallDecision {
     /// It is made, and nothing is recorded.
     Unasked,
-    /// This rule allows it, or `None`: a person had the run remember it.
+    /// This rule allows it, or `None`: a remembered approval.
     Allowed(Option<Arc<str>>),
     /// This rule denies it.
     Denied(Arc<str>),
@@ -599,7 +612,6 @@ fn rule(
         }
     }
     if let Some(agent) = agent
-        && !file.agents.entries.is_empty()
         && !file.agents.has(agent.text.trim())
     {
         cx.at_key("agent", |cx| {
@@ -611,7 +623,11 @@ fn rule(
         let named = file.tools.iter().flat_map(|tools| tools.named.names());
         named.chain(file.workers.names())
     };
-    if !tool.text.contains(['*', '.']) && !tools().any(|name| name == tool.text.trim()) {
+    let named = tool.text.trim();
+    if named.strip_suffix('*').unwrap_or(named).contains('*') {
+        let help = "give a whole name, or the beginning of names and one `*`";
+        cx.at_key("tool", |cx| cx.error(tool.at, "`*` stands only at the end", help));
+    } else if !tools().any(|name| names_tool(named, name)) {
         cx.at_key("tool", |cx| report_unknown_name(tool, "a tool", tools(), cx));
     }
     let agent = agent.as_ref().map(|agent| AgentName::from(agent.text.trim()));
@@ -648,7 +664,7 @@ fn person_row(
         });
     }
     for (key, at) in table.keys_of_models() {
-        let what = format!("a row of a person has no `{key}`");
+        let what = format!("`{key}` is not allowed in a row with `person`");
         cx.at_key(key, |cx| cx.error(at, what, "remove it, or remove `person`"));
     }
     let when = condition(table.when.as_ref(), &ROW_NAMES, file, scope, cx);
@@ -683,7 +699,7 @@ fn person_row(
         }
         (None, None, None, None) if table.text.is_some() => ScriptedAnswer::Text(text),
         _ => {
-            let what = "the row has not one answer";
+            let what = "the row needs exactly one answer";
             cx.error(row.at, what, "write one of approve, choice, text, hand_over_to and reply");
             return None;
         }

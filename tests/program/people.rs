@@ -125,3 +125,18 @@ fn killed_run_asks_again_until_answered() {
     assert_eq!(stored(&home, "question.asked").len(), 2);
     assert_eq!(stored(&home, "question.answered").len(), 2);
 }
+
+#[test]
+fn next_message_gets_its_lines() {
+    let home = desk();
+    let mut run = start(&home, &["run", "desk.toml", "--message", "One", "--message", "Two"]);
+    let mut stdin = run.stdin();
+    let both = [r#"{"id":"q1","approve":true}"#, r#"{"id":"q2","text":"We are."}"#];
+    for line in [both, both].concat() {
+        run.until("question.asked");
+        writeln!(stdin, "{line}").expect("it listens");
+        run.until("question.answered");
+    }
+    assert_eq!(run.until("session")["answered"], 2);
+    assert_eq!(run.end().0.code(), Some(0));
+}

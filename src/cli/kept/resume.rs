@@ -29,7 +29,6 @@ use crate::log::event::BoundaryId;
 use crate::log::event::head::ForkPlace;
 use crate::log::world::run_row::RunRow;
 use crate::scenario::catalogue::RequestedModel;
-use crate::scenario::spec::InDoubt;
 use crate::scenario::{Consent, Scenario};
 use crate::screen::theme::Theme;
 use crate::store::database::Database;
@@ -45,10 +44,9 @@ pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
         Ok(found) => found,
         Err(exit) => return exit,
     };
-    // Without a dashboard there is no one to ask about a call in doubt.
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
-    match prepare_resume(&database, &row, InDoubt::Stop, with, allow) {
+    match prepare_resume(&database, &row, PeopleArg::in_doubt(args.play.people), with, allow) {
         Ok(PreparedResume { launch, resumption, notes }) => {
             let pauses = launch.schedule.breaks.clone();
             let turn = SessionTurn::Resumed(Box::new(launch), resumption);
@@ -116,6 +114,16 @@ pub(crate) async fn play(
     let pauses: Vec<PauseArg> =
         pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
     let asks = args.people == Some(PeopleArg::Ask);
+    if asks && let Some(at) = pauses.first() {
+        let at = visible(&at.at.display_name()).into_owned();
+        let why = Refused::new(format!(
+            "--people ask: the run pauses before {at}, and standard input answers the questions, so it cannot end a pause"
+        ));
+        return refuse(
+            &why.help("use --people wait, script or nobody, or continue it in the dashboard"),
+            Exit::Usage,
+        );
+    }
     let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], asks };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
@@ -197,7 +205,8 @@ async fn start(
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
     let live = changes.model.as_ref().map_or(row.live, |it| matches!(it, RequestedModel::Live(_)));
-    match prepare_fork(&recorded, at, &changes, InDoubt::Stop, with, allow) {
+    match prepare_fork(&recorded, at, &changes, PeopleArg::in_doubt(args.play.people), with, allow)
+    {
         Ok(PreparedFork { launch, fork, notes }) => {
             let turn = SessionTurn::Forked(Box::new(launch), Box::new(fork));
             play(database, turn, &notes, &[], &args.play, style).await

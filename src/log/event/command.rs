@@ -182,4 +182,10 @@ impl Initiator {
     pub(crate) fn is_program(self) -> bool {
         matches!(self, Self::Suspend | Self::Store | Self::Runner)
     }
+
+    /// Whether a pause lasts as long as its reason: it does not replace one by the operator, and its end
+    /// does not end one.
+    pub(crate) fn is_reason(self) -> bool {
+        self.is_program() || self == Self::Question
+    }
 }

@@ -227,7 +227,7 @@ impl Subject {
             (Self::Turn { hand_over_to, .. }, Answer::HandOver { to, .. }) => {
                 match hand_over_to.contains(to) {
                     true => Ok(()),
-                    false => Err(format!("nobody can hand over to {to} here")),
+                    false => Err(format!("`{to}` is not in the list of agents to hand over to")),
                 }
             }
             (
@@ -252,8 +252,8 @@ impl Subject {
             Self::Agent { .. } | Self::Decision { .. } => "choose one of the answers",
             Self::Turn { .. } => "answer with a text, or hand over",
             Self::Seat { .. } => "answer with a contribution",
-            Self::InDoubt { .. } => "choose again or stop, or give the result",
-            Self::Budget(_) => "choose extend or stop",
+            Self::InDoubt { .. } => "choose `again` or `stop`, or give the result",
+            Self::Budget(_) => "choose `extend` or `stop`",
         }
     }
 }
@@ -267,11 +267,13 @@ pub const EXTEND: &str = "extend";
 
 /// Checks changed arguments against the schema of the tool: the required ones, and their types.
 fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
-    let Some(args) = args.as_object() else { return Err("the arguments are no object".to_owned()) };
+    let Some(args) = args.as_object() else {
+        return Err("the arguments are not a JSON object".to_owned());
+    };
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
         if !args.contains_key(name) {
-            return Err(format!("the argument {name} is missing"));
+            return Err(format!("the argument `{name}` is missing"));
         }
     }
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -280,14 +282,14 @@ fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
         let types: Vec<&str> = match property.get("type") {
             Some(Value::String(one)) => vec![one],
             Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
-            _ => continue,
+            _ => Vec::new(),
         };
-        if !types.iter().any(|word| has_type(value, word)) {
-            return Err(format!("the argument {name} is not of type {}", types.join(" or ")));
+        if !types.is_empty() && !types.iter().any(|word| has_type(value, word)) {
+            return Err(format!("the argument `{name}` is not of type {}", types.join(" or ")));
         }
         let allowed = property.get("enum").and_then(Value::as_array);
         if allowed.is_some_and(|allowed| !allowed.contains(value)) {
-            return Err(format!("the argument {name} is none of the allowed values"));
+            return Err(format!("the argument `{name}` is not one of the allowed values"));
         }
     }
     Ok(())
@@ -347,7 +349,7 @@ pub enum AnsweredBy {
         /// The name of the machine.
         host: Arc<str>,
     },
-    /// A rule of the scenario, or one that a person had the run remember.
+    /// A rule of the scenario, or a remembered approval.
     Rule,
     /// The script of the scenario.
     Script,
@@ -478,7 +480,7 @@ mod tests {
             parameters: Arc::new(json!({
                 "type": "object",
                 "required": ["amount_usd"],
-                "properties": { "amount_usd": { "type": "number" }, "to": { "enum": ["card"], "type": "string" } },
+                "properties": { "amount_usd": { "type": "number" }, "to": { "enum": ["card"] } },
             })),
             effects: Effects::Write,
         }
@@ -490,12 +492,12 @@ mod tests {
         assert_eq!(check(json!({ "amount_usd": 10 })), Ok(()));
         assert_eq!(check(json!({ "amount_usd": 10, "to": "card" })), Ok(()));
         for (args, why) in [
-            (json!([1]), "the arguments are no object"),
-            (json!({}), "the argument amount_usd is missing"),
-            (json!({ "amount_usd": "10" }), "the argument amount_usd is not of type number"),
+            (json!([1]), "the arguments are not a JSON object"),
+            (json!({}), "the argument `amount_usd` is missing"),
+            (json!({ "amount_usd": "10" }), "the argument `amount_usd` is not of type number"),
             (
                 json!({ "amount_usd": 1, "to": "x" }),
-                "the argument to is none of the allowed values",
+                "the argument `to` is not one of the allowed values",
             ),
         ] {
             assert_eq!(check(args), Err(why.to_owned()));

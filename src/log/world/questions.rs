@@ -189,10 +189,11 @@ impl Questions {
             (&asked.subject, &answered.answer)
             && **choice == *EXTEND
         {
-            match reached {
-                BudgetReached::Tokens { .. } => self.extended.0 += reached.missing_sizes(limits),
-                BudgetReached::Cost { .. } => self.extended.1 += reached.missing_sizes(limits),
-            }
+            let extended = match reached {
+                BudgetReached::Tokens { .. } => &mut self.extended.0,
+                BudgetReached::Cost { .. } => &mut self.extended.1,
+            };
+            *extended = extended.saturating_add(reached.missing_sizes(limits));
         }
         if let Subject::ToolCall { tool, definition, .. } = &asked.subject {
             match &answered.answer {

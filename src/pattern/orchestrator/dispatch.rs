@@ -193,6 +193,18 @@ struct TaskCaller<'a> {
 }
 
 impl TaskCaller<'_> {
+    /// # Errors
+    /// The flag of the worker is off.
+    fn check_flag(&self) -> Result<(), StopReason> {
+        let Dispatcher { cx, .. } = self.dispatcher;
+        let name = &self.task.worker;
+        let flag = self.dispatcher.worker(name).and_then(|worker| worker.flag.as_ref());
+        match flag.is_some_and(|flag| !cx.flag(flag)) {
+            true => Err(StopReason::Worker(WorkerFault::Denied, name.clone())),
+            false => Ok(()),
+        }
+    }
+
     async fn check_attempt(&self, attempt: u32) -> Result<(), StopReason> {
         let Dispatcher { cx, spec, dispatches, .. } = self.dispatcher;
         let task = self.task;
@@ -206,9 +218,7 @@ impl TaskCaller<'_> {
         let Some(worker) = self.dispatcher.worker(&task.worker) else {
             return trouble(WorkerFault::Missing);
         };
-        if worker.flag.as_ref().is_some_and(|flag| !cx.flag(flag)) {
-            return trouble(WorkerFault::Denied);
-        }
+        self.check_flag()?;
         if cx.tools().get(&task.worker).is_none_or(|tool| tool.tool.is_none()) {
             return trouble(WorkerFault::Missing);
         }
@@ -228,12 +238,16 @@ impl CallerPolicy for TaskCaller<'_> {
         self.dispatcher.limit.lend();
     }
 
-    fn wait_ends(&self) -> Option<BoxFuture<'_, ()>> {
+    fn wait_ends(&self) -> Option<BoxFuture<'_, Result<(), StopReason>>> {
         let Dispatcher { cx, limit, .. } = self.dispatcher;
         let back = async move {
-            // Only other tasks can free a slot.
-            let _waits = cx.control().mark_waiting();
-            limit.take_back().await;
+            {
+                // Only other tasks can free a slot.
+                let _waits = cx.control().mark_waiting();
+                limit.take_back().await;
+            }
+            // The flag may have been switched off meanwhile.
+            self.check_flag()
         };
         Some(back.boxed())
     }

@@ -24,8 +24,9 @@ use super::read::tree::{TextSpan, TomlKey, TomlNode, TomlTable, TomlValue};
 use super::read::{ReadContext, suggest_name};
 use super::spec::policy::UnsetLlmKeys;
 use super::spec::{
-    Flag, InputKind, JsonMode, ModelAssignment, ModelSettings, Prepared, Prices, REPLY_TOKENS,
-    RESERVED, Scenario, ScenarioInput, ScenarioOrigin, ScenarioWarnings, SourceText, Tuning,
+    Flag, InputKind, JsonMode, ModelAssignment, ModelSettings, OnLimit, Prepared, Prices,
+    REPLY_TOKENS, RESERVED, Scenario, ScenarioInput, ScenarioOrigin, ScenarioWarnings, SourceText,
+    Tuning,
 };
 use crate::base::name::{FlagName, InputName, ScenarioName};
 use crate::base::time::Day;
@@ -83,6 +84,7 @@ pub(crate) fn build(
     let script = script::build(&file, own, &scope, cx);
     let cites = spec.as_ref().is_some_and(|spec| spec.get().cites());
     let expectations = condition::build_expectations(&file, own, &tools, cites, &scope, cx);
+    check_extended_cost(&file, cx);
     warn_of_low_token_limit(&file, cx);
     if let Some(spec) = &spec {
         warn_of_unread_flags(&file, spec.get(), cx);
@@ -138,6 +140,21 @@ fn warn_of_unread_flags(file: &ScenarioFile, spec: &dyn Spec, cx: &mut ReadConte
                 cx.at_key(&entry.name, |cx| cx.warn_live(entry.at, what, help));
             });
         }
+    }
+}
+
+/// Refuses a limit of zero that is to be extended by its own size.
+fn check_extended_cost(file: &ScenarioFile, cx: &mut ReadContext) {
+    let Some(budget) = file.budget.as_ref().filter(|it| it.on_limit == OnLimit::Ask) else {
+        return;
+    };
+    if let Some(cost) = budget.max_cost_usd.as_ref().filter(|cost| cost.value.0 <= 0.0) {
+        cx.at_key("budget", |cx| {
+            cx.at_key("max_cost_usd", |cx| {
+                let help = "set a limit above 0, or on_limit = \"stop\"";
+                cx.error(cost.at, "a limit of 0 cannot be extended", help);
+            });
+        });
     }
 }
 

@@ -100,7 +100,7 @@ fn tool(
     if file.agents.names().any(|agent| agent == entry.name) {
         return build_agent_tool(entry, table, file, scope, cx);
     }
-    let policy = tool_policy(table, file, scope, cx);
+    let policy = tool_policy(&entry.name, table, file, scope, cx);
     let offer = offer(entry, table, own, scope, cx);
     let mut attempts =
         AttemptLimit::from_retries(&format!("tools.{}", entry.name), table.retries.as_ref()?);
@@ -128,9 +128,14 @@ fn tool(
     })
 }
 
-/// Whether a key makes calls need approval, at least some of them.
-pub(crate) fn needs_approval(key: Option<&Positioned<ApproveKey>>) -> bool {
-    key.is_some_and(|key| !matches!(key.value, ApproveKey::Always(false)))
+/// Whether calls of a tool need approval, at least some of them: by its key or by a rule.
+pub(crate) fn needs_approval(
+    tool: &str,
+    key: Option<&Positioned<ApproveKey>>,
+    file: &ScenarioFile,
+) -> bool {
+    let by_key = key.is_some_and(|key| !matches!(key.value, ApproveKey::Always(false)));
+    by_key || file.approve.0.iter().any(|rule| rule.value.asks_about(tool))
 }
 
 /// The gateway's policy for a consulted agent. The agent is the implementation.
@@ -157,7 +162,7 @@ fn build_agent_tool(
         let what = format!("`{}` is an agent and needs no implementation", entry.name);
         cx.error(at, what, "remove it, or choose another name");
     }
-    let policy = tool_policy(table, file, scope, cx);
+    let policy = tool_policy(&entry.name, table, file, scope, cx);
     let faults = faults(&table.faults, cx);
     let mut policy = policy?;
     if let Some(kept) = &table.safe_mode.as_ref()?.cache_ttl_s {
@@ -287,6 +292,7 @@ impl DeclaredImplementation<'_> {
 const MIN_CALLS: u32 = 10;
 
 pub(crate) fn tool_policy(
+    tool: &str,
     table: &ToolTable,
     file: &ScenarioFile,
     scope: &TemplateScope<'_>,
@@ -310,7 +316,8 @@ pub(crate) fn tool_policy(
         timeout: table.timeout_s.map(|seconds| seconds.0),
         // A call that needs approval is one that must not be made twice.
         idempotent: table.idempotent.value
-            && !(table.idempotent.is_not_in_file() && needs_approval(table.approve.as_ref())),
+            && !(table.idempotent.is_not_in_file()
+                && needs_approval(tool, table.approve.as_ref(), file)),
         safe_mode,
         ..limits.policy()
     })

@@ -432,7 +432,7 @@ fn run_note(page: &RunPage, cx: &DrawContext, world: &World) -> Option<HeaderNot
             let waits = waits_for(world, page.time(cx.now)).unwrap_or_default();
             let glyph = cx.glyphs.symbol(Glyph::NeedsYou);
             let key = key_of(Action::Inbox);
-            matters(format!("{glyph} {waits} ({key} inbox)"), StyleRole::NeedsYou)
+            matters(format!("{glyph} {waits} ({key}: inbox)"), StyleRole::NeedsYou)
         }
         (RunState::Running, _) if world.settings.pauses_at_next_round => {
             matters("will pause at the next round".to_owned(), StyleRole::Paused)

@@ -263,6 +263,34 @@ async fn approval_makes_calls_not_idempotent() {
     assert_eq!(tool.calls().len(), 1);
 }
 
+/// The same for a rule that asks, and for a worker whose limits are in `[tools]`.
+#[test]
+fn rules_and_workers_are_not_idempotent() {
+    let rule = "[[approve]]\ntool = \"ref*\"\ndo = \"ask\"\n";
+    let worker = |approve: &str, limits: &str| {
+        let text = format!(
+            "title = \"T\"\npattern = \"orchestrator\"\ngoal = \"G\"\n[orchestrator]\n\
+             plan_prompt = \"P\"\nfinalize_prompt = \"F\"\n\
+             level = {{ name = \"l\", otherwise = \"low\" }}\n[workers.refund]\n\
+             description = \"W\"\n{approve}\nfixture = {{ rows = [{{ result = {{}} }}] }}\n\
+             [tools.refund]\nretries = {{ max_attempts = 3 }}\n{limits}\n\
+             [[script]]\nstep = \"finalize\"\ntext = \"R\"\n\
+             [[script]]\nstep = \"plan\"\nreply = {{ kind = \"plan\", tasks = [] }}\n"
+        );
+        read(&text, &[])
+    };
+    for (scenario, idempotent) in [
+        (desk("", rule), false),
+        (desk("idempotent = true", rule), true),
+        (worker("", ""), true),
+        (worker("approve = true", ""), false),
+        (worker("approve = true", "idempotent = true"), true),
+        (worker("", rule), false),
+    ] {
+        assert_eq!(scenario.tools["refund"].policy.idempotent, idempotent, "{scenario:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn open_breaker_refuses_unasked() {
     let scenario = desk("approve = true", "");
@@ -342,4 +370,22 @@ async fn denied_task_fails_with_its_reason() {
     assert!(failed > 0);
     let line = events.iter().find(|event| event.kind.name() == "task.failed").expect("a task");
     assert!(line.to_line().expect("JSON").contains("approval_denied:"), "{line:?}");
+}
+
+/// Decisions of rules are no questions to the person: they do not count for the script.
+#[tokio::test(start_paused = true)]
+async fn rules_do_not_count_as_asked() {
+    let rows = "[[approve]]\ntool = \"refund\"\nagent = \"billing\"\nwhen = \"args.amount_usd < 100\"\n\
+                do = \"allow\"\n[[script]]\nperson = \"operator\"\nwhen = \"nth == 1\"\napprove = true\n";
+    let text = format!("{}{rows}", DESK.replace("APPROVE", "")).replace(
+        "calls = [{ tool = \"refund\", args = { amount_usd = 150 } }]",
+        "calls = [{ tool = \"refund\", args = { amount_usd = 50 } }, \
+         { tool = \"refund\", args = { amount_usd = 150 } }]",
+    );
+    let rule = "[[approve]]\ntool = \"refund\"\nwhen = \"args.amount_usd >= 100\"\ndo = \"ask\"\n";
+    let tool = Recorder::default();
+    let scenario = read(&format!("{text}{rule}"), &[]);
+    let run = engine().start(launch(&scenario, &tool, PeopleMode::Script));
+    let events = facts(&run).await;
+    assert_eq!(tool.calls().len(), 2, "{:?}", answers(&events));
 }

@@ -151,6 +151,24 @@ async fn late_question_pauses_the_run() {
     assert_eq!(tool.calls().len(), 1, "the question has stayed open");
 }
 
+/// A pause by the operator is not one of the question.
+#[tokio::test(start_paused = true)]
+async fn late_answer_keeps_operator_pause() {
+    let (run, tool) = start(&desk("approve = { timeout = \"10m\", otherwise = \"pause\" }", ""));
+    let question = asked(&run, 1).await;
+    run.send(Command::Pause { by: Initiator::You });
+    advance(Duration::from_secs(700)).await;
+    tokio::task::yield_now().await;
+    answer(&run, &question, approve());
+    crate::support::table::until(&run, |kind| matches!(kind, EventKind::QuestionAnswered(_))).await;
+    advance(Duration::from_secs(60)).await;
+    assert_eq!(tool.calls().len(), 0, "the run is still paused");
+    run.send(Command::Resume { by: Initiator::You });
+    let events = facts(&run).await;
+    assert_eq!(kinds(&events, &["run.resumed", "resumed"]).len(), 1);
+    assert_eq!(tool.calls().len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn cancelled_branch_withdraws_its_question() {
     let (run, tool) = start(&desk("approve = true", ""));

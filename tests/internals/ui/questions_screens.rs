@@ -266,7 +266,7 @@ fn irreversible_call_needs_two_keys() {
     card(&mut dash, 2).press("y");
     shows(&dash, &["! read to the end first"]);
     dash.press("G y");
-    shows(&dash, &["y once more approves it"]);
+    shows(&dash, &["press y again to approve it"]);
     dash.press("y");
     assert!(answers(&mut dash).is_empty(), "a key that is held down repeats");
     dash.after(Duration::from_millis(400)).press("m Y Space");
@@ -297,6 +297,21 @@ fn approving_marked_shows_next_card() {
     answered(&mut dash, 2, anna(), APPROVE);
     shows(&dash, &["q3 approval for manager"]);
     assert!(dash.state.notices.current().is_none());
+}
+
+#[test]
+fn arriving_question_gets_no_focus() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0).press("y");
+    assert_eq!(answers(&mut dash).len(), 1);
+    answered(&mut dash, 3, anna(), APPROVE);
+    answered(&mut dash, 2, anna(), APPROVE);
+    let mut late = asked().pop().expect("a question");
+    Arc::make_mut(&mut late).seq = dash.state.runs[0].world().progress.next;
+    late = with_question(&late, |asked| asked.id = QuestionId(4));
+    dash.send(Msg::Events { run: RunId::new(RUN), events: vec![late] });
+    answered(&mut dash, 1, anna(), APPROVE);
+    assert!(!dash.dump().contains("q4 approval"), "{}", dash.dump());
 }
 
 #[test]
@@ -343,7 +358,7 @@ fn approves_the_arguments_as_shown() {
     // A value of another type is refused, and no difference is none.
     let mut dash = dash_of(120, 36, &asked());
     card(&mut dash, 1).press("e Down x C-s");
-    shows(&dash, &["! the argument amount_usd is not of type number"]);
+    shows(&dash, &["! the argument `amount_usd` is not of type number"]);
     dash.press("Backspace C-s").after(Duration::from_millis(400)).press("y");
     assert_eq!(answers(&mut dash), [(QuestionId(2), APPROVE, false)]);
 }

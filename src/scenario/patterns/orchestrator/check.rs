@@ -314,7 +314,7 @@ fn read_worker(
     };
     let place = format!("tools.{}", entry.name);
     let policy = match limits {
-        Some(table) => cx.at_key(&place, |cx| tool_policy(table, file, scope, cx))?,
+        Some(table) => cx.at_key(&place, |cx| tool_policy(&entry.name, table, file, scope, cx))?,
         None => own_policy(file),
     };
     let attempts = match limits {
@@ -364,10 +364,9 @@ fn read_worker(
         (own, _) => (own.as_ref(), format!("workers.{}", entry.name)),
     };
     let approve = cx.at_key(&place, |cx| tool_approval(own, file, scope, cx))?;
-    let policy = match limits {
-        None => CallPolicy { idempotent: !needs_approval(own), ..policy },
-        Some(_) => policy,
-    };
+    let is_default = limits.is_none_or(|table| table.idempotent.is_not_in_file());
+    let idempotent = policy.idempotent && !(is_default && needs_approval(&entry.name, own, file));
+    let policy = CallPolicy { idempotent, ..policy };
     Some(ToolSpec {
         name,
         kind,

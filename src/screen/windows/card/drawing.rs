@@ -7,10 +7,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::Value;
 
-use super::fields::{AnswerField, AnswerFields, AnswerValue};
+use super::fields::{AnswerField, AnswerFields, AnswerKind, AnswerValue};
 use super::{Card, CardStep};
 use crate::base::name::AgentName;
 use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
+use crate::log::event::result_text::reply_text;
 use crate::log::event::{EventKind, Seq, SpanId};
 use crate::log::world::SpanState;
 use crate::screen::action::Action;
@@ -183,16 +184,22 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
         CardStep::Reason if card.asked.subject.approves().is_some() => {
             ("Enter denies the call, Esc goes back.".to_owned(), StyleRole::Dim)
         }
-        CardStep::Reason => ("Enter sends the decision, Esc goes back.".to_owned(), StyleRole::Dim),
+        CardStep::Reason => {
+            let what = match card.fields().map(AnswerFields::kind) {
+                Some(AnswerKind::Choice(choice)) => format!("\"{}\"", shown(choice)),
+                _ => "the decision".to_owned(),
+            };
+            needs(format!("Enter sends {what}, Esc goes back."))
+        }
         CardStep::Review(_) if is_irreversible(&card.asked) => {
             needs(format!("Read to the end, then {approve} twice: exactly these arguments."))
         }
         CardStep::Review(_) => {
             needs(format!("{approve} approves exactly these arguments, {edit} edits them again."))
         }
-        CardStep::Certain(_) => {
-            needs(format!("It cannot be undone: {approve} once more approves it, Esc goes back."))
-        }
+        CardStep::Certain(_) => needs(format!(
+            "It cannot be undone: press {approve} again to approve it, Esc goes back."
+        )),
         CardStep::Remember => {
             let remember = key_of(Action::Remember);
             needs(format!("{remember} or {approve} approves it and adds the rule, Esc goes back."))
@@ -243,7 +250,7 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
         CardStep::Remember => {
             let tool = asked.subject.approves().map_or("", |tool| tool.as_str());
             let rule = remembered_text(tool, asked.by.as_deref());
-            doc.signed("adds", Badge::new(Glyph::NeedsYou, "", StyleRole::NeedsYou), rule);
+            doc.signed("new rule", Badge::new(Glyph::NeedsYou, "", StyleRole::NeedsYou), rule);
         }
         CardStep::Suggested(answer) => {
             let text = shown(&answer_text(answer));
@@ -256,6 +263,12 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
     let is_next = matches!(card.step, CardStep::Review(_) | CardStep::Certain(_));
     if is_next {
         subject(&mut doc, asked, &card.step);
+    }
+    // What a person is to judge who takes part.
+    if let (Subject::Seat { .. } | Subject::Decision { .. }, Some(head)) =
+        (&asked.subject, &world.run.head)
+    {
+        doc.paragraph("goal", &shown(&head.goal));
     }
     if let Some(why) = asked.why.as_deref().filter(|why| !why.trim().is_empty()) {
         doc.paragraph("why", &shown(why.trim()));
@@ -273,7 +286,9 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
         None => format!("{} tokens", format::count(tokens)),
     };
     doc.field("run so far", used);
-    doc.field("deadline", deadline_text(asked, state.inbox.wall_ms(state.now)));
+    if !matches!(card.step, CardStep::Ended(_)) {
+        doc.field("deadline", deadline_text(asked, state.inbox.wall_ms(state.now)));
+    }
     if let Some(question) = world.questions.get(asked.id) {
         doc.field("open for", short_age(state.elapsed(page).since(question.at)));
     }
@@ -315,13 +330,13 @@ fn subject(doc: &mut StyledText, asked: &QuestionAsked, step: &CardStep) {
         }
         Subject::Agent { text, choices } => {
             doc.gap();
-            doc.text(StyleRole::Text, &shown(text));
+            doc.paragraph("question", &shown(text));
             numbered(doc, choices.iter().map(|choice| &**choice));
             doc.gap();
         }
         Subject::Turn { request, hand_over_to, .. } => {
             doc.gap();
-            doc.text(StyleRole::Text, &shown(request));
+            doc.paragraph("request", &shown(request));
             if !hand_over_to.is_empty() {
                 let names: Vec<&str> = hand_over_to.iter().map(AgentName::as_str).collect();
                 doc.field("hand over", names.join(", "));
@@ -472,11 +487,11 @@ fn result_of(page: &RunPage, call: SpanId) -> String {
     let spans = &page.world().spans;
     let reply = spans.children(call).filter_map(|attempt| page.closing_event(attempt.id));
     let result = reply.filter_map(|event| match &event.kind {
-        EventKind::AttemptAnswered(reply) => reply.result.as_deref(),
+        EventKind::AttemptAnswered(reply) => Some(reply_text(reply)),
         _ => None,
     });
     match (result.last(), spans.get(call).map(|span| span.state)) {
-        (Some(result), _) => line_of(&top_text(result)),
+        (Some(result), _) => line_of(&result),
         (None, Some(SpanState::Open)) => "no result yet".to_owned(),
         (None, _) => "no result".to_owned(),
     }

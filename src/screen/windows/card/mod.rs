@@ -59,6 +59,8 @@ pub struct Card {
     pub end_seen: bool,
     /// Since when it shows what it shows.
     shown_at: Duration,
+    /// The questions that were open when its answer was sent: one of them is shown next.
+    known: Vec<QuestionKey>,
 }
 
 /// What the next keys mean.
@@ -119,6 +121,7 @@ impl Card {
             scroll: Scroll::default(),
             end_seen: false,
             shown_at: now,
+            known: Vec::new(),
         };
         // What is answered with a text alone is typed at once.
         if card.asked.subject.approves().is_none() && card.fill_in_reply() {
@@ -299,8 +302,8 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     if is_next && inbox.sent.contains_key(key) {
         card.step = CardStep::Sent;
     }
-    if is_next {
-        state.overlays.pop();
+    if is_next && let Some(Overlay::Card(last)) = state.overlays.pop() {
+        card.known = last.known;
     }
     if let Some(page) = state.run_mut(&key.run) {
         page.views.show_asking();
@@ -329,7 +332,16 @@ fn close(state: &mut AppState) -> Update {
 
 /// The open question before or after this one; `None`: there is no other.
 fn neighbour(state: &AppState, key: &QuestionKey, forward: bool) -> Option<QuestionKey> {
-    let keys: Vec<QuestionKey> = open_questions(&state.runs).map(|it| it.key()).collect();
+    let keys = open_questions(&state.runs).map(|it| it.key()).collect();
+    neighbour_among(keys, state, key, forward)
+}
+
+fn neighbour_among(
+    keys: Vec<QuestionKey>,
+    state: &AppState,
+    key: &QuestionKey,
+    forward: bool,
+) -> Option<QuestionKey> {
     let at = keys.iter().position(|it| it == key);
     let len = keys.len();
     let order =
@@ -390,8 +402,10 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
         Action::ApproveMarked if card.offers(action) => {
             let key = card.key();
             let is_marked = state.inbox.is_marked(&key);
+            let known = open_questions(&state.runs).map(|it| it.key()).collect();
             let update = approve_marked(state);
             if let Some(Overlay::Card(card)) = state.overlays.last_mut().filter(|_| is_marked) {
+                card.known = known;
                 card.go_to(CardStep::Sent, now);
             }
             update
@@ -521,12 +535,14 @@ fn pick(state: &mut AppState, number: u8) -> Update {
 /// Sends an answer to the question of the top card.
 fn send(state: &mut AppState, given: Answer, remember: bool) -> Update {
     let now = state.now;
+    let known = open_questions(&state.runs).map(|it| it.key()).collect();
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     if let Err(why) = card.asked.subject.check(&given) {
         card.problem = Some(why);
         return Update::redraw();
     }
     let (key, asked) = (card.key(), Arc::clone(&card.asked));
+    card.known = known;
     card.go_to(CardStep::Sent, now);
     Update::effect(answer(state, key, &asked, given, remember))
 }
@@ -633,7 +649,10 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
     let key = card.key();
     let is_top = at + 1 == state.overlays.len();
     if card.step == CardStep::Sent && by_person && is_top {
-        return match neighbour(state, &key, true) {
+        // A question that came since then gets no focus.
+        let mut keys: Vec<QuestionKey> = open_questions(&state.runs).map(|it| it.key()).collect();
+        keys.retain(|open| card.known.contains(open));
+        return match neighbour_among(keys, state, &key, true) {
             Some(next) => open(state, &next),
             None => {
                 state.overlays.retain(|it| !matches!(it, Overlay::Card(_) | Overlay::Inbox(_)));

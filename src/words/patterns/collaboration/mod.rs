@@ -170,7 +170,10 @@ impl Narrate for Collaboration {
         let votes: Vec<String> = votes
             .map(|(stance, votes)| format!("{votes} {}", badges::stance(stance).word))
             .collect();
-        let decided_by = round.decided_by.as_ref().map(decided_by_text);
+        let by_person = self.decided_by_person.as_ref();
+        let decided_by = by_person
+            .map(|by| format!("decided by {}: the table did not agree", by.who))
+            .or_else(|| round.decided_by.as_ref().map(decided_by_text));
         let round = format!("round {} of {}", round.number, self.plan.budget.max_rounds);
         RunVerdict {
             glyph,
