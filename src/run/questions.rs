@@ -51,7 +51,9 @@ impl PeopleMode {
     /// The answers of a recorded run.
     pub fn recorded<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let answers = events.into_iter().filter_map(|event| match &event.kind {
-            EventKind::QuestionAnswered(answered) if answered.by != AnsweredBy::Rule => {
+            EventKind::QuestionAnswered(answered)
+                if answered.by != AnsweredBy::Rule && !answered.is_approval_by_nobody() =>
+            {
                 Some(Arc::clone(answered))
             }
             _ => None,
@@ -306,9 +308,13 @@ impl Questions {
         definition: &str,
         args: &Map<String, Value>,
     ) -> (CallDecision, Vec<FailedCondition>) {
-        let remembered = self.lock().remembered.iter().any(|it| {
-            it.agent.as_deref() == agent && it.tool == spec.name && *it.definition == *definition
-        });
+        // The tool may have become irreversible since the recorded part of a resumed run or a fork.
+        let remembered = spec.effects() != Effects::Irreversible
+            && self.lock().remembered.iter().any(|it| {
+                it.agent.as_deref() == agent
+                    && it.tool == spec.name
+                    && *it.definition == *definition
+            });
         let agent = agent.unwrap_or_default();
         let mut shown = CelBindings::default();
         shown.bind("args", &Value::Object(args.clone()));
@@ -342,6 +348,7 @@ impl Questions {
         let Some(open) = state.open.get(&answered.id) else { return };
         let wrong = match open.asked.digest == answered.digest {
             false => Err("its digest is that of another question".to_owned()),
+            true if answered.is_approval_by_nobody() => Err("nobody approves a call".to_owned()),
             // The answer of nobody comes from `otherwise`, and is not checked.
             true if matches!(answered.by, AnsweredBy::Nobody) => Ok(()),
             true => open.asked.subject.check(&answered.answer),
@@ -643,8 +650,12 @@ pub fn is_rememberable(subject: &Subject) -> bool {
     matches!(subject, Subject::ToolCall { effects, .. } if *effects != Effects::Irreversible)
 }
 
-/// The fixed answer of a file to a question: one of its choices, or a text.
+/// The fixed answer of a file to a question: one of its choices, or a text. No timeout repeats a call in
+/// doubt or spends more than a budget: the run stops.
 fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
+    if matches!(subject, Subject::InDoubt { .. } | Subject::Budget(_)) {
+        return Answer::Stop;
+    }
     let is_turn = matches!(subject, Subject::Turn { .. });
     match subject.choices().contains(text) && !is_turn {
         true => Answer::Choose { choice: Arc::clone(text), text: Arc::default() },
@@ -669,5 +680,21 @@ impl RunContext {
             timeout: person.and_then(|person| person.timeout),
             otherwise: person.and_then(|person| person.otherwise.clone()).unwrap_or(otherwise),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_answers_repeat_no_call() {
+        let again: Arc<str> = "again".into();
+        let doubt = Subject::InDoubt { tool: "refund".into(), args: Arc::new(json!({})) };
+        assert_eq!(fixed_answer(&doubt, &again), Answer::Stop);
+        let choices: Arc<[Arc<str>]> = Arc::from([Arc::clone(&again)]);
+        let asks = Subject::Agent { text: "Once more?".into(), choices };
+        let chosen = Answer::Choose { choice: Arc::clone(&again), text: Arc::default() };
+        assert_eq!(fixed_answer(&asks, &again), chosen);
     }
 }

@@ -350,7 +350,8 @@ impl ToolCallee<'_> {
                 },
                 Err(failed) => failed,
             };
-            if request > ask.client_retries {
+            // An approval is for one request.
+            if request > ask.client_retries || self.scope.approval().is_some() {
                 return Err(failed);
             }
             request += 1;

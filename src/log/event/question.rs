@@ -332,6 +332,13 @@ pub struct QuestionAnswered {
     pub remember: bool,
 }
 
+impl QuestionAnswered {
+    /// Whether it approves a call though nobody answered. Only an edited log says so.
+    pub(crate) fn is_approval_by_nobody(&self) -> bool {
+        self.by == AnsweredBy::Nobody && matches!(self.answer, Answer::Approve { .. })
+    }
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -547,6 +554,23 @@ mod tests {
                 }
             })
         );
+    }
+
+    #[test]
+    fn nobody_approves_nothing() {
+        let answered = |by, answer| QuestionAnswered {
+            id: QuestionId(1),
+            digest: "d".into(),
+            by,
+            answer,
+            stood_ms: 0,
+            remember: false,
+        };
+        let approve = || Answer::Approve { args: None };
+        assert!(answered(AnsweredBy::Nobody, approve()).is_approval_by_nobody());
+        assert!(!answered(AnsweredBy::Script, approve()).is_approval_by_nobody());
+        let deny = Answer::Deny { text: "".into() };
+        assert!(!answered(AnsweredBy::Nobody, deny).is_approval_by_nobody());
     }
 
     #[test]
