@@ -14,7 +14,7 @@ use super::outcome::OutcomeFields;
 use super::spans::{SpanKind, Spans};
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::{PersonName, RoleName};
-use crate::log::event::kind::{Purpose, RunStarted, Usage};
+use crate::log::event::kind::{AnsweredBy, Purpose, RunStarted, Usage};
 use crate::log::event::{Boundary, BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::PatternFact;
 use crate::log::facts::collaboration::{
@@ -103,6 +103,8 @@ pub struct PersonDecision {
     pub decision: Decision,
     /// The reason; may be empty.
     pub reason: Arc<str>,
+    /// The person did not answer: it is the fixed answer of the scenario for that case.
+    pub by_fallback: bool,
 }
 
 /// Progress of a seat in its round.
@@ -401,7 +403,9 @@ impl Projection for Collaboration {
             && let Some((who, decision, reason)) = run.questions.decision_of(answered)
         {
             let (who, reason) = (who.clone(), reason.into());
-            self.decided_by_person = Some(PersonDecision { who, decision, reason });
+            let by_fallback = answered.by == AnsweredBy::Nobody;
+            let decided = PersonDecision { who, decision, reason, by_fallback };
+            self.decided_by_person = Some(decided);
         }
     }
 
@@ -562,8 +566,12 @@ impl Collaboration {
         if success {
             fields.add("answer", &run.progress.answer);
             fields.add("final_decision", &self.decision());
-            if let Some(PersonDecision { who, reason, .. }) = &self.decided_by_person {
-                fields.add("decided_by", &json!({ "person": who, "reason": reason }));
+            if let Some(PersonDecision { who, reason, by_fallback, .. }) = &self.decided_by_person {
+                let by = match by_fallback {
+                    true => json!({ "fallback_of": who }),
+                    false => json!({ "person": who, "reason": reason }),
+                };
+                fields.add("decided_by", &by);
             } else if let Some(by) = self.current().and_then(|round| self.decided_by(round)) {
                 fields.add("decided_by", &by);
             }

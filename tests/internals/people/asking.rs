@@ -194,6 +194,21 @@ async fn person_decides_for_the_table() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn fallback_decides_for_no_person() {
+    let text = SEATS.replace("STANCE", "block").replace("ROUNDS", "1");
+    let text = text.replace("NO_DECISION", "on_no_decision = { ask = \"chief\" }");
+    let fallback = "[people.chief]\notherwise = { answer = \"no_go\" }";
+    let (run, _) = start(&read(&text.replace("[people.chief]", fallback), &[]));
+    answer(&run, &*asked(&run, 1).await, contribution("go"));
+    asked(&run, 2).await;
+    run.nobody_answers();
+    let events = facts(&run).await;
+    let outcome = world(&events).outcome().expect("an outcome");
+    assert_eq!(outcome.fields.get("final_decision"), Some("no_go".into()));
+    assert_eq!(outcome.fields.get("decided_by"), Some(json!({ "fallback_of": "chief" })));
+}
+
+#[tokio::test(start_paused = true)]
 async fn budget_is_extended_or_stops() {
     for (choice, reason) in [("extend", "success"), ("stop", "max_tokens_budget")] {
         let text = DESK.replace("APPROVE", "");

@@ -172,7 +172,10 @@ impl Narrate for Collaboration {
             .collect();
         let by_person = self.decided_by_person.as_ref();
         let decided_by = by_person
-            .map(|by| format!("decided by {}: the table did not agree", by.who))
+            .map(|by| match by.by_fallback {
+                true => format!("decided by the fallback: {} did not answer", by.who),
+                false => format!("decided by {}: the table did not agree", by.who),
+            })
             .or_else(|| round.decided_by.as_ref().map(decided_by_text));
         let round = format!("round {} of {}", round.number, self.plan.budget.max_rounds);
         RunVerdict {
