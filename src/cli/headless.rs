@@ -24,7 +24,7 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{prepare, program_log};
-use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
+use crate::log::event::kind::{Initiator, QuestionAnswered, QuestionAsked, QuestionId};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::log::world::{Outcome, Projection, SessionOutcome};
 use crate::terminal::screen_guard;
@@ -305,12 +305,13 @@ fn manual_pause_at(event: &Event, hand: &[&BoundaryId]) -> Option<BoundaryId> {
 /// abandoned: a read from a terminal cannot be cancelled.
 type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
 
-/// The questions of a run so far.
-/// The questions of a run that are open, as far as its events were read.
+/// The questions of a run, as far as its events were read.
 #[derive(Default)]
 struct OpenQuestions {
     /// Each with whether it was printed.
     asked: BTreeMap<QuestionId, (Arc<QuestionAsked>, bool)>,
+    /// The answers to those that were asked.
+    answered: BTreeMap<QuestionId, Arc<QuestionAnswered>>,
 }
 
 type AskedQuestions = Arc<Mutex<OpenQuestions>>;
@@ -321,9 +322,25 @@ impl OpenQuestions {
             EventKind::QuestionAsked(asked) if !asked.by_rule => {
                 self.asked.insert(asked.id, (Arc::clone(asked), false));
             }
-            EventKind::QuestionAnswered(answered) => drop(self.asked.remove(&answered.id)),
+            EventKind::QuestionAnswered(answered) => {
+                if self.asked.remove(&answered.id).is_some() {
+                    self.answered.insert(answered.id, Arc::clone(answered));
+                }
+            }
             EventKind::QuestionWithdrawn { id, .. } => drop(self.asked.remove(id)),
             _ => {}
+        }
+    }
+
+    /// A question that is open.
+    ///
+    /// # Errors
+    /// How it ended, or that there is none.
+    fn get(&self, id: QuestionId) -> Result<Arc<QuestionAsked>, String> {
+        match (self.asked.get(&id), self.answered.get(&id)) {
+            (Some((asked, _)), _) => Ok(Arc::clone(asked)),
+            (None, Some(answered)) => Err(people::ended_text(answered)),
+            (None, None) => Err(format!("{id} is not open")),
         }
     }
 
@@ -349,10 +366,7 @@ async fn print_when_live(run: RunHandle, open: AskedQuestions) {
 async fn answer_with_lines(run: RunHandle, asked: AskedQuestions, lines: StdinLines) {
     let mut lines = lines.lock().await;
     while let Some(line) = lines.recv().await {
-        let known = |id| {
-            let open = asked.lock().unwrap_or_else(PoisonError::into_inner);
-            open.asked.get(&id).map(|(asked, _)| Arc::clone(asked))
-        };
+        let known = |id| asked.lock().unwrap_or_else(PoisonError::into_inner).get(id);
         let line = line.trim();
         if !line.is_empty()
             && let Err(why) = people::answer_with_line(line, &run, known)

@@ -10,7 +10,9 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
 use crate::log::event::Command;
-use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId, Subject};
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+};
 use crate::run::questions::PeopleMode;
 use crate::scenario::spec::InDoubt;
 use crate::words::question;
@@ -50,9 +52,12 @@ impl PeopleArg {
     }
 }
 
-/// How to answer a question, for those who read standard error.
+/// Length limit of each part of a printed question, in characters.
+const QUESTION_CHARS: usize = 16_000;
+
+/// A question whole, and how to answer it, for those who read standard error.
 pub fn print_question(asked: &QuestionAsked) {
-    let what = visible_within(&question::about(&asked.subject), REASON_CHARS);
+    let what = visible_within(&question::about(&asked.subject), QUESTION_CHARS);
     let id = asked.id;
     let answer = match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
@@ -65,11 +70,49 @@ pub fn print_question(asked: &QuestionAsked) {
         (Subject::Turn { .. }, _) | (_, None) => json!({ "id": id, "text": "…" }),
         (_, Some(choice)) => json!({ "id": id, "choice": visible_within(choice, REASON_CHARS) }),
     };
+    for (part, text) in parts(asked) {
+        print_message(&format!("{id} {part}: {}", visible_within(&text, QUESTION_CHARS)));
+    }
     print_message(&format!(
         "{id} for {}: {what}; {}, such as {answer}",
         asked.who,
         asked.subject.expected()
     ));
+}
+
+/// What a person decides on: each part of the question with its name.
+fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
+    let mut parts = Vec::new();
+    match &asked.subject {
+        Subject::ToolCall { args, effects, .. } => {
+            parts.push(("arguments", args.to_string()));
+            parts.push(("effects", effects.phrase().to_owned()));
+        }
+        Subject::InDoubt { args, .. } if !args.is_null() => {
+            parts.push(("arguments", args.to_string()));
+        }
+        _ => {}
+    }
+    parts.extend(asked.why.as_ref().map(|why| ("why", why.to_string())));
+    let choices = asked.subject.choices();
+    if !choices.is_empty() {
+        parts.push(("choices", choices.join(", ")));
+    }
+    parts
+}
+
+/// How a question has ended, for a line that came too late.
+pub fn ended_text(answered: &QuestionAnswered) -> String {
+    let by = match &answered.by {
+        AnsweredBy::Person { name, host } => {
+            let name = visible_within(name, REASON_CHARS);
+            format!(" by {name} at {}", visible_within(host, REASON_CHARS))
+        }
+        AnsweredBy::Rule => " by a rule".to_owned(),
+        AnsweredBy::Script => " by the script".to_owned(),
+        AnsweredBy::Nobody => " because nobody answered".to_owned(),
+    };
+    format!("{} is not open any more: {}{by}", answered.id, answered.answer.phrase())
 }
 
 /// Answers an open question with a line of JSON: `{"id": "q1", "approve": true}`.
@@ -79,10 +122,10 @@ pub fn print_question(asked: &QuestionAsked) {
 pub fn answer_with_line(
     line: &str,
     run: &RunHandle,
-    open: impl Fn(QuestionId) -> Option<Arc<QuestionAsked>>,
+    open: impl Fn(QuestionId) -> Result<Arc<QuestionAsked>, String>,
 ) -> Result<(), String> {
     let (id, answer) = parse_line(line)?;
-    let asked = open(id).ok_or_else(|| format!("{id} is not open"))?;
+    let asked = open(id)?;
     asked.subject.check(&answer)?;
     let answered = QuestionAnswered {
         id,
@@ -151,6 +194,50 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::scenario::people::{Effects, Otherwise};
+
+    #[test]
+    fn late_lines_are_told_the_answer() {
+        let text = |by, answer| {
+            let (id, digest) = (QuestionId(2), "d".into());
+            let (stood_ms, remember) = (0, false);
+            ended_text(&QuestionAnswered { id, digest, by, answer, stood_ms, remember })
+        };
+        let ann = AnsweredBy::Person { name: "ann".into(), host: "desk\u{1b}[2J".into() };
+        let said = text(ann, Answer::Approve { args: None });
+        assert!(said.starts_with("q2 is not open any more: approved by ann at desk"), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+        let said = text(AnsweredBy::Nobody, Answer::Deny { text: "".into() });
+        assert_eq!(said, "q2 is not open any more: denied because nobody answered");
+    }
+
+    #[test]
+    fn printed_questions_are_whole() {
+        let long = "x".repeat(1_000);
+        let asked = QuestionAsked {
+            id: QuestionId(1),
+            who: "operator".into(),
+            by: None,
+            why: Some("It was late.".into()),
+            subject: Subject::ToolCall {
+                tool: "refund".into(),
+                args: Arc::new(json!({ "note": long })),
+                definition: "d".into(),
+                parameters: Arc::new(json!({})),
+                effects: Effects::Irreversible,
+            },
+            digest: "d".into(),
+            rule: None,
+            by_rule: false,
+            due_ms: None,
+            otherwise: Otherwise::Deny,
+        };
+        let parts = parts(&asked);
+        let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["arguments", "effects", "why"]);
+        assert!(parts[0].1.contains(&long));
+        assert_eq!(parts[1].1, "cannot be undone");
+    }
 
     #[test]
     fn lines_say_one_answer() {
