@@ -240,10 +240,15 @@ async fn follow<W: Write>(
             broken = Some(why);
         }
         if open.lock().unwrap_or_else(PoisonError::into_inner).has_new() {
-            tokio::spawn(print_when_live(run.clone(), Arc::clone(&open)));
+            tokio::spawn(print_when_live(run.clone(), messages > 1, Arc::clone(&open)));
             let lines = lines.get_or_insert_with(stdin_lines);
             if answering.is_empty() {
-                answering.spawn(answer_with_lines(run.clone(), Arc::clone(&open), lines.clone()));
+                answering.spawn(answer_with_lines(
+                    run.clone(),
+                    messages > 1,
+                    Arc::clone(&open),
+                    lines.clone(),
+                ));
             }
         }
         world.forget_old(taken);
@@ -351,25 +356,30 @@ impl OpenQuestions {
 }
 
 /// Prints the questions that are open, once the run is live.
-async fn print_when_live(run: RunHandle, open: AskedQuestions) {
+async fn print_when_live(run: RunHandle, of_session: bool, open: AskedQuestions) {
     if run.wait_until_live().await.is_ok() {
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         for (asked, printed) in open.asked.values_mut() {
             if !mem::replace(printed, true) {
-                people::print_question(asked);
+                people::print_question(asked, of_session.then(|| run.id()));
             }
         }
     }
 }
 
 /// Answers the questions of a run with lines of standard input. At its end nobody answers any more.
-async fn answer_with_lines(run: RunHandle, asked: AskedQuestions, lines: StdinLines) {
+async fn answer_with_lines(
+    run: RunHandle,
+    of_session: bool,
+    asked: AskedQuestions,
+    lines: StdinLines,
+) {
     let mut lines = lines.lock().await;
     while let Some(line) = lines.recv().await {
         let known = |id| asked.lock().unwrap_or_else(PoisonError::into_inner).get(id);
         let line = line.trim();
         if !line.is_empty()
-            && let Err(why) = people::answer_with_line(line, &run, known)
+            && let Err(why) = people::answer_with_line(line, &run, of_session, known)
         {
             print_message(&visible_within(&why, ERROR_CHARS));
         }

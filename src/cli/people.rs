@@ -9,10 +9,10 @@ use super::streams::print_message;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
-use crate::log::event::Command;
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
 };
+use crate::log::event::{Command, RunId};
 use crate::run::questions::PeopleMode;
 use crate::scenario::spec::InDoubt;
 use crate::words::question;
@@ -55,11 +55,12 @@ impl PeopleArg {
 /// Length limit of each part of a printed question, in characters.
 const QUESTION_CHARS: usize = 16_000;
 
-/// A question whole, and how to answer it, for those who read standard error.
-pub fn print_question(asked: &QuestionAsked) {
+/// A question whole, and how to answer it, for those who read standard error. `run`: the run that a line
+/// has to name, in a session.
+pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
     let what = visible_within(&question::about(&asked.subject), QUESTION_CHARS);
     let id = asked.id;
-    let answer = match (&asked.subject, asked.subject.choices().first()) {
+    let mut answer = match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
         (Subject::Seat { .. }, _) => json!({
             "id": id,
@@ -72,6 +73,9 @@ pub fn print_question(asked: &QuestionAsked) {
     };
     for (part, text) in parts(asked) {
         print_message(&format!("{id} {part}: {}", visible_within(&text, QUESTION_CHARS)));
+    }
+    if let Some(run) = run {
+        answer["run"] = run.as_str().into();
     }
     print_message(&format!(
         "{id} for {}: {what}; {}, such as {answer}",
@@ -115,16 +119,19 @@ pub fn ended_text(answered: &QuestionAnswered) -> String {
     format!("{} is not open any more: {}{by}", answered.id, answered.answer.phrase())
 }
 
-/// Answers an open question with a line of JSON: `{"id": "q1", "approve": true}`.
+/// Answers an open question with a line of JSON: `{"id": "q1", "approve": true}`. In a session (`of_session`)
+/// the line names its run, because the questions of each run begin at `q1`.
 ///
 /// # Errors
 /// What is wrong with the line. Nothing was sent.
 pub fn answer_with_line(
     line: &str,
     run: &RunHandle,
+    of_session: bool,
     open: impl Fn(QuestionId) -> Result<Arc<QuestionAsked>, String>,
 ) -> Result<(), String> {
-    let (id, answer) = parse_line(line)?;
+    let (named, id, answer) = parse_line(line)?;
+    check_run(named.as_deref(), run.id(), of_session)?;
     let asked = open(id)?;
     asked.subject.check(&answer)?;
     let answered = QuestionAnswered {
@@ -139,11 +146,32 @@ pub fn answer_with_line(
     Ok(())
 }
 
-fn parse_line(line: &str) -> Result<(QuestionId, Answer), String> {
+/// Whether a line is for this run.
+fn check_run(named: Option<&str>, run: &RunId, of_session: bool) -> Result<(), String> {
+    match named {
+        Some(named) if named == run.as_str() => Ok(()),
+        Some(named) => {
+            let named = visible_within(named, REASON_CHARS);
+            Err(format!("{named} does not play now; the questions are those of {run}"))
+        }
+        None if of_session => Err(format!("`run` is missing: the questions are those of {run}")),
+        None => Ok(()),
+    }
+}
+
+/// The run that a line names, the question, and the answer.
+type AnswerLine = (Option<String>, QuestionId, Answer);
+
+fn parse_line(line: &str) -> Result<AnswerLine, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
     let Value::Object(fields) = value else { return Err("not a JSON object".to_owned()) };
     let id = fields.get("id").and_then(Value::as_str).ok_or("`id` is missing")?;
-    Ok((id.parse()?, parse_answer(&fields)?))
+    let run = match fields.get("run") {
+        None => None,
+        Some(Value::String(run)) => Some(run.clone()),
+        Some(_) => return Err("`run` must be a string".to_owned()),
+    };
+    Ok((run, id.parse()?, parse_answer(&fields)?))
 }
 
 /// The answer in an object: exactly one of approve, choice, hand_over_to, contribution, result, or
@@ -160,8 +188,10 @@ fn parse_answer(fields: &Map<String, Value>) -> Result<Answer, String> {
         Some(_) => Err(format!("`{name}` must be a string")),
     };
     let object = |name: &str| fields.get(name).map(|value| Arc::new(value.clone()));
-    let given: Vec<&String> =
-        fields.keys().filter(|key| !["id", "text", "args"].contains(&key.as_str())).collect();
+    let given: Vec<&String> = fields
+        .keys()
+        .filter(|key| !["run", "id", "text", "args"].contains(&key.as_str()))
+        .collect();
     let reason = || text.clone().unwrap_or_default();
     match given[..] {
         [] => text.map(|text| Answer::Text { text }).ok_or_else(|| "there is no answer".to_owned()),
@@ -212,6 +242,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_a_session_name_their_run() {
+        let run = RunId::new("r-2");
+        assert_eq!(check_run(Some("r-2"), &run, true), Ok(()));
+        assert_eq!(check_run(None, &run, false), Ok(()));
+        assert!(check_run(None, &run, true).is_err());
+        assert!(check_run(Some("r-1"), &run, true).is_err());
+        assert!(check_run(Some("r-1"), &run, false).is_err());
+        let line = r#"{"run":"r-2","id":"q1","approve":true}"#;
+        assert_eq!(parse_line(line).map(|(run, ..)| run), Ok(Some("r-2".to_owned())));
+    }
+
+    #[test]
     fn printed_questions_are_whole() {
         let long = "x".repeat(1_000);
         let asked = QuestionAsked {
@@ -253,7 +295,7 @@ mod tests {
             ),
             (r#"{"id":"q1","text":"yes"}"#, Answer::Text { text: "yes".into() }),
         ] {
-            assert_eq!(parse_line(line), Ok((QuestionId(1), answer)), "{line}");
+            assert_eq!(parse_line(line), Ok((None, QuestionId(1), answer)), "{line}");
         }
         for (line, why) in [
             ("yes", "not JSON"),

@@ -131,11 +131,27 @@ fn next_message_gets_its_lines() {
     let home = desk();
     let mut run = start(&home, &["run", "desk.toml", "--message", "One", "--message", "Two"]);
     let mut stdin = run.stdin();
-    let both = [r#"{"id":"q1","approve":true}"#, r#"{"id":"q2","text":"We are."}"#];
-    for line in [both, both].concat() {
+    let mut before = json!("r-0");
+    for _ in ["One", "Two"] {
+        let id = run.until("run.started")["run"].clone();
+        assert!(id.is_string() && id != before);
         run.until("question.asked");
-        writeln!(stdin, "{line}").expect("it listens");
+        // A late line of the run before does not approve a call of this one.
+        for (late, wrong) in [
+            (json!({ "id": "q1", "approve": true }), "`run` is missing"),
+            (json!({ "run": before, "id": "q1", "approve": true }), "does not play now"),
+        ] {
+            writeln!(stdin, "{late}").expect("it listens");
+            prints(&mut run, wrong);
+        }
+        writeln!(stdin, "{}", json!({ "run": id, "id": "q1", "approve": true }))
+            .expect("it listens");
         run.until("question.answered");
+        run.until("question.asked");
+        writeln!(stdin, "{}", json!({ "run": id, "id": "q2", "text": "We are." }))
+            .expect("it listens");
+        run.until("question.answered");
+        before = id;
     }
     assert_eq!(run.until("session")["answered"], 2);
     assert_eq!(run.end().0.code(), Some(0));
