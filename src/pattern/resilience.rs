@@ -107,11 +107,12 @@ impl ResilienceRun<'_> {
                 .await;
             match asked {
                 Ok(_) => break,
-                Err(failed) => {
-                    if failed.unavailable && self.cx.requires(tool) {
-                        return Err(failed.reason);
-                    }
+                Err(failed) if failed.unavailable && self.cx.requires(tool) => {
+                    return Err(failed.reason);
                 }
+                // A denial is no failure: nobody is asked again.
+                Err(failed) if failed.denied.is_some() => break,
+                Err(_) => {}
             }
         }
         Ok(())

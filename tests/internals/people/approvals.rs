@@ -389,3 +389,37 @@ async fn rules_do_not_count_as_asked() {
     let events = facts(&run).await;
     assert_eq!(tool.calls().len(), 2, "{:?}", answers(&events));
 }
+
+/// An agent that retries on its own, and a client that does.
+const NAIVE: &str = r#"
+title = "Naive"
+pattern = "resilience"
+goal = "Refund."
+[budget]
+max_seconds = 60
+[resilience]
+agents = 1
+turns = 1
+steps = ["refund"]
+pool = 1
+guarded = false
+naive = { client_retries = 2, tool_retries = 0, agent_retries = 2 }
+[tools.refund]
+approve = true
+fixture = { rows = [{ result = { ok = true } }] }
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn naive_retries_need_their_own_approval() {
+    let tool = Recorder { fails: 9, ..Recorder::default() };
+    let run = engine().start(launch(&read(NAIVE, &[]), &tool, PeopleMode::Wait));
+    answer(&run, &*asked(&run, 1).await, approve());
+    // The client does not send the request again, and the agent asks before it does.
+    let second = asked(&run, 2).await;
+    assert_eq!(tool.calls().len(), 1);
+    // After a denial it does not ask.
+    answer(&run, &second, deny("no"));
+    let events = facts(&run).await;
+    assert_eq!(kinds(&events, &["question.asked"]).len(), 2);
+    assert_eq!(tool.calls().len(), 1);
+}
