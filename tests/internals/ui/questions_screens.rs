@@ -371,6 +371,22 @@ fn remembering_shows_the_rule_first() {
     assert!(answers(&mut dash).is_empty());
     dash.after(Duration::from_millis(400)).press("m");
     assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, true)]);
+    // The key that approves once does no more, whatever is shown.
+    let mut dash = self::dash(120, 36);
+    card(&mut dash, 0).press("m").after(Duration::from_millis(400)).press("y");
+    assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
+}
+
+#[test]
+fn number_alone_repeats_no_call() {
+    let subject = Subject::InDoubt { tool: "refund".into(), args: json!({}).into() };
+    let mut dash = dash_of(120, 36, &asked_about(subject));
+    card(&mut dash, 0).press("1");
+    assert!(answers(&mut dash).is_empty());
+    shows(&dash, &["Enter sends \"again\""]);
+    dash.press("'It timed out.' Enter");
+    let again = Answer::Choose { choice: "again".into(), text: "It timed out.".into() };
+    assert_eq!(answers(&mut dash), [(QuestionId(1), again, false)]);
 }
 
 #[test]
@@ -438,7 +454,7 @@ fn text_and_numbers_answer_questions() {
     let choices = ["a".into(), "b".into()].into();
     let subject = Subject::Agent { text: "Which?".into(), choices };
     let mut dash = dash_of(80, 24, &asked_about(subject));
-    card(&mut dash, 0).press("3 y Enter 2");
+    card(&mut dash, 0).press("3 y Enter 2 Enter");
     let answer = Answer::Choose { choice: "b".into(), text: "".into() };
     assert_eq!(answers(&mut dash), [(QuestionId(1), answer, false)]);
 

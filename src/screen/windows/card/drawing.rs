@@ -202,7 +202,9 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
         )),
         CardStep::Remember => {
             let remember = key_of(Action::Remember);
-            needs(format!("{remember} or {approve} approves it and adds the rule, Esc goes back."))
+            needs(format!(
+                "{remember} adds the rule, {approve} approves only this call, Esc goes back."
+            ))
         }
         CardStep::Suggested(answer) => {
             let what = match answer {

@@ -39,6 +39,9 @@ pub use self::drawing::render;
 /// How long a card takes no key after it has appeared, or after it shows what the next key sends.
 pub const DEAD_TIME: Duration = Duration::from_millis(400);
 
+/// The approval of a call as it was asked about.
+const APPROVE: Answer = Answer::Approve { args: None };
+
 /// The card of one question.
 #[derive(Debug)]
 pub struct Card {
@@ -430,7 +433,7 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             let text = serde_json::to_string_pretty(&card.args_to_edit()).unwrap_or_default();
             Update::effect(Effect::EditArgs { run: card.run.clone(), id: card.asked.id, text })
         }
-        Action::Remember if card.step == CardStep::Remember => approve(state),
+        Action::Remember if card.step == CardStep::Remember => send(state, APPROVE, true),
         Action::Remember => {
             card.go_to(CardStep::Remember, now);
             card.scroll = Scroll::default();
@@ -508,11 +511,10 @@ fn approve_with(state: &mut AppState, args: Option<Arc<Value>>) -> Update {
         }
         return Update::redraw();
     }
-    let remember = card.step == CardStep::Remember;
-    send(state, Answer::Approve { args }, remember)
+    send(state, Answer::Approve { args }, false)
 }
 
-/// Chooses an answer by its number; a decision has a reason.
+/// Chooses an answer by its number. Enter sends it, with a reason or without.
 fn pick(state: &mut AppState, number: u8) -> Update {
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let choices = card.asked.subject.choices();
@@ -521,15 +523,12 @@ fn pick(state: &mut AppState, number: u8) -> Update {
         return Update::redraw();
     };
     let choice = Arc::clone(choice);
-    if matches!(card.asked.subject, Subject::Decision { .. }) {
-        let makes = AnswerKind::Choice(Arc::clone(&choice));
-        if !matches!(&card.draft.reason, Some(it) if *it.kind() == makes) {
-            card.draft.reason = Some(AnswerFields::choice(&choice));
-        }
-        card.step = CardStep::Reason;
-        return Update::redraw();
+    let makes = AnswerKind::Choice(Arc::clone(&choice));
+    if !matches!(&card.draft.reason, Some(it) if *it.kind() == makes) {
+        card.draft.reason = Some(AnswerFields::choice(&choice));
     }
-    send(state, Answer::Choose { choice, text: Arc::default() }, false)
+    card.step = CardStep::Reason;
+    Update::redraw()
 }
 
 /// Sends an answer to the question of the top card.
