@@ -111,6 +111,18 @@ pub struct QuestionTally {
     pub withdrawn: u64,
 }
 
+impl QuestionTally {
+    /// The count of answers by them.
+    fn answers_by(&mut self, by: &AnsweredBy) -> &mut u64 {
+        match by {
+            AnsweredBy::Person { .. } => &mut self.by_person,
+            AnsweredBy::Rule => &mut self.by_rule,
+            AnsweredBy::Script => &mut self.by_script,
+            AnsweredBy::Nobody => &mut self.by_nobody,
+        }
+    }
+}
+
 /// Questions of a run to people.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
@@ -149,7 +161,7 @@ impl Questions {
             }
             EventKind::QuestionAnswered(answered) => self.answered(event, answered, limits),
             EventKind::QuestionWithdrawn { id, why } => {
-                if let Some(question) = self.open.remove(id) {
+                if let Some(question) = self.open.remove(id).or_else(|| self.take_back(*id)) {
                     self.tally.withdrawn += 1;
                     self.end(event, question, QuestionEnd::Withdrawn(*why));
                 }
@@ -172,14 +184,9 @@ impl Questions {
         let Some(question) = self.open.remove(&answered.id) else { return };
         let asked = &question.asked;
         self.stood_ms = self.stood_ms.saturating_add(answered.stood_ms);
-        match &answered.by {
-            AnsweredBy::Rule => {
-                self.tally.by_rule += 1;
-                self.use_remembered(asked);
-            }
-            AnsweredBy::Person { .. } => self.tally.by_person += 1,
-            AnsweredBy::Script => self.tally.by_script += 1,
-            AnsweredBy::Nobody => self.tally.by_nobody += 1,
+        *self.tally.answers_by(&answered.by) += 1;
+        if answered.by == AnsweredBy::Rule {
+            self.use_remembered(asked);
         }
         if answered.by != AnsweredBy::Rule && self.waits.len() < MAX_WAITS {
             let waited = event.at.since(question.at).as_millis();
@@ -211,6 +218,28 @@ impl Questions {
             }
         }
         self.end(event, question, QuestionEnd::Answered(Arc::clone(answered)));
+    }
+
+    /// Takes back an answer that was not used: the tool has changed since, and the question is withdrawn.
+    fn take_back(&mut self, id: QuestionId) -> Option<OpenQuestion> {
+        let index = self.ended.iter().rposition(|it| it.question.asked.id == id)?;
+        let QuestionEnd::Answered(answered) = &self.ended[index].end else { return None };
+        let answers = self.tally.answers_by(&answered.by);
+        *answers = answers.saturating_sub(1);
+        let is_approval = matches!(answered.answer, Answer::Approve { .. });
+        let question = self.ended.remove(index).question;
+        match question.asked.subject.approves() {
+            Some(tool) if is_approval => {
+                if let Some(count) = self.approved.get_mut(tool) {
+                    *count = count.saturating_sub(1);
+                }
+                self.approved.retain(|_, count| *count > 0);
+            }
+            Some(_) => self.tally.denied = self.tally.denied.saturating_sub(1),
+            None => {}
+        }
+        self.remembered.retain(|it| it.id != id);
+        Some(question)
     }
 
     /// Counts a use of the approval that answered this question, if one did and no rule of the file.

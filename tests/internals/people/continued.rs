@@ -195,6 +195,11 @@ async fn changed_tool_withdraws_its_approval() {
         answer(&run, &again, approve());
         let events = facts(&run).await;
         assert_eq!(kinds(&events, &["question.withdrawn"]).len(), 1, "{withdrawn}");
+        let folded = world(&events);
+        let questions = &folded.questions;
+        let tally = questions.tally;
+        assert_eq!((tally.asked, tally.by_person, tally.withdrawn), (2, 1, 1), "{withdrawn}");
+        assert_eq!(questions.approved.values().sum::<u64>(), 1, "{withdrawn}");
         assert_eq!(tool.calls().len(), 1, "{withdrawn}");
     }
 }
