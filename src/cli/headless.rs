@@ -315,7 +315,7 @@ type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
 struct OpenQuestions {
     /// Each with whether it was printed.
     asked: BTreeMap<QuestionId, (Arc<QuestionAsked>, bool)>,
-    /// The answers to those that were asked.
+    /// The answers so far.
     answered: BTreeMap<QuestionId, Arc<QuestionAnswered>>,
 }
 
@@ -328,9 +328,8 @@ impl OpenQuestions {
                 self.asked.insert(asked.id, (Arc::clone(asked), false));
             }
             EventKind::QuestionAnswered(answered) => {
-                if self.asked.remove(&answered.id).is_some() {
-                    self.answered.insert(answered.id, Arc::clone(answered));
-                }
+                self.asked.remove(&answered.id);
+                self.answered.insert(answered.id, Arc::clone(answered));
             }
             EventKind::QuestionWithdrawn { id, .. } => drop(self.asked.remove(id)),
             _ => {}

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_session_name_their_run() {
+    fn session_lines_name_their_run() {
         let run = RunId::new("r-2");
         assert_eq!(check_run(Some("r-2"), &run, true), Ok(()));
         assert_eq!(check_run(None, &run, false), Ok(()));
