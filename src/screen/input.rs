@@ -21,7 +21,7 @@ use super::windows::faults::FaultsDrawer;
 use super::windows::flags::FlagsDrawer;
 use super::windows::help::Help;
 use super::windows::{Overlay, card, inbox, on_commands, on_confirm, on_drawer, on_form, on_help};
-use super::{comparison, key_hints, keymap, launch, session};
+use super::{comparison, key_hints, keymap, launch, questions, session};
 use crate::log::event::Command;
 use crate::log::event::kind::Initiator;
 use crate::log::world::RunState;
@@ -31,6 +31,11 @@ pub(crate) fn on_key(state: &mut AppState, key: KeyPress) -> Update {
     let action = keymap::lookup(state.context(), key);
     if too_small(state.size.area()) && !action.is_some_and(is_allowed_when_too_small) {
         return Update::idle();
+    }
+    if questions::is_too_late(state, key) {
+        let said = "Too late: the card has closed. The key did nothing.";
+        state.notify(NoticeKind::Info, said);
+        return Update::redraw();
     }
     if let Some(action) = action {
         return on_action(state, action);

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use super::action::Action;
 use super::effect::{Effect, Update};
-use super::keymap::key_of;
+use super::key::KeyPress;
+use super::keymap::{Context, key_of, lookup};
+use super::layout::too_small;
 use super::notice::NoticeKind;
 use super::run::RunPage;
 use super::state::{ActiveScreen, AppState};
-use super::windows::card::CardDraft;
+use super::windows::Overlay;
+use super::windows::card::{self, CardDraft};
 use crate::base::name::ToolName;
 use crate::base::time::{duration_text, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -25,6 +28,41 @@ use crate::scenario::people::Effects;
 use crate::words::question::end_text;
 
 const MINUTE: Duration = Duration::from_secs(60);
+
+/// How long keys that answer are dead once the terminal shows a card, what the next key sends, or that
+/// the last card has closed.
+pub const DEAD_TIME: Duration = Duration::from_millis(400);
+
+/// A time without keys that answer. It begins when the terminal shows what is new, not when the state
+/// changes: a large card takes a while to draw, and a slow link longer to show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum KeyHold {
+    /// No frame shows it yet.
+    #[default]
+    New,
+    /// The frame that is being written shows it.
+    InFrame,
+    /// The terminal shows it since then.
+    Shown(Duration),
+}
+
+impl KeyHold {
+    pub(super) fn is_over(self, now: Duration) -> bool {
+        matches!(self, Self::Shown(at) if now.saturating_sub(at) >= DEAD_TIME)
+    }
+
+    fn draw(&mut self) {
+        if *self == Self::New {
+            *self = Self::InFrame;
+        }
+    }
+
+    fn show(&mut self, now: Duration) {
+        if *self == Self::InFrame {
+            *self = Self::Shown(now);
+        }
+    }
+}
 
 /// Which question of which run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +80,9 @@ pub struct InboxState {
     marked: BTreeSet<QuestionKey>,
     /// Answers that were sent, until the log has one.
     pub(super) sent: BTreeMap<QuestionKey, Answer>,
+    /// Since when the last card is closed, if it closed by itself: a key that was meant for it does
+    /// nothing elsewhere.
+    pub(super) closed: Option<KeyHold>,
     /// The Unix time in milliseconds at which the program's own time was zero; `None`: unknown.
     pub zero_wall_ms: Option<u64>,
 }
@@ -225,6 +266,39 @@ fn late_text(state: &AppState, key: &QuestionKey) -> Option<String> {
     let how = visible_within(&end_text(ended), 2 * REASON_CHARS);
     let after = duration_text(ended.at.since(ended.question.at));
     Some(format!("Too late for {} of {}: {how}, after {after}.", key.id, key.run))
+}
+
+/// A frame was drawn with this state; it is being written.
+pub fn on_frame_drawn(state: &mut AppState) {
+    card::on_drawn(state);
+    each_hold(state, KeyHold::draw);
+}
+
+/// The terminal shows the last frame that was drawn.
+pub fn on_frame_shown(state: &mut AppState, now: Duration) {
+    each_hold(state, |hold| hold.show(now));
+}
+
+fn each_hold(state: &mut AppState, change: impl Fn(&mut KeyHold)) {
+    if too_small(state.size.area()) {
+        return;
+    }
+    state.inbox.closed.iter_mut().for_each(&change);
+    if let Some(Overlay::Card(card)) = state.overlays.last_mut() {
+        change(&mut card.hold);
+    }
+}
+
+/// Whether this key was meant for a card that has just closed by itself.
+pub(super) fn is_too_late(state: &mut AppState, key: KeyPress) -> bool {
+    state.inbox.closed = state.inbox.closed.filter(|hold| !hold.is_over(state.now));
+    let has_card = matches!(state.overlays.last(), Some(Overlay::Card(_)));
+    let changes = |action: Action| {
+        let leads_to_answer =
+            matches!(action, Action::Deny | Action::EditAnswer | Action::EditJson | Action::Mark);
+        leads_to_answer || action.is_answer()
+    };
+    state.inbox.closed.is_some() && !has_card && lookup(Context::Card, key).is_some_and(changes)
 }
 
 /// How long until a text that says how long something waits changes: a full minute of the age of an

@@ -24,6 +24,7 @@ use roundtable::screen::effect::RequestId;
 use roundtable::screen::form::models::{LiveQueryResult, OfferedModels};
 use roundtable::screen::layout::Size;
 use roundtable::screen::msg::{Mouse, MouseKind};
+use roundtable::screen::questions;
 use roundtable::screen::state::DisplaySettings;
 use roundtable::screen::theme::Theme;
 use roundtable::screen::{AppState, Effect, KeyCode, KeyPress, Msg, update};
@@ -210,6 +211,8 @@ pub struct Dash {
     pub effects: Vec<Effect>,
     /// Whether the last message changed the screen.
     pub redraw: bool,
+    /// Whether the terminal shows each change at once.
+    pub shows_frames: bool,
     pub theme: Theme,
 }
 
@@ -230,6 +233,7 @@ impl Dash {
             now: Duration::from_secs(10),
             effects: Vec::new(),
             redraw: false,
+            shows_frames: true,
             theme,
         }
     }
@@ -238,6 +242,16 @@ impl Dash {
         let update = update(&mut self.state, self.now, msg);
         self.redraw = update.redraw;
         self.effects.extend(update.effects);
+        if self.shows_frames {
+            self.frame();
+        }
+        self
+    }
+
+    /// A frame is drawn, and the terminal shows it.
+    pub fn frame(&mut self) -> &mut Self {
+        questions::on_frame_drawn(&mut self.state);
+        questions::on_frame_shown(&mut self.state, self.now);
         self
     }
 

@@ -32,6 +32,7 @@ use crate::log::event::{Event, RunId, Seq, World};
 use crate::screen;
 use crate::screen::effect::{Contents, Export};
 use crate::screen::picture::{cells, svg, text};
+use crate::screen::questions;
 use crate::screen::theme::Theme;
 use crate::screen::{Action, AppState, DrawContext, Effect, Msg, update};
 use crate::words::format::time_in_run;
@@ -107,6 +108,8 @@ struct DashboardLoop<C: Console> {
     /// The screen is out of date.
     dirty: bool,
     drawn: Option<Instant>,
+    /// The last frame has not been on the terminal yet.
+    is_unseen: bool,
     /// A key was pressed since the last frame.
     pressed: bool,
     /// The last frame answered a key and was drawn early.
@@ -168,6 +171,7 @@ impl<C: Console> DashboardLoop<C> {
             started,
             dirty: true,
             drawn: None,
+            is_unseen: false,
             pressed: false,
             early: false,
             changed: started,
@@ -196,7 +200,9 @@ impl<C: Console> DashboardLoop<C> {
             if let Some(errand) = self.handoff.take() {
                 self.hand_over_terminal(errand).await?;
             }
+            self.note_frame();
             let woken = self.wait().await;
+            self.note_frame();
             self.console.heartbeat();
             match woken {
                 LoopEvent::Frame => self.draw()?,
@@ -271,11 +277,22 @@ impl<C: Console> DashboardLoop<C> {
             screen::render(state, &cx, area, frame.buffer_mut());
         })?;
         self.dirty = false;
+        self.is_unseen = true;
+        questions::on_frame_drawn(&mut self.state);
         let now = Instant::now();
         self.early = self.drawn.is_some_and(|drawn| now < drawn + FRAME);
         self.pressed = false;
         self.drawn = Some(now);
         Ok(())
+    }
+
+    /// Records that the terminal shows the last frame, once it has been written.
+    fn note_frame(&mut self) {
+        if self.is_unseen && !self.terminal.backend().is_busy() {
+            self.is_unseen = false;
+            let now = self.now();
+            questions::on_frame_shown(&mut self.state, now);
+        }
     }
 
     fn on_event(&mut self, event: crossterm::event::Event) {

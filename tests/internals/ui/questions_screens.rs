@@ -15,6 +15,7 @@ use crate::pattern::collaboration::policy::judge;
 use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load};
 use crate::screen::chrome::title;
+use crate::screen::questions;
 use crate::screen::theme::Theme;
 use crate::screen::windows::Overlay;
 use crate::screen::{Effect, Msg};
@@ -119,6 +120,16 @@ fn with_question(event: &Arc<Event>, change: impl FnOnce(&mut QuestionAsked)) ->
     asked.due_ms = asked.due_ms.map(|_| WALL_MS + 610_000);
     change(&mut asked);
     Arc::new(Event { kind: EventKind::QuestionAsked(Arc::new(asked)), ..Event::clone(event) })
+}
+
+/// The first call that is asked about.
+fn asked_subject() -> Subject {
+    let events = asked();
+    let asked = events.iter().find_map(|event| match &event.kind {
+        EventKind::QuestionAsked(asked) => Some(asked.subject.clone()),
+        _ => None,
+    });
+    asked.expect("a question")
 }
 
 /// The run with this subject as its only question.
@@ -242,6 +253,53 @@ fn keys_are_dead_at_first() {
     shows(dash.press("Tab"), &["q3 approval for manager"]);
     dash.press("Esc");
     assert!(!has_card(&dash));
+}
+
+#[test]
+fn card_is_dead_until_shown() {
+    let mut dash = dash(120, 36);
+    dash.press("a");
+    dash.shows_frames = false;
+    // A large card is drawn for a second; the key comes before the frame is on the terminal.
+    dash.press("Enter").after(Duration::from_secs(1)).press("y");
+    questions::on_frame_drawn(&mut dash.state);
+    dash.after(Duration::from_secs(1)).press("y");
+    assert!(answers(&mut dash).is_empty());
+    questions::on_frame_shown(&mut dash.state, dash.now);
+    dash.after(Duration::from_millis(399)).press("y");
+    assert!(answers(&mut dash).is_empty());
+    dash.after(Duration::from_millis(1)).press("y");
+    assert_eq!(answers(&mut dash).len(), 1);
+}
+
+#[test]
+fn unseen_end_is_not_read() {
+    let mut dash = dash(80, 24);
+    card(&mut dash, 2);
+    dash.shows_frames = false;
+    let Some(Overlay::Card(card)) = dash.state.overlays.last_mut() else { panic!("no card") };
+    card.end_seen = false;
+    dash.press("G y");
+    shows(&dash, &["! read to the end first"]);
+    dash.frame().press("y");
+    shows(&dash, &["press y again to approve it"]);
+}
+
+#[test]
+fn late_key_reaches_no_page() {
+    let subject = asked_subject();
+    let mut dash = dash_of(120, 36, &asked_about(subject));
+    card(&mut dash, 0).press("y");
+    assert_eq!(answers(&mut dash).len(), 1);
+    answered(&mut dash, 1, anna(), APPROVE);
+    assert!(dash.state.overlays.is_empty());
+    dash.after(Duration::from_millis(399)).press("y n e m");
+    assert!(dash.asked().is_empty() && dash.state.overlays.is_empty());
+    shows(&dash, &["Too late: the card has closed."]);
+    // Later the key means what it always does there.
+    dash.after(Duration::from_millis(1)).press("y");
+    assert!(matches!(dash.asked()[..], [Effect::Copy(_)]));
+    assert!(dash.state.overlays.is_empty());
 }
 
 #[test]

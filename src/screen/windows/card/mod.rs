@@ -26,7 +26,8 @@ use crate::screen::keymap::{Context, key_of};
 use crate::screen::layout::too_small;
 use crate::screen::notice::NoticeKind;
 use crate::screen::questions::{
-    ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, mark, open_questions,
+    KeyHold, ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, mark,
+    open_questions,
 };
 use crate::screen::run::RunPage;
 use crate::screen::run::inspector::WrappedDocument;
@@ -35,9 +36,6 @@ use crate::screen::state::{ActiveScreen, AppState};
 use crate::words::question::{asker, end_text};
 
 pub use self::drawing::render;
-
-/// How long a card takes no key after it has appeared, or after it shows what the next key sends.
-pub const DEAD_TIME: Duration = Duration::from_millis(400);
 
 /// The approval of a call as it was asked about.
 const APPROVE: Answer = Answer::Approve { args: None };
@@ -60,8 +58,8 @@ pub struct Card {
     pub scroll: Scroll,
     /// Whether the end of its text was in view at least once.
     pub end_seen: bool,
-    /// Since when it shows what it shows.
-    shown_at: Duration,
+    /// How long it takes no key after it has appeared, or after it shows what the next key sends.
+    pub(in crate::screen) hold: KeyHold,
     /// The questions that were open when its answer was sent: one of them is shown next.
     known: Vec<QuestionKey>,
 }
@@ -106,7 +104,7 @@ impl CardDraft {
 }
 
 impl Card {
-    fn new(page: &RunPage, question: &OpenQuestion, draft: CardDraft, now: Duration) -> Self {
+    fn new(page: &RunPage, question: &OpenQuestion, draft: CardDraft) -> Self {
         let mut card = Self {
             run: page.id().clone(),
             asked: Arc::clone(&question.asked),
@@ -123,7 +121,7 @@ impl Card {
             problem: None,
             scroll: Scroll::default(),
             end_seen: false,
-            shown_at: now,
+            hold: KeyHold::New,
             known: Vec::new(),
         };
         // What is answered with a text alone is typed at once.
@@ -191,23 +189,23 @@ impl Card {
     }
 
     /// Shows these arguments with what differs, if they fit the schema of the tool.
-    fn review(&mut self, args: Arc<Value>, now: Duration) {
+    fn review(&mut self, args: Arc<Value>) {
         let answer = Answer::Approve { args: Some(Arc::clone(&args)) };
         let asked = &self.asked.subject;
         match asked.check(&answer) {
             Err(why) => self.problem = Some(why),
             Ok(()) => match asked {
                 Subject::ToolCall { args: before, .. } if *before == args => {
-                    self.go_to(CardStep::Reading, now);
+                    self.go_to(CardStep::Reading);
                 }
-                _ => self.go_to(CardStep::Review(args), now),
+                _ => self.go_to(CardStep::Review(args)),
             },
         }
     }
 
     /// Whether it takes no key yet.
     pub fn is_dead(&self, now: Duration) -> bool {
-        now.saturating_sub(self.shown_at) < DEAD_TIME
+        !self.hold.is_over(now)
     }
 
     /// Whether it can still be answered here.
@@ -239,12 +237,12 @@ impl Card {
     }
 
     /// Shows the next step; keys that send something are dead for a moment.
-    fn go_to(&mut self, step: CardStep, now: Duration) {
+    fn go_to(&mut self, step: CardStep) {
         if matches!(step, CardStep::Review(_)) {
             self.end_seen = false;
             self.scroll = Scroll::default();
         }
-        (self.step, self.shown_at, self.problem) = (step, now, None);
+        (self.step, self.hold, self.problem) = (step, KeyHold::New, None);
     }
 
     /// Takes a typed key; returns whether it was used.
@@ -295,11 +293,11 @@ fn picks(subject: &Subject) -> bool {
 /// Opens the card of an open question, over the page of its run.
 pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     keep_draft(state);
-    let AppState { runs, inbox, now, .. } = state;
+    let AppState { runs, inbox, .. } = state;
     let open = open_questions(runs).find(|it| it.key() == *key);
     let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
     let draft = inbox.drafts.remove(key).unwrap_or_default();
-    let mut card = Card::new(page, question, draft, *now);
+    let mut card = Card::new(page, question, draft);
     // From the inbox it can be answered again: the first answer may have been lost.
     let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
     if is_next && inbox.sent.contains_key(key) {
@@ -409,7 +407,7 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             let update = approve_marked(state);
             if let Some(Overlay::Card(card)) = state.overlays.last_mut().filter(|_| is_marked) {
                 card.known = known;
-                card.go_to(CardStep::Sent, now);
+                card.go_to(CardStep::Sent);
             }
             update
         }
@@ -435,7 +433,7 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
         }
         Action::Remember if card.step == CardStep::Remember => send(state, APPROVE, true),
         Action::Remember => {
-            card.go_to(CardStep::Remember, now);
+            card.go_to(CardStep::Remember);
             card.scroll = Scroll::default();
             Update::redraw()
         }
@@ -474,11 +472,10 @@ fn submit(state: &mut AppState) -> Update {
 
 /// The fields are filled in: shows changed arguments, or sends the answer.
 fn finish(state: &mut AppState) -> Update {
-    let now = state.now;
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let Some(fields) = card.fields() else { return Update::idle() };
     match fields.answer() {
-        Ok(Answer::Approve { args: Some(args) }) => card.review(args, now),
+        Ok(Answer::Approve { args: Some(args) }) => card.review(args),
         Ok(answer) => return send(state, answer, false),
         Err(why) => card.problem = Some(why),
     }
@@ -498,12 +495,11 @@ fn approve(state: &mut AppState) -> Update {
 
 /// Approves the call once; one that cannot be undone only at the end of the text, and with another key.
 fn approve_with(state: &mut AppState, args: Option<Arc<Value>>) -> Update {
-    let now = state.now;
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let is_certain = matches!(card.step, CardStep::Certain(_));
     if is_irreversible(&card.asked) && !is_certain {
         if card.end_seen {
-            card.go_to(CardStep::Certain(args), now);
+            card.go_to(CardStep::Certain(args));
         } else {
             let keys = [Action::Down, Action::PageDown, Action::Bottom].map(key_of);
             card.problem =
@@ -533,7 +529,6 @@ fn pick(state: &mut AppState, number: u8) -> Update {
 
 /// Sends an answer to the question of the top card.
 fn send(state: &mut AppState, given: Answer, remember: bool) -> Update {
-    let now = state.now;
     let known = open_questions(&state.runs).map(|it| it.key()).collect();
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     if let Err(why) = card.asked.subject.check(&given) {
@@ -542,7 +537,7 @@ fn send(state: &mut AppState, given: Answer, remember: bool) -> Update {
     }
     let (key, asked) = (card.key(), Arc::clone(&card.asked));
     card.known = known;
-    card.go_to(CardStep::Sent, now);
+    card.go_to(CardStep::Sent);
     Update::effect(answer(state, key, &asked, given, remember))
 }
 
@@ -571,15 +566,23 @@ fn text_of_top(state: &AppState) -> Option<(u16, usize, crate::words::styled::St
     Some((text.width, usize::from(text.height), document))
 }
 
-/// Keeps the scroll position of the top card valid, and records whether the end of its text was in
-/// view.
+/// Keeps the scroll position of the top card valid.
 pub(crate) fn settle(state: &mut AppState) {
-    let is_shown = !too_small(state.size.area());
     let Some((width, height, document)) = text_of_top(state) else { return };
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return };
     let lines = WrappedDocument { document: &document, width };
     card.scroll = card.scroll.clamped(&lines, height);
-    card.end_seen |= is_shown && card.scroll >= Scroll::end(&lines, height);
+}
+
+/// Records whether the end of the text of the top card was in view: a frame of it was drawn.
+pub(crate) fn on_drawn(state: &mut AppState) {
+    if too_small(state.size.area()) {
+        return;
+    }
+    let Some((width, height, document)) = text_of_top(state) else { return };
+    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return };
+    let lines = WrappedDocument { document: &document, width };
+    card.end_seen |= card.scroll >= Scroll::end(&lines, height);
 }
 
 /// Shows the script's answer, if its question is on the screen.
@@ -589,14 +592,13 @@ pub(crate) fn on_suggested(
     id: QuestionId,
     answer: Option<Answer>,
 ) -> Update {
-    let now = state.now;
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     if card.run != *run || card.asked.id != id || card.step != CardStep::Reading {
         return Update::idle();
     }
     match answer {
         Some(answer) => {
-            card.go_to(CardStep::Suggested(answer), now);
+            card.go_to(CardStep::Suggested(answer));
             card.scroll = Scroll::default();
         }
         None => card.problem = Some("the script has no answer to it".to_owned()),
@@ -611,7 +613,6 @@ pub(crate) fn on_args_edited(
     id: QuestionId,
     text: Result<String, String>,
 ) -> Update {
-    let now = state.now;
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     if card.run != *run || card.asked.id != id || !card.is_open() {
         return Update::idle();
@@ -620,7 +621,7 @@ pub(crate) fn on_args_edited(
         serde_json::from_str::<Value>(&text).map_err(|error| format!("this is not JSON: {error}"))
     });
     match args {
-        Ok(args) => card.review(Arc::new(args), now),
+        Ok(args) => card.review(Arc::new(args)),
         Err(why) => card.problem = Some(why),
     }
     Update::redraw()
@@ -655,6 +656,7 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
             Some(next) => open(state, &next),
             None => {
                 state.overlays.retain(|it| !matches!(it, Overlay::Card(_) | Overlay::Inbox(_)));
+                state.inbox.closed = Some(KeyHold::New);
                 Update::redraw()
             }
         };
