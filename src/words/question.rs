@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::readable::top_text;
 use super::sentence::task_of_span;
 use crate::base::time::duration_text;
@@ -30,6 +32,50 @@ pub fn about(subject: &Subject) -> Cow<'_, str> {
         Subject::Decision { .. } => "no decision after the last round".into(),
         Subject::InDoubt { tool, .. } => format!("{tool} was in flight: make it again?").into(),
         Subject::Budget(reached) => reached.sentence().into(),
+    }
+}
+
+/// What a question is about, in a row of the inbox: `refund ch_2, 49.90 USD`. Its texts are data: the
+/// caller escapes them.
+pub fn inbox_text(subject: &Subject) -> Cow<'_, str> {
+    let Subject::ToolCall { tool, args, .. } = subject else { return about(subject) };
+    let Some(fields) = args.as_object() else { return about(subject) };
+    let mut text = tool.to_string();
+    for (nth, (name, value)) in fields.iter().enumerate() {
+        // No row is longer.
+        if text.len() > MAX_ROW_BYTES {
+            break;
+        }
+        text.push_str(if nth == 0 { " " } else { ", " });
+        text.push_str(&row_value(name, value));
+    }
+    text.into()
+}
+
+/// Most bytes of a value in a row; a row ends after as many.
+const MAX_ROW_BYTES: usize = 400;
+/// Endings of names of amounts of money.
+const CURRENCIES: [&str; 4] = ["usd", "eur", "gbp", "chf"];
+
+/// A value in a row: a text or an amount of money alone, any other with its name.
+fn row_value(name: &str, value: &Value) -> String {
+    let cut = |text: &str| text[..text.floor_char_boundary(MAX_ROW_BYTES)].to_owned();
+    let currency = name.rsplit('_').next().filter(|word| CURRENCIES.contains(word));
+    match (value, currency) {
+        (Value::String(text), _) => cut(first_line(text)),
+        (Value::Number(number), Some(currency)) => {
+            let number = number.to_string();
+            let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+            let is_plain = number.bytes().all(|byte| !byte.is_ascii_alphabetic());
+            let padding = match digits {
+                0 if is_plain => ".00",
+                1 if is_plain => "0",
+                _ => "",
+            };
+            format!("{number}{padding} {}", currency.to_uppercase())
+        }
+        (Value::Array(_) | Value::Object(_), _) => format!("{} …", cut(name)),
+        _ => format!("{} {value}", cut(name)),
     }
 }
 
@@ -83,11 +129,16 @@ pub fn otherwise_text(asked: &QuestionAsked) -> String {
     }
 }
 
-/// How long until the deadline of a question: `6m left`; `None`: it has none, or the time of the wall
-/// is not known.
+/// How long until the deadline of a question: `6m left`, in the last minute `40s left`; `None`: it has
+/// none, or the time of the wall is not known.
 pub fn left_text(asked: &QuestionAsked, wall_ms: Option<u64>) -> Option<String> {
     let left = Duration::from_millis(asked.due_ms?.saturating_sub(wall_ms?));
-    Some(format!("{} left", short_age(left)))
+    Some(match (left.as_secs() / 60, left.as_secs() / 10) {
+        (0, _) if left.is_zero() => "due now".to_owned(),
+        (0, 0) => "<10s left".to_owned(),
+        (0, tens) => format!("{tens}0s left"),
+        _ => format!("{} left", short_age(left)),
+    })
 }
 
 /// The deadline of a question and what happens then: `6m left, then the call is denied`.
@@ -164,11 +215,7 @@ pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &Ru
     let asked = ended.map(|ended| &*ended.question.asked);
     let by = answered_by(answered, asked);
     let what = match answered.by {
-        AnsweredBy::Nobody => match &answered.answer {
-            Answer::Deny { .. } => "so it was denied".to_owned(),
-            Answer::Stop => "so the run stops".to_owned(),
-            answer => format!("so it was answered: {}", answer.phrase()),
-        },
+        AnsweredBy::Nobody => fallback_text(&answered.answer),
         _ => answered.answer.phrase(),
     };
     let tool = asked.and_then(|asked| asked.subject.approves());
@@ -181,6 +228,15 @@ pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &Ru
     match waited.filter(|waited| *waited >= Duration::from_secs(1)) {
         Some(waited) => format!("{what} after {}", duration_text(waited)),
         None => what,
+    }
+}
+
+/// What followed because nobody answered.
+fn fallback_text(answer: &Answer) -> String {
+    match answer {
+        Answer::Deny { .. } => "so it was denied".to_owned(),
+        Answer::Stop => "so the run stops".to_owned(),
+        answer => format!("so it was answered: {}", answer.phrase()),
     }
 }
 
@@ -210,11 +266,12 @@ pub fn end_text(ended: &EndedQuestion) -> String {
         QuestionEnd::Answered(answered) => {
             let by = answered_by(answered, Some(&ended.question.asked));
             match answered.by {
-                AnsweredBy::Nobody => by,
+                AnsweredBy::Nobody => format!("{by}, {}", fallback_text(&answered.answer)),
                 _ => format!("{} by {by}", answered.answer.phrase()),
             }
         }
-        QuestionEnd::Withdrawn(_) => "withdrawn".to_owned(),
+        QuestionEnd::Withdrawn(Withdrawal::Cancelled) => "withdrawn: its branch ended".to_owned(),
+        QuestionEnd::Withdrawn(Withdrawal::Changed) => "withdrawn: the tool has changed".to_owned(),
     }
 }
 
@@ -271,7 +328,31 @@ pub fn short_age(age: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::scenario::people::Effects;
+
+    #[test]
+    fn inbox_rows_are_short() {
+        for (args, text) in [
+            (json!({ "charge": "ch_2", "amount_usd": 49.9 }), "refund ch_2, 49.90 USD"),
+            (
+                json!({ "amount_eur": 20, "days": 3, "fast": true }),
+                "refund 20.00 EUR, days 3, fast true",
+            ),
+            (json!({ "amount_usd": 0.125, "of": [1] }), "refund 0.125 USD, of …"),
+            (json!({ "amount_usd": 1e30 }), "refund 1e+30 USD"),
+            (json!({ "note": "\n\nDear you,\nno" }), "refund Dear you,"),
+            (json!({ "amount_usd": "49" }), "refund 49"),
+            (json!({}), "refund"),
+        ] {
+            let (tool, args) = ("refund".into(), args.into());
+            let (definition, parameters, effects) = ("d".into(), json!({}).into(), Effects::Write);
+            let subject = Subject::ToolCall { tool, args, definition, parameters, effects };
+            assert_eq!(inbox_text(&subject), text);
+        }
+    }
 
     #[test]
     fn ages_change_once_a_minute() {

@@ -20,7 +20,7 @@ use crate::screen::{DrawContext, frame};
 use crate::words::format::count_noun;
 use crate::words::glyph::Glyph;
 use crate::words::measure::single_line;
-use crate::words::question::{about, age_text, asker, left_text, remembered_text};
+use crate::words::question::{age_text, asker, inbox_text, left_text, remembered_text};
 use crate::words::styled::StyleRole;
 
 /// Maximum size of the window.
@@ -225,7 +225,7 @@ fn question_row(
     let names_text = format!("{by} {} {}", cx.glyphs.symbol(Glyph::Arrow), asked.who);
     pen.name(&names_text, names(width) - 1, plain).space(1);
     let about_columns = rest(width);
-    let text = about(&asked.subject);
+    let text = inbox_text(&asked.subject);
     pen.cell(&single_line(&text), about_columns - 1, plain).space(1);
     let age = age_text(listed.question, state.elapsed(listed.page));
     pen.right_aligned(&age, AGE, dim);
