@@ -15,6 +15,8 @@ use super::run::RunPage;
 use super::state::{ActiveScreen, AppState};
 use super::windows::Overlay;
 use super::windows::card::{self, CardDraft};
+use serde_json::Value;
+
 use crate::base::name::ToolName;
 use crate::base::time::{duration_text, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
@@ -105,16 +107,44 @@ pub(super) struct QuestionShape<'a> {
 
 impl<'a> QuestionShape<'a> {
     /// The shape of a question about a call; `None`: it is about something else, or about a call that
-    /// cannot be undone, which is approved by itself.
+    /// is approved by itself: it cannot be undone, or a card does not show all its arguments.
     pub(super) fn of(asked: &'a QuestionAsked) -> Option<Self> {
         match &asked.subject {
-            Subject::ToolCall { tool, definition, .. } if is_rememberable(&asked.subject) => {
+            Subject::ToolCall { tool, definition, args, .. }
+                if is_rememberable(&asked.subject) && !is_too_long(args) =>
+            {
                 let (agent, rule) = (asked.by.as_deref(), asked.rule.as_deref());
                 Some(Self { agent, tool, definition, rule })
             }
             _ => None,
         }
     }
+}
+
+/// Most bytes of arguments that a card shows in full, so that they can be read there.
+const MAX_ARGS_BYTES: usize = 256 * 1024;
+
+/// Whether arguments are too long for a card: an editor has to show them before they are approved.
+pub(super) fn is_too_long(args: &Value) -> bool {
+    args_bytes(args) > MAX_ARGS_BYTES
+}
+
+/// About how many bytes a value takes as indented text.
+pub(super) fn args_bytes(value: &Value) -> usize {
+    fn nested(value: &Value, indent: usize) -> usize {
+        let line = indent + 4;
+        match value {
+            Value::String(text) => text.len() + 2,
+            Value::Array(items) => items.iter().map(|it| nested(it, indent + 2) + line).sum(),
+            Value::Object(fields) => {
+                let bytes = |(name, it): (&String, _)| name.len() + nested(it, indent + 2) + line;
+                fields.iter().map(bytes).sum()
+            }
+            Value::Number(_) => 20,
+            Value::Null | Value::Bool(_) => 5,
+        }
+    }
+    nested(value, 0)
 }
 
 /// Whether a question is about a call that cannot be undone.
@@ -161,7 +191,10 @@ pub(super) fn mark(state: &mut AppState, key: &QuestionKey) -> Update {
     let asked = |it: &ListedQuestion<'_>| it.key() == *key;
     let Some(chosen) = open_questions(runs).find(asked) else { return Update::idle() };
     let Some(shape) = QuestionShape::of(&chosen.question.asked) else {
+        let subject = &chosen.question.asked.subject;
+        let is_long = matches!(subject, Subject::ToolCall { args, .. } if is_too_long(args));
         let why = match is_irreversible(&chosen.question.asked) {
+            _ if is_long => "A call with so long arguments is approved by itself.",
             true => "A call that cannot be undone is approved by itself.",
             false => "Only approvals of calls are answered together.",
         };
@@ -230,8 +263,11 @@ pub(super) fn follow(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -
         };
         changed = true;
         let key = QuestionKey { run: run.clone(), id };
-        state.inbox.drafts.remove(&key);
+        let draft = state.inbox.drafts.remove(&key);
         state.inbox.marked.remove(&key);
+        if let Some(text) = draft.and_then(|draft| lost_text(state, &key, &draft)) {
+            state.notify(NoticeKind::Info, text);
+        }
         let Some(sent) = state.inbox.sent.remove(&key) else { continue };
         if answered.is_some_and(|answered| is_from_here(answered, &sent)) {
             continue;
@@ -257,6 +293,15 @@ fn say_asked(state: &mut AppState, run: &RunId, asked: &QuestionAsked) {
 /// Whether the answer in the log is the one that was sent. Another person may have sent an equal one.
 fn is_from_here(answered: &QuestionAnswered, sent: &Answer) -> bool {
     matches!(answered.by, AnsweredBy::Person { .. }) && answered.answer == *sent
+}
+
+/// That a question has ended whose answer was begun, and the beginning.
+fn lost_text(state: &AppState, key: &QuestionKey, draft: &CardDraft) -> Option<String> {
+    let ended = state.run(&key.run)?.world().questions.ended();
+    let ended = ended.iter().rfind(|ended| ended.question.asked.id == key.id)?;
+    let how = visible_within(&end_text(ended), 2 * REASON_CHARS);
+    let typed = visible_within(&draft.typed(), REASON_CHARS);
+    Some(format!("{} of {} has ended: {how}. Not sent: {typed}", key.id, key.run))
 }
 
 /// That an answer came too late: who answered what, and when.
@@ -301,19 +346,23 @@ pub(super) fn is_too_late(state: &mut AppState, key: KeyPress) -> bool {
     state.inbox.closed.is_some() && !has_card && lookup(Context::Card, key).is_some_and(changes)
 }
 
-/// How long until a text that says how long something waits changes: a full minute of the age of an
-/// open question, or of the time that it has left. Nothing changes in the first minute of an age.
+/// How long until a text that says how long something waits changes. Only one clock wakes the screen, that
+/// of the earliest deadline, or of the oldest question without one: once a minute, and in the last minute
+/// before a deadline every ten seconds. Other texts change along with it.
 pub(super) fn next_minute(state: &AppState) -> Option<Duration> {
-    let ages = open_questions(&state.runs).map(|it| {
-        let age = state.elapsed(it.page).since(it.question.at);
-        let into = Duration::from_nanos((age.as_nanos() % MINUTE.as_nanos()) as u64);
-        MINUTE.saturating_sub(into)
-    });
     let wall_ms = state.inbox.wall_ms(state.now);
-    let deadlines = open_questions(&state.runs).filter_map(|it| {
-        let left = it.question.asked.due_ms?.checked_sub(wall_ms?)?;
-        // The text counts whole minutes: it changes right below one.
-        Some(Duration::from_millis(left % 60_000 + 1))
-    });
-    ages.chain(deadlines).min().map(|wait| wait.max(Duration::from_millis(1)))
+    let left = |it: ListedQuestion<'_>| it.question.asked.due_ms?.checked_sub(wall_ms?);
+    let left = open_questions(&state.runs).filter_map(left).filter(|left| *left > 0).min();
+    let wait = match left {
+        // The text counts whole steps: it changes right below one.
+        Some(left) if left < 60_000 => Duration::from_millis(left % 10_000 + 1),
+        Some(left) => Duration::from_millis(left % 60_000 + 1),
+        None => {
+            let age = |it: ListedQuestion<'_>| state.elapsed(it.page).since(it.question.at);
+            let oldest = open_questions(&state.runs).map(age).max()?;
+            let into = Duration::from_nanos((oldest.as_nanos() % MINUTE.as_nanos()) as u64);
+            MINUTE.saturating_sub(into)
+        }
+    };
+    Some(wait.max(Duration::from_millis(1)))
 }

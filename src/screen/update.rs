@@ -235,7 +235,9 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
             if asked {
                 // Where a card or the inbox is open, its questions have changed.
                 update.redraw |= !state.overlays.is_empty() || shown;
-                update.redraw |= card::follow(state, run).redraw;
+                let followed = card::follow(state, run);
+                update.redraw |= followed.redraw;
+                update.effects.extend(followed.effects);
             }
             // Only now is it known whether it answers a further message, or waits for a person.
             if asked || events.iter().any(|it| matches!(it.kind, EventKind::RunStarted(_))) {

@@ -241,7 +241,7 @@ pub fn show_in_pager(text: &str) -> io::Result<()> {
 /// ends.
 ///
 /// # Errors
-/// If it cannot be started.
+/// If it cannot be started, or fails: what it left in the file does not count then.
 pub fn edit_file(path: &Path) -> io::Result<()> {
     let set = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
@@ -251,7 +251,11 @@ pub fn edit_file(path: &Path) -> io::Result<()> {
         Some(127) => {
             Err(io::Error::new(io::ErrorKind::NotFound, format!("editor `{editor}` not found")))
         }
-        _ => Ok(()),
+        Some(0) => Ok(()),
+        Some(code) => {
+            Err(io::Error::other(format!("editor `{editor}` ended with exit code {code}")))
+        }
+        None => Err(io::Error::other(format!("editor `{editor}` was stopped"))),
     }
 }
 

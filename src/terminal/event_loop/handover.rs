@@ -28,7 +28,7 @@ const PROGRAM_SIGNAL_WINDOW: Duration = Duration::from_secs(1);
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Most bytes of edited arguments.
-const MAX_ARGS_BYTES: u64 = 1 << 20;
+const MAX_ARGS_BYTES: u64 = 1 << 24;
 
 /// How long to wait for the end of the program that has the terminal before it is killed.
 const PROGRAM_TIMEOUT: Duration = Duration::from_millis(300);
@@ -113,7 +113,13 @@ impl<C: Console> DashboardLoop<C> {
         };
         let is_edited = ended.is_ok();
         if let Err(error) = ended {
-            let text = format!("{error}; set {variable} to an installed program");
+            let text = match (error.kind(), &kind) {
+                (io::ErrorKind::Other, ProgramKind::ArgsEditor(_)) => {
+                    format!("{error}; the arguments do not count as read")
+                }
+                (io::ErrorKind::Other, _) => error.to_string(),
+                _ => format!("{error}; set {variable} to an installed program"),
+            };
             self.update(Msg::EffectFailed { what, text });
         }
         match kind {

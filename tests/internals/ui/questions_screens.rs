@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::shows;
 use crate::engine::Schedule;
 use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+    Answer, AnsweredBy, ModelLabel, QuestionAnswered, QuestionAsked, QuestionId, RunStarted,
+    Subject,
 };
 use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
 use crate::pattern::collaboration::policy::judge;
@@ -22,7 +23,7 @@ use crate::screen::{Effect, Msg};
 use crate::support::screen::{Dash, facts_of, until};
 use crate::words::glyph::Glyphs;
 
-const RUN: &str = "r-7f3a";
+pub(super) const RUN: &str = "r-7f3a";
 
 /// An agent that asks for a refund.
 const DESK: &str = r#"
@@ -75,11 +76,11 @@ latency = "300ms"
 "#;
 
 /// Start of the tests' clock as Unix time in milliseconds.
-const WALL_MS: u64 = 1_772_442_000_000;
+pub(super) const WALL_MS: u64 = 1_772_442_000_000;
 
 /// The run up to its question, with a deadline that does not depend on the clock, and two questions
 /// more: another refund, and a payment.
-fn asked() -> Vec<Arc<Event>> {
+pub(super) fn asked() -> Vec<Arc<Event>> {
     let origin = ScenarioOrigin::File("desk.toml".into());
     let scenario = load(DESK, origin, &[]).expect("a good scenario");
     let mut events = facts_of(scenario, &[], Schedule::default());
@@ -114,7 +115,10 @@ fn asked() -> Vec<Arc<Event>> {
 }
 
 /// The event with this change of its question.
-fn with_question(event: &Arc<Event>, change: impl FnOnce(&mut QuestionAsked)) -> Arc<Event> {
+pub(super) fn with_question(
+    event: &Arc<Event>,
+    change: impl FnOnce(&mut QuestionAsked),
+) -> Arc<Event> {
     let EventKind::QuestionAsked(asked) = &event.kind else { return Arc::clone(event) };
     let mut asked = QuestionAsked::clone(asked);
     asked.due_ms = asked.due_ms.map(|_| WALL_MS + 610_000);
@@ -123,7 +127,7 @@ fn with_question(event: &Arc<Event>, change: impl FnOnce(&mut QuestionAsked)) ->
 }
 
 /// The first call that is asked about.
-fn asked_subject() -> Subject {
+pub(super) fn asked_subject() -> Subject {
     let events = asked();
     let asked = events.iter().find_map(|event| match &event.kind {
         EventKind::QuestionAsked(asked) => Some(asked.subject.clone()),
@@ -133,7 +137,7 @@ fn asked_subject() -> Subject {
 }
 
 /// The run with this subject as its only question.
-fn asked_about(subject: Subject) -> Vec<Arc<Event>> {
+pub(super) fn asked_about(subject: Subject) -> Vec<Arc<Event>> {
     let mut events = asked();
     let first = events
         .iter()
@@ -145,24 +149,24 @@ fn asked_about(subject: Subject) -> Vec<Arc<Event>> {
     events
 }
 
-fn dash_of(cols: u16, rows: u16, events: &[Arc<Event>]) -> Dash {
+pub(super) fn dash_of(cols: u16, rows: u16, events: &[Arc<Event>]) -> Dash {
     let mut dash = Dash::new(cols, rows);
     dash.state.inbox.zero_wall_ms = Some(WALL_MS - 10_000);
     dash.run(RUN, events);
     dash
 }
 
-fn dash(cols: u16, rows: u16) -> Dash {
+pub(super) fn dash(cols: u16, rows: u16) -> Dash {
     dash_of(cols, rows, &asked())
 }
 
 /// The card of the nth question, which takes keys.
-fn card(dash: &mut Dash, nth: usize) -> &mut Dash {
+pub(super) fn card(dash: &mut Dash, nth: usize) -> &mut Dash {
     dash.press("a").press(&"Down ".repeat(nth)).press("Enter").after(Duration::from_millis(400))
 }
 
 /// The answers that were sent.
-fn answers(dash: &mut Dash) -> Vec<(QuestionId, Answer, bool)> {
+pub(super) fn answers(dash: &mut Dash) -> Vec<(QuestionId, Answer, bool)> {
     let sent = |effect: Effect| match effect {
         Effect::Answer { id, answer, remember, .. } => Some((id, answer, remember)),
         _ => None,
@@ -170,10 +174,10 @@ fn answers(dash: &mut Dash) -> Vec<(QuestionId, Answer, bool)> {
     dash.asked().into_iter().filter_map(sent).collect()
 }
 
-const APPROVE: Answer = Answer::Approve { args: None };
+pub(super) const APPROVE: Answer = Answer::Approve { args: None };
 
 /// The log has this answer to a question.
-fn answered(dash: &mut Dash, id: u32, by: AnsweredBy, answer: Answer) {
+pub(super) fn answered(dash: &mut Dash, id: u32, by: AnsweredBy, answer: Answer) {
     let page = dash.state.run(&RunId::new(RUN)).expect("a run");
     let questions = &page.world().questions;
     let question = questions.get(QuestionId(id)).expect("open").clone();
@@ -186,11 +190,11 @@ fn answered(dash: &mut Dash, id: u32, by: AnsweredBy, answer: Answer) {
     dash.send(Msg::Events { run: RunId::new(RUN), events: vec![Arc::new(event)] });
 }
 
-fn anna() -> AnsweredBy {
+pub(super) fn anna() -> AnsweredBy {
     AnsweredBy::Person { name: "anna".into(), host: "laptop".into() }
 }
 
-fn has_card(dash: &Dash) -> bool {
+pub(super) fn has_card(dash: &Dash) -> bool {
     matches!(dash.state.overlays.last(), Some(Overlay::Card(_)))
 }
 
@@ -238,10 +242,10 @@ fn arriving_question_takes_no_focus() {
 fn keys_are_dead_at_first() {
     let mut dash = dash(80, 24);
     dash.press("a a y n e m Y 1 s");
-    assert!(dash.asked().is_empty() && has_card(&dash));
+    assert!(answers(&mut dash).is_empty() && has_card(&dash));
     shows(&dash, &["Too soon"]);
     dash.after(Duration::from_millis(399)).press("y");
-    assert!(dash.asked().is_empty());
+    assert!(answers(&mut dash).is_empty());
     dash.after(Duration::from_millis(1)).press("y");
     assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
     // The next card has the same time, once the log has the answer.
@@ -472,17 +476,34 @@ fn answered_card_says_how_it_ended() {
 
 #[test]
 fn script_answers_with_a_second_key() {
-    let mut dash = dash(80, 24);
-    card(&mut dash, 0).press("s");
+    let mut dash = dash(120, 36);
+    card(&mut dash, 0);
     assert!(matches!(dash.asked()[..], [Effect::Suggest { .. }]));
+    // No key is offered before it is known that the script has an answer.
+    assert!(!dash.press("s").screen().contains("script's answer"));
     let answer = Answer::Deny { text: "no".into() };
     let (run, id, answer) = (RunId::new(RUN), QuestionId(1), Some(answer));
     dash.send(Msg::Suggested { run, id, answer: answer.clone() });
-    shows(&dash, &["deny: no", "sends the script's answer"]);
+    shows(&dash, &["s script's answer"]);
+    shows(dash.press("s"), &["deny: no", "sends the script's answer"]);
     dash.press("s");
     assert!(dash.asked().is_empty(), "it has just appeared");
     dash.after(Duration::from_millis(400)).press("s");
     assert_eq!(answers(&mut dash), [(QuestionId(1), answer.expect("one"), false)]);
+}
+
+#[test]
+fn live_run_offers_no_script() {
+    let mut events = asked();
+    let EventKind::RunStarted(head) = &events[0].kind else { panic!("no head") };
+    let model = ModelLabel::Live { host: "api.example.com".into(), name: "small-1".into() };
+    let head = RunStarted { model, ..RunStarted::clone(head) };
+    let kind = EventKind::RunStarted(Arc::new(head));
+    events[0] = Arc::new(Event { kind, ..Event::clone(&events[0]) });
+    let mut dash = dash_of(120, 36, &events);
+    card(&mut dash, 0).press("s");
+    assert!(dash.asked().is_empty());
+    assert!(!dash.screen().contains("script's"), "{}", dash.screen());
 }
 
 #[test]
@@ -531,27 +552,6 @@ fn text_and_numbers_answer_questions() {
     card(&mut dash, 0).press("2 'with care' Enter");
     let answer = Answer::Choose { choice: "go_with_caution".into(), text: "with care".into() };
     assert_eq!(answers(&mut dash), [(QuestionId(1), answer, false)]);
-}
-
-#[test]
-fn hostile_texts_stay_text() {
-    let hostile = "\u{1b}]0;x\u{7} \u{202e}y approve  n deny\n".repeat(2_000);
-    let mut events = asked();
-    let last = events.pop().expect("a question");
-    events.push(with_question(&last, |asked| {
-        asked.why = Some(hostile.as_str().into());
-        let Subject::ToolCall { args, .. } = &mut asked.subject else { panic!("no call") };
-        *args = Arc::new(json!({ hostile.lines().next().expect("one"): hostile }));
-    }));
-    for (cols, rows) in [(60, 16), (80, 24), (200, 50)] {
-        let mut dash = dash_of(cols, rows, &events);
-        dash.press("a");
-        assert!(!dash.screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
-        card(&mut dash, 0);
-        for key in ["G", "e", "C-s", "Esc", "n", "Esc"] {
-            assert!(!dash.press(key).screen().contains(['\u{1b}', '\u{7}', '\u{202e}']));
-        }
-    }
 }
 
 #[test]

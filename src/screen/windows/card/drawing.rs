@@ -3,6 +3,8 @@
 //! The text of a card: who asks whom for what and why, what the agent did before, the arguments, what
 //! the call does, and what follows without an answer. What a model wrote is data in it.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::Value;
@@ -10,14 +12,18 @@ use serde_json::Value;
 use super::fields::{AnswerField, AnswerFields, AnswerKind, AnswerValue};
 use super::{Card, CardStep};
 use crate::base::name::AgentName;
+use crate::base::visible::visible;
 use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
 use crate::log::event::result_text::reply_text;
 use crate::log::event::{EventKind, Seq, SpanId};
 use crate::log::world::SpanState;
+use crate::log::world::agents::{AgentsFold, HopKind};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::layout::{Size, inside};
-use crate::screen::questions::{QuestionShape, is_irreversible, open_questions};
+use crate::screen::questions::{
+    QuestionShape, args_bytes, is_irreversible, is_too_long, open_questions,
+};
 use crate::screen::run::RunPage;
 use crate::screen::run::inspector::WrappedDocument;
 use crate::screen::scroll::{WrappingLines, draw_scrolled};
@@ -33,7 +39,7 @@ use crate::words::question::{
 };
 use crate::words::readable::top_text;
 use crate::words::sentence::sentence;
-use crate::words::styled::{Badge, StyleRole, StyledText};
+use crate::words::styled::{Badge, StyleRole, StyledLine, StyledPart, StyledText};
 
 /// Columns of the name of a field.
 const NAME: std::ops::Range<usize> = 8..20;
@@ -167,9 +173,13 @@ fn prompt(card: &Card, cx: &DrawContext, row: Rect, buf: &mut Buffer) {
 
 fn prompt_text(card: &Card) -> (String, StyleRole) {
     let [approve, send, edit] = [Action::Approve, Action::Send, Action::EditAnswer].map(key_of);
+    let json = key_of(Action::EditJson);
     let needs = |text: String| (text, StyleRole::NeedsYou);
     match &card.step {
-        CardStep::Reading if is_irreversible(&card.asked) && !card.end_seen => {
+        CardStep::Reading if is_args_unseen(card) => {
+            needs(format!("Too long for this card: {json} shows all arguments, then {approve}."))
+        }
+        CardStep::Reading if is_irreversible(&card.asked) && !card.is_read(None) => {
             needs(format!("It cannot be undone: read to the end, then {approve} twice."))
         }
         CardStep::Reading if is_irreversible(&card.asked) => {
@@ -214,7 +224,18 @@ fn prompt_text(card: &Card) -> (String, StyleRole) {
             needs(format!("{} {what}, Esc goes back.", key_of(Action::Suggest)))
         }
         CardStep::Sent => ("Sent. The run takes it now.".to_owned(), StyleRole::Dim),
+        CardStep::Ended(_) if card.unsent.is_some() => {
+            needs("It is no longer open, and nothing was sent. Esc closes it.".to_owned())
+        }
         CardStep::Ended(_) => ("It is no longer open.".to_owned(), StyleRole::Dim),
+    }
+}
+
+/// Whether the card does not show all arguments of the call, and the editor has not shown them.
+fn is_args_unseen(card: &Card) -> bool {
+    match &card.asked.subject {
+        Subject::ToolCall { args, .. } => is_too_long(args) && !card.is_read_in_editor(args),
+        _ => false,
     }
 }
 
@@ -230,8 +251,12 @@ fn reading_text(card: &Card) -> String {
     }
 }
 
-/// Most bytes of one value or text that a card shows.
+/// Most bytes of one text that a card shows, and of arguments that it does not show in full.
 const MAX_SHOWN_BYTES: usize = 16 * 1024;
+/// Most bytes of a line of the arguments; a longer one is continued on the next.
+const MAX_LINE_BYTES: usize = 4096;
+/// Most rounds that a seat reads of, as in the request to a model.
+const SHOWN_ROUNDS: usize = 2;
 /// Most calls of an agent before its question.
 const MAX_CALLS: usize = 3;
 /// Most characters of the line of such a call, and of its result.
@@ -258,25 +283,21 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
             let text = shown(&answer_text(answer));
             doc.signed("script", Badge::new(Glyph::NeedsYou, "", StyleRole::NeedsYou), text);
         }
-        CardStep::Ended(how) => doc.item("ended", StyleRole::Strong, shown(how)),
+        CardStep::Ended(how) => {
+            doc.item("ended", StyleRole::Strong, shown(how));
+            if let Some(typed) = &card.unsent {
+                doc.paragraph("not sent", typed);
+            }
+        }
         _ => {}
     }
-    // What the next key approves comes first, also on a small screen.
-    let is_next = matches!(card.step, CardStep::Review(_) | CardStep::Certain(_));
-    if is_next {
-        subject(&mut doc, asked, &card.step);
+    // What the person decides on comes first, also on a small screen; then the words of the model.
+    if doc.lines.len() > 1 {
+        doc.gap();
     }
-    // What a person is to judge who takes part.
-    if let (Subject::Seat { .. } | Subject::Decision { .. }, Some(head)) =
-        (&asked.subject, &world.run.head)
-    {
-        doc.paragraph("goal", &shown(&head.goal));
-    }
+    subject(&mut doc, card, page);
     if let Some(why) = asked.why.as_deref().filter(|why| !why.trim().is_empty()) {
         doc.paragraph("why", &shown(why.trim()));
-    }
-    if !is_next {
-        subject(&mut doc, asked, &card.step);
     }
     doc.list("before", calls_before(page, &card.by, card.seq));
     if let Some(rule) = &asked.rule {
@@ -310,18 +331,13 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
 }
 
 /// What the question is about.
-fn subject(doc: &mut StyledText, asked: &QuestionAsked, step: &CardStep) {
+fn subject(doc: &mut StyledText, card: &Card, page: &RunPage) {
+    let asked = &*card.asked;
     match &asked.subject {
-        Subject::ToolCall { tool, args, effects, .. } => {
-            doc.gap();
-            doc.heading(format!("Arguments of {tool}"));
-            match step {
-                CardStep::Review(edited)
-                | CardStep::Certain(Some(edited))
-                | CardStep::Suggested(Answer::Approve { args: Some(edited) }) => {
-                    changed_arguments(doc, args, edited);
-                }
-                _ => arguments(doc, args),
+        Subject::ToolCall { args, effects, parameters, .. } => {
+            match card.changed_args() {
+                Some(edited) => changed_arguments(doc, parameters, args, edited),
+                None => call_arguments(doc, parameters, args),
             }
             doc.gap();
             if is_irreversible(asked) {
@@ -331,22 +347,23 @@ fn subject(doc: &mut StyledText, asked: &QuestionAsked, step: &CardStep) {
             }
         }
         Subject::Agent { text, choices } => {
-            doc.gap();
             doc.paragraph("question", &shown(text));
             numbered(doc, choices.iter().map(|choice| &**choice));
             doc.gap();
         }
-        Subject::Turn { request, hand_over_to, .. } => {
-            doc.gap();
-            doc.paragraph("request", &shown(request));
+        Subject::Turn { agent, request, hand_over_to } => {
+            let from = page.world().agents().and_then(|agents| handed_over(agents, agent));
+            doc.field("from", shown(&from.unwrap_or_else(|| "the user".to_owned())));
+            doc.paragraph("message", &shown(request));
             if !hand_over_to.is_empty() {
                 let names: Vec<&str> = hand_over_to.iter().map(AgentName::as_str).collect();
                 doc.field("hand over", names.join(", "));
             }
             doc.gap();
         }
-        Subject::Seat { .. } => {}
+        Subject::Seat { .. } => seat(doc, page),
         Subject::Decision { stances, conflicts } => {
+            goal(doc, page);
             doc.gap();
             doc.heading("Stances of the last round");
             arguments(doc, stances);
@@ -354,10 +371,9 @@ fn subject(doc: &mut StyledText, asked: &QuestionAsked, step: &CardStep) {
             choices(doc, asked);
         }
         Subject::InDoubt { args, .. } => {
-            doc.gap();
             if !args.is_null() {
-                doc.heading("Arguments");
                 arguments(doc, args);
+                doc.gap();
             }
             choices(doc, asked);
         }
@@ -382,57 +398,191 @@ fn numbered<'a>(doc: &mut StyledText, words: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// All arguments, each with its value.
+/// What a model in this seat would read: the goal, the facts, and the last rounds.
+fn seat(doc: &mut StyledText, page: &RunPage) {
+    goal(doc, page);
+    // The log of a run that is played elsewhere does not have the facts.
+    let facts = page.launch().map(|launch| &launch.scenario.facts);
+    if let Some(facts) = facts.filter(|it| it.as_object().is_some_and(|it| !it.is_empty())) {
+        doc.heading("Facts");
+        arguments(doc, facts);
+    }
+    let Some(table) = page.world().collaboration() else { return };
+    // A seat reads of rounds that have closed, as a model does.
+    let closed = table.rounds.iter().filter(|round| round.closed.is_some());
+    let last = closed.clone().count().saturating_sub(SHOWN_ROUNDS);
+    for round in closed.skip(last) {
+        doc.heading(format!("Stances of round {}", round.number));
+        for from in round.contributions() {
+            let stance = format!("{}, confidence {}", from.stance.word(), from.confidence);
+            let is_brief = table.plan.share.is_stances();
+            let said = if is_brief { String::new() } else { format!(": {}", from.summary) };
+            doc.paragraph(from.agent.as_str(), &shown(&format!("{stance}{said}")));
+            let actions = from.actions.iter().filter(|_| !is_brief);
+            doc.list("", actions.map(|action| shown(&format!("- {action}"))));
+        }
+        let conflicts = round.conflicts.iter().map(|it| it.phrase().to_owned());
+        doc.list("conflicts", conflicts);
+    }
+    doc.gap();
+}
+
+fn goal(doc: &mut StyledText, page: &RunPage) {
+    if let Some(head) = &page.world().run.head {
+        doc.paragraph("goal", &shown(&head.goal));
+    }
+}
+
+/// Who handed over to an agent that is at work, or asks it.
+fn handed_over(agents: &AgentsFold, agent: &AgentName) -> Option<String> {
+    let hop = agents.running().filter(|hop| hop.to == *agent).last()?;
+    let from = hop.from.as_ref()?;
+    Some(match hop.kind {
+        HopKind::Consult => format!("{from}, which consults {agent}"),
+        HopKind::Handoff | HopKind::Start => format!("{from}, which hands over to {agent}"),
+    })
+}
+
+/// Values by name.
 fn arguments(doc: &mut StyledText, args: &Value) {
     let Some(fields) = args.as_object() else {
         return doc.text(StyleRole::Text, &shown(&value_text(args)));
     };
-    if fields.is_empty() {
-        doc.add(StyleRole::Dim, "none");
-    }
-    let is_wide = fields.keys().any(|name| columns(name) > NAME_COLUMNS);
+    let mut lines = ArgumentLines::new(doc, None, fields.keys());
     for (name, value) in fields {
-        argument(doc, name, StyleRole::Text, &value_text(value), is_wide);
+        lines.add(name, StyleRole::Text, &shown(&value_text(value)));
     }
 }
 
+/// All arguments of a call, in full up to [`MAX_ARGS_BYTES`](super::MAX_ARGS_BYTES).
+fn call_arguments(doc: &mut StyledText, schema: &Value, args: &Value) {
+    let Some(fields) = args.as_object() else {
+        doc.text(StyleRole::Text, &shown(&value_text(args)));
+        return cut_text(doc, args);
+    };
+    if fields.is_empty() {
+        doc.add(StyleRole::Dim, "no arguments");
+    }
+    let mut lines = ArgumentLines::new(doc, Some(schema), fields.keys());
+    lines.limit(args);
+    for (name, value) in fields {
+        lines.add(name, StyleRole::Text, &value_text(value));
+    }
+    cut_text(doc, args);
+}
+
 /// All arguments as they would be approved, and what they were before.
-fn changed_arguments(doc: &mut StyledText, before: &Value, after: &Value) {
+fn changed_arguments(doc: &mut StyledText, schema: &Value, before: &Value, after: &Value) {
     let empty = serde_json::Map::new();
+    let args = after;
     let [before, after] = [before, after].map(|it| it.as_object().unwrap_or(&empty));
-    let mut names = before.keys().chain(after.keys());
-    let is_wide = names.any(|name| columns(name) > NAME_COLUMNS);
+    let names = before.keys().chain(after.keys());
+    let mut lines = ArgumentLines::new(doc, Some(schema), names);
+    lines.limit(args);
     for (name, value) in after {
         match before.get(name) {
-            Some(old) if old == value => {
-                argument(doc, name, StyleRole::Text, &value_text(value), is_wide);
-            }
+            Some(old) if old == value => lines.add(name, StyleRole::Text, &value_text(value)),
             old => {
-                argument(doc, name, StyleRole::Changed, &value_text(value), is_wide);
-                let old = old.map_or("not given".to_owned(), value_text);
-                doc.item("", StyleRole::Dim, format!("before: {}", shown(&old)));
+                lines.add(name, StyleRole::Changed, &value_text(value));
+                lines.before(&old.map_or("not given".to_owned(), value_text));
             }
         }
     }
     for (name, value) in before.iter().filter(|(name, _)| !after.contains_key(*name)) {
-        argument(doc, name, StyleRole::Changed, "left out", is_wide);
-        doc.item("", StyleRole::Dim, format!("before: {}", shown(&value_text(value))));
+        lines.add(name, StyleRole::Changed, "left out");
+        lines.before(&value_text(value));
+    }
+    cut_text(doc, args);
+}
+
+/// Says that the arguments are longer than the card shows.
+fn cut_text(doc: &mut StyledText, args: &Value) {
+    if is_too_long(args) {
+        let (size, key) = (format::bytes(args_bytes(args) as u64), key_of(Action::EditJson));
+        doc.warning("cut", format!("about {size} in all: {key} shows all of it in $EDITOR"));
     }
 }
 
-/// A name and its value. Where a name is too long for its column (`is_wide`), no name is in one.
-fn argument(doc: &mut StyledText, name: &str, role: StyleRole, value: &str, is_wide: bool) {
-    let value = shown(value);
-    if is_wide {
-        let mut lines = value.split('\n');
-        doc.add(role, format!("{name}: {}", lines.next().unwrap_or_default()));
-        return lines.for_each(|line| doc.item("", role, line));
+/// The lines of names and values.
+struct ArgumentLines<'d> {
+    doc: &'d mut StyledText,
+    /// The names that the schema of the tool declares; `None`: there is no schema.
+    declared: Option<Vec<&'d str>>,
+    /// A name is too long for its column, so that no name is in one.
+    is_wide: bool,
+    /// How many bytes of values are still shown.
+    left: usize,
+}
+
+impl<'d> ArgumentLines<'d> {
+    fn new<'n>(
+        doc: &'d mut StyledText,
+        schema: Option<&'d Value>,
+        mut names: impl Iterator<Item = &'n String>,
+    ) -> Self {
+        let declared = schema.map(|schema| {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            properties.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect()
+        });
+        let is_wide = names.any(|name| name.len() > 99 || columns(name) > NAME_COLUMNS);
+        Self { doc, declared, is_wide, left: usize::MAX }
     }
-    let mut label = name;
-    for line in value.split('\n') {
-        doc.item(label, role, line);
-        label = "";
+
+    /// Shows only the beginning of arguments that are too long for a card.
+    fn limit(&mut self, args: &Value) {
+        if is_too_long(args) {
+            self.left = MAX_SHOWN_BYTES;
+        }
     }
+
+    fn add(&mut self, name: &str, role: StyleRole, value: &str) {
+        let is_declared = self.declared.as_ref().is_none_or(|all| all.contains(&name));
+        let mut value = Cow::Borrowed(value);
+        if !is_declared {
+            value = format!("undeclared: {value}").into();
+        }
+        // A line break in a name must not look like the end of the value.
+        let visible_name = visible(name);
+        if self.is_wide {
+            value = format!("{visible_name}: {value}").into();
+        }
+        let label = if self.is_wide { None } else { Some(visible_name.into_owned()) };
+        let mut is_first = true;
+        for piece in value.split('\n').flat_map(pieces) {
+            if self.left < piece.len() {
+                self.left = 0;
+                return;
+            }
+            self.left -= piece.len();
+            let part = match is_first && !is_declared {
+                true => StyledPart::with_glyph(Glyph::Alert, StyleRole::Retry, piece.to_owned()),
+                false => StyledPart::new(role, piece.to_owned()),
+            };
+            let label = if is_first { label.clone() } else { Some(String::new()) };
+            let label = label.map(Cow::Owned);
+            self.doc.lines.push(StyledLine { label, parts: vec![part] });
+            is_first = false;
+        }
+    }
+
+    /// What the value was.
+    fn before(&mut self, value: &str) {
+        self.doc.item("", StyleRole::Dim, format!("before: {}", shown(value)));
+    }
+}
+
+/// A line in pieces that are short enough to be wrapped quickly; at least one.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let line = rest.take()?;
+        if line.len() <= MAX_LINE_BYTES {
+            return Some(line);
+        }
+        let (piece, after) = line.split_at(line.floor_char_boundary(MAX_LINE_BYTES));
+        rest = Some(after);
+        Some(piece)
+    })
 }
 
 /// A value as text: a text without quotes, an object or a list as indented JSON.
@@ -451,10 +601,7 @@ fn shown(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();
     }
-    let mut end = MAX_SHOWN_BYTES;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(MAX_SHOWN_BYTES);
     let more = format::bytes((text.len() - end) as u64);
     format!("{}\n({more} more are not shown)", &text[..end])
 }

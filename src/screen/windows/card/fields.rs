@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::visible::is_hostile;
 use crate::log::event::kind::{Answer, Subject};
 use crate::log::facts::collaboration::Stance;
 use crate::screen::form::fields::{TextField, shown_value};
@@ -279,6 +280,18 @@ impl AnswerFields {
         })
     }
 
+    /// What was typed or changed, with the names of the fields where there are several; `None`: nothing.
+    pub fn typed(&self) -> Option<String> {
+        self.is_changed().then(|| match self.list.as_slice() {
+            [field] => field.text(),
+            fields => {
+                let lines = fields.iter().filter(|field| !field.text().is_empty());
+                let lines = lines.map(|field| format!("{}: {}", field.name, field.text()));
+                lines.collect::<Vec<_>>().join("\n")
+            }
+        })
+    }
+
     fn text_of(&self, name: &str) -> String {
         let field = self.list.iter().find(|field| field.name == name);
         field.map(AnswerField::text).unwrap_or_default()
@@ -342,6 +355,24 @@ impl AnswerFields {
             "actions": actions,
         }))
     }
+}
+
+/// Arguments as JSON for the editor. Characters that could hide something there are escaped.
+pub(super) fn json_text(args: &Value) -> String {
+    let text = serde_json::to_string_pretty(args).unwrap_or_default();
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hostile(c) && c != '\n' {
+            true => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// The choice to answer without a handoff.

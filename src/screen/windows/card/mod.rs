@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::drawing::parts;
-use self::fields::{AnswerFields, AnswerKind};
+use self::fields::{AnswerFields, AnswerKind, json_text};
 use super::Overlay;
 use crate::log::event::kind::{Answer, AnsweredBy, ModelLabel, QuestionAsked, QuestionId, Subject};
 use crate::log::event::{RunId, Seq};
@@ -26,8 +26,8 @@ use crate::screen::keymap::{Context, key_of};
 use crate::screen::layout::too_small;
 use crate::screen::notice::NoticeKind;
 use crate::screen::questions::{
-    KeyHold, ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, mark,
-    open_questions,
+    KeyHold, ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, is_too_long,
+    mark, open_questions,
 };
 use crate::screen::run::RunPage;
 use crate::screen::run::inspector::WrappedDocument;
@@ -49,8 +49,6 @@ pub struct Card {
     pub by: String,
     /// The event of the question.
     pub seq: Seq,
-    /// Whether the run has a script, which may have an answer.
-    is_scripted: bool,
     pub step: CardStep,
     pub draft: CardDraft,
     /// What is wrong with the answer that was to be sent.
@@ -58,6 +56,14 @@ pub struct Card {
     pub scroll: Scroll,
     /// Whether the end of its text was in view at least once.
     pub end_seen: bool,
+    /// The arguments that the operator's editor has shown.
+    read_args: Option<Arc<Value>>,
+    /// The answer that was sent.
+    sent: Option<Answer>,
+    /// What was typed and not sent before the question ended.
+    unsent: Option<String>,
+    /// The script's answer to the question, if it has one.
+    suggestion: Option<Answer>,
     /// How long it takes no key after it has appeared, or after it shows what the next key sends.
     pub(in crate::screen) hold: KeyHold,
     /// The questions that were open when its answer was sent: one of them is shown next.
@@ -92,6 +98,8 @@ pub enum CardStep {
 pub struct CardDraft {
     pub reply: Option<AnswerFields>,
     pub reason: Option<AnswerFields>,
+    /// Arguments as they were left in the editor, if they cannot be used yet.
+    json: Option<String>,
 }
 
 impl CardDraft {
@@ -99,7 +107,15 @@ impl CardDraft {
     pub fn is_empty(&self) -> bool {
         let is_changed =
             |fields: &Option<AnswerFields>| fields.as_ref().is_some_and(AnswerFields::is_changed);
-        !is_changed(&self.reply) && !is_changed(&self.reason)
+        !is_changed(&self.reply) && !is_changed(&self.reason) && self.json.is_none()
+    }
+
+    /// What was typed or changed, as text; empty: nothing.
+    pub(in crate::screen) fn typed(&self) -> String {
+        let fields = [&self.reply, &self.reason].into_iter().flatten();
+        let mut parts: Vec<String> = fields.filter_map(AnswerFields::typed).collect();
+        parts.extend(self.json.clone());
+        parts.join("\n")
     }
 }
 
@@ -110,17 +126,15 @@ impl Card {
             asked: Arc::clone(&question.asked),
             by: asker(question, page.world()).into_owned(),
             seq: question.seq,
-            is_scripted: page
-                .world()
-                .run
-                .head
-                .as_ref()
-                .is_some_and(|head| head.model == ModelLabel::Scripted),
             step: CardStep::Reading,
             draft,
             problem: None,
             scroll: Scroll::default(),
             end_seen: false,
+            read_args: None,
+            sent: None,
+            unsent: None,
+            suggestion: None,
             hold: KeyHold::New,
             known: Vec::new(),
         };
@@ -138,6 +152,8 @@ impl Card {
     /// The focused context in it.
     pub fn context(&self) -> Context {
         match self.fields().and_then(AnswerFields::focused) {
+            // The end came while somebody typed: the next letters are no keys.
+            None if self.unsent.is_some() => Context::CardText,
             Some(field) if field.has_lines() => Context::CardText,
             Some(_) => Context::CardLine,
             None => Context::Card,
@@ -179,6 +195,41 @@ impl Card {
         self.is_open() && self.step != CardStep::Reading
     }
 
+    /// The changed arguments that it shows.
+    fn changed_args(&self) -> Option<&Arc<Value>> {
+        match &self.step {
+            CardStep::Review(edited)
+            | CardStep::Certain(Some(edited))
+            | CardStep::Suggested(Answer::Approve { args: Some(edited) }) => Some(edited),
+            _ => None,
+        }
+    }
+
+    /// Whether the operator's editor has shown these arguments.
+    fn is_read_in_editor(&self, args: &Value) -> bool {
+        self.read_args.as_deref() == Some(args)
+    }
+
+    /// Whether all arguments that would be approved were read, on the card or in the editor. `None`: those
+    /// of the question.
+    fn is_read(&self, changed: Option<&Value>) -> bool {
+        let Subject::ToolCall { args, .. } = &self.asked.subject else { return self.end_seen };
+        let args = changed.unwrap_or(args);
+        self.is_read_in_editor(args) || self.end_seen && !is_too_long(args)
+    }
+
+    /// What has to be read before these arguments are approved; `None`: nothing.
+    fn unread(&self, changed: Option<&Value>) -> Option<String> {
+        let Subject::ToolCall { args, .. } = &self.asked.subject else { return None };
+        if is_too_long(changed.unwrap_or(args)) && !self.is_read(changed) {
+            let key = key_of(Action::EditJson);
+            return Some(format!("read the arguments first: {key} shows them in $EDITOR"));
+        }
+        let keys = [Action::Down, Action::PageDown, Action::Bottom].map(key_of);
+        (is_irreversible(&self.asked) && !self.is_read(changed))
+            .then(|| format!("read to the end first: {}, {} or {}", keys[0], keys[1], keys[2]))
+    }
+
     /// The arguments that it shows.
     fn args_to_edit(&self) -> Value {
         match (&self.step, &self.asked.subject) {
@@ -192,14 +243,12 @@ impl Card {
     fn review(&mut self, args: Arc<Value>) {
         let answer = Answer::Approve { args: Some(Arc::clone(&args)) };
         let asked = &self.asked.subject;
-        match asked.check(&answer) {
-            Err(why) => self.problem = Some(why),
-            Ok(()) => match asked {
-                Subject::ToolCall { args: before, .. } if *before == args => {
-                    self.go_to(CardStep::Reading);
-                }
-                _ => self.go_to(CardStep::Review(args)),
-            },
+        match (asked, asked.check(&answer)) {
+            (Subject::ToolCall { args: before, .. }, _) if *before == args => {
+                self.go_to(CardStep::Reading);
+            }
+            (_, Err(why)) => self.problem = Some(why),
+            (_, Ok(())) => self.go_to(CardStep::Review(args)),
         }
     }
 
@@ -230,15 +279,18 @@ impl Card {
             Action::EditJson => self.is_open() && is_approval,
             Action::Pick(_) => self.is_open() && picks(subject),
             Action::Suggest => {
-                self.is_scripted && matches!(self.step, CardStep::Reading | CardStep::Suggested(_))
+                let is_shown = matches!(self.step, CardStep::Reading | CardStep::Suggested(_));
+                is_shown && self.suggestion.is_some()
             }
+            Action::Send | Action::Submit => self.fields().is_some(),
+            Action::NextPane => self.fields().is_some_and(|fields| fields.list.len() > 1),
             _ => true,
         }
     }
 
     /// Shows the next step; keys that send something are dead for a moment.
     fn go_to(&mut self, step: CardStep) {
-        if matches!(step, CardStep::Review(_)) {
+        if matches!(step, CardStep::Review(_) | CardStep::Suggested(_)) {
             self.end_seen = false;
             self.scroll = Scroll::default();
         }
@@ -253,7 +305,7 @@ impl Card {
         self.problem = None;
         match (key.code, self.fields_mut()) {
             // The keys of the text above, which has no other ones meanwhile.
-            (KeyCode::PageUp | KeyCode::PageDown, Some(_)) => {
+            (KeyCode::PageUp | KeyCode::PageDown, _) => {
                 let by = if key.code == KeyCode::PageUp { -1 } else { 1 };
                 self.scroll.line = self.scroll.line.saturating_add_signed(by);
                 true
@@ -298,6 +350,10 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
     let draft = inbox.drafts.remove(key).unwrap_or_default();
     let mut card = Card::new(page, question, draft);
+    // The script is at the runner of a run that is played elsewhere.
+    let head = page.world().run.head.as_ref();
+    let has_script =
+        page.remote.is_none() && head.is_some_and(|head| head.model == ModelLabel::Scripted);
     // From the inbox it can be answered again: the first answer may have been lost.
     let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
     if is_next && inbox.sent.contains_key(key) {
@@ -311,7 +367,10 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     }
     state.screen = ActiveScreen::Run(key.run.clone());
     state.overlays.push(Overlay::Card(Box::new(card)));
-    Update::redraw()
+    match has_script {
+        true => Update::effect(Effect::Suggest { run: key.run.clone(), id: key.id }),
+        false => Update::redraw(),
+    }
 }
 
 /// Keeps what was typed in the top card.
@@ -376,6 +435,10 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
     card.problem = None;
     match action {
         Action::Cancel if card.is_in_between() => {
+            // Other arguments were read than those that are shown now.
+            if card.changed_args().is_some() {
+                card.end_seen = false;
+            }
             card.step = CardStep::Reading;
             Update::redraw()
         }
@@ -428,8 +491,12 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             Update::when(has_fields)
         }
         Action::EditJson => {
-            let text = serde_json::to_string_pretty(&card.args_to_edit()).unwrap_or_default();
+            let text = card.draft.json.clone().unwrap_or_else(|| json_text(&card.args_to_edit()));
             Update::effect(Effect::EditArgs { run: card.run.clone(), id: card.asked.id, text })
+        }
+        Action::Remember if card.unread(None).is_some() => {
+            card.problem = card.unread(None);
+            Update::redraw()
         }
         Action::Remember if card.step == CardStep::Remember => send(state, APPROVE, true),
         Action::Remember => {
@@ -441,7 +508,11 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
         Action::Suggest => match card.step.clone() {
             CardStep::Suggested(Answer::Approve { args }) => approve_with(state, args),
             CardStep::Suggested(answer) => send(state, answer, false),
-            _ => Update::effect(Effect::Suggest { run: card.run.clone(), id: card.asked.id }),
+            _ => {
+                let suggested = card.suggestion.clone().map(CardStep::Suggested);
+                suggested.into_iter().for_each(|step| card.go_to(step));
+                Update::redraw()
+            }
         },
         Action::Submit => submit(state),
         Action::Send => finish(state),
@@ -497,14 +568,12 @@ fn approve(state: &mut AppState) -> Update {
 fn approve_with(state: &mut AppState, args: Option<Arc<Value>>) -> Update {
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let is_certain = matches!(card.step, CardStep::Certain(_));
+    if let Some(unread) = card.unread(args.as_deref()) {
+        card.problem = Some(unread);
+        return Update::redraw();
+    }
     if is_irreversible(&card.asked) && !is_certain {
-        if card.end_seen {
-            card.go_to(CardStep::Certain(args));
-        } else {
-            let keys = [Action::Down, Action::PageDown, Action::Bottom].map(key_of);
-            card.problem =
-                Some(format!("read to the end first: {}, {} or {}", keys[0], keys[1], keys[2]));
-        }
+        card.go_to(CardStep::Certain(args));
         return Update::redraw();
     }
     send(state, Answer::Approve { args }, false)
@@ -537,6 +606,7 @@ fn send(state: &mut AppState, given: Answer, remember: bool) -> Update {
     }
     let (key, asked) = (card.key(), Arc::clone(&card.asked));
     card.known = known;
+    card.sent = Some(given.clone());
     card.go_to(CardStep::Sent);
     Update::effect(answer(state, key, &asked, given, remember))
 }
@@ -585,25 +655,23 @@ pub(crate) fn on_drawn(state: &mut AppState) {
     card.end_seen |= card.scroll >= Scroll::end(&lines, height);
 }
 
-/// Shows the script's answer, if its question is on the screen.
+/// Offers the script's answer, if its question is on a card.
 pub(crate) fn on_suggested(
     state: &mut AppState,
     run: &RunId,
     id: QuestionId,
     answer: Option<Answer>,
 ) -> Update {
-    let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
-    if card.run != *run || card.asked.id != id || card.step != CardStep::Reading {
-        return Update::idle();
-    }
-    match answer {
-        Some(answer) => {
-            card.go_to(CardStep::Suggested(answer));
-            card.scroll = Scroll::default();
+    for overlay in &mut state.overlays {
+        if let Overlay::Card(card) = overlay
+            && card.run == *run
+            && card.asked.id == id
+        {
+            card.suggestion = answer;
+            return Update::redraw();
         }
-        None => card.problem = Some("the script has no answer to it".to_owned()),
     }
-    Update::redraw()
+    Update::idle()
 }
 
 /// Shows the arguments that were edited outside, if their question is on the screen.
@@ -617,13 +685,24 @@ pub(crate) fn on_args_edited(
     if card.run != *run || card.asked.id != id || !card.is_open() {
         return Update::idle();
     }
-    let args = text.and_then(|text| {
-        serde_json::from_str::<Value>(&text).map_err(|error| format!("this is not JSON: {error}"))
-    });
-    match args {
-        Ok(args) => card.review(Arc::new(args)),
-        Err(why) => card.problem = Some(why),
+    let text = match text {
+        Ok(text) => text,
+        Err(why) => {
+            card.problem = Some(why);
+            return Update::redraw();
+        }
+    };
+    card.problem = None;
+    match serde_json::from_str::<Value>(&text) {
+        Ok(args) => {
+            let args = Arc::new(args);
+            card.read_args = Some(Arc::clone(&args));
+            card.review(args);
+        }
+        Err(error) => card.problem = Some(format!("this is not JSON: {error}")),
     }
+    // The next look into the editor continues there.
+    card.draft.json = card.problem.is_some().then_some(text);
     Update::redraw()
 }
 
@@ -648,7 +727,13 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
     });
     let key = card.key();
     let is_top = at + 1 == state.overlays.len();
-    if card.step == CardStep::Sent && by_person && is_top {
+    let is_own = ended.is_some_and(|ended| match &ended.end {
+        QuestionEnd::Answered(answered) => Some(&answered.answer) == card.sent.as_ref(),
+        QuestionEnd::Withdrawn(_) => false,
+    });
+    let typed = card.draft.typed();
+    let is_lost = !is_own && !typed.is_empty();
+    if card.step == CardStep::Sent && by_person && is_top && !is_lost {
         // A question that came since then gets no focus.
         let mut keys: Vec<QuestionKey> = open_questions(&state.runs).map(|it| it.key()).collect();
         keys.retain(|open| card.known.contains(open));
@@ -663,7 +748,8 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
     }
     let how = ended.map_or_else(|| "the run has ended".to_owned(), end_text);
     if let Some(Overlay::Card(card)) = state.overlays.get_mut(at) {
-        card.step = CardStep::Ended(how);
+        card.go_to(CardStep::Ended(how));
+        card.unsent = Some(typed).filter(|_| is_lost);
         card.scroll = Scroll::default();
     }
     Update::redraw()
