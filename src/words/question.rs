@@ -99,6 +99,9 @@ pub fn noun(subject: &Subject) -> &'static str {
 
 /// The agent, role or task that asks; the run where it is none of them.
 pub fn asker<'a>(question: &'a OpenQuestion, world: &'a World) -> Cow<'a, str> {
+    if let Subject::Turn { agent, .. } = &question.asked.subject {
+        return agent.as_str().into();
+    }
     let by = question.asked.by.as_deref().map(Cow::Borrowed);
     by.or_else(|| task_of_span(question.span, world)).unwrap_or("the run".into())
 }

@@ -201,7 +201,9 @@ fn draft_stays_when_question_ends() {
         for (how, end) in &ends {
             let mut dash = dash_of(cols, rows, &asked_about(subject()));
             card(&mut dash, 0).press("'my answer'");
-            dash.send(Msg::Resize { cols: 60, rows: 16 }).send(Msg::Resize { cols, rows });
+            dash.send(Msg::Resize { cols: 60, rows: 16 });
+            shows(&dash, &["my answer"]);
+            dash.send(Msg::Resize { cols, rows });
             end(&mut dash);
             shows(&dash, &[how, "not sent", "my answer", "nothing was sent"]);
             // Who types on does not press keys of the card or of the page.
@@ -317,6 +319,8 @@ fn turn_says_who_handed_over() {
     events.truncate(until(&events, |kind| matches!(kind, EventKind::QuestionAsked(_))));
     for (cols, rows) in SIZES {
         let mut dash = dash_of(cols, rows, &events);
+        shows(dash.press("a"), &["lead → manager"]);
+        dash.press("Esc");
         shows(
             card(&mut dash, 0),
             &["billing, which hands over to lead", "message", "Who is responsible?"],

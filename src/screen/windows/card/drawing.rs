@@ -47,6 +47,8 @@ const NAME: std::ops::Range<usize> = 8..20;
 const MAX_TEXT: u16 = 110;
 /// Minimum rows of the text above the fields.
 const MIN_TEXT: u16 = 3;
+/// Minimum rows of the fields: the line above them, and one field.
+const MIN_FIELDS: u16 = 2;
 
 /// The parts of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,8 @@ pub fn parts(card: &Card, document: &StyledText, size: Size) -> CardParts {
     let inner = Rect { x: inner.x + 1, width: width.min(inner.width.saturating_sub(2)), ..inner };
     let prompt = Rect { y: inner.bottom().saturating_sub(1), height: inner.height.min(1), ..inner };
     let above = inner.height.saturating_sub(1);
-    let fields = field_rows.min(above.saturating_sub(MIN_TEXT.min(above)));
+    // On the smallest screen the field with the focus is in view in any case.
+    let fields = field_rows.min(above.saturating_sub(MIN_TEXT).max(MIN_FIELDS.min(above)));
     // A blank row between the text and what is below it.
     let text = above.saturating_sub(fields).saturating_sub(u16::from(fields == 0 && above > 4));
     let fields = Rect { y: inner.y + above - fields, height: fields, ..inner };
