@@ -252,10 +252,8 @@ pub fn edit_file(path: &Path) -> io::Result<()> {
             Err(io::Error::new(io::ErrorKind::NotFound, format!("editor `{editor}` not found")))
         }
         Some(0) => Ok(()),
-        Some(code) => {
-            Err(io::Error::other(format!("editor `{editor}` ended with exit code {code}")))
-        }
-        None => Err(io::Error::other(format!("editor `{editor}` was stopped"))),
+        Some(code) => Err(io::Error::other(format!("`{editor}` ended with exit code {code}"))),
+        None => Err(io::Error::other(format!("`{editor}` was stopped"))),
     }
 }
 

@@ -115,7 +115,7 @@ impl<C: Console> DashboardLoop<C> {
         if let Err(error) = ended {
             let text = match (error.kind(), &kind) {
                 (io::ErrorKind::Other, ProgramKind::ArgsEditor(_)) => {
-                    format!("{error}; the arguments do not count as read")
+                    format!("{error}; nothing was read")
                 }
                 (io::ErrorKind::Other, _) => error.to_string(),
                 _ => format!("{error}; set {variable} to an installed program"),

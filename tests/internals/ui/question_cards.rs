@@ -99,7 +99,9 @@ fn long_arguments_are_scrolled_in_full() {
             let is_seen =
                 screen.contains("THE-END") || dash.press("PgUp").screen().contains("THE-END");
             assert!(is_seen && !screen.contains("not shown"), "{}", dash.screen());
-            dash.press("G y").after(Duration::from_millis(400)).press("y");
+            // The arguments are in view again where the second key approves them.
+            shows(dash.press("G y"), &["note       abcdefgh"]);
+            dash.after(Duration::from_millis(400)).press("y");
             assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
         }
     }
@@ -390,9 +392,10 @@ fn hostile() -> [String; 5] {
 fn hostile_texts_stay_text() {
     for text in hostile() {
         let shared: Arc<str> = text.as_str().into();
+        let start: String = text.chars().take(300).collect();
         let subjects = [
             call(json!({ text.as_str(): "value", "charge": text.as_str() }), Effects::Irreversible),
-            call(json!({ "nested": { "a": [text.as_str()] } }), Effects::Write),
+            call(json!({ "nested": { "a": [start] } }), Effects::Write),
             Subject::Agent { text: Arc::clone(&shared), choices: [].into() },
             Subject::Agent {
                 text: "Which?".into(),

@@ -292,6 +292,9 @@ impl Card {
     fn go_to(&mut self, step: CardStep) {
         if matches!(step, CardStep::Review(_) | CardStep::Suggested(_)) {
             self.end_seen = false;
+        }
+        // What the next key approves is in view.
+        if matches!(step, CardStep::Review(_) | CardStep::Suggested(_) | CardStep::Certain(_)) {
             self.scroll = Scroll::default();
         }
         (self.step, self.hold, self.problem) = (step, KeyHold::New, None);
