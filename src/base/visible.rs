@@ -183,6 +183,12 @@ fn style_end(text: &str) -> Option<usize> {
     parameters[end..].starts_with('m').then_some(end + 3)
 }
 
+/// The beginning of a text, of at most `bytes` bytes and whole characters.
+pub fn first_bytes(text: &str, bytes: usize) -> &str {
+    let end = (0..=text.len().min(bytes)).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
+}
+
 /// Like [`visible`], cut to `chars` characters; `…` is the last one if something was cut off.
 pub fn visible_within(text: &str, chars: usize) -> String {
     // Most words are short and plain, and stay as they are.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::readable::top_text;
 use super::sentence::task_of_span;
 use crate::base::time::duration_text;
-use crate::base::visible::{REASON_CHARS, visible_within};
+use crate::base::visible::{REASON_CHARS, first_bytes, visible_within};
 use crate::log::event::kind::{
     Answer, AnsweredBy, QuestionAnswered, QuestionAsked, Subject, Withdrawal,
 };
@@ -59,7 +59,7 @@ const CURRENCIES: [&str; 4] = ["usd", "eur", "gbp", "chf"];
 
 /// A value in a row: a text or an amount of money alone, any other with its name.
 fn row_value(name: &str, value: &Value) -> String {
-    let cut = |text: &str| text[..text.floor_char_boundary(MAX_ROW_BYTES)].to_owned();
+    let cut = |text: &str| first_bytes(text, MAX_ROW_BYTES).to_owned();
     let currency = name.rsplit('_').next().filter(|word| CURRENCIES.contains(word));
     match (value, currency) {
         (Value::String(text), _) => cut(first_line(text)),

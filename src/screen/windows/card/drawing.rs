@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::fields::{AnswerField, AnswerFields, AnswerKind, AnswerValue};
 use super::{Card, CardStep};
 use crate::base::name::AgentName;
-use crate::base::visible::visible;
+use crate::base::visible::{first_bytes, visible};
 use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
 use crate::log::event::result_text::reply_text;
 use crate::log::event::{EventKind, Seq, SpanId};
@@ -582,7 +582,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
         if line.len() <= MAX_LINE_BYTES {
             return Some(line);
         }
-        let (piece, after) = line.split_at(line.floor_char_boundary(MAX_LINE_BYTES));
+        let (piece, after) = line.split_at(first_bytes(line, MAX_LINE_BYTES).len());
         rest = Some(after);
         Some(piece)
     })
@@ -604,9 +604,9 @@ fn shown(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(MAX_SHOWN_BYTES);
-    let more = format::bytes((text.len() - end) as u64);
-    format!("{}\n({more} more are not shown)", &text[..end])
+    let start = first_bytes(text, MAX_SHOWN_BYTES);
+    let more = format::bytes((text.len() - start.len()) as u64);
+    format!("{start}\n({more} more are not shown)")
 }
 
 /// The calls of tools that the agent made before it asked, each with its result, the last one last.
