@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::action::Action;
 use super::effect::{Effect, Update};
 use super::key::KeyPress;
@@ -15,8 +17,6 @@ use super::run::RunPage;
 use super::state::{ActiveScreen, AppState};
 use super::windows::Overlay;
 use super::windows::card::{self, CardDraft};
-use serde_json::Value;
-
 use crate::base::name::ToolName;
 use crate::base::time::{duration_text, millis};
 use crate::base::visible::{REASON_CHARS, visible_within};
