@@ -423,3 +423,28 @@ async fn naive_retries_need_their_own_approval() {
     assert_eq!(kinds(&events, &["question.asked"]).len(), 2);
     assert_eq!(tool.calls().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn remembered_approval_ends_when_irreversible() {
+    let (run, _) = start(&read(&TWO.replace("EFFECTS", ""), &[]));
+    run.send(remembered(&*asked(&run, 1).await));
+    let other = asked(&run, 3).await;
+    answer(&run, &other, deny(""));
+    let full = facts(&run).await;
+    // Up to the decision by the remembered approval.
+    let by_rule = full
+        .iter()
+        .position(|event| matches!(&event.kind, EventKind::QuestionAsked(asked) if asked.by_rule));
+    let recording = continued::stored(&full[..by_rule.expect("a decision by rule")]);
+    let resumption = crate::engine::Resumption {
+        recording,
+        by: crate::log::event::kind::Initiator::You,
+        in_doubt: crate::scenario::spec::InDoubt::Stop,
+    };
+    let changed = read(&TWO.replace("EFFECTS", "effects = \"irreversible\""), &[]);
+    let people = PeopleMode::Nobody;
+    let run =
+        engine().resume(launch(&changed, &Recorder::default(), people), resumption).expect("a run");
+    let events = facts(&run).await;
+    assert!(!answers(&events).iter().any(|it| it.by == AnsweredBy::Rule), "nothing is remembered");
+}

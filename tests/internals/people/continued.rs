@@ -8,7 +8,7 @@ use crate::log::event::kind::Initiator;
 use crate::scenario::spec::InDoubt;
 
 /// The first events of a log, as a store gives them back.
-fn stored(events: &[Arc<Event>]) -> Recording {
+pub(super) fn stored(events: &[Arc<Event>]) -> Recording {
     let lines = events.iter().map(|event| {
         let line = event.to_line().expect("JSON");
         Arc::new(Event::from_line(&line).expect("an event"))
@@ -245,4 +245,36 @@ async fn call_in_doubt_is_a_question() {
             assert_eq!(said(&events), reads);
         }
     }
+}
+
+/// A log that says that nobody approved a call was edited: the call is not made, resumed or replayed.
+#[tokio::test(start_paused = true)]
+async fn nobody_approves_in_edited_logs() {
+    let scenario = desk("approve = true", "");
+    let (run, _) = start(&scenario);
+    answer(&run, &*asked(&run, 1).await, approve());
+    let edited: Vec<_> = facts(&run)
+        .await
+        .iter()
+        .map(|event| match &event.kind {
+            EventKind::QuestionAnswered(answered) => {
+                let by = AnsweredBy::Nobody;
+                let answered = QuestionAnswered { by, ..QuestionAnswered::clone(answered) };
+                let kind = EventKind::QuestionAnswered(Arc::new(answered));
+                Arc::new(Event { kind, ..Event::clone(event) })
+            }
+            _ => Arc::clone(event),
+        })
+        .collect();
+    let tool = Recorder::default();
+    let people = PeopleMode::recorded(edited.iter().map(|event| &**event));
+    let again = facts(&engine().start(launch(&scenario, &tool, people))).await;
+    assert_eq!(answers(&again)[0].answer, deny(""));
+    let answered = edited.iter().position(|event| event.kind.name() == "question.answered");
+    let recording = stored(&edited[..=answered.expect("an answer")]);
+    let resumption = Resumption { recording, by: Initiator::You, in_doubt: InDoubt::Stop };
+    let run =
+        engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
+    assert!(run.wait_until_live().await.is_err(), "the log is not that of a run");
+    assert_eq!(tool.calls().len(), 0);
 }
