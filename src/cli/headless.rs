@@ -24,10 +24,12 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{prepare, program_log};
-use crate::log::event::kind::{Initiator, QuestionAnswered, QuestionAsked, QuestionId};
+use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
+use crate::log::world::questions::QuestionEnd;
 use crate::log::world::{Outcome, Projection, SessionOutcome};
 use crate::terminal::screen_guard;
+use crate::words::question;
 
 /// Number of events written before each flush.
 const BATCH: usize = 256;
@@ -315,8 +317,8 @@ type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
 struct OpenQuestions {
     /// Each with whether it was printed.
     asked: BTreeMap<QuestionId, (Arc<QuestionAsked>, bool)>,
-    /// The answers so far.
-    answered: BTreeMap<QuestionId, Arc<QuestionAnswered>>,
+    /// How the others ended, for lines that come too late.
+    ended: BTreeMap<QuestionId, String>,
 }
 
 type AskedQuestions = Arc<Mutex<OpenQuestions>>;
@@ -328,11 +330,18 @@ impl OpenQuestions {
                 self.asked.insert(asked.id, (Arc::clone(asked), false));
             }
             EventKind::QuestionAnswered(answered) => {
-                self.asked.remove(&answered.id);
-                self.answered.insert(answered.id, Arc::clone(answered));
+                self.end(answered.id, &QuestionEnd::Answered(Arc::clone(answered)));
             }
-            EventKind::QuestionWithdrawn { id, .. } => drop(self.asked.remove(id)),
+            EventKind::QuestionWithdrawn { id, why } => {
+                self.end(*id, &QuestionEnd::Withdrawn(*why));
+            }
             _ => {}
+        }
+    }
+
+    fn end(&mut self, id: QuestionId, end: &QuestionEnd) {
+        if let Some((asked, _)) = self.asked.remove(&id) {
+            self.ended.insert(id, question::end_text(&asked, end));
         }
     }
 
@@ -341,9 +350,9 @@ impl OpenQuestions {
     /// # Errors
     /// How it ended, or that there is none.
     fn get(&self, id: QuestionId) -> Result<Arc<QuestionAsked>, String> {
-        match (self.asked.get(&id), self.answered.get(&id)) {
+        match (self.asked.get(&id), self.ended.get(&id)) {
             (Some((asked, _)), _) => Ok(Arc::clone(asked)),
-            (None, Some(answered)) => Err(people::ended_text(answered)),
+            (None, Some(how)) => Err(format!("{id} is not open any more: {how}")),
             (None, None) => Err(format!("{id} is not open")),
         }
     }

@@ -9,9 +9,8 @@ use super::streams::print_message;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
-use crate::log::event::kind::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
-};
+use crate::host::run_store::now_ms;
+use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId, Subject};
 use crate::log::event::{Command, RunId};
 use crate::run::questions::PeopleMode;
 use crate::scenario::spec::InDoubt;
@@ -52,13 +51,12 @@ impl PeopleArg {
     }
 }
 
-/// Length limit of each part of a printed question, in characters.
-const QUESTION_CHARS: usize = 16_000;
+/// Length limit of each part of a printed question, in characters: as much as the card shows.
+const PART_CHARS: usize = 256 * 1024;
 
-/// A question whole, and how to answer it, for those who read standard error. `run`: the run that a line
-/// has to name, in a session.
+/// Prints a question whole, and how to answer it. `run`: the run that a line has to name, in a session.
 pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
-    let what = visible_within(&question::about(&asked.subject), QUESTION_CHARS);
+    let what = visible_within(&question::about(&asked.subject), REASON_CHARS);
     let id = asked.id;
     let mut answer = match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
@@ -72,7 +70,7 @@ pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
         (_, Some(choice)) => json!({ "id": id, "choice": visible_within(choice, REASON_CHARS) }),
     };
     for (part, text) in parts(asked) {
-        print_message(&format!("{id} {part}: {}", visible_within(&text, QUESTION_CHARS)));
+        print_message(&format!("{id} {part}: {}", visible_within(&text, PART_CHARS)));
     }
     if let Some(run) = run {
         answer["run"] = run.as_str().into();
@@ -86,37 +84,25 @@ pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
 
 /// What a person decides on: each part of the question with its name.
 fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
-    let mut parts = Vec::new();
-    match &asked.subject {
+    let mut parts = match &asked.subject {
         Subject::ToolCall { args, effects, .. } => {
-            parts.push(("arguments", args.to_string()));
-            parts.push(("effects", effects.phrase().to_owned()));
+            vec![("arguments", args.to_string()), ("effects", effects.phrase().to_owned())]
         }
-        Subject::InDoubt { args, .. } if !args.is_null() => {
-            parts.push(("arguments", args.to_string()));
-        }
-        _ => {}
-    }
+        Subject::InDoubt { args, .. } if !args.is_null() => vec![("arguments", args.to_string())],
+        Subject::Agent { text, .. } => vec![("question", text.to_string())],
+        Subject::Turn { request, .. } => vec![("message", request.to_string())],
+        Subject::Decision { stances, .. } => vec![("stances", stances.to_string())],
+        Subject::InDoubt { .. } | Subject::Seat { .. } | Subject::Budget(_) => Vec::new(),
+    };
     parts.extend(asked.why.as_ref().map(|why| ("why", why.to_string())));
     let choices = asked.subject.choices();
     if !choices.is_empty() {
         parts.push(("choices", choices.join(", ")));
     }
+    if asked.due_ms.is_some() {
+        parts.push(("deadline", question::deadline_text(asked, Some(now_ms()))));
+    }
     parts
-}
-
-/// How a question has ended, for a line that came too late.
-pub fn ended_text(answered: &QuestionAnswered) -> String {
-    let by = match &answered.by {
-        AnsweredBy::Person { name, host } => {
-            let name = visible_within(name, REASON_CHARS);
-            format!(" by {name} at {}", visible_within(host, REASON_CHARS))
-        }
-        AnsweredBy::Rule => " by a rule".to_owned(),
-        AnsweredBy::Script => " by the script".to_owned(),
-        AnsweredBy::Nobody => " because nobody answered".to_owned(),
-    };
-    format!("{} is not open any more: {}{by}", answered.id, answered.answer.phrase())
 }
 
 /// Answers an open question with a line of JSON: `{"id": "q1", "approve": true}`. In a session (`of_session`)
@@ -227,21 +213,6 @@ mod tests {
     use crate::scenario::people::{Effects, Otherwise};
 
     #[test]
-    fn late_lines_are_told_the_answer() {
-        let text = |by, answer| {
-            let (id, digest) = (QuestionId(2), "d".into());
-            let (stood_ms, remember) = (0, false);
-            ended_text(&QuestionAnswered { id, digest, by, answer, stood_ms, remember })
-        };
-        let ann = AnsweredBy::Person { name: "ann".into(), host: "desk\u{1b}[2J".into() };
-        let said = text(ann, Answer::Approve { args: None });
-        assert!(said.starts_with("q2 is not open any more: approved by ann at desk"), "{said}");
-        assert!(!said.contains('\u{1b}'), "{said:?}");
-        let said = text(AnsweredBy::Nobody, Answer::Deny { text: "".into() });
-        assert_eq!(said, "q2 is not open any more: denied because nobody answered");
-    }
-
-    #[test]
     fn session_lines_name_their_run() {
         let run = RunId::new("r-2");
         assert_eq!(check_run(Some("r-2"), &run, true), Ok(()));
@@ -271,14 +242,15 @@ mod tests {
             digest: "d".into(),
             rule: None,
             by_rule: false,
-            due_ms: None,
+            due_ms: Some(now_ms() + 3_600_000),
             otherwise: Otherwise::Deny,
         };
         let parts = parts(&asked);
         let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["arguments", "effects", "why"]);
+        assert_eq!(names, ["arguments", "effects", "why", "deadline"]);
         assert!(parts[0].1.contains(&long));
         assert_eq!(parts[1].1, "cannot be undone");
+        assert!(parts[3].1.ends_with("left, then the call is denied"), "{}", parts[3].1);
     }
 
     #[test]

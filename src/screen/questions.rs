@@ -295,11 +295,11 @@ fn is_from_here(answered: &QuestionAnswered, sent: &Answer) -> bool {
     matches!(answered.by, AnsweredBy::Person { .. }) && answered.answer == *sent
 }
 
-/// That a question has ended whose answer was begun, and the beginning.
+/// How a question ended before its answer was sent, and what was typed.
 fn lost_text(state: &AppState, key: &QuestionKey, draft: &CardDraft) -> Option<String> {
     let ended = state.run(&key.run)?.world().questions.ended();
     let ended = ended.iter().rfind(|ended| ended.question.asked.id == key.id)?;
-    let how = visible_within(&end_text(ended), 2 * REASON_CHARS);
+    let how = visible_within(&end_text(&ended.question.asked, &ended.end), 2 * REASON_CHARS);
     let typed = visible_within(&draft.typed(), REASON_CHARS);
     Some(format!("{} of {} has ended: {how}. Not sent: {typed}", key.id, key.run))
 }
@@ -308,7 +308,7 @@ fn lost_text(state: &AppState, key: &QuestionKey, draft: &CardDraft) -> Option<S
 fn late_text(state: &AppState, key: &QuestionKey) -> Option<String> {
     let ended = state.run(&key.run)?.world().questions.ended();
     let ended = ended.iter().rfind(|ended| ended.question.asked.id == key.id)?;
-    let how = visible_within(&end_text(ended), 2 * REASON_CHARS);
+    let how = visible_within(&end_text(&ended.question.asked, &ended.end), 2 * REASON_CHARS);
     let after = duration_text(ended.at.since(ended.question.at));
     Some(format!("Too late for {} of {}: {how}, after {after}.", key.id, key.run))
 }

@@ -263,11 +263,11 @@ pub(super) fn withdrawn_text(event: &Event, why: Withdrawal, run: &RunFold) -> S
     }
 }
 
-/// How a question ended, in a few words.
-pub fn end_text(ended: &EndedQuestion) -> String {
-    match &ended.end {
+/// How a question ended, in a few words. Its texts are data: the caller escapes them.
+pub fn end_text(asked: &QuestionAsked, end: &QuestionEnd) -> String {
+    match end {
         QuestionEnd::Answered(answered) => {
-            let by = answered_by(answered, Some(&ended.question.asked));
+            let by = answered_by(answered, Some(asked));
             match answered.by {
                 AnsweredBy::Nobody => format!("{by}, {}", fallback_text(&answered.answer)),
                 _ => format!("{} by {by}", answered.answer.phrase()),

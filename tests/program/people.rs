@@ -69,6 +69,8 @@ fn lines_of_json_answer_questions() {
     let answered = run.until("question.answered");
     assert_eq!((&answered["by"], answered["name"].is_string()), (&json!("person"), true));
     assert_eq!(run.until("question.asked")["about"], "turn");
+    writeln!(stdin, r#"{{"id":"q1","approve":true}}"#).expect("it listens");
+    prints(&mut run, "q1 is not open any more: approved with other arguments by ");
     writeln!(stdin, r#"{{"id":"q2","text":"We are."}}"#).expect("it listens");
     let outcome = run.until("outcome");
     assert_eq!(outcome["answer"], "We are.");

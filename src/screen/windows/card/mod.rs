@@ -649,13 +649,15 @@ pub(crate) fn settle(state: &mut AppState) {
 
 /// Records whether the end of the text of the top card was in view: a frame of it was drawn.
 pub(crate) fn on_drawn(state: &mut AppState) {
-    if too_small(state.size.area()) {
+    let is_seen =
+        |overlay: Option<&Overlay>| matches!(overlay, Some(Overlay::Card(card)) if card.end_seen);
+    if too_small(state.size.area()) || is_seen(state.overlays.last()) {
         return;
     }
     let Some((width, height, document)) = text_of_top(state) else { return };
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return };
     let lines = WrappedDocument { document: &document, width };
-    card.end_seen |= card.scroll >= Scroll::end(&lines, height);
+    card.end_seen = card.scroll >= Scroll::end(&lines, height);
 }
 
 /// Offers the script's answer, if its question is on a card.
@@ -749,7 +751,8 @@ pub(crate) fn follow(state: &mut AppState, run: &RunId) -> Update {
             }
         };
     }
-    let how = ended.map_or_else(|| "the run has ended".to_owned(), end_text);
+    let how = ended.map(|ended| end_text(&ended.question.asked, &ended.end));
+    let how = how.unwrap_or_else(|| "the run has ended".to_owned());
     if let Some(Overlay::Card(card)) = state.overlays.get_mut(at) {
         card.go_to(CardStep::Ended(how));
         card.unsent = Some(typed).filter(|_| is_lost);
