@@ -51,6 +51,8 @@ pub struct CallSuccess {
     pub reply: Arc<Reply>,
     /// Kind of fallback, if the tool was unavailable.
     pub fallback: Option<FallbackKind>,
+    /// What the caller reads below the result if the call was approved with other arguments.
+    pub changed: Option<Arc<str>>,
 }
 
 /// A call that failed for good.
@@ -158,7 +160,13 @@ impl GatewayCall {
                         guard.cache_good(key, value);
                     }
                     open.close(EventKind::CallAnswered { attempts: number });
-                    return Ok(CallSuccess { span, attempts: number, reply, fallback: None });
+                    return Ok(CallSuccess {
+                        span,
+                        attempts: number,
+                        reply,
+                        fallback: None,
+                        changed: None,
+                    });
                 }
                 AttemptOutcome::Refused { reason, tool: false } => {
                     open.close(EventKind::CallFailed { attempts: number, reason: reason.clone() });
@@ -458,7 +466,7 @@ impl OpenCall<'_> {
         match value {
             Some(value) => {
                 let reply = Arc::new(Reply::from_tool_result(value));
-                Ok(CallSuccess { span, attempts, reply, fallback: Some(by) })
+                Ok(CallSuccess { span, attempts, reply, fallback: Some(by), changed: None })
             }
             None => Err(self.failed(reason, last, true)),
         }

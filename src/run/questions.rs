@@ -21,7 +21,7 @@ use crate::log::bus::Bus;
 use crate::log::event::kind::{
     Answer, AnsweredBy, Initiator, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
 };
-use crate::log::event::question::denial_text;
+use crate::log::event::question::{changed_text, denial_text};
 use crate::log::event::{Boundary, Command, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
@@ -132,6 +132,11 @@ impl Ended {
     /// What the caller of a tool reads if its call was not approved.
     pub fn denial_text(&self) -> Arc<str> {
         denial_text(&self.asked, &self.answered)
+    }
+
+    /// What the caller of a tool reads below the result if its arguments were changed.
+    pub fn changed_text(&self) -> Option<Arc<str>> {
+        changed_text(&self.asked, &self.answered)
     }
 }
 

@@ -120,7 +120,9 @@ impl RunContext {
         };
         let scope = ToolCallScope { cx: self, ask: &ask, approval: Mutex::default() };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
-        call.make(&scope, &guarded.guard, &asked).await
+        let mut made = call.make(&scope, &guarded.guard, &asked).await?;
+        made.changed = scope.approval().as_ref().and_then(|(_, ended)| ended.changed_text());
+        Ok(made)
     }
 }
 

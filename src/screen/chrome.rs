@@ -156,6 +156,7 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         for (glyph, role, number, word) in [
             (Glyph::Alert, StyleRole::Retry, tally.degraded - tally.omitted, "degraded"),
             (Glyph::Refused, StyleRole::Refused, tally.refused_replies, "refused"),
+            (Glyph::Refused, StyleRole::Refused, tally.denied, "denied"),
         ] {
             if number > 0 {
                 counts.push(count(glyph, role, number, word));

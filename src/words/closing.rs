@@ -125,10 +125,10 @@ fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String 
         out.push('\n');
     }
     out.push_str(table);
-    let is_agent = |name: &ToolName| {
-        world.tools.rows().iter().any(|row| row.name() == name && row.head.is_agent())
+    let is_tool = |name: &ToolName| {
+        world.tools.rows().iter().any(|row| row.name() == name && row.head.is_tool())
     };
-    let tools = || outcome.tools.iter().filter(|it| !is_agent(&it.tool));
+    let tools = || outcome.tools.iter().filter(|it| is_tool(&it.tool));
     if tools().next().is_none() {
         return out;
     }
@@ -163,6 +163,10 @@ fn fallbacks_and_tools(outcome: &Outcome, world: &World, table: &str) -> String 
             took(it.p50_ms),
             took(it.p95_ms),
         );
+    }
+    for it in tools().filter(|it| it.denied > 0) {
+        let _ =
+            writeln!(out, "{}: {} denied", name(&it.tool), format::count_noun(it.denied, "call"));
     }
     if tools().any(|it| it.p50_ms.is_none() || it.p95_ms.is_none()) {
         out.push_str(&format!("p50, p95: - means fewer than {MIN_SAMPLES} answered calls\n"));

@@ -74,10 +74,14 @@ pub fn count_noun(number: u64, noun: &str) -> String {
     format!("{number} {noun}{end}")
 }
 
-/// The calls of a run by what they called: `9 model, 1 tool, 5 agent calls`.
+/// The calls of a run by what they called: `9 model, 1 tool, 5 agent, 1 person calls`.
 pub fn calls(tally: &Tally) -> String {
-    let kinds =
-        [(tally.model_calls(), "model"), (tally.tool_calls, "tool"), (tally.agent_calls, "agent")];
+    let kinds = [
+        (tally.model_calls(), "model"),
+        (tally.tool_calls, "tool"),
+        (tally.agent_calls, "agent"),
+        (tally.person_calls, "person"),
+    ];
     let parts: Vec<String> = kinds
         .into_iter()
         .filter(|(count, _)| *count > 0)

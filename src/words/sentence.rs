@@ -18,7 +18,7 @@ use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
     Answer, Asks, FailureClass, ModelLabel, Purpose, Reply, RunClosed, RunStarted, StepSize, Usage,
 };
-use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, SpanId, StopReason};
 use crate::log::facts::collaboration::Stance;
 use crate::log::world::{RunFold, SpanKind, World};
 use crate::scenario::patterns::collaboration::Decision;
@@ -290,6 +290,10 @@ fn fill<'a>(
             };
         }
         EventKind::CallAnswered { attempts } => it.text = attempts_text(*attempts).into(),
+        EventKind::CallFailed { reason: reason @ StopReason::ApprovalDenied(_), .. } => {
+            it.set(StyleRole::Refused, reason.phrase().into_owned())
+                .as_sign(Glyph::Refused, "denied");
+        }
         EventKind::CallFailed { attempts, reason } => {
             let text = format!("{} after {}", reason.phrase(), attempts_text(*attempts));
             it.set(StyleRole::Failed, text).as_sign(Glyph::Failed, "failed");

@@ -330,7 +330,7 @@ fn add_failed_condition(event: &Event, warnings: &mut Vec<String>) {
 /// The tools of a run that failed, whether or not a fallback replaced their results, the replies that
 /// were used though they are not whole, and what to do about its stop.
 fn notes_on(world: &World) -> Vec<String> {
-    let tools = world.tools.rows().iter().filter(|row| !row.head.is_agent());
+    let tools = world.tools.rows().iter().filter(|row| row.head.is_tool());
     let failed = tools.filter_map(|row| {
         let tally = &row.tally;
         let failed = tally.failed + tally.cached + tally.fallback + tally.omitted;

@@ -465,7 +465,7 @@ pub enum StepSize {
 }
 
 /// Skips fields whose value is 0.
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
@@ -510,6 +510,9 @@ impl EventKind {
     pub fn closes(&self) -> Option<SpanState> {
         match self {
             Self::CallAnswered { .. } | Self::AttemptAnswered(_) => Some(SpanState::Done),
+            Self::CallFailed { reason: StopReason::ApprovalDenied(_), .. } => {
+                Some(SpanState::Denied)
+            }
             Self::CallFailed { .. } | Self::CallDegraded { .. } => Some(SpanState::Failed(None)),
             Self::AttemptFailed(failed) => Some(SpanState::Failed(Some(failed.class))),
             Self::RunClosed(closed) if closed.reason.is_success() => Some(SpanState::Done),

@@ -223,6 +223,8 @@ pub enum SpanState {
     Done,
     /// Closed with a failure.
     Failed(Option<FailureClass>),
+    /// A call that a person or a rule did not approve: nothing has failed.
+    Denied,
 }
 
 /// What was said in an event, and in which way: the goal of a run and the messages of people, the

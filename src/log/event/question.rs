@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::call::BudgetReached;
+use super::kind::is_zero;
 use crate::base::json_text::to_canonical_json;
 use crate::base::name::{AgentName, PersonName, RoleName, ToolName};
 use crate::base::sha256_of_text;
@@ -339,10 +340,6 @@ impl QuestionAnswered {
     }
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// Who or what answered a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
@@ -460,6 +457,17 @@ pub(crate) fn denial_text(asked: &QuestionAsked, answered: &QuestionAnswered) ->
     super::result_text::error_text(format_args!(
         "{what}. Do not try to reach the same result in another way."
     ))
+}
+
+/// What the caller of a tool reads below the result if the call was approved with other arguments.
+pub(crate) fn changed_text(asked: &QuestionAsked, answered: &QuestionAnswered) -> Option<Arc<str>> {
+    match &answered.answer {
+        Answer::Approve { args: Some(args) } => {
+            let who = &asked.who;
+            Some(format!("[{who} approved this call with other arguments: {args}]").into())
+        }
+        _ => None,
+    }
 }
 
 /// Why a question is not open any more, though nobody answered it.

@@ -27,7 +27,15 @@ pub fn reply_text(reply: &Reply) -> Arc<str> {
 pub fn marked_text(text: &Arc<str>, end: ReplyEnd) -> Arc<str> {
     match end.mark() {
         None => Arc::clone(text),
-        Some(mark) => format!("{}\n\n[This reply was {mark}.]", text.trim_end()).into(),
+        Some(mark) => noted_text(text, Some(&format!("[This reply was {mark}.]"))),
+    }
+}
+
+/// A result with a note below it.
+pub fn noted_text(text: &Arc<str>, note: Option<&str>) -> Arc<str> {
+    match note {
+        None => Arc::clone(text),
+        Some(note) => format!("{}\n\n{note}", text.trim_end()).into(),
     }
 }
 

@@ -31,9 +31,15 @@ pub struct ToolHead {
 }
 
 impl ToolHead {
-    /// Whether it is an agent: its calls are the times it was put to work.
-    pub fn is_agent(&self) -> bool {
-        matches!(self.kind.as_str(), "agent" | "team" | "swarm")
+    /// Whether it is a tool or a model. The calls of the others, agents and people, are the times they
+    /// were put to work.
+    pub fn is_tool(&self) -> bool {
+        !matches!(self.kind.as_str(), "agent" | "team" | "swarm" | "person")
+    }
+
+    /// Whether it is a person.
+    pub fn is_person(&self) -> bool {
+        self.kind == "person"
     }
 }
 

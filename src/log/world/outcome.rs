@@ -16,7 +16,7 @@ use super::tool_row::BreakerMove;
 use super::{Projection, World};
 use crate::base::name::{TaskId, ToolName};
 use crate::base::time::millis;
-use crate::log::event::kind::{BreakerCause, FallbackKind, Usage, WindowCounts};
+use crate::log::event::kind::{BreakerCause, FallbackKind, Usage, WindowCounts, is_zero};
 use crate::log::event::{RunId, StopReason};
 
 /// The outcome of a finished run. Its JSON has the fields of the source document in their order,
@@ -251,6 +251,9 @@ pub struct ToolOutcome {
     pub answered: u64,
     /// Calls without a result or fallback.
     pub failed: u64,
+    /// Calls that a person or a rule did not approve; absent if there is none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub denied: u64,
     /// Calls with a fallback or an omitted result.
     pub degraded: u64,
     /// Attempts refused by its open breaker.
@@ -342,6 +345,7 @@ impl World {
             amplification: row.tally.amplification().map(thousandths),
             answered: row.tally.answered,
             failed: row.tally.failed,
+            denied: row.tally.denied,
             degraded: row.tally.degraded(),
             circuit_open: row.tally.circuit_open,
             bulkhead_full: row.tally.bulkhead_full,

@@ -11,7 +11,7 @@ use crate::log::event::kind::{
     Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject,
     Withdrawal,
 };
-use crate::log::event::question::{EXTEND, denial_text};
+use crate::log::event::question::{EXTEND, changed_text, denial_text};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId};
 use crate::scenario::patterns::collaboration::Decision;
 use crate::scenario::spec::SpendingLimits;
@@ -297,6 +297,12 @@ impl Questions {
             QuestionEnd::Answered(answered) => Some(denial_text(&ended.question.asked, answered)),
             QuestionEnd::Withdrawn(_) => None,
         }
+    }
+
+    /// What the caller of a tool read below the result if this answer changed its arguments.
+    pub(super) fn changed_text(&self, answered: &QuestionAnswered) -> Option<Arc<str>> {
+        let ended = self.ended.last().filter(|it| it.question.asked.id == answered.id)?;
+        changed_text(&ended.question.asked, answered)
     }
 
     /// Whether nothing was asked.

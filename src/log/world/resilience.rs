@@ -86,9 +86,10 @@ impl Resilience {
             EventKind::CallAdmitted { .. } => self.set_slot(event.span, true),
             EventKind::CallAnswered { .. } => self.close(event.span, End::Answered),
             EventKind::CallDegraded { .. } => self.close(event.span, End::Degraded),
-            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
-                self.close(event.span, End::Cancelled);
-            }
+            EventKind::CallFailed {
+                reason: StopReason::Cancelled | StopReason::ApprovalDenied(_),
+                ..
+            } => self.close(event.span, End::NoResult),
             EventKind::CallFailed { .. } => self.close(event.span, End::Failed),
             _ => {}
         }
@@ -128,14 +129,14 @@ impl Resilience {
                 End::Answered => row.answered += 1,
                 End::Degraded => row.degraded += 1,
                 End::Failed => row.failed += 1,
-                End::Cancelled => {}
+                End::NoResult => {}
             }
         }
         match end {
             End::Answered => self.answered += 1,
             End::Degraded => self.degraded += 1,
             End::Failed => self.failed += 1,
-            End::Cancelled => {}
+            End::NoResult => {}
         }
     }
 }
@@ -146,7 +147,8 @@ enum End {
     Answered,
     Degraded,
     Failed,
-    Cancelled,
+    /// Cancelled or not approved.
+    NoResult,
 }
 
 impl Projection for Resilience {

@@ -93,7 +93,10 @@ impl RunFold {
                 self.over_time.mark(event, MarkKind::Failed);
             }
             EventKind::CallStarted(call) => self.mark_call(event, call),
-            EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {}
+            EventKind::CallFailed {
+                reason: StopReason::Cancelled | StopReason::ApprovalDenied(_),
+                ..
+            } => {}
             EventKind::CallFailed { .. } | EventKind::PlanRefused { .. } => {
                 self.over_time.mark(event, MarkKind::Failed);
             }
@@ -212,7 +215,10 @@ impl RunFold {
             EventKind::CallStarted(call) => {
                 self.tally.calls += 1;
                 self.leaf_calls += u64::from(call.purpose.asks() != Asks::Agent);
+                let is_person =
+                    self.tools.get(call.tool.as_str()).is_some_and(|it| it.head.is_person());
                 match call.purpose.asks() {
+                    _ if is_person => self.tally.person_calls += 1,
                     Asks::Model => {}
                     Asks::Tool => self.tally.tool_calls += 1,
                     Asks::Agent => self.tally.agent_calls += 1,
@@ -223,6 +229,9 @@ impl RunFold {
             EventKind::CallAnswered { .. } => self.tally.answered += 1,
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
                 self.tally.cancelled += 1;
+            }
+            EventKind::CallFailed { reason: StopReason::ApprovalDenied(_), .. } => {
+                self.tally.denied += 1;
             }
             EventKind::CallFailed { .. } => self.tally.failed += 1,
             EventKind::CallDegraded { by, .. } => {
@@ -443,6 +452,8 @@ pub struct Tally {
     pub tool_calls: u64,
     /// Those of them that called another agent.
     pub agent_calls: u64,
+    /// Those of them that asked a person.
+    pub person_calls: u64,
     /// Calls with a reply or result.
     pub answered: u64,
     /// Calls without a result.
@@ -451,6 +462,8 @@ pub struct Tally {
     pub degraded: u64,
     /// Those of them that have neither a result nor a fallback value.
     pub omitted: u64,
+    /// Calls that a person or a rule did not approve.
+    pub denied: u64,
     /// Calls that were cancelled because the run stopped.
     pub cancelled: u64,
     /// Attempts made.
@@ -489,12 +502,12 @@ pub struct ReusedPart {
 impl Tally {
     /// Number of calls that called a model.
     pub fn model_calls(&self) -> u64 {
-        self.calls.saturating_sub(self.tool_calls + self.agent_calls)
+        self.calls.saturating_sub(self.tool_calls + self.agent_calls + self.person_calls)
     }
 
     /// Number of open calls.
     pub fn open(&self) -> u64 {
-        let over = self.answered + self.failed + self.degraded + self.cancelled;
+        let over = self.answered + self.failed + self.degraded + self.denied + self.cancelled;
         self.calls.saturating_sub(over)
     }
 }

@@ -69,6 +69,8 @@ pub struct ToolTally {
     pub answered: u64,
     /// Calls without a result or fallback.
     pub failed: u64,
+    /// Calls that a person or a rule did not approve.
+    pub denied: u64,
     /// Calls that were cancelled with their run.
     pub cancelled: u64,
     /// Attempts made.

@@ -115,6 +115,9 @@ impl Tools {
             EventKind::CallFailed { reason: StopReason::Cancelled, .. } => {
                 self.close(event, at, |row| row.tally.cancelled += 1);
             }
+            EventKind::CallFailed { reason: StopReason::ApprovalDenied(_), .. } => {
+                self.close(event, at, |row| row.tally.denied += 1);
+            }
             EventKind::CallFailed { attempts, reason } => self.close(event, at, |row| {
                 row.tally.failed += 1;
                 if *attempts == 0 {

@@ -301,6 +301,7 @@ impl AgentRunner<'_> {
         match self.cx.call_tool(ask).await {
             Ok(answered) => {
                 let text = result_text::reply_text(&answered.reply);
+                let text = result_text::noted_text(&text, answered.changed.as_deref());
                 Ok(ToolCallResult::of_tool(text))
             }
             Err(failed) => self.failed_call_result(tool, &failed),

@@ -253,7 +253,7 @@ fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
 
 /// The tools besides the model and the agents: breaker, requests and calls.
 fn add_tools(world: &World, items: &mut StyledText) {
-    let rows = world.tools.rows().iter().filter(|row| !row.head.is_agent());
+    let rows = world.tools.rows().iter().filter(|row| row.head.is_tool());
     let tools = rows.filter(|tool| tool.name().as_str() != "llm");
     for (at, tool) in tools.enumerate() {
         let breaker =

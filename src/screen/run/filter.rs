@@ -116,6 +116,9 @@ fn state_words(event: &Event) -> String {
             format!("failed {} {}", failed.class.word(), failed.class.phrase())
         }
         EventKind::RetryRefused { .. } => "retry refused".to_owned(),
+        EventKind::CallFailed { reason: reason @ StopReason::ApprovalDenied(_), .. } => {
+            format!("denied {}", reason.phrase())
+        }
         EventKind::CallFailed { attempts, reason } => {
             format!("failed {} {}", ended(reason), again(*attempts))
         }

@@ -367,6 +367,9 @@ fn attempt_state(
         SpanState::Failed(Some(FailureClass::Cancelled)) => {
             vec![(format!("{} cancelled", glyph(Glyph::Off)), StyleRole::Off)]
         }
+        SpanState::Denied => {
+            vec![(format!("{} denied", glyph(Glyph::Refused)), StyleRole::Refused)]
+        }
         SpanState::Failed(class) => {
             let status = attempt.closed_by.and_then(|seq| data.event(seq)).and_then(|event| {
                 match &event.kind {

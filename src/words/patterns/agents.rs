@@ -10,7 +10,7 @@ use crate::log::event::kind::{Purpose, Reply};
 use crate::log::event::{Event, EventKind, SpanId};
 use crate::log::facts::agents::{AgentFact, LoopGuard, MissingResult, RosterChange};
 use crate::log::world::agents::{
-    AgentRow, AgentsFold, HANDED_OVER, HopKind, HopState, LineKind, TranscriptLine,
+    AgentRow, AgentsFold, HANDED_OVER, HopKind, HopState, LineKind, ResultEnd, TranscriptLine,
 };
 use crate::log::world::{RunFold, SpanKind};
 use crate::pattern::agents::policy::TRANSFER;
@@ -174,11 +174,15 @@ fn transcript_line(line: &TranscriptLine, run: &RunFold) -> Option<StyledLine> {
         // The handoff itself has a line.
         LineKind::Called(call) if *call.name == *TRANSFER => return None,
         LineKind::Called(call) => (author, Glyph::Arrow, "calls", StyleRole::Text, call_text(call)),
-        LineKind::Result { of, text, ok: true } => {
-            (&**of, Glyph::Done, "answered", StyleRole::Done, shorten(text))
-        }
-        LineKind::Result { of, text, ok: false } => {
-            (&**of, Glyph::Failed, "failed", StyleRole::Failed, shorten(text))
+        LineKind::Result { of, text, end } => {
+            let (glyph, word, role) = match end {
+                ResultEnd::Answered => (Glyph::Done, "answered", StyleRole::Done),
+                ResultEnd::Denied => (Glyph::Refused, "denied", StyleRole::Refused),
+                ResultEnd::Failed | ResultEnd::Cancelled => {
+                    (Glyph::Failed, "failed", StyleRole::Failed)
+                }
+            };
+            (&**of, glyph, word, role, shorten(text))
         }
         LineKind::HandedOver { to, message } => {
             let message = message.as_ref().map(|it| format!(": {}", shorten(it)));

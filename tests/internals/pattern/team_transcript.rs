@@ -2,7 +2,7 @@
 
 use crate::log::event::World;
 use crate::log::event::kind::FailureClass;
-use crate::log::world::agents::{HopState, LineKind};
+use crate::log::world::agents::{HopState, LineKind, ResultEnd};
 use crate::scenario::patterns::agents::InnerText;
 use crate::support::team::{
     Cast, agent, answer, calls, consults, fails, hands, outcome, play, says, scenario, swarm, team,
@@ -14,7 +14,7 @@ fn results(world: &World, depth: u16) -> Vec<(String, bool)> {
     let team = world.agents().expect("a team");
     let lines = team.lines.iter().filter(|line| line.depth == depth);
     let results = lines.filter_map(|line| match &line.what {
-        LineKind::Result { text, ok, .. } => Some((text.to_string(), *ok)),
+        LineKind::Result { text, end, .. } => Some((text.to_string(), *end == ResultEnd::Answered)),
         _ => None,
     });
     results.collect()

@@ -1,6 +1,8 @@
 //! Approvals of tool calls.
 
 use super::*;
+use crate::log::world::agents::{LineKind, ResultEnd};
+use crate::words::format;
 
 /// With each setting and answer: how often the tool is called, with what, and what the agent reads.
 #[tokio::test(start_paused = true)]
@@ -17,7 +19,9 @@ async fn tool_runs_only_as_approved() {
             "approve = true",
             Some(Answer::Approve { args: Some(Arc::new(json!({ "amount_usd": 50 }))) }),
             json!([{ "amount_usd": 50 }]),
-            r#"{"ok":true}"#.to_owned(),
+            "{\"ok\":true}\n\n\
+             [operator approved this call with other arguments: {\"amount_usd\":50}]"
+                .to_owned(),
         ),
         (
             "approve = { who = \"manager\" }",
@@ -54,6 +58,51 @@ async fn tool_runs_only_as_approved() {
         assert_eq!(said(&events), reads, "{setting}");
         assert_eq!(stop_reason(&events), "success", "{setting}");
     }
+}
+
+/// The transcript has the text that the agent reads, and how the call ended.
+#[tokio::test(start_paused = true)]
+async fn transcript_shows_what_agents_read() {
+    let changed = Arc::new(json!({ "charge": "ch_2", "amount_usd": 50 }));
+    let note = "{\"ok\":true}\n\n[operator approved this call with other arguments: \
+                {\"charge\":\"ch_2\",\"amount_usd\":50}]";
+    let denied = "error: operator denied this call: no. \
+                  Do not try to reach the same result in another way.";
+    for (given, reads, end) in [
+        (approve(), "{\"ok\":true}", ResultEnd::Answered),
+        (Answer::Approve { args: Some(changed) }, note, ResultEnd::Answered),
+        (deny("no"), denied, ResultEnd::Denied),
+    ] {
+        let (run, _) = start(&read(include_str!("../../../scenarios/refund-desk.toml"), &[]));
+        answer(&run, &*asked(&run, 1).await, given.clone());
+        if given != deny("no") {
+            answer(&run, &*asked(&run, 2).await, Answer::Text { text: "We are.".into() });
+        }
+        let events = facts(&run).await;
+        let world = world(&events);
+        let result = world.agents().expect("a swarm").lines.iter().find_map(|it| match &it.what {
+            LineKind::Result { of, text, end } if **of == *"refund" => Some((&**text, *end)),
+            _ => None,
+        });
+        assert_eq!(result, Some((reads, end)));
+        let lines = events.iter().map(|event| event.to_line().expect("JSON"));
+        let prompt = json!({ "content": reads }).to_string();
+        let prompt = prompt.trim_matches(['{', '}']);
+        assert!(lines.filter(|line| line.contains(prompt)).count() == 1, "{prompt}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn denied_call_has_not_failed() {
+    let (run, _) = start(&desk("approve = true", ""));
+    answer(&run, &*asked(&run, 1).await, deny("no"));
+    let world = world(&facts(&run).await);
+    let tally = &world.tally;
+    assert_eq!((tally.failed, tally.denied, tally.open()), (0, 1, 0));
+    let row = world.tools.get("refund").expect("a tool");
+    assert_eq!((row.tally.failed, row.tally.denied), (0, 1));
+    assert!(row.last_failure.is_none());
+    assert_eq!(format::calls(tally), "4 model, 1 tool, 1 agent calls");
 }
 
 #[tokio::test(start_paused = true)]

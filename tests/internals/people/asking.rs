@@ -1,6 +1,7 @@
 //! The other things that ask: agents, people as agents and seats, a table without a decision, budgets.
 
 use super::*;
+use crate::words::format;
 
 /// The desk whose agent asks the manager in its first round.
 fn asks(choices: &str) -> Arc<Scenario> {
@@ -29,6 +30,8 @@ async fn agent_gets_the_answer() {
         let events = facts(&run).await;
         assert_eq!(said(&events), reads);
         assert_eq!(stop_reason(&events), "success");
+        let calls = format::calls(&world(&events).tally);
+        assert_eq!(calls, "4 model, 1 agent, 1 person calls");
     }
 }
 

@@ -27,7 +27,7 @@ use crate::log::event::{
 use crate::log::facts::agents::{AgentFact, AgentsPlan, HandoffRefusal, LoopGuard, MissingResult};
 
 pub use self::rows::{
-    AgentRow, AgentState, HopCounts, HopKind, HopRow, HopState, LineKind, TranscriptLine,
+    AgentRow, AgentState, HopCounts, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine,
 };
 pub use self::transcript::shown_output;
 pub use self::tree::{MAX_BELOW_ROOT, MAX_DEPTH, is_in_tree, root_of};
@@ -69,6 +69,9 @@ pub struct AgentsFold {
     pub(crate) model_calls: BTreeMap<SpanId, OpenModelCall>,
     /// Last error of each open call, by the call's span.
     pub(super) last_errors: BTreeMap<SpanId, Arc<str>>,
+    /// What the callers of open calls read below the result, by the call's span: a person has changed
+    /// the arguments.
+    pub(super) changed: BTreeMap<SpanId, Arc<str>>,
     /// The loop guard's counts in each run of a swarm, by the swarm's span.
     swarm_counts: BTreeMap<SpanId, SwarmCounts>,
     /// Index of each unfinished hop, by the span of its call.
@@ -156,6 +159,7 @@ impl AgentsFold {
             written_calls: Vec::new(),
             model_calls: BTreeMap::new(),
             last_errors: BTreeMap::new(),
+            changed: BTreeMap::new(),
             swarm_counts: BTreeMap::new(),
             open: BTreeMap::new(),
             pending_handoffs: BTreeMap::new(),
@@ -330,6 +334,9 @@ impl AgentsFold {
                 self.ends(event, &CallEnd::Failed(reason), spans, pauses);
             }
             EventKind::QuestionAnswered(answered) => {
+                if let Some(note) = run.questions.changed_text(answered) {
+                    self.changed.insert(event.span, note);
+                }
                 if let Some((agent, text)) = run.questions.turn_of(answered) {
                     let (agent, said) = (agent.clone(), LineKind::Said(text));
                     self.add_line(event, event.span, &agent, said, spans);

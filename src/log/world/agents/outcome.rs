@@ -5,7 +5,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{AgentsFold, HopKind, HopRow, HopState, LineKind, TranscriptLine};
+use super::{AgentsFold, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine};
 use crate::base::name::AgentName;
 use crate::base::time::millis;
 use crate::log::event::StopReason;
@@ -158,7 +158,9 @@ impl<'a> TranscriptEntry<'a> {
             LineKind::Said(text) => EntryKind::Text(text),
             LineKind::Cut { end, .. } => EntryKind::Cut(*end),
             LineKind::Called(call) => EntryKind::Call(call),
-            LineKind::Result { of, text, ok } => EntryKind::Result { of, text, ok: *ok },
+            LineKind::Result { of, text, end } => {
+                EntryKind::Result { of, text, ok: *end == ResultEnd::Answered }
+            }
             LineKind::HandedOver { to, message } => {
                 EntryKind::Handoff { to, message: message.as_deref() }
             }

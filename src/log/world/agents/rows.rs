@@ -188,6 +188,18 @@ pub struct TranscriptLine {
     pub what: LineKind,
 }
 
+/// How the call of a member or a tool ended for its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultEnd {
+    /// With a result or a fallback value.
+    Answered,
+    Failed,
+    /// A person or a rule did not approve it.
+    Denied,
+    /// The caller was cancelled as well.
+    Cancelled,
+}
+
 /// Content of a line of the transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LineKind {
@@ -210,8 +222,8 @@ pub enum LineKind {
         of: Arc<str>,
         /// The text that the caller got; empty if the caller's team hides text.
         text: Arc<str>,
-        /// Whether it is a result, not a failure.
-        ok: bool,
+        /// How the call ended.
+        end: ResultEnd,
     },
     /// A handoff was made.
     HandedOver {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rows::{HopState, LineKind, TranscriptLine};
+use super::rows::{HopState, LineKind, ResultEnd, TranscriptLine};
 use super::{AgentsFold, HANDED_OVER};
 use crate::base::name::AgentName;
 use crate::log::event::kind::{Purpose, Reply};
@@ -101,18 +101,24 @@ impl AgentsFold {
         };
         let place = nesting(spans.get(call).map_or(SpanId::RUN, |span| span.parent), spans);
         let whole = !prose || place.inner == MemberOutput::Text;
-        let (text, ok) = match came {
-            CallResult::Text(text) => (text, true),
-            // The caller was cancelled as well.
+        let changed = self.changed.remove(&call);
+        let (text, end) = match came {
+            CallResult::Text(text) if whole => {
+                (result_text::noted_text(&text, changed.as_deref()), ResultEnd::Answered)
+            }
+            CallResult::Text(_) => (Arc::default(), ResultEnd::Answered),
             CallResult::Failed(StopReason::Cancelled, _) => {
-                (StopReason::Cancelled.to_string().into(), false)
+                (StopReason::Cancelled.to_string().into(), ResultEnd::Cancelled)
             }
             CallResult::Failed(reason, last) => {
-                (result_text::failure_text(reason, last.as_deref().filter(|_| whole)), false)
+                let end = match reason {
+                    StopReason::ApprovalDenied(_) => ResultEnd::Denied,
+                    _ => ResultEnd::Failed,
+                };
+                (result_text::failure_text(reason, last.as_deref().filter(|_| whole)), end)
             }
         };
-        let text = if ok && !whole { Arc::default() } else { text };
-        self.add_line_at(event, call, &place, by, LineKind::Result { of: of.into(), text, ok });
+        self.add_line_at(event, call, &place, by, LineKind::Result { of: of.into(), text, end });
     }
 
     pub(super) fn add_line(

@@ -458,6 +458,7 @@ pub(super) fn summary_document(
         SpanState::Open => "running",
         SpanState::Done => "answered",
         SpanState::Failed(_) => "failed",
+        SpanState::Denied => "denied",
     };
     document.field("state", state);
     let attempts = world.spans.children(span.id).count();

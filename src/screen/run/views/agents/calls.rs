@@ -460,6 +460,7 @@ fn sign(data: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSi
             Some(EventKind::CallDegraded { .. }) => of(Glyph::Alert, "degraded", StyleRole::Retry),
             _ => of(Glyph::Failed, "failed", StyleRole::Failed),
         },
+        SpanState::Denied => of(Glyph::Refused, "denied", StyleRole::Refused),
     }
 }
 
@@ -477,11 +478,12 @@ fn result_text(data: &RunData, span: &Span) -> (String, StyleRole) {
     if let Some(EventKind::CallFailed { reason, .. } | EventKind::CallDegraded { reason, .. }) =
         data.closing_event(span.id).map(|event| &event.kind)
     {
-        let cancelled = reason.class() == StopClass::Cancelled;
-        return (
-            reason.phrase().into_owned(),
-            if cancelled { StyleRole::Off } else { StyleRole::Failed },
-        );
+        let role = match span.state {
+            _ if reason.class() == StopClass::Cancelled => StyleRole::Off,
+            SpanState::Denied => StyleRole::Refused,
+            _ => StyleRole::Failed,
+        };
+        return (reason.phrase().into_owned(), role);
     }
     let last = data.shown().spans.last_child(span.id);
     match last.and_then(|attempt| data.closing_event(attempt.id)).map(|event| &event.kind) {

@@ -10,9 +10,9 @@ use ratatui::style::Style;
 use super::LowerPanes;
 use super::calls::current_attempt;
 use crate::base::name::AgentName;
-use crate::log::event::{Elapsed, Seq, SpanId, StopReason};
+use crate::log::event::{Elapsed, Seq, SpanId};
 use crate::log::facts::agents::{HistoryEntry, MemberOutput};
-use crate::log::world::agents::{HopKind, LineKind, TranscriptLine, shown_output};
+use crate::log::world::agents::{HopKind, LineKind, ResultEnd, TranscriptLine, shown_output};
 use crate::screen::DrawContext;
 use crate::screen::layout::line;
 use crate::screen::list::row_style;
@@ -345,13 +345,12 @@ fn line_text(line: &TranscriptLine) -> SpokenLine<'_> {
         LineKind::Said(text) => (TranscriptKind::Said, (&**text).into()),
         LineKind::Cut { end, calls } => (TranscriptKind::Cut, cut_reply(*end, *calls).into()),
         LineKind::Called(call) => (TranscriptKind::Call, call_text(call).into()),
-        LineKind::Result { of, text, ok: true } => (TranscriptKind::Result, result_text(of, text)),
-        LineKind::Result { of, text, ok: false }
-            if **text == *StopReason::Cancelled.to_string() =>
-        {
-            (TranscriptKind::Cancelled, (&**of).into())
-        }
-        LineKind::Result { of, text, ok: false } => (TranscriptKind::Failed, result_text(of, text)),
+        LineKind::Result { of, text, end } => match end {
+            ResultEnd::Answered => (TranscriptKind::Result, result_text(of, text)),
+            ResultEnd::Failed => (TranscriptKind::Failed, result_text(of, text)),
+            ResultEnd::Denied => (TranscriptKind::Refused, result_text(of, text)),
+            ResultEnd::Cancelled => (TranscriptKind::Cancelled, (&**of).into()),
+        },
         LineKind::HandedOver { to, message } => match message {
             Some(message) => (TranscriptKind::Handoff, format!("{to}: {message}").into()),
             None => (TranscriptKind::Handoff, to.as_str().into()),

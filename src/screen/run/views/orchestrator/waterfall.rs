@@ -162,6 +162,7 @@ pub fn bars(run: &RunData, row: WaterfallRow) -> Vec<Bar> {
                 SpanState::Open => AttemptEnd::InFlight,
                 SpanState::Done => AttemptEnd::Answered,
                 SpanState::Failed(class) => AttemptEnd::Failed(class.unwrap_or(FailureClass::Tool)),
+                SpanState::Denied => AttemptEnd::Failed(FailureClass::Denied),
             },
         };
         attempts.filter(|span| matches!(span.kind, SpanKind::Attempt(_))).map(bar).collect()

@@ -408,9 +408,11 @@ fn results(tools: &[&ToolRow]) -> Vec<Part> {
     let failed = of_all(|tally| tally.failed);
     let fallback = of_all(|tally| tally.cached + tally.fallback);
     let omitted = of_all(|tally| tally.omitted);
+    let denied = of_all(|tally| tally.denied);
     // The repeats of a call can fail too, so the failures are not a part of the calls.
     [
         (failed, format!("{} failed", format::count_noun(failed, "call")), StyleRole::Failed),
+        (denied, format!("{} denied", format::count_noun(denied, "call")), StyleRole::Refused),
         (fallback, format!("{fallback} of {calls} calls from fallback"), StyleRole::Retry),
         (omitted, format!("{omitted} of {calls} calls left out"), StyleRole::Retry),
     ]

@@ -266,6 +266,10 @@ fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
     add("fallback", fallback, marked(cached + default + omitted > 0, StyleRole::Retry));
     let failed = sum(|it| it.failed);
     add("failed", format::count_noun(failed, "call"), marked(failed > 0, StyleRole::Failed));
+    let denied = sum(|it| it.denied);
+    if denied > 0 {
+        add("denied", format::count_noun(denied, "call"), StyleRole::Refused);
+    }
     if let Some(factor) = world.tools.amplification() {
         let requests =
             format!("{}, {} a call", sum(ToolTally::requests), format::requests_each(factor));
