@@ -497,12 +497,32 @@ fn person(
     let table = entry.value.as_ref()?;
     let description = table.description.as_ref()?;
     let text = cx.at_key("description", |cx| scope.text(&description.text, description.at, cx));
+    if let Some(Positioned { value: Otherwise::Answer(_), at }) = &table.otherwise
+        && !is_asked_for_answers(name, file)
+    {
+        let what = format!("the answer has no effect: {name} is asked for nothing but approvals");
+        cx.at_key("otherwise", |cx| cx.warn(*at, what, "deny, stop or pause"));
+    }
     let person = Person {
         description: text.into(),
         timeout: table.timeout.map(|it| it.0),
         otherwise: table.otherwise.as_ref().map(|it| it.value.clone()),
     };
     Some((PersonName::from(name), person))
+}
+
+/// Whether a person is asked anything but to approve calls: by an agent, in the place of an agent or a
+/// role, or for a decision.
+fn is_asked_for_answers(name: &str, file: &ScenarioFile) -> bool {
+    let is_it = |named: &NonBlankString| named.text.trim() == name;
+    let agents = file.agents.entries.iter().filter_map(|entry| entry.value.as_ref());
+    let roles = file.roles.entries.iter().filter_map(|entry| entry.value.as_ref());
+    let decision = file.collaboration.as_ref().and_then(|it| it.on_no_decision.as_ref());
+    let mut named = agents
+        .flat_map(|agent| agent.person.iter().chain(&agent.people.value.0))
+        .chain(roles.filter_map(|role| role.person.as_ref()))
+        .chain(decision.and_then(|it| it.ask.as_ref()));
+    named.any(is_it)
 }
 
 /// The person with this name in a key of the file; an unknown name is reported.
@@ -619,6 +639,7 @@ fn rule(
         });
     }
     let (tool, action) = (tool.as_ref()?, (*r#do)?);
+    warn_of_no_calls(tool, agent.as_ref(), file, cx);
     let tools = || {
         let named = file.tools.iter().flat_map(|tools| tools.named.names());
         named.chain(file.workers.names())
@@ -646,6 +667,32 @@ fn rule(
         asking,
         text: text.into(),
     })
+}
+
+/// Warns of a rule for an agent that never calls such a tool.
+fn warn_of_no_calls(
+    tool: &NonBlankString,
+    agent: Option<&NonBlankString>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    let Some(agent) = agent else { return };
+    let entry = file.agents.entries.iter().find(|entry| entry.name == agent.text.trim());
+    let Some(table) = entry.and_then(|entry| entry.value.as_ref()) else { return };
+    let tools = &table.tools.value.0;
+    if !tools.iter().any(|own| names_tool(tool.text.trim(), own.text.trim())) {
+        let name = agent.text.trim();
+        let what = match table.person {
+            Some(_) => format!("the rule has no effect: {name} is a person and calls no tools"),
+            None => format!("the rule has no effect: {name} has no such tool"),
+        };
+        let own = tools.iter().map(|own| own.text.trim()).collect::<Vec<_>>().join(", ");
+        let help = match own.is_empty() {
+            true => "remove the rule, or name another agent".to_owned(),
+            false => format!("tools of {name}: {own}"),
+        };
+        cx.at_key("agent", |cx| cx.warn(agent.at, what, &help));
+    }
 }
 
 fn person_row(

@@ -399,6 +399,71 @@ fn misplaced_key_suggests_right_place() {
 }
 
 #[test]
+fn rules_without_calls_are_reported() {
+    let team = r#"title = "T"
+pattern = "team"
+goal = "g"
+team.root = "pm"
+[people.ann]
+description = "Ann"
+otherwise = "stop"
+[tools.pay]
+description = "Pays"
+fixture = { rows = [{ result = { ok = true } }] }
+[tools.look]
+description = "Looks"
+approve = { who = "ann" }
+fixture = { rows = [{ result = { ok = true } }] }
+[[approve]]
+tool = "p*"
+agent = "a"
+do = "ask"
+[agents.pm]
+description = "P"
+members = ["a", "b"]
+[agents.a]
+description = "A"
+tools = ["pay", "look"]
+[agents.b]
+description = "B"
+person = "ann"
+[[script]]
+text = "x"
+[[script]]
+person = "ann"
+text = "y"
+"#;
+    judge(
+        team,
+        &[
+            (
+                "agent = \"a\"",
+                "agent = \"b\"",
+                &[
+                    "warning: approve[0].agent: the rule has no effect: b is a person and calls no tools (remove the rule, or name another agent)",
+                ],
+            ),
+            (
+                "tools = [\"pay\", \"look\"]",
+                "tools = [\"look\"]",
+                &[
+                    "warning: tools.pay: `pay` is never called (add it to the `tools` of an agent)",
+                    "warning: approve[0].agent: the rule has no effect: a has no such tool (tools of a: look)",
+                ],
+            ),
+            ("otherwise = \"stop\"", "otherwise = { answer = \"ok\" }", &[]),
+            (
+                "otherwise = \"stop\"\n",
+                "[people.bob]\ndescription = \"Bob\"\notherwise = { answer = \"ok\" }\n",
+                &[
+                    "warning: people.bob.otherwise: the answer has no effect: bob is asked for nothing but approvals (deny, stop or pause)",
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
 fn settings_that_do_nothing_are_told() {
     judge(
         SWARM,
