@@ -69,7 +69,7 @@ pub enum CliCommand {
     /// List kept runs; remove, pin or restore some
     #[cfg(feature = "store")]
     Runs(kept::RunsArgs),
-    /// Open a kept or exported run in the dashboard, read only
+    /// Open a kept or exported run in the dashboard
     #[cfg(feature = "store")]
     Open(kept::OpenArgs),
     /// Show a kept or exported run

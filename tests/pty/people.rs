@@ -9,6 +9,13 @@ use crate::support::pty::{Start, Terminal};
 
 #[test]
 fn killed_question_is_answered_after_restart() {
+    for opened in [false, true] {
+        answer_after_restart(opened);
+    }
+}
+
+/// From home, or `opened` by its name.
+fn answer_after_restart(opened: bool) {
     let home = Arc::new(Home::new());
     home.write("desk.toml", DESK);
     let args = &["run", "desk.toml"];
@@ -17,11 +24,17 @@ fn killed_question_is_answered_after_restart() {
     while home.run(&["export", "last"]).out.matches("question.asked").count() == 0 {}
     first.signal("KILL");
 
-    let mut second = Terminal::start_in(&home, Start::default());
-    second.sees("checkout-launch");
-    second.press("2");
-    second.sees("interrupted");
-    second.press("j ");
+    let args: &[&str] = if opened { &["open", "last"] } else { &[] };
+    let mut second = Terminal::start_in(&home, Start { args, ..Start::default() });
+    if opened {
+        second.sees("INTERRUPTED");
+        second.press(" ");
+    } else {
+        second.sees("checkout-launch");
+        second.press("2");
+        second.sees("interrupted");
+        second.press("j ");
+    }
     second.sees("WAITS");
     second.press("a");
     second.sees("Inbox");

@@ -344,8 +344,11 @@ impl OpenedRun {
         services.answer(EffectResult::Msg(Msg::OpenKept { row, is_file, wall_ms, request }));
         match from {
             RunSource::Store(database) => {
-                // Runs are listed even where this command does not keep any.
-                services.kept = KeptRuns::new(Some(database));
+                // A run that is continued is taken over by the database that stores its events. Runs are
+                // listed even where this command keeps none.
+                if services.kept.database().is_none() {
+                    services.kept = KeptRuns::new(Some(database));
+                }
                 services.open_kept(run, request, follows);
             }
             RunSource::File(log) => {
