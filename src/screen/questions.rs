@@ -35,6 +35,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// the last card has closed.
 pub const DEAD_TIME: Duration = Duration::from_millis(400);
 
+/// The same where the next key is a second press: most keyboards repeat a key that is held down before.
+pub const REPEAT_TIME: Duration = Duration::from_secs(1);
+
 /// A time without keys that answer. It begins when the terminal shows what is new, not when the state
 /// changes: a large card takes a while to draw, and a slow link longer to show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,8 +52,15 @@ pub(super) enum KeyHold {
 }
 
 impl KeyHold {
-    pub(super) fn is_over(self, now: Duration) -> bool {
-        matches!(self, Self::Shown(at) if now.saturating_sub(at) >= DEAD_TIME)
+    pub(super) fn is_over(self, now: Duration, dead_time: Duration) -> bool {
+        matches!(self, Self::Shown(at) if now.saturating_sub(at) >= dead_time)
+    }
+
+    /// Begins again at a key that came too soon.
+    pub(super) fn restart(&mut self, now: Duration) {
+        if matches!(self, Self::Shown(_)) {
+            *self = Self::Shown(now);
+        }
     }
 
     fn draw(&mut self) {
@@ -336,7 +346,7 @@ fn each_hold(state: &mut AppState, change: impl Fn(&mut KeyHold)) {
 
 /// Whether this key was meant for a card that has just closed by itself.
 pub(super) fn is_too_late(state: &mut AppState, key: KeyPress) -> bool {
-    state.inbox.closed = state.inbox.closed.filter(|hold| !hold.is_over(state.now));
+    state.inbox.closed = state.inbox.closed.filter(|hold| !hold.is_over(state.now, DEAD_TIME));
     let has_card = matches!(state.overlays.last(), Some(Overlay::Card(_)));
     let changes = |action: Action| {
         let leads_to_answer =

@@ -113,7 +113,7 @@ fn press_until(terminal: &mut Terminal, key: &str, text: &str) {
             return;
         }
         terminal.press(key);
-        terminal.quiet_for(Duration::from_millis(500));
+        terminal.quiet_for(Duration::from_millis(1_100));
     }
     panic!("never on the screen: {text}\n{}", terminal.text());
 }

@@ -17,6 +17,7 @@ use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load, shipped};
 use crate::screen::effect::{LaunchRequest, RequestId, RunBeginning};
+use crate::screen::questions::REPEAT_TIME;
 use crate::screen::theme::Theme;
 use crate::screen::{Effect, Msg, chrome};
 use crate::support::screen::{Dash, facts_of, until};
@@ -101,7 +102,7 @@ fn long_arguments_are_scrolled_in_full() {
             assert!(is_seen && !screen.contains("not shown"), "{}", dash.screen());
             // The arguments are in view again where the second key approves them.
             shows(dash.press("G y"), &["note       abcdefgh"]);
-            dash.after(Duration::from_millis(400)).press("y");
+            dash.after(REPEAT_TIME).press("y");
             assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
         }
     }
@@ -119,10 +120,10 @@ fn longer_arguments_need_the_editor() {
         assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), args);
         // An editor that failed has shown nothing.
         edited(&mut dash, Err("the file is gone".to_owned()));
-        dash.press("y").after(Duration::from_millis(400)).press("y");
+        dash.press("y").after(REPEAT_TIME).press("y");
         assert!(answers(&mut dash).is_empty());
         edited(&mut dash, Ok(text));
-        dash.press("y").after(Duration::from_millis(400));
+        dash.press("y").after(REPEAT_TIME);
         if effects == Effects::Irreversible {
             assert!(answers(&mut dash).is_empty());
             dash.press("y");

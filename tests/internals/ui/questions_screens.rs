@@ -16,7 +16,7 @@ use crate::pattern::collaboration::policy::judge;
 use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load};
 use crate::screen::chrome::title;
-use crate::screen::questions;
+use crate::screen::questions::{self, REPEAT_TIME};
 use crate::screen::theme::Theme;
 use crate::screen::windows::Overlay;
 use crate::screen::{Effect, Msg};
@@ -276,6 +276,21 @@ fn card_is_dead_until_shown() {
     assert_eq!(answers(&mut dash).len(), 1);
 }
 
+/// Of an irreversible call: a key that is held down repeats after half a second, and then often.
+#[test]
+fn held_key_is_no_second_press() {
+    let mut dash = dash(120, 36);
+    card(&mut dash, 2).press("G y");
+    shows(&dash, &["press y again to approve it"]);
+    dash.after(Duration::from_millis(660)).press("y");
+    for _ in 0..100 {
+        dash.after(Duration::from_millis(33)).press("y");
+    }
+    assert!(answers(&mut dash).is_empty());
+    dash.after(REPEAT_TIME).press("y");
+    assert_eq!(answers(&mut dash).len(), 1);
+}
+
 #[test]
 fn unseen_end_is_not_read() {
     let mut dash = dash(80, 24);
@@ -331,7 +346,7 @@ fn irreversible_call_needs_two_keys() {
     shows(&dash, &["press y again to approve it"]);
     dash.press("y");
     assert!(answers(&mut dash).is_empty(), "a key that is held down repeats");
-    dash.after(Duration::from_millis(400)).press("m Y Space");
+    dash.after(REPEAT_TIME).press("m Y Space");
     assert!(answers(&mut dash).is_empty());
     dash.press("y");
     assert_eq!(answers(&mut dash), [(QuestionId(3), APPROVE, false)]);
@@ -431,11 +446,11 @@ fn remembering_shows_the_rule_first() {
     card(&mut dash, 0).press("m");
     shows(&dash, &["approve refund for billing in this run, as it is defined now"]);
     assert!(answers(&mut dash).is_empty());
-    dash.after(Duration::from_millis(400)).press("m");
+    dash.after(REPEAT_TIME).press("m");
     assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, true)]);
     // The key that approves once does no more, whatever is shown.
     let mut dash = self::dash(120, 36);
-    card(&mut dash, 0).press("m").after(Duration::from_millis(400)).press("y");
+    card(&mut dash, 0).press("m").after(REPEAT_TIME).press("y");
     assert_eq!(answers(&mut dash), [(QuestionId(1), APPROVE, false)]);
 }
 
@@ -488,7 +503,7 @@ fn script_answers_with_a_second_key() {
     shows(dash.press("s"), &["deny: no", "sends the script's answer"]);
     dash.press("s");
     assert!(dash.asked().is_empty(), "it has just appeared");
-    dash.after(Duration::from_millis(400)).press("s");
+    dash.after(REPEAT_TIME).press("s");
     assert_eq!(answers(&mut dash), [(QuestionId(1), answer.expect("one"), false)]);
 }
 

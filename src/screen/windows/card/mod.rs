@@ -26,8 +26,8 @@ use crate::screen::keymap::{Context, key_of};
 use crate::screen::layout::too_small;
 use crate::screen::notice::NoticeKind;
 use crate::screen::questions::{
-    KeyHold, ListedQuestion, QuestionKey, answer, approve_marked, is_irreversible, is_too_long,
-    mark, open_questions,
+    DEAD_TIME, KeyHold, ListedQuestion, QuestionKey, REPEAT_TIME, answer, approve_marked,
+    is_irreversible, is_too_long, mark, open_questions,
 };
 use crate::screen::run::RunPage;
 use crate::screen::run::inspector::WrappedDocument;
@@ -254,7 +254,13 @@ impl Card {
 
     /// Whether it takes no key yet.
     pub fn is_dead(&self, now: Duration) -> bool {
-        !self.hold.is_over(now)
+        let dead_time = if self.takes_second_press() { REPEAT_TIME } else { DEAD_TIME };
+        !self.hold.is_over(now, dead_time)
+    }
+
+    /// Whether the key that led here, pressed once more, sends an answer.
+    fn takes_second_press(&self) -> bool {
+        matches!(self.step, CardStep::Certain(_) | CardStep::Suggested(_) | CardStep::Remember)
     }
 
     /// Whether it can still be answered here.
@@ -431,6 +437,9 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
             | Action::PrevPane
     );
     if card.is_dead(now) && !always {
+        if card.takes_second_press() {
+            card.hold.restart(now);
+        }
         let said = "Too soon: this has just appeared. Read it, then press the key.";
         state.notify(NoticeKind::Info, said);
         return Update::redraw();
