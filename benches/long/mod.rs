@@ -65,6 +65,7 @@ pub fn log(facts: usize) -> Vec<Arc<Event>> {
         prices: None,
         model_prices: Vec::new(),
         tools: Vec::new(),
+        people: Vec::new(),
         ask_again: 0,
         shows_flags: false,
         alerts: Default::default(),

@@ -313,6 +313,7 @@ fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
         }),
         model_prices,
         tools,
+        people: scenario.people.named.keys().cloned().collect(),
         ask_again: asking.ask_again,
         shows_flags: asking.shows_flags,
         alerts: scenario.alerts,

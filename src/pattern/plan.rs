@@ -198,16 +198,17 @@ fn agent_heads<'s>(
 /// The setup of an agent; its members are those that earlier runs of the session left.
 fn agent_head(agent: &AgentSpec, session: &Session) -> AgentHead {
     let left = session.memory.rosters.get(&agent.name);
-    let (model, team, swarm) = match &agent.kind {
-        AgentKind::Model(model) => (Some(model), None, None),
-        AgentKind::Team(team) => (Some(&team.coordinator), Some(team), None),
-        AgentKind::Swarm(swarm) => (None, None, Some(swarm)),
-        AgentKind::Person(_) => (None, None, None),
+    let (model, team, swarm, person) = match &agent.kind {
+        AgentKind::Model(model) => (Some(model), None, None, None),
+        AgentKind::Team(team) => (Some(&team.coordinator), Some(team), None, None),
+        AgentKind::Swarm(swarm) => (None, None, Some(swarm), None),
+        AgentKind::Person(person) => (None, None, None, Some(person.clone())),
     };
     AgentHead {
         name: agent.name.clone(),
         description: agent.description.to_string(),
         kind: agent.kind.word().to_owned(),
+        person,
         members: left.map_or(agent.kind.members(), |it| it).to_vec(),
         instruction: model.map(|model| model.instruction.written()).unwrap_or_default(),
         tools: model.map(|model| model.tools.clone()).unwrap_or_default(),

@@ -11,7 +11,7 @@ use super::kind::Usage;
 use super::stop::StopReason;
 use super::tool::ToolHead;
 use super::{BoundaryId, RunId, Seq};
-use crate::base::name::{FlagName, ScenarioName};
+use crate::base::name::{FlagName, PersonName, ScenarioName};
 use crate::log::facts::PatternPlan;
 use crate::scenario::spec::{AlertLimits, Price, SourceText, SpendingLimits};
 
@@ -46,6 +46,9 @@ pub struct RunStarted {
     /// The tools behind the gateway, the model first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolHead>,
+    /// The people whom the run may ask, besides the operator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub people: Vec<PersonName>,
     /// How often a model is asked again after a refused JSON reply; 0 in logs of earlier versions,
     /// whose scenario may say more.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -93,6 +96,18 @@ impl RunStarted {
 }
 
 impl RunStarted {
+    /// The people whom the run may ask, besides the operator. A log of an earlier version names only those
+    /// who are called as a tool.
+    pub(crate) fn people(&self) -> Vec<PersonName> {
+        match &self.people[..] {
+            [] => {
+                let tools = self.tools.iter().filter(|tool| tool.kind == "person");
+                tools.map(|tool| tool.name.as_str().into()).collect()
+            }
+            people => people.to_vec(),
+        }
+    }
+
     /// Prices of the models that the first events of the log are about: if the run is a fork, of a fork,
     /// those of the first run.
     pub(crate) fn first_prices(&self) -> &[ModelPriceHead] {

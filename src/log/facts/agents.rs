@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Fact, FactAbout, Plan, facts};
-use crate::base::name::{AgentName, ToolName};
+use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::log::event::Command;
 use crate::log::event::command::Initiator;
 use crate::log::event::id::SpanId;
@@ -433,8 +433,11 @@ pub struct AgentHead {
     pub name: AgentName,
     /// What it does.
     pub description: String,
-    /// `agent`, `team` or `swarm`.
+    /// `agent`, `team`, `swarm` or `person`.
     pub kind: String,
+    /// The person who is this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonName>,
     /// Its members at the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<AgentName>,

@@ -76,6 +76,7 @@ impl Log {
             prices: None,
             model_prices: Vec::new(),
             tools: vec![head("llm", "model"), head("vendor", "fixture")],
+            people: Vec::new(),
             ask_again: 0,
             shows_flags: false,
             alerts,

@@ -111,6 +111,7 @@ impl Facts {
             prices: None,
             model_prices: Vec::new(),
             tools: Vec::new(),
+            people: Vec::new(),
             ask_again: 0,
             shows_flags: false,
             alerts: Default::default(),

@@ -131,6 +131,7 @@ impl ResearchFacts {
                 tool("search_sources"),
                 tool("read_source"),
             ],
+            people: Vec::new(),
             ask_again: 0,
             shows_flags: false,
             alerts: AlertLimits::default(),

@@ -75,6 +75,7 @@ impl ToolFacts {
             prices: None,
             model_prices: Vec::new(),
             tools,
+            people: Vec::new(),
             ask_again: 0,
             shows_flags: false,
             alerts: AlertLimits { error_rate: Some(0.5), ..AlertLimits::default() },
