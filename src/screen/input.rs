@@ -202,6 +202,7 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
                 state.notify(NoticeKind::Info, ACTS_ON_LIVE_RUN);
                 return Update { redraw: true, effects };
             }
+            InputOutcome::OpenCard(key) => return card::open(state, &key),
             outcome => return earlier::after(state, outcome),
         }
     } else {

@@ -25,8 +25,10 @@ impl From<InputOutcome> for Update {
         match outcome {
             InputOutcome::Handled { redraw } => Self::when(redraw),
             InputOutcome::Emit(effects) => Self { redraw: true, effects },
-            // The caller of `on_action` shows the text as a notice, or reads the events.
-            InputOutcome::Say(_) | InputOutcome::Earlier(_) => Self::redraw(),
+            // The caller of `on_action` shows the text as a notice, opens the card, or reads the events.
+            InputOutcome::Say(_) | InputOutcome::OpenCard(_) | InputOutcome::Earlier(_) => {
+                Self::redraw()
+            }
             InputOutcome::Ignored => Self::idle(),
         }
     }

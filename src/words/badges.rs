@@ -5,13 +5,32 @@
 use super::glyph::Glyph;
 use super::styled::{Badge, StyleRole};
 use crate::log::event::StopReason;
+use crate::log::event::kind::{Answer, AnsweredBy};
 use crate::log::event::stop::StopClass;
 use crate::log::facts::collaboration::Stance;
+use crate::log::world::questions::{QuestionEnd, QuestionRow};
 use crate::log::world::run_row::RunStatus;
 use crate::scenario::patterns::collaboration::Decision;
 
 /// A run in which every branch waits for a person.
 pub const WAITS: Badge = Badge::new(Glyph::NeedsYou, "WAITS", StyleRole::NeedsYou);
+
+/// The badge of a question of a run, which is live or has ended.
+pub fn question(row: &QuestionRow, is_live: bool) -> Badge {
+    let answered = match &row.ended {
+        None if is_live => return Badge::new(Glyph::NeedsYou, "waits", StyleRole::NeedsYou),
+        None => return Badge::new(Glyph::Off, "stopped", StyleRole::Off),
+        Some((_, QuestionEnd::Withdrawn(_))) => {
+            return Badge::new(Glyph::Off, "withdrawn", StyleRole::Off);
+        }
+        Some((_, QuestionEnd::Answered(answered))) => answered,
+    };
+    match (&answered.by, &answered.answer) {
+        (AnsweredBy::Nobody, _) => Badge::new(Glyph::Alert, "not answered", StyleRole::Retry),
+        (_, Answer::Deny { .. }) => Badge::new(Glyph::Refused, "denied", StyleRole::Refused),
+        _ => Badge::new(Glyph::Done, "answered", StyleRole::Done),
+    }
+}
 
 /// The badge of a stance.
 pub fn stance(stance: Stance) -> Badge {

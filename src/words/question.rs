@@ -14,7 +14,7 @@ use crate::log::event::kind::{
 };
 use crate::log::event::{Elapsed, Event};
 use crate::log::world::questions::{
-    EndedQuestion, OpenQuestion, QuestionEnd, QuestionTally, Questions,
+    EndedQuestion, OpenQuestion, QuestionEnd, QuestionRow, QuestionTally, Questions,
 };
 use crate::log::world::{RunFold, World};
 use crate::scenario::people::{OPERATOR, Otherwise};
@@ -276,6 +276,14 @@ pub fn end_text(asked: &QuestionAsked, end: &QuestionEnd) -> String {
         QuestionEnd::Withdrawn(Withdrawal::Cancelled) => "withdrawn: its branch ended".to_owned(),
         QuestionEnd::Withdrawn(Withdrawal::Changed) => "withdrawn: the tool has changed".to_owned(),
     }
+}
+
+/// How a question ended and how long that took: `denied by manager (scripted) after 12s`. `None`: it has not
+/// ended. Its texts are data: the caller escapes them.
+pub fn row_end_text(row: &QuestionRow) -> Option<String> {
+    let (at, end) = row.ended.as_ref()?;
+    let after = duration_text(at.since(row.question.at));
+    Some(format!("{} after {after}", end_text(&row.question.asked, end)))
 }
 
 /// The person that a run waits for, and since when: `waits for manager 4m`. `None`: nothing is asked.

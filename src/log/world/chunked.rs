@@ -50,6 +50,13 @@ impl<T> Chunked<T> {
         first.chain(self.chunks.iter().skip(place / CHUNK + 1).flat_map(|chunk| chunk.iter()))
     }
 
+    /// The number of rows at the start for which this holds. It must hold for no row after them.
+    pub fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
+        let whole = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&holds));
+        let within = self.chunks.get(whole).map_or(0, |chunk| chunk.partition_point(&holds));
+        (whole * CHUNK + within).min(self.len)
+    }
+
     /// All rows in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
@@ -94,5 +101,22 @@ mod tests {
         assert!(list.iter_from(198).eq(&[198, 199, 200]));
         assert!(list.iter_from(500).next().is_none());
         assert!(copy.iter().rev().take(2).eq(&[199, 198]));
+    }
+
+    #[test]
+    fn partition_point_is_that_of_slice() {
+        for len in [0, 1, 63, 64, 65, 200] {
+            let mut list = Chunked::default();
+            for number in 0..len {
+                list.push(number);
+            }
+            for least in [0, 1, 63, 64, 65, 128, 199, 300] {
+                assert_eq!(
+                    list.partition_point(|it| *it < least),
+                    len.min(least),
+                    "{least} of {len}"
+                );
+            }
+        }
     }
 }

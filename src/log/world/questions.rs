@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::chunked::Chunked;
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::log::event::kind::{
     Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject,
@@ -28,6 +29,8 @@ pub struct Questions {
     open: BTreeMap<QuestionId, OpenQuestion>,
     /// The latest ones that have ended, the last one last.
     ended: Vec<EndedQuestion>,
+    /// All that people were asked, turns of agents aside: those are hops.
+    rows: Chunked<QuestionRow>,
     /// The approvals that the run remembers.
     remembered: Vec<RememberedApproval>,
     /// Counts.
@@ -75,6 +78,15 @@ pub enum QuestionEnd {
     Answered(Arc<QuestionAnswered>),
     /// It was withdrawn.
     Withdrawn(Withdrawal),
+}
+
+/// A question that no rule answered, open or ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuestionRow {
+    /// The question as it was asked.
+    pub question: OpenQuestion,
+    /// When and how it ended; `None`: it is open, or was when the run ended.
+    pub ended: Option<(Elapsed, QuestionEnd)>,
 }
 
 /// An approval that the run remembers.
@@ -157,6 +169,9 @@ impl Questions {
                 }
                 let (at, span, seq) = (event.at, event.span, event.seq);
                 let question = OpenQuestion { asked: Arc::clone(asked), at, span, seq };
+                if !asked.by_rule && !matches!(asked.subject, Subject::Turn { .. }) {
+                    self.rows.push(QuestionRow { question: question.clone(), ended: None });
+                }
                 self.open.insert(asked.id, question);
             }
             EventKind::QuestionAnswered(answered) => self.answered(event, answered, limits),
@@ -255,6 +270,10 @@ impl Questions {
     }
 
     fn end(&mut self, event: &Event, question: OpenQuestion, end: QuestionEnd) {
+        let place = self.rows.partition_point(|row| row.question.seq < question.seq);
+        if let Some(row) = self.rows.get_mut(place).filter(|row| row.question.seq == question.seq) {
+            row.ended = Some((event.at, end.clone()));
+        }
         if self.ended.len() >= MAX_ENDED {
             self.ended.remove(0);
         }
@@ -328,6 +347,12 @@ impl Questions {
     /// The latest questions that have ended, the last one last.
     pub fn ended(&self) -> &[EndedQuestion] {
         &self.ended
+    }
+
+    /// The questions that no rule answered and that are no turns of agents, in the order in which they were
+    /// asked.
+    pub fn rows(&self) -> &Chunked<QuestionRow> {
+        &self.rows
     }
 
     /// The approvals that the run remembers.

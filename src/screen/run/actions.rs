@@ -18,6 +18,7 @@ use crate::screen::action::Action;
 use crate::screen::effect::Effect;
 use crate::screen::layout::{Size, hits};
 use crate::screen::msg::{Mouse, MouseKind};
+use crate::screen::questions::QuestionKey;
 
 impl RunPage {
     /// Handles an action, then updates what the view keeps of the run.
@@ -64,13 +65,19 @@ impl RunPage {
             Action::Raw => copy::page_raw(self),
             Action::Export => copy::export(&self.run),
             _ if self.inspector.is_some() => self.on_inspector_action(action, size),
-            Action::Inspect => match self.target() {
-                Some(target) => {
-                    self.inspect(target, first_tab(&self.run, target));
-                    InputOutcome::redraw()
+            Action::Inspect => {
+                if let Some(id) = self.views.shown().question(&self.run, self.focus()) {
+                    let run = self.run.id().clone();
+                    return InputOutcome::OpenCard(QuestionKey { run, id });
                 }
-                None => InputOutcome::Handled { redraw: false },
-            },
+                match self.target() {
+                    Some(target) => {
+                        self.inspect(target, first_tab(&self.run, target));
+                        InputOutcome::redraw()
+                    }
+                    None => InputOutcome::Handled { redraw: false },
+                }
+            }
             Action::Prompt => {
                 let target = self
                     .target()

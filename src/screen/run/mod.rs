@@ -33,6 +33,7 @@ use super::key::KeyPress;
 use super::keymap::Context;
 use super::layout::Size;
 use super::msg::PartialText;
+use super::questions::QuestionKey;
 use super::text::{Pen, clear};
 use crate::log::event::{Event, RunId, Seq, SpanId, World};
 use crate::log::world::{Projection, RunState};
@@ -247,6 +248,8 @@ pub enum InputOutcome {
     Emit(Vec<Effect>),
     /// The page handled it, with a message for the operator.
     Say(String),
+    /// The page handled it: the card of this open question opens.
+    OpenCard(QuestionKey),
     /// The page handled it, and needs events that left memory.
     Earlier(EarlierRequest),
     /// The page has no use for it; the dashboard may.

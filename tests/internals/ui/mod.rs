@@ -4,6 +4,7 @@ mod comparison_screens;
 mod dashboard_screens;
 mod model_names_screens;
 mod orchestrator_screens;
+mod people_screens;
 mod question_cards;
 mod questions_screens;
 mod remote_screens;

@@ -24,6 +24,7 @@ use super::InputOutcome;
 use super::data::RunData;
 use super::inspector::InspectTarget;
 use super::layout::{Areas, Pane, PaneFocus, PaneSizes};
+use crate::log::event::kind::QuestionId;
 use crate::log::event::{Command, SpanId};
 use crate::log::world::PatternWorld;
 use crate::screen::DrawContext;
@@ -131,6 +132,11 @@ pub trait View: Debug {
     /// The target that Enter inspects.
     fn target(&self, run: &RunData, _focus: Pane) -> Option<InspectTarget> {
         self.subject_call(run).map(InspectTarget::Call)
+    }
+
+    /// The selected question, if it is open: Enter opens its card.
+    fn question(&self, _run: &RunData, _focus: Pane) -> Option<QuestionId> {
+        None
     }
 
     /// The call that the view is about, if there is one.

@@ -4,6 +4,7 @@
 //! the call does, and what follows without an answer. What a model wrote is data in it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,8 +17,8 @@ use crate::base::visible::{first_bytes, visible};
 use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
 use crate::log::event::result_text::reply_text;
 use crate::log::event::{EventKind, Seq, SpanId};
-use crate::log::world::SpanState;
 use crate::log::world::agents::{AgentsFold, HopKind};
+use crate::log::world::{SpanState, World};
 use crate::screen::action::Action;
 use crate::screen::keymap::key_of;
 use crate::screen::layout::{Size, inside};
@@ -298,7 +299,10 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
     if doc.lines.len() > 1 {
         doc.gap();
     }
-    subject(&mut doc, card, page);
+    match &asked.subject {
+        Subject::Seat { .. } => seat(&mut doc, page),
+        _ => add_subject(&mut doc, asked, card.changed_args(), world),
+    }
     if let Some(why) = asked.why.as_deref().filter(|why| !why.trim().is_empty()) {
         doc.paragraph("why", &shown(why.trim()));
     }
@@ -333,12 +337,17 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
     doc
 }
 
-/// What the question is about.
-fn subject(doc: &mut StyledText, card: &Card, page: &RunPage) {
-    let asked = &*card.asked;
+/// Adds what the question is about; `changed`: other arguments with which the call is approved. A seat reads
+/// the table, which is not in the question.
+pub fn add_subject(
+    doc: &mut StyledText,
+    asked: &QuestionAsked,
+    changed: Option<&Arc<Value>>,
+    world: &World,
+) {
     match &asked.subject {
         Subject::ToolCall { args, effects, parameters, .. } => {
-            match card.changed_args() {
+            match changed {
                 Some(edited) => changed_arguments(doc, parameters, args, edited),
                 None => call_arguments(doc, parameters, args),
             }
@@ -355,7 +364,7 @@ fn subject(doc: &mut StyledText, card: &Card, page: &RunPage) {
             doc.gap();
         }
         Subject::Turn { agent, request, hand_over_to } => {
-            let from = page.world().agents().and_then(|agents| handed_over(agents, agent));
+            let from = world.agents().and_then(|agents| handed_over(agents, agent));
             doc.field("from", shown(&from.unwrap_or_else(|| "the user".to_owned())));
             doc.paragraph("message", &shown(request));
             if !hand_over_to.is_empty() {
@@ -364,9 +373,9 @@ fn subject(doc: &mut StyledText, card: &Card, page: &RunPage) {
             }
             doc.gap();
         }
-        Subject::Seat { .. } => seat(doc, page),
+        Subject::Seat { .. } => {}
         Subject::Decision { stances, conflicts } => {
-            goal(doc, page);
+            goal(doc, world);
             doc.gap();
             doc.heading("Stances of the last round");
             arguments(doc, stances);
@@ -403,7 +412,7 @@ fn numbered<'a>(doc: &mut StyledText, words: impl Iterator<Item = &'a str>) {
 
 /// What a model in this seat would read: the goal, the facts, and the last rounds.
 fn seat(doc: &mut StyledText, page: &RunPage) {
-    goal(doc, page);
+    goal(doc, page.world());
     // The log of a run that is played elsewhere does not have the facts.
     let facts = page.launch().map(|launch| &launch.scenario.facts);
     if let Some(facts) = facts.filter(|it| it.as_object().is_some_and(|it| !it.is_empty())) {
@@ -430,8 +439,8 @@ fn seat(doc: &mut StyledText, page: &RunPage) {
     doc.gap();
 }
 
-fn goal(doc: &mut StyledText, page: &RunPage) {
-    if let Some(head) = &page.world().run.head {
+fn goal(doc: &mut StyledText, world: &World) {
+    if let Some(head) = &world.run.head {
         doc.paragraph("goal", &shown(&head.goal));
     }
 }

@@ -35,7 +35,7 @@ use crate::screen::scroll::Scroll;
 use crate::screen::state::{ActiveScreen, AppState};
 use crate::words::question::{asker, end_text};
 
-pub use self::drawing::render;
+pub use self::drawing::{add_subject, render};
 
 /// The approval of a call as it was asked about.
 const APPROVE: Answer = Answer::Approve { args: None };

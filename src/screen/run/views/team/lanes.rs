@@ -1,5 +1,5 @@
-//! The geometry of the sequence diagram: a lane for each agent, and the cells of a hop between two
-//! lanes. It depends on names and sizes alone, so that no lane moves during a run. Pure geometry.
+//! The geometry of the sequence diagram: a lane for each agent and person, and the cells of a hop between
+//! two lanes. It depends on names and sizes alone, so that no lane moves during a run. Pure geometry.
 //!
 //! Names are above their lanes. If they are too long for one row, neighbours have theirs in
 //! different rows, so that a name may be wider than its lane.
@@ -34,7 +34,8 @@ pub struct Lanes {
     pub has_clock: bool,
     /// The column of the operator's lane.
     pub you: u16,
-    pub agents: Vec<AgentLane>,
+    /// Those of the agents, then those of people.
+    pub named: Vec<NamedLane>,
     pub name_rows: u16,
     /// The first column of the texts, and their width.
     pub text: (u16, u16),
@@ -42,9 +43,9 @@ pub struct Lanes {
     pub has_context: bool,
 }
 
-/// The lane of an agent.
+/// The lane of an agent or a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AgentLane {
+pub struct NamedLane {
     /// Its column.
     pub x: u16,
     /// The row of its name, from 0.
@@ -58,7 +59,8 @@ pub struct AgentLane {
 pub enum LaneEnd {
     /// The operator.
     You,
-    Agent(usize),
+    /// The agent or person of the lane with this index.
+    Named(usize),
 }
 
 /// How a hop is drawn.
@@ -75,7 +77,7 @@ pub enum HopArrow {
 /// The content of a cell of a hop's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneCell {
-    /// The lane of an agent that is not in control.
+    /// A lane without control.
     Waits,
     /// The lane of the agent in control.
     Controls,
@@ -97,7 +99,7 @@ impl LaneCell {
 }
 
 impl Lanes {
-    /// The lanes of agents with names of these widths; `None` if they do not fit.
+    /// The lanes of agents and people with names of these widths; `None` if they do not fit.
     pub fn fit(width: u16, height: u16, names: &[u16]) -> Option<Lanes> {
         let count = u16::try_from(names.len()).ok().filter(|count| *count > 0)?;
         let longest = names.iter().copied().max()?.clamp(NAME.0, NAME.1) + BESIDE_NAME;
@@ -148,37 +150,37 @@ impl Lanes {
     fn place(width: u16, has_clock: bool, pitch: u16, name_rows: u16, names: &[u16]) -> Lanes {
         let you = NUMBER + if has_clock { CLOCK } else { 0 };
         let mut x = you + YOU;
-        let mut agents = Vec::new();
+        let mut named = Vec::new();
         for (nth, name) in names.iter().enumerate() {
             let room = (pitch * name_rows).min(width.saturating_sub(x)).saturating_sub(BESIDE_NAME);
             let name_row = nth as u16 % name_rows;
-            agents.push(AgentLane { x, name_row, name: (*name).min(room) });
+            named.push(NamedLane { x, name_row, name: (*name).min(room) });
             x += pitch;
         }
-        let last = agents.last().map_or(you, |lane| lane.x);
+        let last = named.last().map_or(you, |lane| lane.x);
         // A hop to the last lane has its text at once behind it, but below its name's end.
         let start = (last + 2).min(width);
         let left = width - start;
         let has_context = left >= TEXT_AND_CONTEXT;
         let text = (start, left - if has_context { CONTEXT } else { 0 });
-        Lanes { has_clock, you, agents, name_rows, text, has_context }
+        Lanes { has_clock, you, named, name_rows, text, has_context }
     }
 
     /// The column of an end of a hop.
     pub fn column(&self, end: LaneEnd) -> Option<u16> {
         match end {
             LaneEnd::You => Some(self.you),
-            LaneEnd::Agent(at) => self.agents.get(at).map(|lane| lane.x),
+            LaneEnd::Named(at) => self.named.get(at).map(|lane| lane.x),
         }
     }
 
-    /// The agent whose name is at this cell of the rows with names.
+    /// The index of the lane whose name is at this cell of the rows with names.
     pub fn named_at(&self, x: u16, row: u16) -> Option<usize> {
-        let named = |lane: &AgentLane| {
+        let named = |lane: &NamedLane| {
             let name = lane.x..lane.x + lane.name + BESIDE_NAME - 1;
             lane.name_row == row && name.contains(&x)
         };
-        self.agents.iter().position(named)
+        self.named.iter().position(named)
     }
 
     /// The cells of a row from left to right: every lane, and a hop between two of them.
@@ -191,9 +193,9 @@ impl Lanes {
             let (from, to) = (self.column(from)?, self.column(to)?);
             (from != to).then_some((from, to, arrow))
         });
-        let control = control.and_then(|at| self.column(LaneEnd::Agent(at)));
+        let control = control.and_then(|at| self.column(LaneEnd::Named(at)));
         let lane = |x: u16| if control == Some(x) { LaneCell::Controls } else { LaneCell::Waits };
-        let lanes = std::iter::once(self.you).chain(self.agents.iter().map(|lane| lane.x));
+        let lanes = std::iter::once(self.you).chain(self.named.iter().map(|lane| lane.x));
         let mut cells: Vec<(u16, LaneCell)> = lanes.map(|x| (x, lane(x))).collect();
         let Some((from, to, arrow)) = ends else { return cells };
         // The hop is drawn over the lanes that it passes.
@@ -223,7 +225,7 @@ mod tests {
     fn lanes_fit_where_there_is_room() {
         let fit = |width, height, agents: usize, name: u16| {
             let lanes = Lanes::fit(width, height, &vec![name; agents])?;
-            Some((lanes.name_rows, lanes.agents[0].name, lanes.has_clock, lanes.text.1))
+            Some((lanes.name_rows, lanes.named[0].name, lanes.has_clock, lanes.text.1))
         };
         // Columns and rows inside the pane, agents, columns of a name; rows of names, columns of a
         // name, whether there are times, columns of the text.
@@ -274,7 +276,7 @@ mod tests {
             }
             text.iter().collect::<String>().trim().to_owned()
         };
-        let agent = LaneEnd::Agent;
+        let agent = LaneEnd::Named;
         let table = [
             (Some(0), Some((LaneEnd::You, agent(0), HopArrow::Passes)), "|-->H       |       |"),
             (Some(2), Some((agent(0), agent(2), HopArrow::Passes)), "|   |-------------->H"),
@@ -302,21 +304,21 @@ mod tests {
             arrow in 0usize..3,
         ) {
             let Some(lanes) = Lanes::fit(width, height, &names) else { return Ok(()) };
-            prop_assert_eq!(lanes.agents.len(), names.len());
+            prop_assert_eq!(lanes.named.len(), names.len());
             prop_assert!(lanes.name_rows + 1 < height, "there is a row for a hop");
             for row in 0..lanes.name_rows {
-                let named: Vec<&AgentLane> =
-                    lanes.agents.iter().filter(|lane| lane.name_row == row).collect();
+                let named: Vec<&NamedLane> =
+                    lanes.named.iter().filter(|lane| lane.name_row == row).collect();
                 for pair in named.windows(2) {
                     prop_assert!(pair[0].x + pair[0].name + BESIDE_NAME <= pair[1].x);
                 }
                 for lane in named {
                     prop_assert!(lane.name > 0 && lane.x + lane.name + BESIDE_NAME <= width + 1);
-                    let at = lanes.agents.iter().position(|it| it == lane);
+                    let at = lanes.named.iter().position(|it| it == lane);
                     prop_assert_eq!(lanes.named_at(lane.x, row), at);
                 }
             }
-            let end = |at: usize| at.checked_sub(1).map_or(LaneEnd::You, |at| LaneEnd::Agent(at % names.len()));
+            let end = |at: usize| at.checked_sub(1).map_or(LaneEnd::You, |at| LaneEnd::Named(at % names.len()));
             let (from, to) = (end(from), end(to));
             let arrow = [HopArrow::Passes, HopArrow::Consults, HopArrow::Refused][arrow];
             let cells = lanes.cells(control, Some((from, to, arrow)));

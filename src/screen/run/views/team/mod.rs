@@ -1,5 +1,5 @@
 //! The view of a coordinator team or a swarm: the sequence diagram, and in pane 2 the agents, the
-//! selected hop or the outcome of the run.
+//! selected hop or question, or the outcome of the run.
 
 mod agents;
 mod chain;
@@ -12,13 +12,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use self::agents::AgentList;
-use self::sequence::{Diagram, Sequence, SequenceRow, hop_sign};
+use self::sequence::{Diagram, Sequence, SequenceRow, hop_sign, question_sign, question_words};
 use super::agents::{LowerPanes, add_outcome, agents_in_picture, calls, transcript};
 use super::{PaneAt, PaneTitle, TrackRow, View, has_swarms, pane_title};
 use crate::base::name::AgentName;
 use crate::base::time;
 use crate::log::event::SpanId;
+use crate::log::event::kind::{Answer, QuestionId};
 use crate::log::world::agents::{HopKind, HopRow, HopState};
+use crate::log::world::questions::{QuestionEnd, QuestionRow};
 use crate::log::world::{RunState, World};
 use crate::screen::DrawContext;
 use crate::screen::action::Action;
@@ -30,9 +32,11 @@ use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_colu
 use crate::screen::run::pane_text::{MAX_ROWS, rows_scrolled, text_area};
 use crate::screen::scroll::{Scroll, WrappingLines, draw_scrolled};
 use crate::screen::theme::StateSign;
-use crate::words::format;
+use crate::screen::windows::card::add_subject;
 use crate::words::glyph::Glyph;
+use crate::words::question::{asker, row_end_text};
 use crate::words::styled::{Badge, StyleRole, StyledText};
+use crate::words::{badges, format};
 
 /// Selections and scroll positions in the panes of a team.
 #[derive(Debug, Default)]
@@ -237,6 +241,14 @@ impl View for TeamView {
         target.or_else(|| self.subject_call(run).map(InspectTarget::Call))
     }
 
+    fn question(&self, run: &RunData, focus: Pane) -> Option<QuestionId> {
+        let TeamSubject::Question(row) = self.subject(run) else { return None };
+        let world = run.world();
+        let id = row.question.asked.id;
+        let is_open = world.progress.is_live() && world.questions.get(id).is_some();
+        (matches!(focus, Pane::First | Pane::Second) && is_open).then_some(id)
+    }
+
     fn subject_call(&self, run: &RunData) -> Option<SpanId> {
         self.holder_call(run)
     }
@@ -299,6 +311,7 @@ pub enum TeamSubject<'a> {
     Agents,
     /// A hop, with its index.
     Hop(usize, &'a HopRow),
+    Question(&'a QuestionRow),
     Outcome,
 }
 
@@ -311,6 +324,7 @@ impl TeamView {
         }
         match self.selected_row(run) {
             Some(SequenceRow::Hop(at, hop)) => TeamSubject::Hop(at, hop),
+            Some(SequenceRow::Question(_, row)) => TeamSubject::Question(row),
             Some(SequenceRow::Asked(_)) => TeamSubject::Agents,
             Some(SequenceRow::Ended(_)) => TeamSubject::Outcome,
             None if ended => TeamSubject::Outcome,
@@ -339,6 +353,7 @@ impl TeamView {
         match self.subject(run) {
             TeamSubject::Agents => return None,
             TeamSubject::Hop(at, hop) => add_hop(run.shown(), at, hop, &mut text),
+            TeamSubject::Question(row) => add_question(run.shown(), row, &mut text),
             TeamSubject::Outcome => add_outcome(run, self.holder_call(run), &mut text),
         }
         Some(text)
@@ -397,6 +412,39 @@ fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
     }
 }
 
+fn add_question(world: &World, row: &QuestionRow, text: &mut StyledText) {
+    let asked = &*row.question.asked;
+    text.field("from", asker(&row.question, world));
+    text.field("to", asked.who.as_str());
+    let badge = badges::question(row, world.progress.is_live());
+    let state = match row_end_text(row) {
+        Some(end) => end,
+        None if world.progress.is_live() => format!("waits for {}", asked.who),
+        None => badge.word.to_owned(),
+    };
+    text.signed("state", Badge { word: "", ..badge }, state);
+    text.field("at", format::time_in_run(world.progress.run_time(row.question.at)));
+    let answer = match &row.ended {
+        Some((_, QuestionEnd::Answered(answered))) => Some(&answered.answer),
+        _ => None,
+    };
+    if let Some(said) = answer.and_then(Answer::text) {
+        text.paragraph("answer", said);
+    }
+    text.gap();
+    let changed = match answer {
+        Some(Answer::Approve { args }) => args.as_ref(),
+        _ => None,
+    };
+    add_subject(text, asked, changed, world);
+    if let Some(why) = asked.why.as_deref().filter(|why| !why.trim().is_empty()) {
+        text.paragraph("why", why.trim());
+    }
+    if let Some(rule) = &asked.rule {
+        text.field("rule", rule);
+    }
+}
+
 impl TeamView {
     /// The last call of the agent that answered, or that is in control.
     fn holder_call(&self, run: &RunData) -> Option<SpanId> {
@@ -452,8 +500,14 @@ impl TeamView {
                 let message = hop.message.as_deref().unwrap_or_default();
                 return Some(format!("{from} -> {}  {message}", hop.to).trim_end().to_owned());
             }
+            if let Some(SequenceRow::Question(_, row)) = row {
+                let (by, who) = (asker(&row.question, world), &row.question.asked.who);
+                return Some(format!("{by} -> {who}  {}", question_words(row)));
+            }
         }
-        if let (Pane::Second, TeamSubject::Hop(..)) = (focus, self.subject(run)) {
+        if let (Pane::Second, TeamSubject::Hop(..) | TeamSubject::Question(_)) =
+            (focus, self.subject(run))
+        {
             return self.document(run).map(|document| document.to_plain());
         }
         let partial = || team.partial.as_ref().map(|(text, _)| text.to_string());
@@ -481,6 +535,10 @@ pub(crate) fn title(
         TeamSubject::Agents => (plain, None),
         TeamSubject::Hop(at, hop) => {
             (format!("Hop {}", at + 1), Some(hop_sign(cx.theme, data.shown(), hop)))
+        }
+        TeamSubject::Question(row) => {
+            let sign = question_sign(cx.theme, data.shown(), row);
+            (format!("Question {}", row.question.asked.id), Some(sign))
         }
         TeamSubject::Outcome => ("Outcome".to_owned(), Some(cx.theme.run(data.shown()))),
     }

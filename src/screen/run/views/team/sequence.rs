@@ -1,5 +1,6 @@
-//! Pane 1 of a team: the sequence diagram, with a lane for each agent, and a row for the operator's
-//! message to a coordinator, each hop and the end of the run. Only the rows in view are read.
+//! Pane 1 of a team: the sequence diagram, with a lane for each agent and each person, and a row for the
+//! operator's message to a coordinator, each hop, each question to a person and the end of the run. Only
+//! the rows in view are read.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,11 +11,14 @@ use ratatui::style::Style;
 
 use super::TeamView;
 use super::lanes::{CLOCK, CONTEXT, HopArrow, LaneCell, LaneEnd, Lanes, MIN_TEXT};
-use crate::base::name::AgentName;
+use crate::base::name::{AgentName, PersonName};
+use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::RunClosed;
 use crate::log::event::{SpanId, StopReason};
-use crate::log::world::World;
 use crate::log::world::agents::{AgentsFold, HopKind, HopRow, HopState};
+use crate::log::world::questions::QuestionRow;
+use crate::log::world::{SpanKind, World};
+use crate::scenario::people::OPERATOR;
 use crate::screen::layout::line;
 use crate::screen::run::data::RunData;
 use crate::screen::run::views::agents::{
@@ -24,11 +28,12 @@ use crate::screen::text::{Pen, on_border};
 use crate::screen::theme::{StateSign, Theme};
 use crate::screen::widgets::empty;
 use crate::screen::{DrawContext, list};
-use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
+use crate::words::question::{inbox_text, row_end_text};
 use crate::words::styled::StyleRole;
 use crate::words::verdict::stop_lead;
+use crate::words::{badges, format};
 
 /// A row of the diagram.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +42,28 @@ pub enum SequenceRow<'a> {
     Asked(&'a AgentName),
     /// A hop, with its index.
     Hop(usize, &'a HopRow),
+    /// A question to a person, with the number of hops above it.
+    Question(usize, &'a QuestionRow),
     Ended(&'a RunClosed),
+}
+
+/// An end of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowEnd<'a> {
+    /// The operator.
+    You,
+    Agent(&'a AgentName),
+    Person(&'a PersonName),
+}
+
+impl<'a> RowEnd<'a> {
+    pub fn name(self) -> &'a str {
+        match self {
+            Self::You => "you",
+            Self::Agent(name) => name.as_str(),
+            Self::Person(name) => name.as_str(),
+        }
+    }
 }
 
 /// The rows of the diagram of a world.
@@ -57,7 +83,7 @@ impl<'a> Sequence<'a> {
     /// Number of rows.
     pub fn len(&self) -> usize {
         let ended = usize::from(self.world.progress.closed.is_some());
-        self.asked() + self.team.hops.len() + ended
+        self.asked() + self.team.hops.len() + self.world.questions.rows().len() + ended
     }
 
     fn asked(&self) -> usize {
@@ -66,16 +92,37 @@ impl<'a> Sequence<'a> {
 
     /// The row with this index.
     pub fn row(&self, at: usize) -> Option<SequenceRow<'a>> {
-        let Some(hop) = at.checked_sub(self.asked()) else {
+        let Some(at) = at.checked_sub(self.asked()) else {
             return self.team.plan.coordinator().map(SequenceRow::Asked);
         };
-        match self.team.hops.get(hop) {
-            Some(row) => Some(SequenceRow::Hop(hop, row)),
-            None if hop == self.team.hops.len() => {
+        let (hops, questions) = (&self.team.hops, self.world.questions.rows());
+        let above = self.hops_above(at);
+        match (hops.get(above), questions.get(at - above)) {
+            (Some(hop), Some(row)) if row.question.seq < hop.seq => {
+                Some(SequenceRow::Question(above, row))
+            }
+            (Some(hop), _) => Some(SequenceRow::Hop(above, hop)),
+            (None, Some(row)) => Some(SequenceRow::Question(above, row)),
+            (None, None) if at == hops.len() + questions.len() => {
                 self.world.progress.closed.as_deref().map(SequenceRow::Ended)
             }
-            None => None,
+            (None, None) => None,
         }
+    }
+
+    /// How many of the first `at` hops and questions are hops. Both lists have the order of the log.
+    fn hops_above(&self, at: usize) -> usize {
+        let (hops, questions) = (&self.team.hops, self.world.questions.rows());
+        let (mut low, mut high) = (at.saturating_sub(questions.len()), at.min(hops.len()));
+        while low < high {
+            let middle = low.midpoint(high);
+            let hop = hops.get(middle).map(|hop| hop.seq);
+            match hop < questions.get(at - middle - 1).map(|row| row.question.seq) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 
     /// The call behind a row.
@@ -83,27 +130,64 @@ impl<'a> Sequence<'a> {
         match row {
             SequenceRow::Asked(agent) => self.team.agent(agent)?.last_call,
             SequenceRow::Hop(_, hop) => Some(hop.span),
+            SequenceRow::Question(_, row) => {
+                let span = self.world.spans.get(row.question.span)?;
+                match span.kind {
+                    SpanKind::Call(_) => Some(span.id),
+                    SpanKind::Attempt(_) => Some(span.parent),
+                    _ => None,
+                }
+            }
             SequenceRow::Ended(_) => self.team.agent(self.team.answered_by.as_ref()?)?.last_call,
         }
     }
 
-    /// The agents that gave and got the work of a row; an agent without a name is the operator.
-    pub fn agents_of(
-        &self,
-        row: SequenceRow<'a>,
-    ) -> Option<(Option<&'a AgentName>, Option<&'a AgentName>)> {
+    /// Who gave and who got the work of a row, or who asked whom.
+    pub fn ends_of(&self, row: SequenceRow<'a>) -> Option<(RowEnd<'a>, RowEnd<'a>)> {
         match row {
-            SequenceRow::Asked(agent) => Some((None, Some(agent))),
+            SequenceRow::Asked(agent) => Some((RowEnd::You, RowEnd::Agent(agent))),
             SequenceRow::Hop(_, hop) => {
                 // A swarm within a team starts its first member itself.
                 let from = hop.from.as_ref().or((hop.depth > 0).then_some(&hop.team));
-                Some((from, Some(&hop.to)))
+                Some((from.map_or(RowEnd::You, RowEnd::Agent), RowEnd::Agent(&hop.to)))
+            }
+            SequenceRow::Question(_, question) => {
+                let asked = &question.question.asked;
+                let mut agents = self.team.plan.agents.iter().map(|agent| &agent.name);
+                let by = agents.find(|name| Some(name.as_str()) == asked.by.as_deref())?;
+                Some((RowEnd::Agent(by), self.person(&asked.who, self.in_control(row))))
             }
             SequenceRow::Ended(closed) => {
                 let by = self.team.answered_by.as_ref().filter(|_| closed.reason.is_success())?;
-                Some((Some(by), None))
+                Some((RowEnd::Agent(by), RowEnd::You))
             }
         }
+    }
+
+    /// The end of a question to this person: the operator, the agent that the person is, or else the
+    /// person. A person who is several agents is the one in control.
+    fn person(&self, who: &'a PersonName, in_control: Option<&AgentName>) -> RowEnd<'a> {
+        if who.as_str() == OPERATOR {
+            return RowEnd::You;
+        }
+        let plan = &self.team.plan;
+        let is_one = |name: &&AgentName| {
+            plan.agent(name).is_some_and(|agent| agent.person.as_ref() == Some(who))
+        };
+        let mut played = agents_in_picture(plan).filter(is_one);
+        let first = played.next();
+        let agent = played.find(|name| Some(*name) == in_control).or(first);
+        agent.map_or(RowEnd::Person(who), RowEnd::Agent)
+    }
+
+    /// The people with a lane of their own: those who are no agent in the picture.
+    fn people(&self) -> Vec<PersonName> {
+        let mut people = self.world.head.as_ref().map(|head| head.people()).unwrap_or_default();
+        let is_agent = |name: &str| self.team.plan.agents.iter().any(|it| it.name.as_str() == name);
+        people.retain(|who| {
+            !is_agent(who.as_str()) && matches!(self.person(who, None), RowEnd::Person(_))
+        });
+        people
     }
 
     /// The agent in control after a row.
@@ -111,6 +195,10 @@ impl<'a> Sequence<'a> {
         match row {
             SequenceRow::Asked(agent) => Some(agent),
             SequenceRow::Hop(_, hop) => hop.in_control.as_ref(),
+            SequenceRow::Question(above, _) => match above.checked_sub(1) {
+                Some(hop) => self.team.hops.get(hop)?.in_control.as_ref(),
+                None => self.team.plan.coordinator(),
+            },
             SequenceRow::Ended(_) => None,
         }
     }
@@ -120,7 +208,9 @@ impl<'a> Sequence<'a> {
 pub fn arrow_of(row: SequenceRow<'_>) -> HopArrow {
     match row {
         SequenceRow::Hop(_, HopRow { state: HopState::Refused(_), .. }) => HopArrow::Refused,
-        SequenceRow::Hop(_, HopRow { kind: HopKind::Consult, .. }) => HopArrow::Consults,
+        SequenceRow::Hop(_, HopRow { kind: HopKind::Consult, .. }) | SequenceRow::Question(..) => {
+            HopArrow::Consults
+        }
         _ => HopArrow::Passes,
     }
 }
@@ -130,6 +220,8 @@ pub fn arrow_of(row: SequenceRow<'_>) -> HopArrow {
 pub struct Diagram<'a> {
     /// The agents of the lanes, from left to right.
     pub agents: Vec<&'a AgentName>,
+    /// The people of the lanes at their right; none if there is room for the agents only.
+    pub people: Vec<PersonName>,
     /// Their lanes; `None` if there is no room: the rows then name the agents.
     pub lanes: Option<Lanes>,
     /// The rows above the hops: the names of the lanes.
@@ -145,23 +237,35 @@ impl<'a> Diagram<'a> {
     pub fn of(run: &'a RunData, area: Rect) -> Option<Self> {
         let team = run.shown().agents()?;
         let agents: Vec<&AgentName> = agents_in_picture(&team.plan).collect();
-        let name = |name: &&AgentName| u16::try_from(columns(name.as_str())).unwrap_or(u16::MAX);
-        let names: Vec<u16> = agents.iter().map(name).collect();
+        let mut people = Sequence::of(run)?.people();
+        let width = |name: &str| u16::try_from(columns(name)).unwrap_or(u16::MAX);
+        let mut names: Vec<u16> = agents.iter().map(|name| width(name.as_str())).collect();
+        names.extend(people.iter().map(|name| width(name.as_str())));
         let foot_rows = u16::from(area.height >= 7);
-        let lanes = Lanes::fit(area.width, area.height - foot_rows, &names);
+        let fit = |names: &[u16]| Lanes::fit(area.width, area.height - foot_rows, names);
+        let lanes = fit(&names).or_else(|| {
+            people.clear();
+            fit(&names[..agents.len()])
+        });
         let foot_rows = if lanes.is_some() { foot_rows } else { 0 };
         let head_rows = lanes.as_ref().map_or(1, |lanes| lanes.name_rows).min(area.height);
         let head = Rect { height: head_rows, ..area };
         let rows = area.height - head_rows - foot_rows.min(area.height - head_rows);
         let rows = Rect { y: head.bottom(), height: rows, ..area };
         let foot = Rect { y: rows.bottom(), height: foot_rows, ..area };
-        Some(Self { agents, lanes, head, rows, foot })
+        Some(Self { agents, people, lanes, head, rows, foot })
     }
 
-    /// The lane of an agent; the operator's for `None`.
-    pub fn lane_end(&self, agent: Option<&AgentName>) -> Option<LaneEnd> {
-        let Some(agent) = agent else { return Some(LaneEnd::You) };
-        self.agents.iter().position(|it| *it == agent).map(LaneEnd::Agent)
+    /// The lane of an end of a row.
+    pub fn lane_end(&self, end: RowEnd<'_>) -> Option<LaneEnd> {
+        let lane = match end {
+            RowEnd::You => return Some(LaneEnd::You),
+            RowEnd::Agent(name) => self.agents.iter().position(|it| *it == name)?,
+            RowEnd::Person(name) => {
+                self.agents.len() + self.people.iter().position(|it| it == name)?
+            }
+        };
+        Some(LaneEnd::Named(lane))
     }
 
     /// The agent whose name is at this cell.
@@ -244,17 +348,37 @@ impl Drawn<'_> {
             Pen::new(buf, at, cx.glyphs).right_aligned("ctx", CONTEXT, dim);
         }
         // Each lane begins below its name.
-        for lane in &lanes.agents {
+        for lane in &lanes.named {
             for row in lane.name_row + 1..head.height {
                 let at = Rect { x: head.x + lane.x, width: 1, ..line(head, row) };
                 Pen::new(buf, at.intersection(head), cx.glyphs).glyph(Glyph::Lane, dim);
             }
         }
-        for (lane, name) in lanes.agents.iter().zip(&self.diagram.agents) {
+        let mut lanes = lanes.named.iter().map(|lane| {
             let row = line(head, lane.name_row);
             let at = Rect { x: row.x + lane.x, width: lane.name + 3, ..row };
-            self.name(view, name, lane.name, at.intersection(head), buf);
+            (at.intersection(head), lane.name)
+        });
+        for (name, (at, width)) in self.diagram.agents.iter().zip(&mut lanes) {
+            self.name(view, name, width, at, buf);
         }
+        for (who, (at, width)) in self.diagram.people.iter().zip(lanes) {
+            self.person_name(who, width, at, buf);
+        }
+    }
+
+    /// Draws the name of a person, with the sign of an open question.
+    fn person_name(&self, who: &PersonName, width: u16, at: Rect, buf: &mut Buffer) {
+        let (cx, questions) = (self.cx, &self.world.questions);
+        let mut pen = Pen::new(buf, at, cx.glyphs);
+        let asked = questions.asked_of.contains_key(who);
+        let role = if asked { StyleRole::Text } else { StyleRole::Dim };
+        let style = on_border(cx.theme.style(role));
+        match questions.open().any(|question| question.asked.who == *who) {
+            true => pen.glyph(cx.theme.waits().glyph, cx.theme.waits().style),
+            false => pen.put(" ", style),
+        };
+        pen.put(" ", style).name(who.as_str(), width, style).put(" ", style);
     }
 
     fn name(&self, view: &TeamView, name: &AgentName, width: u16, at: Rect, buf: &mut Buffer) {
@@ -298,6 +422,9 @@ impl Drawn<'_> {
         let (number, when) = match row {
             SequenceRow::Asked(_) => (String::new(), Duration::ZERO),
             SequenceRow::Hop(nth, hop) => ((nth + 1).to_string(), progress.run_time(hop.at)),
+            SequenceRow::Question(_, QuestionRow { question, .. }) => {
+                (question.asked.id.to_string(), progress.run_time(question.at))
+            }
             SequenceRow::Ended(_) => (String::new(), progress.run_time(progress.at)),
         };
         pen.right_aligned(&number, NUMBER - 1, dim).space(1);
@@ -308,7 +435,10 @@ impl Drawn<'_> {
         let style = theme.style(role);
         let Some(lanes) = lanes else {
             // The longest names fill two fifths of the row.
-            let longest = self.diagram.agents.iter().map(|name| columns(name.as_str())).max();
+            let (agents, people) = (&self.diagram.agents, &self.diagram.people);
+            let names = agents.iter().map(|name| name.as_str());
+            let names = names.chain(people.iter().map(|name| name.as_str()));
+            let longest = names.map(columns).max();
             let longest = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX);
             let width = longest.saturating_mul(2).saturating_add(4).min(at.width * 2 / 5);
             pen.cell(&self.names(row), width, theme.style(StyleRole::Text)).space(2);
@@ -339,8 +469,8 @@ impl Drawn<'_> {
     /// Draws the lanes of a row and its hop; returns whether both ends of the hop have a lane.
     fn lanes_of(&self, row: SequenceRow<'_>, lanes: &Lanes, at: Rect, buf: &mut Buffer) -> bool {
         let (cx, theme) = (self.cx, self.cx.theme);
-        let end = |agent| self.diagram.lane_end(agent);
-        let ends = self.sequence.agents_of(row);
+        let end = |end| self.diagram.lane_end(end);
+        let ends = self.sequence.ends_of(row);
         let lane = ends.map(|(from, to)| (end(from), end(to)));
         let arrow = arrow_of(row);
         let hop = match lane {
@@ -408,6 +538,7 @@ impl Drawn<'_> {
         match row {
             SequenceRow::Asked(_) => theme.sign(Glyph::Right, "asked", StyleRole::Dim),
             SequenceRow::Hop(_, hop) => hop_sign(theme, self.world, hop),
+            SequenceRow::Question(_, row) => question_sign(theme, self.world, row),
             SequenceRow::Ended(closed) => theme.ended(closed.reason.class()),
         }
     }
@@ -419,6 +550,7 @@ impl Drawn<'_> {
         match row {
             SequenceRow::Asked(_) => ("start".into(), StyleRole::Dim),
             SequenceRow::Hop(_, hop) => hop_words(self.world, hop),
+            SequenceRow::Question(_, row) => (question_words(row).into(), StyleRole::Text),
             SequenceRow::Ended(closed) => match closed.reason.is_success() {
                 true => ("answers".into(), StyleRole::Done),
                 false => (stop_lead(self.world, closed).into(), StyleRole::Failed),
@@ -428,15 +560,13 @@ impl Drawn<'_> {
 
     /// The ends of a row by name, such as `triage → billing`; empty for the end of a stopped run.
     fn names(&self, row: SequenceRow<'_>) -> String {
-        let Some((from, to)) = self.sequence.agents_of(row) else { return String::new() };
+        let Some((from, to)) = self.sequence.ends_of(row) else { return String::new() };
         let glyph = match arrow_of(row) {
             HopArrow::Passes => Glyph::Arrow,
             HopArrow::Consults => Glyph::Consults,
             HopArrow::Refused => Glyph::Refused,
         };
-        let name =
-            |agent: Option<&AgentName>| agent.map_or_else(|| "you".to_owned(), ToString::to_string);
-        format!("{} {} {}", name(from), self.cx.glyphs.symbol(glyph), name(to))
+        format!("{} {} {}", from.name(), self.cx.glyphs.symbol(glyph), to.name())
     }
 
     /// Draws the row below the hops: one hop in words if the rows have no room for them, else the
@@ -495,6 +625,25 @@ pub(super) fn hop_sign(theme: &Theme, world: &World, hop: &HopRow) -> StateSign 
     }
 }
 
+/// The state of a question.
+pub(super) fn question_sign(theme: &Theme, world: &World, row: &QuestionRow) -> StateSign {
+    let is_live = world.progress.is_live();
+    match row.ended {
+        None if is_live => theme.waits(),
+        _ => theme.badge(badges::question(row, is_live)),
+    }
+}
+
+/// What a question is about, and how it ended.
+pub(super) fn question_words(row: &QuestionRow) -> String {
+    let about = inbox_text(&row.question.asked.subject);
+    let about = visible_within(&about, 2 * REASON_CHARS);
+    match row_end_text(row) {
+        Some(end) => format!("{about}: {}", visible_within(&end, 2 * REASON_CHARS)),
+        None => about.to_string(),
+    }
+}
+
 /// The text of a hop: why it failed or was refused, else the message with it. The last row says why the
 /// run stopped, so that its hop keeps its message.
 fn hop_words<'a>(world: &World, hop: &'a HopRow) -> (Cow<'a, str>, StyleRole) {
@@ -531,4 +680,66 @@ fn message(hop: &HopRow) -> (Cow<'_, str>, StyleRole) {
 fn start_of(text: &str) -> &str {
     let end = (0..=text.len().min(1024)).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+    use crate::log::event::kind::{QuestionAsked, QuestionId, Subject};
+    use crate::log::event::{Event, EventKind, RunId, Seq};
+    use crate::scenario::people::Otherwise;
+    use crate::support::facts::team;
+
+    fn asked(number: usize, who: &str) -> EventKind {
+        EventKind::QuestionAsked(Arc::new(QuestionAsked {
+            id: QuestionId(number as u32),
+            who: who.into(),
+            by: Some("triage".into()),
+            why: None,
+            subject: Subject::Agent { text: "May I?".into(), choices: [].into() },
+            digest: "d".into(),
+            rule: None,
+            by_rule: false,
+            due_ms: None,
+            otherwise: Otherwise::Stop,
+        }))
+    }
+
+    proptest! {
+        #[test]
+        fn rows_have_the_order_of_log(places in proptest::collection::vec(any::<Index>(), 0..40)) {
+            let mut events: Vec<Event> =
+                team::desks(5, 9).log.iter().map(|event| Event::clone(event)).collect();
+            for (number, place) in places.iter().enumerate() {
+                let at = 1 + place.index(events.len());
+                let kind = asked(number + 1, "manager");
+                events.insert(at, Event { kind, ..events[at - 1].clone() });
+            }
+            for (seq, event) in (0..).map(Seq).zip(&mut events) {
+                event.seq = seq;
+            }
+            let events: Vec<Arc<Event>> = events.into_iter().map(Arc::new).collect();
+            let mut run = RunData::new(RunId::new("r-90de"), Duration::ZERO);
+            run.apply(&events);
+            let sequence = Sequence::of(&run).expect("agents");
+            let rows: Vec<Seq> = (0..sequence.len())
+                .filter_map(|at| match sequence.row(at)? {
+                    SequenceRow::Hop(_, hop) => Some(hop.seq),
+                    SequenceRow::Question(_, row) => Some(row.question.seq),
+                    SequenceRow::Asked(_) | SequenceRow::Ended(_) => None,
+                })
+                .collect();
+            let hops = sequence.team.hops.iter().map(|hop| hop.seq);
+            let questions = sequence.world.questions.rows().iter().map(|row| row.question.seq);
+            let mut sorted: Vec<Seq> = hops.chain(questions).collect();
+            sorted.sort();
+            prop_assert_eq!(sequence.world.questions.rows().len(), places.len());
+            prop_assert_eq!(rows, sorted);
+        }
+    }
 }
