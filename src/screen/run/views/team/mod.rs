@@ -378,14 +378,16 @@ fn add_hop(world: &World, at: usize, hop: &HopRow, text: &mut StyledText) {
     text.field("how", how);
     let badge = |glyph, role| Badge::new(glyph, "", role);
     match &hop.state {
-        HopState::Running if let Some(question) = world.question_within(hop.span) => {
-            let badge = badge(Glyph::NeedsYou, StyleRole::NeedsYou);
-            text.signed("state", badge, format!("waits for {}", question.asked.who));
-        }
-        HopState::Running if world.progress.is_live() => {
-            text.signed("state", badge(Glyph::Running, StyleRole::Running), "working");
-        }
-        HopState::Running => text.signed("state", badge(Glyph::Off, StyleRole::Off), "stopped"),
+        HopState::Running => match world.question_within(hop.span) {
+            Some(question) => {
+                let badge = badge(Glyph::NeedsYou, StyleRole::NeedsYou);
+                text.signed("state", badge, format!("waits for {}", question.asked.who));
+            }
+            None if world.progress.is_live() => {
+                text.signed("state", badge(Glyph::Running, StyleRole::Running), "working");
+            }
+            None => text.signed("state", badge(Glyph::Off, StyleRole::Off), "stopped"),
+        },
         HopState::Done => text.signed("state", badge(Glyph::Done, StyleRole::Done), "replied"),
         HopState::HandedOver => {
             text.signed("state", badge(Glyph::Done, StyleRole::Done), "handed over");
