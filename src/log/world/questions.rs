@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::chunked::Chunked;
 use crate::base::name::{AgentName, PersonName, ToolName};
+use crate::base::time::millis;
 use crate::log::event::kind::{
     Answer, AnsweredBy, BudgetReached, QuestionAnswered, QuestionAsked, QuestionId, Subject,
     Withdrawal,
@@ -204,8 +205,7 @@ impl Questions {
             self.use_remembered(asked);
         }
         if answered.by != AnsweredBy::Rule && self.waits.len() < MAX_WAITS {
-            let waited = event.at.since(question.at).as_millis();
-            self.waits.push(u64::try_from(waited).unwrap_or(u64::MAX));
+            self.waits.push(millis(event.at.since(question.at)));
         }
         if let (Subject::Budget(reached), Answer::Choose { choice, .. }) =
             (&asked.subject, &answered.answer)
@@ -242,7 +242,12 @@ impl Questions {
         let answers = self.tally.answers_by(&answered.by);
         *answers = answers.saturating_sub(1);
         let is_approval = matches!(answered.answer, Answer::Approve { .. });
-        let question = self.ended.remove(index).question;
+        let is_by_rule = answered.by == AnsweredBy::Rule;
+        let EndedQuestion { question, at, .. } = self.ended.remove(index);
+        let waited = millis(at.since(question.at));
+        if let Some(wait) = self.waits.iter().rposition(|wait| *wait == waited && !is_by_rule) {
+            self.waits.remove(wait);
+        }
         match question.asked.subject.approves() {
             Some(tool) if is_approval => {
                 if let Some(count) = self.approved.get_mut(tool) {
@@ -365,11 +370,16 @@ impl Questions {
         self.open.values().next()
     }
 
-    /// Median time to an answer in milliseconds; `None`: there was none.
+    /// Median time to an answer in milliseconds, of an even number the mean of both in the middle; `None`:
+    /// there was none.
     pub fn median_wait_ms(&self) -> Option<u64> {
         let mut waits = self.waits.clone();
         waits.sort_unstable();
-        waits.get(waits.len() / 2).copied()
+        let upper = *waits.get(waits.len() / 2)?;
+        Some(match waits.len() % 2 {
+            0 => waits[waits.len() / 2 - 1].midpoint(upper),
+            _ => upper,
+        })
     }
 
     /// Time to all answers together, in milliseconds.
@@ -390,5 +400,64 @@ impl Questions {
             denied: tally.denied,
             median_wait_ms: self.median_wait_ms(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn apply(questions: &mut Questions, at_ms: u64, kind: Value) {
+        let kind = serde_json::from_value(kind).expect("an event");
+        let (seq, at) = (Seq(0), Elapsed(at_ms * 1_000));
+        let event = Event { seq, at, span: SpanId::RUN, kind };
+        questions.apply(&event, SpendingLimits::default());
+    }
+
+    /// Questions from the start on, each with its answer after so many milliseconds.
+    fn answered(waits: &[u64], by: &str) -> Questions {
+        let mut questions = Questions::default();
+        for (nth, wait) in waits.iter().enumerate() {
+            let id = format!("q{}", nth + 1);
+            let asked = json!({
+                "kind": "question.asked", "id": id, "who": "manager", "about": "agent",
+                "text": "Which?", "digest": "d", "otherwise": "stop", "by_rule": by == "rule",
+            });
+            apply(&mut questions, 0, asked);
+            let answer = json!({
+                "kind": "question.answered", "id": id, "digest": "d", "by": by,
+                "name": "anna", "host": "laptop", "answer": "text", "text": "This.",
+            });
+            apply(&mut questions, *wait, answer);
+        }
+        questions
+    }
+
+    #[test]
+    fn median_is_in_the_middle() {
+        for (waits, median) in [
+            (&[][..], None),
+            (&[3], Some(3)),
+            (&[9, 1], Some(5)),
+            (&[9, 1, 2], Some(2)),
+            (&[9, 1, 4, 2], Some(3)),
+            (&[u64::MAX / 1_000, u64::MAX / 1_000], Some(u64::MAX / 1_000)),
+        ] {
+            assert_eq!(answered(waits, "person").median_wait_ms(), median, "{waits:?}");
+        }
+    }
+
+    #[test]
+    fn withdrawn_answer_leaves_no_wait() {
+        for (by, waited, left) in [("person", 21, 16), ("rule", 0, 0)] {
+            let mut questions = answered(&[7, 5, 9], by);
+            assert_eq!(questions.waited_ms(), waited);
+            let withdrawn = json!({ "kind": "question.withdrawn", "id": "q2", "why": "changed" });
+            apply(&mut questions, 20, withdrawn);
+            assert_eq!((questions.waited_ms(), questions.tally.withdrawn), (left, 1));
+            assert_eq!(questions.median_wait_ms(), (left > 0).then_some(8));
+        }
     }
 }
