@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::Cluster;
 use super::names::{LOGS, RUNNERS, RUNS, is_name};
 use super::request::RunRequest;
+use crate::base::name::PersonName;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::Day;
 use crate::log::event::RunId;
@@ -61,6 +62,9 @@ pub struct ClusterRow {
     /// Its result, as `RunRow::result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// `RunRow::waits_for`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<PersonName>,
     /// The runner that owns it.
     pub runner: Option<String>,
     /// How often another runner has taken it over.
@@ -112,6 +116,7 @@ impl ClusterRow {
             pattern: self.pattern.as_str().into(),
             live: self.live,
             status,
+            waits_for: self.waits_for.clone(),
             result: self.result.as_deref().map(Into::into),
             elapsed_ms: self.elapsed_ms,
             tokens: self.tokens,

@@ -527,11 +527,11 @@ mod tests {
 
     #[test]
     fn older_stores_are_to_be_moved() {
-        let error = OpenError::Older { found: 1, known: 5 };
+        let error = OpenError::Older { found: 1, known: 6 };
         let advice = open_advice(&error, Path::new("runs.db"));
         assert_eq!(
             format!("{error}; {advice}"),
-            "an older version of roundtable wrote it (its tables have version 1, this program reads 5); \
+            "an older version of roundtable wrote it (its tables have version 1, this program reads 6); \
              move runs.db (and runs.db-wal, runs.db-shm) aside, or use --no-store"
         );
     }

@@ -196,7 +196,7 @@ pub static BINDINGS: &[Binding] = &[
     row(&[Message, CardLine, CardText], &[KeyPress::ctrl('s')], Action::Send, "send", "send the message, now or once the run has ended; send what a card's fields say", Group::Watch, 1),
     row(&[Message], &[KeyPress::ctrl('u')], Action::Clear, "clear", "clear the message", Group::Watch, 2),
     row(RUNS, &[c('a')], Action::Inbox, "inbox", "the questions of all runs to people, and the approvals that runs remember", Group::Watch, 1),
-    row(&[Inbox], &[ENTER, c('a')], Action::OpenCard, "open", "open the card of the question", Group::Watch, 1),
+    row(&[Inbox], &[ENTER, c('a')], Action::OpenCard, "open", "open the card of the question, or the interrupted run", Group::Watch, 1),
     row(&[Inbox, Card], &[SPACE], Action::Mark, "mark", "mark all open questions of the same agent, tool and rule; a marked one: unmark it", Group::Watch, 4),
     row(&[Card], &[c('s')], Action::Suggest, "script's answer", "show what the script of the scenario would answer; again sends it", Group::Watch, 5),
     row(&[CardLine], &[ENTER], Action::Submit, "next field", "the next field; in a line for a reason, send; never approves", Group::Watch, 2),

@@ -196,10 +196,10 @@ fn on_form(state: &mut AppState, mouse: Mouse) -> Update {
 /// The list of a window: a click selects a line, a click on the selected one takes it, a click outside
 /// the window closes it, the wheel scrolls the list or moves the selection.
 fn on_list(state: &mut AppState, mouse: Mouse) -> Update {
-    let AppState { overlays, runs, size, .. } = state;
-    let Some(mut list) = overlays.last_mut().and_then(|top| top.open_list(*size, runs)) else {
-        return Update::idle();
-    };
+    let AppState { overlays, runs, history, size, .. } = state;
+    let listed = RunList { runs, history };
+    let top = overlays.last_mut().and_then(|top| top.open_list(*size, listed));
+    let Some(mut list) = top else { return Update::idle() };
     match mouse.kind {
         MouseKind::WheelUp | MouseKind::WheelDown => {
             let up = mouse.kind == MouseKind::WheelUp;

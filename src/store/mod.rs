@@ -16,6 +16,7 @@ pub mod recorder;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::str;
 use std::str::Utf8Error;
 use std::sync::Arc;
@@ -24,9 +25,10 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::Value;
 
+use crate::base::name::PersonName;
 use crate::base::word_query::push_plain_words;
-use crate::log::event::TextPart;
-use crate::log::event::{Event, RunId, Seq};
+use crate::log::event::kind::QuestionId;
+use crate::log::event::{Event, EventKind, RunId, Seq, TextPart};
 
 /// Durable, ordered logs, one for each run. A log grows at its end only, by groups of consecutive
 /// events.
@@ -121,6 +123,8 @@ pub struct EventGroup {
     /// The words for the index, while the group is not stored; `None`: the next search reads them
     /// from the log.
     said: Option<Arc<Vec<EventWords>>>,
+    /// The changes of the open questions in it, while it is not stored.
+    questions: Vec<QuestionChange>,
     /// Its events, if they were read ahead.
     parsed: Option<Arc<Vec<Arc<Event>>>>,
 }
@@ -203,6 +207,7 @@ impl EventGroup {
         event.append_line(Some(run), lines)?;
         lines.push(b'\n');
         self.events += 1;
+        self.questions.extend(QuestionChange::of(&event.kind));
         Ok(())
     }
 
@@ -255,6 +260,11 @@ impl EventGroup {
         self.said.as_ref()
     }
 
+    /// The changes of the open questions in it; empty in a group that was read.
+    pub(crate) fn questions(&self) -> &[QuestionChange] {
+        &self.questions
+    }
+
     /// What was said in the events of its lines; a line that cannot be read says nothing.
     pub fn words(&self) -> impl Iterator<Item = EventWords> {
         let lines = self.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -305,6 +315,42 @@ impl EventGroup {
             }
         }
         Ok(events)
+    }
+}
+
+/// The open questions of a run that a person has to answer: who is asked.
+pub(crate) type OpenQuestions = BTreeMap<QuestionId, PersonName>;
+
+/// How an event changes the open questions of its run.
+#[derive(Clone, Debug)]
+pub(crate) enum QuestionChange {
+    Asked(QuestionId, PersonName),
+    Ended(QuestionId),
+    /// The run has ended, and its questions with it.
+    AllEnded,
+}
+
+impl QuestionChange {
+    /// The change that an event makes. A question that a rule answers waits for nobody.
+    fn of(kind: &EventKind) -> Option<Self> {
+        Some(match kind {
+            EventKind::QuestionAsked(asked) if !asked.by_rule => {
+                Self::Asked(asked.id, asked.who.clone())
+            }
+            EventKind::QuestionAnswered(answered) => Self::Ended(answered.id),
+            EventKind::QuestionWithdrawn { id, .. } => Self::Ended(*id),
+            EventKind::RunClosed(_) => Self::AllEnded,
+            _ => return None,
+        })
+    }
+
+    /// Makes the change.
+    pub(crate) fn make(&self, open: &mut OpenQuestions) {
+        match self {
+            Self::Asked(id, who) => drop(open.insert(*id, who.clone())),
+            Self::Ended(id) => drop(open.remove(id)),
+            Self::AllEnded => open.clear(),
+        }
     }
 }
 

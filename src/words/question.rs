@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::measure::columns;
 use super::readable::top_text;
 use super::sentence::task_of_span;
+use crate::base::name::PersonName;
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, first_bytes, visible_within};
 use crate::log::event::kind::{
@@ -288,11 +290,26 @@ pub fn row_end_text(row: &QuestionRow) -> Option<String> {
 
 /// The person that a run waits for, and since when: `waits for manager 4m`. `None`: nothing is asked.
 pub fn waits_for(run: &RunFold, now: Elapsed) -> Option<String> {
-    let oldest = run.questions.oldest()?;
-    let age = age_text(oldest, now);
-    let others = run.questions.open().len() - 1;
-    let more = if others > 0 { format!(" and {others} more") } else { String::new() };
-    Some(format!("waits for {}{more} {age}", oldest.asked.who))
+    let who = run.questions.open().map(|question| &question.asked.who);
+    Some(format!("{} {}", waits_text(who)?, age_text(run.questions.oldest()?, now)))
+}
+
+/// Who open questions ask, the first one first: `waits for manager and 1 more`. `None`: there are none.
+pub fn waits_text<'a>(mut who: impl ExactSizeIterator<Item = &'a PersonName>) -> Option<String> {
+    let first = who.next()?;
+    let more = match who.len() {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    Some(format!("waits for {first}{more}"))
+}
+
+/// This text of [`waits_text`] or [`waits_for`], or only who, where no more has room.
+pub fn shortened_waits(waits: &str, width: u16) -> &str {
+    match columns(waits) <= width.into() {
+        true => waits,
+        false => waits.strip_prefix("waits for ").unwrap_or(waits),
+    }
 }
 
 /// The age of a question in whole minutes: `4m`.

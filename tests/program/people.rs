@@ -128,6 +128,41 @@ fn killed_run_asks_again_until_answered() {
     assert_eq!(stored(&home, "question.answered").len(), 2);
 }
 
+/// A run that was killed while it waited says for whom, until it is resumed and answered.
+#[test]
+fn killed_run_says_who_is_asked() {
+    let home = desk();
+    let listed = || {
+        let row = home.run(&["runs", "--json"]).json()[0].clone();
+        (row["status"].clone(), row["waits_for"].clone())
+    };
+    let waits = ["run", "desk.toml", "--people", "wait", "--format", "jsonl"];
+    let mut run = Running::start(&mut home.command(&waits));
+    run.until("question.asked");
+    wait_until_stored(&home, "question.asked", 1);
+    assert_eq!(listed(), (json!("running"), json!(["operator"])));
+    run.kill();
+    assert_eq!(listed(), (json!("interrupted"), json!(["operator"])));
+    let text = home.run(&["runs"]).flat();
+    assert!(text.contains("INTERRUPTED ◆ waits for operator"), "{text}");
+    let mut run = start(&home, &["resume", "last"]);
+    let mut stdin = run.stdin();
+    prints(&mut run, "q1 for operator");
+    writeln!(stdin, r#"{{"id":"q1","approve":true}}"#).expect("it listens");
+    wait_until_stored(&home, "question.asked", 2);
+    run.kill();
+    assert_eq!(listed(), (json!("interrupted"), json!(["manager"])));
+    let mut run = start(&home, &["resume", "last"]);
+    let mut stdin = run.stdin();
+    prints(&mut run, "q2 for manager");
+    writeln!(stdin, r#"{{"id":"q2","text":"We are."}}"#).expect("it listens");
+    run.until("outcome");
+    assert_eq!(run.end().0.code(), Some(0));
+    assert_eq!(listed(), (json!("ended"), Value::Null));
+    let text = home.run(&["show", "last", "--format", "text"]).flat();
+    assert!(text.contains("; questions: 2 asked, 2 answered by people, median wait"), "{text}");
+}
+
 #[test]
 fn next_message_gets_its_lines() {
     let home = desk();

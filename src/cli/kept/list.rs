@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{RunsAction, RunsArgs};
+use crate::base::name::PersonName;
 use crate::base::refused::Refused;
 use crate::base::time;
 use crate::base::visible::visible;
@@ -24,9 +25,10 @@ use crate::store::database::removal::Deletion;
 use crate::store::database::text_index::{RunHits, RunTextIndex, TextPlace, UnindexedRun};
 use crate::store::database::{Database, StoreError};
 use crate::terminal::terminal_size;
-use crate::words::badges::{age_text, run_result, run_state};
+use crate::words::badges::{WAITS, age_text, run_result, run_state};
 use crate::words::format;
 use crate::words::measure::{Excerpt, columns, excerpt};
+use crate::words::question::waits_text;
 use crate::words::styled::StyleRole;
 
 /// Runs `roundtable runs`.
@@ -194,6 +196,8 @@ struct RowOut<'a> {
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waits_for: &'a [PersonName],
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a str>,
     elapsed_ms: u64,
@@ -237,6 +241,7 @@ impl<'a> RowOut<'a> {
             live: row.live,
             status,
             stop_reason,
+            waits_for: &row.waits_for,
             result: row.result.as_deref(),
             elapsed_ms: row.elapsed_ms,
             tokens: row.tokens,
@@ -255,7 +260,7 @@ impl<'a> RowOut<'a> {
 /// The rows, each followed by its text of `below`.
 fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> String {
     use unicode_width::UnicodeWidthStr as _;
-    let cells: Vec<[String; 9]> = rows.iter().map(|row| cells(row, now)).collect();
+    let cells: Vec<[String; 9]> = rows.iter().map(|row| cells(row, now, paint)).collect();
     let mut widths = [0; 9];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -274,6 +279,9 @@ fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> S
             match place {
                 0 => line += &format!("{}{gap}  ", paint.role(StyleRole::Strong, text)),
                 3 => line += &format!("{}{gap}  ", paint.role(role, text)),
+                4 if !row.waits_for.is_empty() => {
+                    line += &format!("{}{gap}  ", paint.role(WAITS.role, text));
+                }
                 // Figures end at the same column.
                 1 | 5 | 6 | 7 => line += &format!("{gap}{text}  "),
                 _ => line += &format!("{text}{gap}  "),
@@ -286,17 +294,21 @@ fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> S
     lines
 }
 
-/// Id, age, scenario, state, result, time, tokens, cost, runner.
-fn cells(row: &RunRow, now: u64) -> [String; 9] {
+/// Id, age, scenario, state, result or who it waits for, time, tokens, cost, runner.
+fn cells(row: &RunRow, now: u64, paint: &StreamStyle) -> [String; 9] {
     let pin = if row.pinned { " pinned" } else { "" };
     let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd).unwrap_or_default();
+    let result = match waits_text(row.waits_for.iter()) {
+        Some(waits) => format!("{} {waits}", paint.glyph(WAITS.glyph)),
+        None => run_result(&row.status, row.result.as_deref()),
+    };
     let tokens = if row.tokens == 0 { String::new() } else { format::count(row.tokens) + " tok" };
     [
         visible(row.id.as_str()).into_owned(),
         age_text(now.saturating_sub(row.started_ms)),
         visible(&row.scenario).into_owned() + pin,
         run_state(&row.status).word.to_owned(),
-        visible(&run_result(&row.status, row.result.as_deref())).into_owned(),
+        visible(&result).into_owned(),
         time::duration_text(Duration::from_millis(row.elapsed_ms)),
         tokens,
         cost,

@@ -108,6 +108,7 @@ fn fill(row: &mut ClusterRow, course: &RunFold) {
     let RunCourse { elapsed_ms, tokens, cost_usd, result, ended } = row_course(course);
     (row.elapsed_ms, row.tokens, row.cost_usd) = (elapsed_ms, tokens, cost_usd);
     row.result = result.as_deref().map(str::to_owned);
+    row.waits_for = course.questions.open().map(|question| question.asked.who.clone()).collect();
     if ended.is_some() {
         row.status = "ended".to_owned();
         row.reason = ended;

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::base::name::PersonName;
 use crate::log::event::id::RunId;
 use crate::log::event::stop::StopReason;
 
@@ -23,6 +24,8 @@ pub struct RunRow {
     pub live: bool,
     /// How far it is.
     pub status: RunStatus,
+    /// Who its open questions ask, one for each, the first question first; empty for a run that has ended.
+    pub waits_for: Vec<PersonName>,
     /// Its result: the word of a decision, a level, a route, or who answered; of a run that a refused reply
     /// stopped, what was wrong with the reply.
     pub result: Option<Arc<str>>,
@@ -59,6 +62,7 @@ impl RunRow {
             pattern: Arc::default(),
             live: false,
             status: RunStatus::Running,
+            waits_for: Vec::new(),
             result: None,
             elapsed_ms: 0,
             tokens: 0,

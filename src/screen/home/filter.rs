@@ -12,6 +12,7 @@ use crate::screen::key::KeyPress;
 use crate::screen::run::RunPage;
 use crate::screen::run::filter::FilterStatus;
 use crate::words::badges::{run_result, run_state};
+use crate::words::question::waits_text;
 use crate::words::verdict::stop_lead;
 
 /// The filter of a list.
@@ -227,9 +228,11 @@ pub(super) fn row_has(row: &RunRow, text: &str, term: &str) -> bool {
 pub(super) fn text_of_row(row: &RunRow) -> String {
     let RunRow { id, scenario, title, pattern, status, result, .. } = row;
     let (state, result) = (run_state(status).word, run_result(status, result.as_deref()));
+    let waits = waits_text(row.waits_for.iter()).unwrap_or_default();
     let pinned = if row.pinned { " pinned" } else { "" };
     let reason = status.word();
-    format!("{id} {scenario} {title} {pattern} {state} {reason} {result}{pinned}").to_lowercase()
+    format!("{id} {scenario} {title} {pattern} {state} {reason} {waits} {result}{pinned}")
+        .to_lowercase()
 }
 
 /// Whether a run of this session has all of these terms.

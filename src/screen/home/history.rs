@@ -287,6 +287,12 @@ impl History {
         &self.rows
     }
 
+    /// The interrupted runs that wait for people, the newest first, but for those of this session.
+    pub fn waiting(&self, runs: &[RunPage]) -> impl Iterator<Item = &RunRow> {
+        let is_own = |row: &RunRow| runs.iter().any(|page| *page.id() == row.id);
+        self.interrupted().filter(move |row| !row.waits_for.is_empty() && !is_own(row))
+    }
+
     fn interrupted(&self) -> impl Iterator<Item = &RunRow> + Clone {
         self.rows.iter().filter(|row| row.status == RunStatus::Interrupted)
     }

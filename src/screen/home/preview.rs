@@ -22,11 +22,12 @@ use crate::screen::keymap::key_of;
 use crate::screen::run::{EventWindow, RunPage};
 use crate::screen::text::Pen;
 use crate::screen::{AppState, DrawContext};
-use crate::words::badges::{age_text, run_result, run_state};
+use crate::words::badges::{WAITS, age_text, run_result, run_state};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::wrap_within;
 use crate::words::patterns::{Narrate, add_end, words_of};
+use crate::words::question::waits_text;
 use crate::words::styled::{StyleRole, StyledLine, StyledText};
 use crate::words::tool_sentence::breaker_state;
 
@@ -210,6 +211,9 @@ fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
     let mut items = StyledText::default();
     items.add(StyleRole::Title, row.title.to_string());
     items.signed("status", run_state(&row.status), run_state(&row.status).word);
+    if let Some(waits) = waits_text(row.waits_for.iter()) {
+        items.signed("", WAITS, waits);
+    }
     let result = run_result(&row.status, row.result.as_deref());
     if !result.is_empty() {
         items.item("result", StyleRole::Text, result);

@@ -20,12 +20,12 @@ use crate::screen::run::{RunPage, progress_of};
 use crate::screen::text::{Pen, on_border};
 use crate::screen::widgets::{empty, heading};
 use crate::screen::{AppState, DrawContext, list};
-use crate::words::badges::{age_text, run_result, run_state};
+use crate::words::badges::{WAITS, age_text, run_result, run_state};
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::patterns::{end_line, words_of};
-use crate::words::question::waits_for;
+use crate::words::question::{shortened_waits, waits_for, waits_text};
 use crate::words::styled::{StyleRole, StyledPart};
 
 /// The column widths of the list of runs.
@@ -197,8 +197,7 @@ fn result(page: &RunPage, now: Elapsed, cx: &DrawContext, pen: &mut Pen) {
     {
         let left = pen.left();
         // The status of the run says the rest.
-        let who = waits.strip_prefix("waits for ").filter(|_| columns(&waits) > left.into());
-        pen.put_within(who.unwrap_or(&waits), left, cx.theme.waiting_style());
+        pen.put_within(shortened_waits(&waits, left), left, cx.theme.waiting_style());
         return;
     }
     let mut line = match (words_of(world), &world.progress.closed) {
@@ -300,9 +299,19 @@ impl KeptColumns {
         if row.pinned {
             pen.put("pinned ", cx.theme.style(StyleRole::Notice));
         }
-        let result = run_result(&row.status, row.result.as_deref());
-        let left = pen.left();
-        pen.put_within(&result, left, plain);
+        match waits_text(row.waits_for.iter()) {
+            Some(waits) => {
+                let style = cx.theme.waiting_style();
+                pen.glyph(WAITS.glyph, style).space(1);
+                let left = pen.left();
+                pen.put_within(shortened_waits(&waits, left), left, style);
+            }
+            None => {
+                let result = run_result(&row.status, row.result.as_deref());
+                let left = pen.left();
+                pen.put_within(&result, left, plain);
+            }
+        }
     }
 }
 

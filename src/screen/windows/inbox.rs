@@ -1,4 +1,5 @@
-//! The inbox: the open questions of all runs, and the approvals that runs remember.
+//! The inbox: the open questions of all runs, the interrupted runs that wait for people, and the
+//! approvals that runs remember.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,8 +8,12 @@ use super::{Overlay, card};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId};
 use crate::log::world::questions::RememberedApproval;
+use crate::log::world::run_row::RunRow;
 use crate::screen::action::Action;
 use crate::screen::effect::{Effect, Update};
+use crate::screen::home::history::RunList;
+use crate::screen::home::kept;
+use crate::screen::keymap::key_of;
 use crate::screen::layout::{DrawerParts, Size, centred, inside};
 use crate::screen::list::{Column, ListState, heads, keep_in_view, row};
 use crate::screen::questions::{ListedQuestion, approve_marked, mark, open_questions};
@@ -20,7 +25,9 @@ use crate::screen::{DrawContext, frame};
 use crate::words::format::count_noun;
 use crate::words::glyph::Glyph;
 use crate::words::measure::single_line;
-use crate::words::question::{age_text, asker, inbox_text, left_text, remembered_text};
+use crate::words::question::{
+    age_text, asker, inbox_text, left_text, remembered_text, shortened_waits, waits_text,
+};
 use crate::words::styled::StyleRole;
 
 /// Maximum size of the window.
@@ -41,14 +48,22 @@ pub struct Inbox {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InboxLine<'a> {
     Question(ListedQuestion<'a>),
-    /// The heading above the approvals.
-    Heading,
+    /// A kept run that was interrupted while it waited.
+    Interrupted(&'a RunRow),
+    /// The heading of a group.
+    Heading(&'static str),
     Approval(&'a RunPage, &'a RememberedApproval),
 }
 
-/// The lines of the inbox: the questions, then the approvals.
-pub(super) fn lines(runs: &[RunPage]) -> Vec<InboxLine<'_>> {
+/// The lines of the inbox: the questions, the interrupted runs that wait, the approvals.
+pub(super) fn lines(list: RunList<'_>) -> Vec<InboxLine<'_>> {
+    let RunList { runs, history } = list;
     let mut lines: Vec<InboxLine<'_>> = open_questions(runs).map(InboxLine::Question).collect();
+    let mut waiting = history.waiting(runs).map(InboxLine::Interrupted).peekable();
+    if waiting.peek().is_some() {
+        lines.push(InboxLine::Heading("Interrupted runs"));
+        lines.extend(waiting);
+    }
     let live = runs.iter().filter(|page| page.world().progress.is_live());
     let approvals: Vec<InboxLine<'_>> = live
         .flat_map(|page| {
@@ -57,7 +72,7 @@ pub(super) fn lines(runs: &[RunPage]) -> Vec<InboxLine<'_>> {
         })
         .collect();
     if !approvals.is_empty() {
-        lines.push(InboxLine::Heading);
+        lines.push(InboxLine::Heading("Remembered approvals"));
         lines.extend(approvals);
     }
     lines
@@ -65,7 +80,7 @@ pub(super) fn lines(runs: &[RunPage]) -> Vec<InboxLine<'_>> {
 
 /// The lines that can be selected.
 pub(super) fn choices(lines: &[InboxLine<'_>]) -> Vec<usize> {
-    (0..lines.len()).filter(|at| !matches!(lines[*at], InboxLine::Heading)).collect()
+    (0..lines.len()).filter(|at| !matches!(lines[*at], InboxLine::Heading(_))).collect()
 }
 
 impl Inbox {
@@ -87,12 +102,13 @@ impl Inbox {
 /// Opens the inbox.
 pub(crate) fn open(state: &mut AppState) -> Update {
     state.overlays.push(Overlay::Inbox(Inbox::default()));
+    settle(state);
     Update::redraw()
 }
 
 /// What the selected line is; the last line that can be selected if the list has become shorter.
-fn selected<'a>(inbox: &Inbox, runs: &'a [RunPage]) -> Option<InboxLine<'a>> {
-    let lines = lines(runs);
+fn selected<'a>(inbox: &Inbox, list: RunList<'a>) -> Option<InboxLine<'a>> {
+    let lines = lines(list);
     let choices = choices(&lines);
     let at = choices.iter().rfind(|at| **at <= inbox.list.selected).or(choices.first())?;
     lines.get(*at).copied()
@@ -100,12 +116,15 @@ fn selected<'a>(inbox: &Inbox, runs: &'a [RunPage]) -> Option<InboxLine<'a>> {
 
 /// Whether an action does something in the inbox now.
 pub(crate) fn offers(inbox: &Inbox, state: &AppState, action: Action) -> bool {
-    let line = selected(inbox, &state.runs);
+    let line = selected(inbox, state.listed());
     match action {
-        Action::OpenCard | Action::Mark => matches!(line, Some(InboxLine::Question(_))),
+        Action::OpenCard => {
+            matches!(line, Some(InboxLine::Question(_) | InboxLine::Interrupted(_)))
+        }
+        Action::Mark => matches!(line, Some(InboxLine::Question(_))),
         Action::WithdrawApproval => matches!(line, Some(InboxLine::Approval(..))),
         Action::ApproveMarked => !state.inbox.marked(&state.runs).is_empty(),
-        Action::Up | Action::Down => lines(&state.runs).len() > 1,
+        Action::Up | Action::Down => choices(&lines(state.listed())).len() > 1,
         _ => true,
     }
 }
@@ -113,7 +132,7 @@ pub(crate) fn offers(inbox: &Inbox, state: &AppState, action: Action) -> bool {
 /// Handles an action in the inbox.
 pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
     let Some(Overlay::Inbox(inbox)) = state.overlays.last() else { return Update::idle() };
-    let line = selected(inbox, &state.runs);
+    let line = selected(inbox, state.listed());
     match (action, line) {
         (Action::Cancel | Action::Back, _) => {
             state.overlays.pop();
@@ -122,6 +141,11 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
         (Action::OpenCard, Some(InboxLine::Question(question))) => {
             let key = question.key();
             card::open(state, &key)
+        }
+        (Action::OpenCard, Some(InboxLine::Interrupted(row))) => {
+            let row = row.clone();
+            state.overlays.clear();
+            kept::open(state, row)
         }
         (Action::Mark, Some(InboxLine::Question(question))) => {
             let key = question.key();
@@ -138,10 +162,10 @@ pub(crate) fn on_action(state: &mut AppState, action: Action) -> Update {
 
 /// Keeps the selection on a line that exists.
 pub(crate) fn settle(state: &mut AppState) {
-    let AppState { overlays, runs, .. } = state;
+    let AppState { overlays, runs, history, .. } = state;
     for overlay in overlays.iter_mut() {
         let Overlay::Inbox(inbox) = overlay else { continue };
-        let lines = lines(runs);
+        let lines = lines(RunList { runs, history });
         let choices = choices(&lines);
         let at = choices.iter().rfind(|at| **at <= inbox.list.selected).or(choices.first());
         inbox.list.selected = at.copied().unwrap_or_default();
@@ -150,7 +174,7 @@ pub(crate) fn settle(state: &mut AppState) {
 
 /// Draws the inbox.
 pub fn render(inbox: &Inbox, state: &AppState, cx: &DrawContext, buf: &mut Buffer) {
-    let lines = lines(&state.runs);
+    let lines = lines(state.listed());
     let parts = inbox.parts(state.size, lines.len());
     let count = open_questions(&state.runs).count();
     let foot = count_noun(count as u64, "open question");
@@ -177,9 +201,10 @@ pub fn render(inbox: &Inbox, state: &AppState, cx: &DrawContext, buf: &mut Buffe
             InboxLine::Question(question) => {
                 question_row(question, state, cx, area, is_selected, buf);
             }
-            InboxLine::Heading => {
+            InboxLine::Interrupted(run) => interrupted_row(run, cx, area, is_selected, buf),
+            InboxLine::Heading(text) => {
                 let mut pen = Pen::new(buf, area, cx.glyphs);
-                pen.space(1).put("Remembered approvals", cx.theme.style(StyleRole::Title)).space(1);
+                pen.space(1).put(text, cx.theme.style(StyleRole::Title)).space(1);
                 let width = pen.left();
                 pen.glyphs(Glyph::Horizontal, width, cx.theme.style(StyleRole::Border));
             }
@@ -232,6 +257,26 @@ fn question_row(
     let left = left_text(asked, state.inbox.wall_ms(state.now));
     let left = left.unwrap_or_else(|| if asked.due_ms.is_some() { "" } else { "none" }.to_owned());
     pen.right_aligned(&left, LEFT, dim);
+}
+
+fn interrupted_row(
+    run: &RunRow,
+    cx: &DrawContext,
+    area: Rect,
+    is_selected: bool,
+    buf: &mut Buffer,
+) {
+    let (plain, dim) = (cx.theme.style(StyleRole::Text), cx.theme.style(StyleRole::Dim));
+    let mut pen = row(cx, area, is_selected, buf);
+    pen.glyph(Glyph::NeedsYou, cx.theme.waiting_style()).space(1);
+    pen.cell(run.id.as_str(), RUN - 1, plain).space(1);
+    let waits = waits_text(run.waits_for.iter()).unwrap_or_default();
+    let width = names(area.width) - 1;
+    pen.name(shortened_waits(&waits, width), width, plain).space(1);
+    let (open, resume) = (key_of(Action::OpenCard), key_of(Action::PauseResume));
+    let left = pen.left();
+    let text = format!("interrupted: {open} opens it, {resume} continues");
+    pen.put_within(&text, left, dim);
 }
 
 fn approval_row(

@@ -28,6 +28,7 @@ use super::action::Action;
 use super::comparison::ComparisonView;
 use super::effect::{Effect, Update};
 use super::form::{FieldId, LaunchForm};
+use super::home::history::RunList;
 use super::key_hints::refusal;
 use super::keymap::{Context, key_of};
 use super::launch;
@@ -35,7 +36,6 @@ use super::launch::start;
 use super::layout::{DrawerParts, SearchParts, Size, inside};
 use super::list::ListState;
 use super::notice::{ACTS_ON_LIVE_RUN, NoticeKind};
-use super::run::RunPage;
 use super::state::AppState;
 use crate::log::event::{Command, RunId};
 
@@ -137,9 +137,9 @@ impl Overlay {
     }
 
     /// The list of the window, if it has one.
-    pub(super) fn open_list(&mut self, size: Size, runs: &[RunPage]) -> Option<OpenList<'_>> {
+    pub(super) fn open_list(&mut self, size: Size, listed: RunList<'_>) -> Option<OpenList<'_>> {
         let run = self.run();
-        let page = runs.iter().find(|page| Some(page.id()) == run);
+        let page = listed.runs.iter().find(|page| Some(page.id()) == run);
         let world = page.map(|page| page.world());
         let search = SearchParts::split(help_window(size));
         Some(match self {
@@ -184,7 +184,7 @@ impl Overlay {
                 OpenList { take: Some(Action::Take), ..list }
             }
             Self::Inbox(inbox) => {
-                let lines = inbox::lines(runs);
+                let lines = inbox::lines(listed);
                 let (parts, choices) = (inbox.parts(size, lines.len()), inbox::choices(&lines));
                 let list = OpenList::of_drawer(parts, choices, &mut inbox.list);
                 OpenList { take: Some(Action::OpenCard), ..list }
@@ -196,8 +196,8 @@ impl Overlay {
     }
 
     /// Moves the selection of its list; returns whether the action was a movement.
-    fn on_move(&mut self, action: Action, size: Size, runs: &[RunPage]) -> bool {
-        let Some(list) = self.open_list(size, runs) else { return false };
+    fn on_move(&mut self, action: Action, size: Size, listed: RunList<'_>) -> bool {
+        let Some(list) = self.open_list(size, listed) else { return false };
         let moved = list.state.on_move(action, &list.choices, list.page);
         if moved {
             self.arrange(size);
@@ -226,8 +226,9 @@ impl Overlay {
 
 /// Moves the selection in the list of the top window.
 pub(super) fn move_in_list(state: &mut AppState, action: Action) -> Update {
-    let AppState { overlays, runs, size, .. } = state;
-    Update::when(overlays.last_mut().is_some_and(|top| top.on_move(action, *size, runs)))
+    let AppState { overlays, runs, history, size, .. } = state;
+    let listed = RunList { runs, history };
+    Update::when(overlays.last_mut().is_some_and(|top| top.on_move(action, *size, listed)))
 }
 
 pub(super) fn on_form(state: &mut AppState, action: Action) -> Update {
@@ -297,7 +298,7 @@ fn start_form(state: &mut AppState) -> Update {
 /// Carries out an action in a drawer over a run.
 pub(super) fn on_drawer(state: &mut AppState, action: Action) -> Update {
     let size = state.size;
-    let AppState { overlays, pending_flags, runs, notices, now, .. } = state;
+    let AppState { overlays, pending_flags, runs, history, notices, now, .. } = state;
     let Some(overlay) = overlays.last_mut() else { return Update::idle() };
     let page = overlay.run().and_then(|run| runs.iter().find(|page| page.id() == run));
     let closes = matches!(
@@ -312,7 +313,7 @@ pub(super) fn on_drawer(state: &mut AppState, action: Action) -> Update {
         return Update::redraw();
     };
     let world = page.world();
-    if overlay.on_move(action, size, runs) {
+    if overlay.on_move(action, size, RunList { runs, history }) {
         return Update::redraw();
     }
     let change = match overlay {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream;
 use futures::stream::{BoxStream, StreamExt};
+use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -14,7 +15,7 @@ use super::text_index::GroupWords;
 use super::writer::Change;
 use super::{Database, StoreError, as_integer, as_number};
 use crate::log::event::{Event, RunId, Seq};
-use crate::store::{AppendError, EventGroup, ReadError, RunLog};
+use crate::store::{AppendError, EventGroup, OpenQuestions, ReadError, RunLog};
 
 /// Groups that are read at a time.
 const GROUPS: u32 = 32;
@@ -98,7 +99,37 @@ fn append(
     connection
         .prepare_cached("UPDATE run SET next = ?2, bytes = bytes + ?3 WHERE id = ?1")?
         .execute(params![run, number(group.next()), group.lines().len() as i64])?;
+    if !group.questions().is_empty() {
+        change_questions(connection, run, group)?;
+    }
     Ok(Ok(group.next().0))
+}
+
+/// Updates who a run waits for with the questions of a group. The row says it in the transaction of the
+/// events, so it is right also after the process was killed.
+fn change_questions(
+    connection: &Connection,
+    run: &str,
+    group: &EventGroup,
+) -> rusqlite::Result<()> {
+    let mut open = connection
+        .prepare_cached("SELECT waits_for FROM run WHERE id = ?1")?
+        .query_row([run], |row| open_questions(row, 0))?;
+    group.questions().iter().for_each(|change| change.make(&mut open));
+    let text = (!open.is_empty()).then(|| serde_json::to_string(&open)).transpose();
+    let text = text.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    connection
+        .prepare_cached("UPDATE run SET waits_for = ?2 WHERE id = ?1")?
+        .execute(params![run, text])?;
+    Ok(())
+}
+
+/// Who the open questions of a run ask, as the row of the run has it.
+pub(super) fn open_questions(row: &Row<'_>, column: usize) -> rusqlite::Result<OpenQuestions> {
+    let Some(text) = row.get_ref(column)?.as_str_or_null()? else {
+        return Ok(OpenQuestions::default());
+    };
+    serde_json::from_str(text).map_err(|error| FromSqlError::Other(error.into()).into())
 }
 
 /// A sequence number as SQLite stores it.

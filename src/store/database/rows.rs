@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, ToSql, params};
 
+use super::reader::open_questions;
 use super::writer::Change;
 use super::{Database, StoreError, as_integer, as_number, read_rows};
 use crate::log::event::{RunId, Seq};
@@ -61,7 +62,7 @@ impl KeptRows {
 
 /// What [`read_row`] reads.
 pub(super) const COLUMNS: &str = "id, started, title, scenario, pattern, live, status, result, \
-     elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at, answer";
+     elapsed_ms, tokens, cost, owner, next, bytes, pinned, parent, forked_at, answer, waits_for";
 
 impl Database {
     /// Makes a change and returns how many rows it changed, once that is stored. Blocks.
@@ -344,6 +345,10 @@ pub(crate) fn read_row(
         other => return Err(FromSqlError::Other(format!("unknown status {other:?}").into()).into()),
     };
     let parent = row.get_ref(15)?.as_str_or_null()?;
+    let waits_for = match status {
+        RunStatus::Ended(_) => Vec::new(),
+        _ => open_questions(row, 18)?.into_values().collect(),
+    };
     Ok(RunRow {
         id: RunId::new(row.get_ref(0)?.as_str()?),
         started_ms: as_number(row, 1)?,
@@ -352,6 +357,7 @@ pub(crate) fn read_row(
         pattern: before.text(row, 4, 2)?,
         live: row.get(5)?,
         status,
+        waits_for,
         result: row.get_ref(17)?.as_str_or_null()?.map(Into::into),
         elapsed_ms: as_number(row, 8)?,
         tokens: as_number(row, 9)?,

@@ -16,12 +16,13 @@ use crate::store::EventGroup;
 pub const APPLICATION_ID: i32 = 0x7274_626c;
 
 /// Version of the tables of this program. Until the first release no other version is read.
-pub const VERSION: i64 = 5;
+pub const VERSION: i64 = 6;
 
 /// Runs, the groups of events of their logs, and an index of what was said.
 ///
 /// A row of `run` has the number of the run in the index (`number`), the event up to which it is in the
-/// index (`said`), and its answer in a few words. The index has words and no text: the text is in the
+/// index (`said`), its answer in a few words, and who its open questions ask, as JSON by their ids
+/// (`waits_for`). The index has words and no text: the text is in the
 /// log. The id of a row in it is the number of its run, shifted by 32 bits, and the number of its event.
 /// The words are plain already, so the tokenizer only splits them.
 ///
@@ -50,7 +51,8 @@ const TABLES: &str = "CREATE TABLE run (
         forked_at TEXT,
         number INTEGER,
         said INTEGER NOT NULL DEFAULT 0,
-        answer TEXT
+        answer TEXT,
+        waits_for TEXT
     ) STRICT;
     CREATE INDEX run_by_start ON run (started DESC, id DESC);
     CREATE UNIQUE INDEX run_by_number ON run (number);
@@ -159,7 +161,7 @@ fn check_runs(connection: &Connection, report: &mut StoreReport) -> Result<(), S
     let sql = format!("SELECT {COLUMNS}, said FROM run WHERE next <> 0 ORDER BY rowid");
     let mut before = TextsBefore::default();
     let (ids, damage) = read_rows(&mut connection.prepare(&sql)?.query([])?, |row| {
-        as_number(row, 18)?;
+        as_number(row, 19)?;
         Ok(read_row(row, &mut before, &mut |_| false)?.id)
     })?;
     report.runs = (ids.len() + damage.len()) as u64;

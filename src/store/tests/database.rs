@@ -3,6 +3,7 @@
 use futures::StreamExt as _;
 
 use super::*;
+use crate::log::event::kind::QuestionAsked;
 use crate::store::database::OpenError;
 use crate::store::database::removal::{Deletion, Retention};
 
@@ -72,6 +73,79 @@ async fn rows_say_what_the_list_shows() {
     assert_eq!(temp.database.runs_with_prefix("r-%", 9).expect("read"), []);
 }
 
+fn kind(text: &str) -> EventKind {
+    serde_json::from_str(text).expect("an event")
+}
+
+fn asked(id: u32, who: &str) -> EventKind {
+    kind(&format!(
+        r#"{{"kind":"question.asked","id":"q{id}","who":"{who}","about":"agent","text":"Which?",
+        "digest":"d","otherwise":"stop"}}"#
+    ))
+}
+
+/// The row names who is asked, in any groups of events, also of a run whose process was killed, and of one
+/// that was imported.
+#[tokio::test]
+async fn rows_say_who_is_asked() {
+    let answered = kind(
+        r#"{"kind":"question.answered","id":"q1","digest":"d","by":"script","answer":"text","text":"A"}"#,
+    );
+    let withdrawn = kind(r#"{"kind":"question.withdrawn","id":"q1","why":"changed"}"#);
+    let EventKind::QuestionAsked(by_rule) = asked(1, "manager") else { panic!("a question") };
+    let by_rule = EventKind::QuestionAsked(Arc::new(QuestionAsked {
+        by_rule: true,
+        ..QuestionAsked::clone(&by_rule)
+    }));
+    let q1 = || asked(1, "manager");
+    let cases: [(&[EventKind], &[&str]); 9] = [
+        (&[warning("a")], &[]),
+        (&[q1()], &["manager"]),
+        (&[q1(), answered.clone()], &[]),
+        (&[q1(), asked(2, "chair"), answered.clone()], &["chair"]),
+        (&[asked(10, "chair"), asked(2, "manager")], &["manager", "chair"]),
+        (&[q1(), withdrawn.clone()], &[]),
+        (&[q1(), answered, withdrawn], &[]),
+        (&[q1(), closed()], &[]),
+        (&[by_rule], &[]),
+    ];
+    let temp = Temp::new();
+    let listed = |id: &str| temp.database.run(id).expect("read").expect("a row");
+    for (nth, (kinds, who)) in cases.into_iter().enumerate() {
+        let names = |row: RunRow| row.waits_for.iter().map(ToString::to_string).collect::<Vec<_>>();
+        for (groups, of) in [("one", kinds.len()), ("each", 1)] {
+            let run = {
+                let killed = temp.again();
+                let row = row(&format!("r-{nth}-{groups}"), 1, false);
+                assert!(killed.reserve(&row.id, 1).expect("reserved"));
+                assert_eq!(killed.begin(&row, "00ff"), Ok(true));
+                for (part, kinds) in kinds.chunks(of).enumerate() {
+                    let group = group((part * of) as u64, kinds);
+                    killed.append(&row.id, group.first(), &group).await.expect("appended");
+                }
+                assert_eq!(names(listed(row.id.as_str())), who, "{kinds:?}, still played");
+                row.id
+            };
+            let row = listed(run.as_str());
+            assert_eq!(row.status, RunStatus::Interrupted);
+            assert_eq!(names(row), who, "{kinds:?}");
+        }
+        let (row, seqs) = (row(&format!("r-{nth}-file"), 1, false), 0..);
+        let events = seqs.zip(kinds).map(|(seq, kind)| {
+            let (seq, at) = (Seq(seq), crate::log::event::Elapsed(seq));
+            Arc::new(Event { seq, at, span: SpanId::RUN, kind: kind.clone() })
+        });
+        let events: Vec<_> = events.collect();
+        temp.database.import(&row, &RunCourse::default(), &events).expect("imported");
+        assert_eq!(names(listed(row.id.as_str())), who, "{kinds:?}, imported");
+    }
+    // A run whose end the row knows waits for nobody.
+    let run = temp.begin("r-ended", 1, false);
+    temp.database.append(&run, Seq(0), &group(0, &[q1()])).await.expect("appended");
+    temp.end(&run, "cancelled").await;
+    assert_eq!(listed("r-ended").waits_for, []);
+}
+
 #[tokio::test]
 async fn deleted_run_returns_until_final_removal() {
     let temp = Temp::new();
@@ -137,15 +211,15 @@ fn files_of_others_stay_unchanged() {
     let path = folder.path().join("runs.db");
     drop(Database::open(&path).expect("opens"));
     let raw = rusqlite::Connection::open(&path).expect("opens");
-    for version in [0, 1, 4, 6, 99] {
+    for version in [0, 1, 5, 7, 99] {
         raw.pragma_update(None, "user_version", version).expect("written");
         raw.pragma_update(None, "wal_checkpoint", "TRUNCATE").expect("written");
         let before = std::fs::read(&path).expect("read");
         for opened in [Database::open(&path).map(drop), Database::check(&path).map(drop)] {
             let error = opened.expect_err("refused");
             match error {
-                OpenError::Older { found, .. } if version < 5 => assert_eq!(found, version),
-                OpenError::Newer { found, .. } if version > 5 => assert_eq!(found, version),
+                OpenError::Older { found, .. } if version < 6 => assert_eq!(found, version),
+                OpenError::Newer { found, .. } if version > 6 => assert_eq!(found, version),
                 error => panic!("{version}: {error:?}"),
             }
         }

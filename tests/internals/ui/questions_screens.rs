@@ -6,12 +6,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::shows;
+use crate::base::name::PersonName;
 use crate::engine::Schedule;
 use crate::log::event::kind::{
     Answer, AnsweredBy, ModelLabel, QuestionAnswered, QuestionAsked, QuestionId, RunStarted,
     Subject,
 };
 use crate::log::event::{Elapsed, Event, EventKind, RunId, Seq};
+use crate::log::world::run_row::RunRow;
 use crate::pattern::collaboration::policy::judge;
 use crate::scenario::people::Effects;
 use crate::scenario::{ScenarioOrigin, load};
@@ -20,6 +22,7 @@ use crate::screen::questions::{self, REPEAT_TIME};
 use crate::screen::theme::Theme;
 use crate::screen::windows::Overlay;
 use crate::screen::{Effect, Msg};
+use crate::support::kept::{history, kept, list, opening};
 use crate::support::screen::{Dash, facts_of, until};
 use crate::words::glyph::Glyphs;
 
@@ -210,6 +213,45 @@ fn a_run_waits_for_people() {
         dash.press("Esc Esc q");
         insta::assert_snapshot!(format!("question_home_{cols}x{rows}"), dash.press("2").dump());
     }
+}
+
+/// An interrupted kept run says who it waits for; the inbox lists it below the open questions, and opens it.
+#[test]
+fn interrupted_runs_wait_too() {
+    let waiting = |id: &str, hours, who: &[&str]| RunRow {
+        waits_for: who.iter().map(|who| PersonName::new(*who)).collect(),
+        ..kept(id, hours, "refund-desk", "Refund desk", "interrupted")
+    };
+    let rows = || {
+        let mut rows = history();
+        rows.insert(1, waiting("r-21bb", 2, &["manager"]));
+        rows.insert(2, waiting("r-22bb", 2, &["chair", "operator"]));
+        // This one is continued here.
+        rows.push(waiting(RUN, 4, &["manager"]));
+        rows[0].waits_for = vec![PersonName::new("cfo")];
+        rows
+    };
+    for (cols, rows_of_screen) in [(80, 24), (120, 36), (200, 50)] {
+        let size = format!("{cols}x{rows_of_screen}");
+        let mut dash = dash(cols, rows_of_screen);
+        list(&mut dash, rows());
+        dash.press("q 2 j j");
+        insta::assert_snapshot!(format!("question_interrupted_home_{size}"), dash.dump());
+        dash.press("a");
+        insta::assert_snapshot!(format!("question_interrupted_inbox_{size}"), dash.dump());
+        let title = title(&dash.state, &Theme::default(), Glyphs::new(false));
+        assert!(title.starts_with("◆ 3 questions"), "{title}");
+        dash.asked();
+        dash.press("j j j Enter");
+        assert_eq!(opening(&mut dash).0, RunId::new("r-21bb"));
+        assert!(dash.state.overlays.is_empty());
+    }
+    // Without any open question the first of them is selected.
+    let mut dash = Dash::new(80, 24);
+    list(&mut dash, rows());
+    shows(dash.press("a"), &[">◆ r-21bb  waits for manager", "0 open questions"]);
+    dash.press("Enter");
+    assert_eq!(opening(&mut dash).0, RunId::new("r-21bb"));
 }
 
 #[test]
