@@ -155,7 +155,13 @@ fn run_items(page: &RunPage) -> StyledText {
     items.add(StyleRole::Title, head.title.clone());
     if let RunState::Paused { at, .. } = &world.progress.stage {
         let at: Vec<_> = at.iter().map(|at| at.display_name()).collect();
-        items.item("paused", StyleRole::Text, format!("before {}", at.join(", ")));
+        let who = world.questions.open().map(|question| &question.asked.who);
+        let text = match (at.is_empty(), waits_text(who)) {
+            (false, _) => format!("before {}", at.join(", ")),
+            (true, Some(waits)) => format!("while it {waits}"),
+            (true, None) => "while people are asked".to_owned(),
+        };
+        items.item("paused", StyleRole::Text, text);
     }
     let words = words_of(world);
     match words {

@@ -255,6 +255,17 @@ fn interrupted_runs_wait_too() {
 }
 
 #[test]
+fn paused_while_people_are_asked() {
+    let mut events = asked();
+    let last = Event::clone(events.last().expect("events"));
+    let kind = EventKind::Paused { at: Vec::new() };
+    events.push(Arc::new(Event { seq: Seq(last.seq.0 + 1), kind, ..last }));
+    let mut dash = dash_of(120, 36, &events);
+    dash.press("Esc q 2");
+    shows(&dash, &["while it waits for manager and 2"]);
+}
+
+#[test]
 fn empty_inbox_says_so() {
     let mut dash = Dash::new(80, 24);
     shows(dash.press("a"), &["Inbox", "No run waits for a person."]);
