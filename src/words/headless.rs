@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::glyph::Glyph;
 use super::patterns::{Narrate, words_of};
+use super::question::tally_text;
 use super::sentence::{HeadlessForm, Sentence, Stated, round_and_purpose, sentence, subject_of};
 use super::styled::{StyleRole, StyledLine, StyledPart};
 use super::verdict::{reason_id, stop_lead};
@@ -134,6 +135,9 @@ fn end_line(closed: &RunClosed, world: &World, words: Option<&dyn Narrate>) -> S
     if let Some(cost) = world.cost_usd() {
         line.push(", ");
         line.parts.push(cost_part(cost));
+    }
+    if let Some(questions) = tally_text(&world.questions) {
+        line.push(format!("; questions: {questions}"));
     }
     line
 }

@@ -15,6 +15,7 @@ use crate::screen::keymap::key_of;
 use crate::screen::scroll::{Scroll, WrappingLines};
 use crate::words::measure::{row_count, wrap_within};
 use crate::words::patterns::words_of;
+use crate::words::question::tally_text;
 use crate::words::verdict::refused_text;
 
 /// The text for a call that is still running at the playhead.
@@ -30,6 +31,8 @@ pub struct PaneText<'a> {
     pub actions: Vec<Cow<'a, str>>,
     /// Bytes left out: before the text while it is streamed, else after it.
     pub left_out: usize,
+    /// The counts of the run's questions, if it is the outcome of a run that had some.
+    pub questions: Option<String>,
 }
 
 /// The state of a text.
@@ -51,7 +54,7 @@ impl<'a> PaneText<'a> {
         actions: Vec<Cow<'a, str>>,
     ) -> Self {
         let (text, left_out) = windowed(text.into(), state == TextState::Streaming);
-        Self { text, state, actions, left_out }
+        Self { text, state, actions, left_out, questions: None }
     }
 
     pub(crate) fn note(text: impl Into<Cow<'a, str>>) -> Self {
@@ -98,6 +101,12 @@ pub fn action_rows(width: u16, words: &PaneText<'_>) -> Vec<u16> {
     words.actions.iter().take(6).map(rows).collect()
 }
 
+/// Rows of the counts of a run's questions, at most 2.
+pub fn question_rows(width: u16, words: &PaneText<'_>) -> Vec<String> {
+    let width = usize::from(width.saturating_sub(ACTION).max(1));
+    words.questions.as_deref().map_or_else(Vec::new, |text| wrap_within(text, width, 2).0)
+}
+
 /// How the rows of the speaker's pane are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowShares {
@@ -113,7 +122,8 @@ impl RowShares {
     /// Rows in which all of an outcome is shown at this width.
     pub fn outcome_rows(width: u16, words: &PaneText<'_>) -> u16 {
         let above = if words.state == TextState::Problem { 3 } else { 2 };
-        above + words.rows_within(width, MAX_ROWS) + 3
+        let below = 3 + question_rows(width, words).len() as u16;
+        above + words.rows_within(width, MAX_ROWS) + below
     }
 
     /// Divides the rows of the pane's text area: the text gets at least a third.
@@ -126,9 +136,12 @@ impl RowShares {
             _ => 0,
         };
         let actions = action_rows(area.width, words).iter().sum::<u16>();
-        // A gap, the attempts (of one call), the tokens, the key; a gap before the actions.
-        let asked = if is_outcome { 3 } else { 4 };
-        let wanted = asked + if actions > 0 { actions + 1 } else { 0 };
+        // A gap, the attempts (of one call), the questions (of a run), the tokens, the key; a gap before
+        // the actions.
+        let call = if is_outcome { 3 } else { 4 };
+        let wanted = call
+            + question_rows(area.width, words).len() as u16
+            + if actions > 0 { actions + 1 } else { 0 };
         let left = rows - above;
         // A short text leaves its share to the actions.
         let third = left.div_ceil(3).min(words.rows_within(area.width, left));
@@ -229,6 +242,10 @@ pub fn call_text(run: &RunData, call: SpanId) -> PaneText<'_> {
 
 /// The outcome of a run: its answer, or why there is none. `call` is the one that prevented it.
 pub fn outcome_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
+    PaneText { questions: tally_text(&run.shown().questions), ..end_text(run, call) }
+}
+
+fn end_text(run: &RunData, call: Option<SpanId>) -> PaneText<'_> {
     let world = run.shown();
     let Some(closed) = &world.progress.closed else {
         return PaneText::note("The run was interrupted: its process ended before it did.");

@@ -6,7 +6,9 @@ use ratatui::layout::Rect;
 
 use super::data::RunData;
 use super::inspector::documents::token_rate;
-use super::pane_text::{ACTION, RowShares, TextLines, TextPane, TextState, action_rows, text_area};
+use super::pane_text::{
+    ACTION, RowShares, TextLines, TextPane, TextState, action_rows, question_rows, text_area,
+};
 use crate::base::time;
 use crate::log::event::kind::{EventKind, FailureClass};
 use crate::log::event::{SpanId, World};
@@ -209,6 +211,12 @@ fn detail_rows(
         });
     }
     bottom(&mut left, buf, &mut |pen| tokens(spoken, data, cx, pen));
+    for (nth, text) in question_rows(area.width, words).iter().enumerate().rev() {
+        let name = if nth == 0 { "questions" } else { "" };
+        bottom(&mut left, buf, &mut |pen| {
+            pen.cell(name, ACTION, dim).put(text, theme.style(StyleRole::Text));
+        });
+    }
     if let Some(call) = call.filter(|_| !spoken.is_outcome) {
         bottom(&mut left, buf, &mut |pen| put_attempts(data, cx, pen, call, "attempt "));
     }

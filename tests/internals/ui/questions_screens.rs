@@ -24,6 +24,7 @@ use crate::screen::windows::Overlay;
 use crate::screen::{Effect, Msg};
 use crate::support::kept::{history, kept, list, opening};
 use crate::support::screen::{Dash, facts_of, until};
+use crate::support::table::shipped_log;
 use crate::words::glyph::Glyphs;
 
 pub(super) const RUN: &str = "r-7f3a";
@@ -263,6 +264,49 @@ fn paused_while_people_are_asked() {
     let mut dash = dash_of(120, 36, &events);
     dash.press("Esc q 2");
     shows(&dash, &["while it waits for manager and 2"]);
+}
+
+/// Each pattern's outcome counts the questions; that of a run without any does not.
+#[test]
+fn outcome_counts_questions() {
+    for name in [
+        "checkout-launch",
+        "fraud-check",
+        "front-desk",
+        "nested-swarm",
+        "payments-incident",
+        "vendor-brownout",
+    ] {
+        let mut events = shipped_log(name);
+        for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
+            let screen = dash_of(cols, rows, &events).screen();
+            assert!(!screen.to_lowercase().contains("questions"), "{name}: {screen}");
+        }
+        let end = Event::clone(&events.pop().expect("its end"));
+        let questions = asked_about(Subject::Agent { text: "Which?".into(), choices: [].into() });
+        let asked = questions.last().expect("a question").kind.clone();
+        let EventKind::QuestionAsked(question) = &asked else { panic!("{asked:?}") };
+        let answered = EventKind::QuestionAnswered(Arc::new(QuestionAnswered {
+            id: question.id,
+            digest: question.digest.clone(),
+            by: anna(),
+            answer: Answer::Text { text: "This.".into() },
+            stood_ms: 0,
+            remember: false,
+        }));
+        let kinds = [asked.clone(), answered, end.kind.clone()];
+        for (seq, kind) in (end.seq.0..).zip(kinds) {
+            events.push(Arc::new(Event { seq: Seq(seq), kind, ..end.clone() }));
+        }
+        for (cols, rows) in [(80, 24), (120, 36), (200, 50)] {
+            let mut dash = dash_of(cols, rows, &events);
+            if name == "payments-incident" {
+                // It comes after the sentences of the answer.
+                dash.press("3 G");
+            }
+            shows(&dash, &["uestions", "1 asked", "median"]);
+        }
+    }
 }
 
 #[test]

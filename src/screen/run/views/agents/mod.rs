@@ -32,6 +32,7 @@ use crate::screen::text::{Pen, elide, elide_middle};
 use crate::screen::theme::{StateSign, Theme};
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
+use crate::words::question::tally_text;
 use crate::words::sentence::took_ms;
 use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
 use crate::words::verdict::{place_after, reason_id, stop_lead};
@@ -356,6 +357,9 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
     if counts.refused > 0 {
         let refused = format::count_noun(counts.refused, "handoff");
         text.item("refused", StyleRole::Refused, refused);
+    }
+    if let Some(questions) = tally_text(&world.questions) {
+        text.field("questions", questions);
     }
     let calls = format::calls(&world.tally);
     let attempts = match world.tally.attempts {

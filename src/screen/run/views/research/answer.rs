@@ -13,6 +13,7 @@ use crate::scenario::patterns::research::{ResearchStep, StepExecutor};
 use crate::scenario::spec::script::ScriptStep;
 use crate::screen::run::data::RunData;
 use crate::words::format;
+use crate::words::question::tally_text;
 use crate::words::readable::{partial_json, top_text};
 use crate::words::styled::{StyleRole, StyledPart};
 use crate::words::verdict::{place_after, reason_id, run_lead};
@@ -130,6 +131,12 @@ pub fn answer_items(run: &RunData) -> Option<AnswerItems<'_>> {
         let text = format!("Unanswered: {part}");
         let text = ItemText::of(text, StyleRole::Retry, 4);
         answer.below.push(PaneItem::text(ItemSign::Alert, text));
+    }
+    if let Some(questions) =
+        tally_text(&world.questions).filter(|_| world.progress.closed.is_some())
+    {
+        let text = ItemText::of(format!("Questions: {questions}"), StyleRole::Dim, 2);
+        answer.below.push(PaneItem::text(ItemSign::None, text));
     }
     Some(answer)
 }

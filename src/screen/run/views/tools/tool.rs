@@ -25,6 +25,7 @@ use crate::screen::theme::StateSign;
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::{columns, wrap_within};
+use crate::words::question::tally_text;
 use crate::words::sentence::took_ms;
 use crate::words::styled::StyleRole;
 use crate::words::tool_sentence::short_breaker_cause;
@@ -279,6 +280,9 @@ fn outcome_lines(run: &RunData) -> Vec<OutcomeLine> {
         (sum(|it| it.retries), sum(|it| it.client_retries), sum(|it| it.repeats));
     let retries = format!("{gateway} gateway, {client} client, {agent} agent");
     add("retries", retries, marked(client + agent > 0, StyleRole::Retry));
+    if let Some(questions) = tally_text(&world.questions) {
+        add("questions", questions, StyleRole::Text);
+    }
     if load.naive_attempts.is_some() {
         add("guards", "none: three layers retry".to_owned(), StyleRole::Retry);
     } else {
