@@ -24,7 +24,7 @@ use crate::base::time::millis;
 use crate::log::bus::{Bus, late_answer};
 use crate::log::clock::Clock;
 use crate::log::event::kind::{AttemptFailed, FailureClass, Reply, RetryLimit};
-use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::event::{Event, EventKind, SpanId, StopReason};
 use crate::log::replay::{CallStep, RecordedAttemptStep, Replay};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::policy::{BreakerCounts, CallPolicy};
@@ -133,6 +133,15 @@ pub(super) async fn recorded_result(
                 EventKind::CallInDoubt { decision, .. } => {
                     if let Some(result) = settle(scope, guard, span, *decision).await {
                         return Some(result);
+                    }
+                    // A person has decided now: no process has made the call since.
+                    let later = &replay.recording().events()[event.seq.0 as usize..];
+                    let of_attempt = |event: &&Arc<Event>| event.span == span;
+                    let is_answer =
+                        |event: &Arc<Event>| matches!(event.kind, EventKind::QuestionAnswered(_));
+                    if *decision == InDoubt::Ask && !later.iter().filter(of_attempt).any(is_answer)
+                    {
+                        return None;
                     }
                 }
                 _ => return None,

@@ -336,6 +336,10 @@ async fn make_attempt<'g>(
         }
     };
     drop(in_line);
+    // The attempt is not recorded, and the tool was changed while the approved call was queued.
+    if scope.withdraw_approval_if_changed() {
+        return refuse(StopReason::ApprovalDenied(guard.name().clone()), None, false);
+    }
     let (policy, limit) = guard.policy();
     let slow_call = policy.breaker.and_then(|breaker| breaker.window?.slow_call_ms);
     drop(policy);

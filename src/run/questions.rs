@@ -21,7 +21,7 @@ use crate::log::bus::Bus;
 use crate::log::event::kind::{
     Answer, AnsweredBy, Initiator, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
 };
-use crate::log::event::question::{changed_text, denial_text};
+use crate::log::event::question::{changed_text, check_args, denial_text};
 use crate::log::event::{Boundary, Command, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
@@ -48,7 +48,8 @@ pub enum PeopleMode {
 }
 
 impl PeopleMode {
-    /// The answers of a recorded run.
+    /// The answers of a recorded run, in the order in which it asked: equal calls of several workers
+    /// may be answered in another one.
     pub fn recorded<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let answers = events.into_iter().filter_map(|event| match &event.kind {
             EventKind::QuestionAnswered(answered)
@@ -58,7 +59,9 @@ impl PeopleMode {
             }
             _ => None,
         });
-        Self::Recorded(answers.collect())
+        let mut answers: Vec<_> = answers.collect();
+        answers.sort_by_key(|answered: &Arc<QuestionAnswered>| answered.id);
+        Self::Recorded(answers.into())
     }
 }
 
@@ -84,6 +87,11 @@ pub struct Question {
 impl Question {
     fn digest(&self) -> Arc<str> {
         self.subject.digest(self.by.as_deref())
+    }
+
+    /// Whether a question of a log asks the same, and shows people the same: a log can be edited.
+    fn is_asked_by(&self, asked: &QuestionAsked) -> bool {
+        asked.digest == self.digest() && asked.subject == self.subject
     }
 }
 
@@ -215,6 +223,8 @@ impl Questions {
             };
             match ended {
                 Some(ended) => {
+                    // An answer takes effect once it is stored, so it is not lost in a crash.
+                    self.bus.wait_until_stored().await;
                     self.control.pass(&Boundary::Answer(id.0)).await?;
                     return Ok(ended);
                 }
@@ -230,7 +240,7 @@ impl Questions {
     /// then. In the recorded part of a run nothing is compared.
     pub(super) fn withdraw_if_changed(&self, question: &Question, ended: &Ended) -> bool {
         let is_live = self.bus.replay().is_some_and(|replay| replay.is_live());
-        let changed = is_live && ended.asked.digest != question.digest();
+        let changed = is_live && !question.is_asked_by(&ended.asked);
         if changed {
             let (id, why) = (ended.asked.id, Withdrawal::Changed);
             self.bus.publish(question.span, EventKind::QuestionWithdrawn { id, why });
@@ -262,7 +272,7 @@ impl Questions {
         let digest = question.digest();
         let due_ms = asking.timeout.map(|timeout| (self.wall_ms)().saturating_add(millis(timeout)));
         let asked = Arc::new(QuestionAsked {
-            id: QuestionId(state.last + 1),
+            id: QuestionId(state.last.saturating_add(1)),
             who: asking.who,
             by,
             why,
@@ -321,12 +331,11 @@ impl Questions {
                     && *it.definition == *definition
             });
         let agent = agent.unwrap_or_default();
-        let mut shown = CelBindings::default();
-        shown.bind("args", &Value::Object(args.clone()));
-        shown.bind("agent", &agent.into());
-        shown.bind("flags", &json!(self.control.flags()));
+        let args = Value::Object(args.clone());
+        let shown = self.shown_to_rules(agent, &args);
         let own = spec.approve.as_deref();
-        self.scenario.people.decide(&spec.name, agent, own, remembered, &shown)
+        let fits = check_args(&spec.offer.parameters, &args);
+        self.scenario.people.decide(&spec.name, agent, own, remembered, &shown, fits)
     }
 
     /// Takes a command about questions; returns any other.
@@ -354,9 +363,16 @@ impl Questions {
         let wrong = match open.asked.digest == answered.digest {
             false => Err("its digest is that of another question".to_owned()),
             true if answered.is_approval_by_nobody() => Err("nobody approves a call".to_owned()),
-            // The answer of nobody comes from `otherwise`, and is not checked.
-            true if matches!(answered.by, AnsweredBy::Nobody) => Ok(()),
-            true => open.asked.subject.check(&answered.answer),
+            true if answered.by == AnsweredBy::Nobody => match open.asked.subject {
+                Subject::InDoubt { .. } | Subject::Budget(_) if answered.answer != Answer::Stop => {
+                    Err("nobody repeats a call or extends a budget".to_owned())
+                }
+                // It comes from `otherwise`, and is not checked.
+                _ => Ok(()),
+            },
+            // A recorded answer was checked by the rules of its time.
+            true if !state.live => open.asked.subject.check(&answered.answer),
+            true => self.check(&open.asked, &answered.answer),
         };
         drop(state);
         match wrong {
@@ -366,6 +382,36 @@ impl Questions {
                 self.bus.publish(SpanId::RUN, EventKind::Warning { text });
             }
         }
+    }
+
+    /// Whether a question takes an answer, and the rules allow what it approves.
+    ///
+    /// # Errors
+    /// Why not.
+    fn check(&self, asked: &QuestionAsked, answer: &Answer) -> Result<(), String> {
+        asked.subject.check(answer)?;
+        let (Subject::ToolCall { tool, .. }, Answer::Approve { args: Some(args) }) =
+            (&asked.subject, answer)
+        else {
+            return Ok(());
+        };
+        let agent = asked.by.as_deref().unwrap_or_default();
+        let shown = self.shown_to_rules(agent, args);
+        match self.scenario.people.decide(tool, agent, None, false, &shown, Ok(())).0 {
+            CallDecision::Denied(rule) => {
+                Err(format!("the rule {rule:?} does not allow these arguments"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the conditions of approvals can read.
+    fn shown_to_rules(&self, agent: &str, args: &Value) -> CelBindings {
+        let mut shown = CelBindings::default();
+        shown.bind("args", args);
+        shown.bind("agent", &agent.into());
+        shown.bind("flags", &json!(self.control.flags()));
+        shown
     }
 
     fn settle(&self, id: QuestionId, by: AnsweredBy, answer: Answer) {
@@ -451,8 +497,7 @@ impl Questions {
 
     /// Whether an open question of a recording is about something that has changed since.
     fn has_changed(&self, id: QuestionId, question: &Question) -> bool {
-        let digest = question.digest();
-        self.lock().open.get(&id).is_some_and(|open| open.asked.digest != digest)
+        self.lock().open.get(&id).is_some_and(|open| !question.is_asked_by(&open.asked))
     }
 
     async fn answer_in_mode(&self, id: QuestionId, span: SpanId, mode: &PeopleMode) {
@@ -460,7 +505,11 @@ impl Questions {
         match mode {
             PeopleMode::Nobody => self.nobody_answers(&asked),
             PeopleMode::Recorded(answers) => match self.recorded_answer(answers, &asked) {
-                Some(recorded) => {
+                // Only an edited log has an answer that the question does not take.
+                Some(recorded)
+                    if recorded.by == AnsweredBy::Nobody
+                        || self.check(&asked, &recorded.answer).is_ok() =>
+                {
                     let (digest, by) = (Arc::clone(&asked.digest), recorded.by.clone());
                     let (answer, remember) = (recorded.answer.clone(), recorded.remember);
                     let stood_ms = 0;
@@ -473,7 +522,7 @@ impl Questions {
                         remember,
                     });
                 }
-                None => self.nobody_answers(&asked),
+                _ => self.nobody_answers(&asked),
             },
             PeopleMode::Script => {
                 let warn = |text| {
@@ -567,7 +616,7 @@ impl Questions {
                 }
             }
             let answer = row.answer.to_answer();
-            if let Err(why) = asked.subject.check(&answer) {
+            if let Err(why) = self.check(asked, &answer) {
                 warn(format!("script[{}] does not answer {}: {why}", row.row, asked.id));
                 continue;
             }
@@ -655,8 +704,8 @@ pub fn is_rememberable(subject: &Subject) -> bool {
     matches!(subject, Subject::ToolCall { effects, .. } if *effects != Effects::Irreversible)
 }
 
-/// The fixed answer of a file to a question: one of its choices, or a text. No timeout repeats a call in
-/// doubt or spends more than a budget: the run stops.
+/// The fixed answer of a file to a question: one of its choices, or a text, which an agent reads whatever
+/// its choices are. No timeout repeats a call in doubt or spends more than a budget: the run stops.
 fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
     if matches!(subject, Subject::InDoubt { .. } | Subject::Budget(_)) {
         return Answer::Stop;
@@ -666,7 +715,8 @@ fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
         true => Answer::Choose { choice: Arc::clone(text), text: Arc::default() },
         false => {
             let answer = Answer::Text { text: Arc::clone(text) };
-            if subject.check(&answer).is_ok() { answer } else { Answer::Stop }
+            let is_read = matches!(subject, Subject::Agent { .. });
+            if is_read || subject.check(&answer).is_ok() { answer } else { Answer::Stop }
         }
     }
 }
@@ -701,5 +751,7 @@ mod tests {
         let asks = Subject::Agent { text: "Once more?".into(), choices };
         let chosen = Answer::Choose { choice: Arc::clone(&again), text: Arc::default() };
         assert_eq!(fixed_answer(&asks, &again), chosen);
+        let other: Arc<str> = "Leave it.".into();
+        assert_eq!(fixed_answer(&asks, &other), Answer::Text { text: Arc::clone(&other) });
     }
 }

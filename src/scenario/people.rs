@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::cel::{CelBindings, Condition};
 use super::check::condition::{ConditionScope, compile_condition};
 use super::check::script::report_unknown_name;
+use super::patterns::agents::check::{gives_answers, warn_of_no_calls};
 use super::read::ReadContext;
 use super::read::amount::OpenTime;
 use super::read::format::tools::fill_table;
@@ -95,7 +96,7 @@ impl RuleTable {
 }
 
 /// Whether the `tool` of a rule names this tool.
-fn names_tool(named: &str, tool: &str) -> bool {
+pub(in crate::scenario) fn names_tool(named: &str, tool: &str) -> bool {
     match named.strip_suffix('*') {
         Some(start) => tool.starts_with(start),
         None => named == tool,
@@ -344,8 +345,9 @@ pub type FailedCondition = (String, String);
 
 impl People {
     /// What is decided about a call. `own`: the tool's setting; `remembered`: whether a person had
-    /// the run remember an equal call; `shown`: args, agent and flags. Also the conditions that could
-    /// not be evaluated.
+    /// the run remember an equal call; `shown`: args, agent and flags; `fits`: whether the arguments fit
+    /// the schema of the tool, for which conditions are written. Also the conditions that could not be
+    /// evaluated.
     pub fn decide(
         &self,
         tool: &ToolName,
@@ -353,15 +355,19 @@ impl People {
         own: Option<&ToolApproval>,
         remembered: bool,
         shown: &CelBindings,
+        fits: Result<(), String>,
     ) -> (CallDecision, Vec<FailedCondition>) {
         let mut failed = Vec::new();
         // `None`: it cannot be evaluated.
         let mut holds = |when: &Option<Condition>, place: &dyn Fn() -> String| match when {
             None => Some(true),
-            Some(when) => match when.holds(shown) {
+            Some(when) => match fits
+                .clone()
+                .and_then(|()| when.holds(shown).map_err(|error| error.to_string()))
+            {
                 Ok(holds) => Some(holds),
-                Err(error) => {
-                    failed.push((place(), error.to_string()));
+                Err(why) => {
+                    failed.push((place(), why));
                     None
                 }
             },
@@ -498,9 +504,9 @@ fn person(
     let description = table.description.as_ref()?;
     let text = cx.at_key("description", |cx| scope.text(&description.text, description.at, cx));
     if let Some(Positioned { value: Otherwise::Answer(_), at }) = &table.otherwise
-        && !is_asked_for_answers(name, file)
+        && !gives_answers(name, file)
     {
-        let what = format!("the answer has no effect: {name} is asked for nothing but approvals");
+        let what = format!("the answer has no effect: {name} only approves calls");
         cx.at_key("otherwise", |cx| cx.warn(*at, what, "deny, stop or pause"));
     }
     let person = Person {
@@ -509,20 +515,6 @@ fn person(
         otherwise: table.otherwise.as_ref().map(|it| it.value.clone()),
     };
     Some((PersonName::from(name), person))
-}
-
-/// Whether a person is asked anything but to approve calls: by an agent, in the place of an agent or a
-/// role, or for a decision.
-fn is_asked_for_answers(name: &str, file: &ScenarioFile) -> bool {
-    let is_it = |named: &NonBlankString| named.text.trim() == name;
-    let agents = file.agents.entries.iter().filter_map(|entry| entry.value.as_ref());
-    let roles = file.roles.entries.iter().filter_map(|entry| entry.value.as_ref());
-    let decision = file.collaboration.as_ref().and_then(|it| it.on_no_decision.as_ref());
-    let mut named = agents
-        .flat_map(|agent| agent.person.iter().chain(&agent.people.value.0))
-        .chain(roles.filter_map(|role| role.person.as_ref()))
-        .chain(decision.and_then(|it| it.ask.as_ref()));
-    named.any(is_it)
 }
 
 /// The person with this name in a key of the file; an unknown name is reported.
@@ -669,32 +661,6 @@ fn rule(
     })
 }
 
-/// Warns of a rule for an agent that never calls such a tool.
-fn warn_of_no_calls(
-    tool: &NonBlankString,
-    agent: Option<&NonBlankString>,
-    file: &ScenarioFile,
-    cx: &mut ReadContext,
-) {
-    let Some(agent) = agent else { return };
-    let entry = file.agents.entries.iter().find(|entry| entry.name == agent.text.trim());
-    let Some(table) = entry.and_then(|entry| entry.value.as_ref()) else { return };
-    let tools = &table.tools.value.0;
-    if !tools.iter().any(|own| names_tool(tool.text.trim(), own.text.trim())) {
-        let name = agent.text.trim();
-        let what = match table.person {
-            Some(_) => format!("the rule has no effect: {name} is a person and calls no tools"),
-            None => format!("the rule has no effect: {name} has no such tool"),
-        };
-        let own = tools.iter().map(|own| own.text.trim()).collect::<Vec<_>>().join(", ");
-        let help = match own.is_empty() {
-            true => "remove the rule, or name another agent".to_owned(),
-            false => format!("tools of {name}: {own}"),
-        };
-        cx.at_key("agent", |cx| cx.warn(agent.at, what, &help));
-    }
-}
-
 fn person_row(
     index: usize,
     row: &Positioned<ScriptTable>,
@@ -788,7 +754,7 @@ mod tests {
         shown.bind("agent", &"billing".into());
         shown.bind("flags", &json!({}));
         let (decision, failed) =
-            people.decide(&"refund".into(), "billing", own.as_ref(), remembered, &shown);
+            people.decide(&"refund".into(), "billing", own.as_ref(), remembered, &shown, Ok(()));
         let failed = if failed.is_empty() { "" } else { ", failed" };
         match decision {
             CallDecision::Unasked => format!("unasked{failed}"),
@@ -808,6 +774,7 @@ mod tests {
             || vec![rule(Allow, "refund", None), rule(Ask, "ref*", None), rule(Deny, "*", None)];
         let but_deny = || all().into_iter().take(2).collect::<Vec<_>>();
         let dear = "args.amount_usd > 100";
+        let sum = Some("args.sum > 1");
         for (rules, own, remembered, expected) in [
             (vec![], None, false, "unasked"),
             (all(), Some(None), true, "deny *"),
@@ -820,20 +787,10 @@ mod tests {
             (vec![], Some(Some(dear)), false, "asks boss by tool"),
             (vec![], Some(Some("args.amount_usd > 1000")), false, "unasked"),
             // What cannot be evaluated asks, and does not allow.
-            (vec![], Some(Some("args.sum > 1")), false, "asks boss by tool, failed"),
-            (
-                vec![rule(Deny, "*", Some("args.sum > 1"))],
-                None,
-                false,
-                "asks operator by deny *, failed",
-            ),
-            (vec![rule(Allow, "*", Some("args.sum > 1"))], None, false, "unasked, failed"),
-            (
-                vec![rule(Ask, "*", Some("args.sum > 1"))],
-                None,
-                false,
-                "asks operator by ask *, failed",
-            ),
+            (vec![], Some(sum), false, "asks boss by tool, failed"),
+            (vec![rule(Deny, "*", sum)], None, false, "asks operator by deny *, failed"),
+            (vec![rule(Allow, "*", sum)], None, false, "unasked, failed"),
+            (vec![rule(Ask, "*", sum)], None, false, "asks operator by ask *, failed"),
         ] {
             assert_eq!(decide(rules, own, remembered), expected);
         }

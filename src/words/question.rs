@@ -227,7 +227,12 @@ pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &Ru
     let tool = tool.map_or_else(String::new, |tool| format!(" {tool}"));
     let what = match answered.by {
         AnsweredBy::Nobody => format!("{by}, {what}"),
-        _ => format!("{by} {what}{tool}"),
+        _ => match &answered.answer {
+            Answer::Approve { args: Some(_) } => {
+                format!("{by} approved{tool} with other arguments")
+            }
+            _ => format!("{by} {what}{tool}"),
+        },
     };
     let waited = ended.map(|ended| event.at.since(ended.question.at));
     match waited.filter(|waited| *waited >= Duration::from_secs(1)) {

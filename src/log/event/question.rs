@@ -266,8 +266,8 @@ pub const STOP: &str = "stop";
 /// The choice to extend a budget by its own size.
 pub const EXTEND: &str = "extend";
 
-/// Checks changed arguments against the schema of the tool: the required ones, and their types.
-fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
+/// Checks arguments against the schema of the tool: the required ones, and their types.
+pub(crate) fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
     let Some(args) = args.as_object() else {
         return Err("the arguments are not a JSON object".to_owned());
     };

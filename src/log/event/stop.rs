@@ -246,7 +246,7 @@ stop_reasons! {
             Some("The classifier named a route that is not in [router.routes]: fix router.prompt, or set model.ask_again.");
         /// Of a resumed run: the tool was called when the run stopped, and is not idempotent.
         InDoubt(ToolName) = "in_doubt", Stopped, "{}: call in doubt",
-            Some("The call may have taken effect before the run stopped: check it, then resume with in_doubt = \"retry\", or fork before it.");
+            Some("The call may have taken effect before the run stopped: check it, then fork before it; in_doubt = \"ask\" asks a person next time.");
         /// Of a call: a person, a rule or nobody has approved it.
         ApprovalDenied(ToolName) = "approval_denied", Stopped, "{}: not approved",
             Some("The call was not approved: the question has the reason.");

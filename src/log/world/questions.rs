@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::chunked::Chunked;
 use crate::base::name::{AgentName, PersonName, ToolName};
@@ -319,6 +320,18 @@ impl Questions {
         let ended = self.ended.iter().rev().find(of_call)?;
         match &ended.end {
             QuestionEnd::Answered(answered) => Some(denial_text(&ended.question.asked, answered)),
+            QuestionEnd::Withdrawn(_) => None,
+        }
+    }
+
+    /// The arguments with which a call was made, if its approval changed them.
+    pub fn changed_args(&self, call: SpanId) -> Option<&Value> {
+        let of_call = |ended: &&EndedQuestion| ended.question.span == call;
+        match &self.ended.iter().rfind(of_call)?.end {
+            QuestionEnd::Answered(answered) => match &answered.answer {
+                Answer::Approve { args } => args.as_deref(),
+                _ => None,
+            },
             QuestionEnd::Withdrawn(_) => None,
         }
     }

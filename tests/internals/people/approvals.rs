@@ -1,6 +1,7 @@
 //! Approvals of tool calls.
 
 use super::*;
+use crate::log::event::{Elapsed, Seq, SpanId};
 use crate::log::world::agents::{LineKind, ResultEnd};
 use crate::words::format;
 
@@ -90,6 +91,54 @@ async fn transcript_shows_what_agents_read() {
         let prompt = prompt.trim_matches(['{', '}']);
         assert!(lines.filter(|line| line.contains(prompt)).count() == 1, "{prompt}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_bind_changed_arguments() {
+    let rule = "[[approve]]\ntool = \"refund\"\nwhen = \"args.amount_usd > 1000.0\"\n\
+                do = \"deny\"\n";
+    let (run, tool) = start(&desk("approve = true", rule));
+    let question = asked(&run, 1).await;
+    let with = |usd| Answer::Approve { args: Some(Arc::new(json!({ "amount_usd": usd }))) };
+    answer(&run, &question, with(5_000));
+    answer(&run, &question, with(500));
+    let events = facts(&run).await;
+    assert_eq!(tool.calls(), [json!({ "amount_usd": 500 })]);
+    let warned = events.iter().any(|event| {
+        matches!(&event.kind, EventKind::Warning { text }
+            if text.contains("does not allow these arguments"))
+    });
+    assert!(warned);
+}
+
+/// Conditions are written for arguments that fit: others may not slip through.
+#[tokio::test(start_paused = true)]
+async fn unfit_arguments_are_asked_about() {
+    let when = "has(args.amount_usd) && args.amount_usd > 100.0";
+    for (args, asks) in [("Amount = 5000", 1), ("amount_usd = 50", 0), ("amount_usd = 150", 1)] {
+        let text = DESK
+            .replace("APPROVE", &format!("approve = {{ when = \"{when}\" }}"))
+            .replace("amount_usd = 150", args);
+        let run =
+            engine().start(launch(&read(&text, &[]), &Recorder::default(), PeopleMode::Nobody));
+        let events = facts(&run).await;
+        assert_eq!(kinds(&events, &["question.asked"]).len(), asks, "{args}");
+    }
+}
+
+#[test]
+fn recorded_answers_follow_their_questions() {
+    let answered = |id, answer| {
+        let (digest, by) = ("d".into(), ann());
+        let (stood_ms, remember) = (0, false);
+        let answered =
+            QuestionAnswered { id: QuestionId(id), digest, by, answer, stood_ms, remember };
+        let kind = EventKind::QuestionAnswered(Arc::new(answered));
+        Event { seq: Seq(0), at: Elapsed(0), span: SpanId::RUN, kind }
+    };
+    let events = [answered(2, approve()), answered(1, deny(""))];
+    let PeopleMode::Recorded(answers) = PeopleMode::recorded(&events) else { panic!("recorded") };
+    assert_eq!(answers.iter().map(|it| it.id.0).collect::<Vec<_>>(), [1, 2]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -229,20 +229,32 @@ async fn call_in_doubt_is_a_question() {
         ),
     ] {
         let tool = Recorder::default();
-        let resumption = Resumption {
-            recording: stored(&full[..=attempt]),
-            by: Initiator::You,
-            in_doubt: InDoubt::Ask,
+        let resume = |events: &[Arc<Event>]| {
+            let (recording, by, in_doubt) = (stored(events), Initiator::You, InDoubt::Ask);
+            let resumption = Resumption { recording, by, in_doubt };
+            engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run")
         };
-        let run =
-            engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
-        run.wait_until_live().await.expect("it continues");
-        let question = asked(&run, 2).await;
-        answer(&run, &question, given);
-        let events = facts(&run).await;
-        assert_eq!((tool.calls().len(), stop_reason(&events).as_str()), (calls, reason));
-        if reason == "success" {
-            assert_eq!(said(&events), reads);
+        // The process that asks is killed too: the same question is open again.
+        let killed = resume(&full[..=attempt]);
+        asked(&killed, 2).await;
+        let mut events = Vec::new();
+        killed.bus().reader(crate::log::event::Seq(0)).next_batch(&mut events, 1_024).await;
+        killed.send(Command::Cancel);
+        for recorded in [&full[..=attempt], &events] {
+            let called = tool.calls().len();
+            let run = resume(recorded);
+            run.wait_until_live().await.expect("it continues");
+            let question = asked(&run, 2).await;
+            answer(&run, &question, given.clone());
+            let events = facts(&run).await;
+            assert_eq!(kinds(&events, &["question.asked"]).len(), 2);
+            assert_eq!(
+                (tool.calls().len() - called, stop_reason(&events).as_str()),
+                (calls, reason)
+            );
+            if reason == "success" {
+                assert_eq!(said(&events), reads);
+            }
         }
     }
 }

@@ -456,7 +456,7 @@ text = "y"
                 "otherwise = \"stop\"\n",
                 "[people.bob]\ndescription = \"Bob\"\notherwise = { answer = \"ok\" }\n",
                 &[
-                    "warning: people.bob.otherwise: the answer has no effect: bob is asked for nothing but approvals (deny, stop or pause)",
+                    "warning: people.bob.otherwise: the answer has no effect: bob only approves calls (deny, stop or pause)",
                 ],
             ),
         ],

@@ -453,6 +453,46 @@ fn report_cycle(entry: &NamedEntry<AgentTable>, index: usize, path: &str, cx: &m
 }
 
 /// Settings of a team: output of members that is not shown, or not streamed.
+/// Warns of a rule for an agent that never calls such a tool.
+pub(crate) fn warn_of_no_calls(
+    tool: &NonBlankString,
+    agent: Option<&NonBlankString>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) {
+    let Some(agent) = agent else { return };
+    let entry = file.agents.entries.iter().find(|entry| entry.name == agent.text.trim());
+    let Some(table) = entry.and_then(|entry| entry.value.as_ref()) else { return };
+    let tools = &table.tools.value.0;
+    if !tools.iter().any(|own| people::names_tool(tool.text.trim(), own.text.trim())) {
+        let name = agent.text.trim();
+        let what = match table.person {
+            Some(_) => format!("the rule has no effect: {name} is a person and calls no tools"),
+            None => format!("the rule has no effect: {name} has no such tool"),
+        };
+        let own = tools.iter().map(|own| own.text.trim()).collect::<Vec<_>>().join(", ");
+        let help = match own.is_empty() {
+            true => "remove the rule, or name another agent".to_owned(),
+            false => format!("tools of {name}: {own}"),
+        };
+        cx.at_key("agent", |cx| cx.warn(agent.at, what, &help));
+    }
+}
+
+/// Whether a person is asked anything but to approve calls: by an agent, in the place of an agent or a
+/// role, or for a decision.
+pub(crate) fn gives_answers(name: &str, file: &ScenarioFile) -> bool {
+    let is_it = |named: &NonBlankString| named.text.trim() == name;
+    let agents = file.agents.entries.iter().filter_map(|entry| entry.value.as_ref());
+    let roles = file.roles.entries.iter().filter_map(|entry| entry.value.as_ref());
+    let decision = file.collaboration.as_ref().and_then(|it| it.on_no_decision.as_ref());
+    let mut named = agents
+        .flat_map(|agent| agent.person.iter().chain(&agent.people.value.0))
+        .chain(roles.filter_map(|role| role.person.as_ref()))
+        .chain(decision.and_then(|it| it.ask.as_ref()));
+    named.any(is_it)
+}
+
 fn warn_of_team_settings(table: &AgentTable, file: &ScenarioFile, cx: &mut ReadContext) {
     let Some(tools) = table.member_tools.as_ref().map(|tools| &tools.value) else { return };
     let streams = file.model.as_ref().is_none_or(|model| model.stream);

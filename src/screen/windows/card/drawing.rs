@@ -629,10 +629,12 @@ fn calls_before(page: &RunPage, by: &str, seq: Seq) -> Vec<String> {
             let EventKind::CallStarted(call) = &event.kind else { return None };
             let is_own = call.purpose.asks() == Asks::Tool && sentence(event, world).subject == by;
             // The call that asks is no earlier one.
-            if !is_own || world.question_within(event.span).is_some() {
+            let asks = log.get(end).is_some_and(|question| question.span == event.span);
+            if !is_own || asks || world.question_within(event.span).is_some() {
                 return None;
             }
-            let args = call.args.as_deref().map(top_text).unwrap_or_default();
+            let args = world.questions.changed_args(event.span).or(call.args.as_deref());
+            let args = args.map(top_text).unwrap_or_default();
             let result = result_of(page, event.span);
             let time = format::time_in_run(world.progress.run_time(event.at));
             Some(format!("{time}  {} {}: {result}", call.tool, line_of(&args)))
@@ -654,6 +656,7 @@ fn result_of(page: &RunPage, call: SpanId) -> String {
     match (result.last(), spans.get(call).map(|span| span.state)) {
         (Some(result), _) => line_of(&result),
         (None, Some(SpanState::Open)) => "no result yet".to_owned(),
+        (None, Some(SpanState::Denied)) => "denied".to_owned(),
         (None, _) => "no result".to_owned(),
     }
 }
