@@ -5,7 +5,7 @@
 //! so a busy runtime does not delay them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -395,14 +395,21 @@ async fn answer_with_lines(
     run.nobody_answers();
 }
 
+/// Longest line of standard input, in bytes.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
 fn stdin_lines() -> StdinLines {
     let (line, read) = lines::channel(1);
     thread::spawn(move || {
-        for text in io::stdin().lock().lines() {
-            let Ok(text) = text else { return };
+        let mut stdin = io::stdin().lock();
+        let mut bytes = Vec::new();
+        // The rest of a line that is too long is refused like any other text.
+        while matches!(stdin.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes), Ok(1..)) {
+            let text = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
             if line.blocking_send(text).is_err() {
                 return;
             }
+            bytes.clear();
         }
     });
     Arc::new(tokio::sync::Mutex::new(read))

@@ -69,17 +69,14 @@ pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
         (Subject::Turn { .. }, _) | (_, None) => json!({ "id": id, "text": "…" }),
         (_, Some(choice)) => json!({ "id": id, "choice": visible_within(choice, REASON_CHARS) }),
     };
+    print_message(&format!("{id} for {}: {what}", asked.who));
     for (part, text) in parts(asked) {
         print_message(&format!("{id} {part}: {}", visible_within(&text, PART_CHARS)));
     }
     if let Some(run) = run {
         answer["run"] = run.as_str().into();
     }
-    print_message(&format!(
-        "{id} for {}: {what}; {}, such as {answer}",
-        asked.who,
-        asked.subject.expected()
-    ));
+    print_message(&format!("{id}: {}, such as {answer}", asked.subject.expected()));
 }
 
 /// What a person decides on: each part of the question with its name.
@@ -116,9 +113,12 @@ pub fn answer_with_line(
     of_session: bool,
     open: impl Fn(QuestionId) -> Result<Arc<QuestionAsked>, String>,
 ) -> Result<(), String> {
-    let (named, id, answer) = parse_line(line)?;
+    let AnswerLine { run: named, id, digest, answer } = parse_line(line)?;
     check_run(named.as_deref(), run.id(), of_session)?;
     let asked = open(id)?;
+    if digest.is_some_and(|digest| *digest != *asked.digest) {
+        return Err(format!("the digest is not that of {id}"));
+    }
     asked.subject.check(&answer)?;
     let answered = QuestionAnswered {
         id,
@@ -145,19 +145,31 @@ fn check_run(named: Option<&str>, run: &RunId, of_session: bool) -> Result<(), S
     }
 }
 
-/// The run that a line names, the question, and the answer.
-type AnswerLine = (Option<String>, QuestionId, Answer);
+/// A line of standard input.
+#[derive(Debug)]
+struct AnswerLine {
+    run: Option<String>,
+    id: QuestionId,
+    digest: Option<String>,
+    answer: Answer,
+}
+
+/// What a line may have besides the answer.
+const LINE_KEYS: [&str; 5] = ["run", "id", "digest", "text", "args"];
+/// The answers.
+const ANSWER_KEYS: [&str; 5] = ["approve", "choice", "hand_over_to", "contribution", "result"];
 
 fn parse_line(line: &str) -> Result<AnswerLine, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
     let Value::Object(fields) = value else { return Err("not a JSON object".to_owned()) };
-    let id = fields.get("id").and_then(Value::as_str).ok_or("`id` is missing")?;
-    let run = match fields.get("run") {
-        None => None,
-        Some(Value::String(run)) => Some(run.clone()),
-        Some(_) => return Err("`run` must be a string".to_owned()),
+    let text = |name: &str| match fields.get(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(format!("`{name}` must be a string")),
     };
-    Ok((run, id.parse()?, parse_answer(&fields)?))
+    let id = text("id")?.ok_or("`id` is missing")?;
+    let (run, digest) = (text("run")?, text("digest")?);
+    Ok(AnswerLine { run, id: id.parse()?, digest, answer: parse_answer(&fields)? })
 }
 
 /// The answer in an object: exactly one of approve, choice, hand_over_to, contribution, result, or
@@ -174,34 +186,49 @@ fn parse_answer(fields: &Map<String, Value>) -> Result<Answer, String> {
         Some(_) => Err(format!("`{name}` must be a string")),
     };
     let object = |name: &str| fields.get(name).map(|value| Arc::new(value.clone()));
-    let given: Vec<&String> = fields
-        .keys()
-        .filter(|key| !["run", "id", "text", "args"].contains(&key.as_str()))
-        .collect();
+    let is_unknown =
+        |key: &&String| !LINE_KEYS.iter().chain(&ANSWER_KEYS).any(|known| known == key);
+    if let Some(key) = fields.keys().find(is_unknown) {
+        return Err(format!("unknown key `{}`", visible_within(key, REASON_CHARS)));
+    }
+    let given: Vec<&&str> = ANSWER_KEYS.iter().filter(|key| fields.contains_key(**key)).collect();
     let reason = || text.clone().unwrap_or_default();
-    match given[..] {
-        [] => text.map(|text| Answer::Text { text }).ok_or_else(|| "there is no answer".to_owned()),
-        [one] => match one.as_str() {
+    let answer = match given[..] {
+        [] => match text.clone() {
+            Some(text) => Answer::Text { text },
+            None => return Err("there is no answer".to_owned()),
+        },
+        [one] => match *one {
             "approve" => match fields.get("approve") {
-                Some(Value::Bool(true)) => Ok(Answer::Approve { args: object("args") }),
-                Some(Value::Bool(false)) => Ok(Answer::Deny { text: reason() }),
-                _ => Err("`approve` is not true or false".to_owned()),
+                Some(Value::Bool(true)) => Answer::Approve { args: object("args") },
+                Some(Value::Bool(false)) => Answer::Deny { text: reason() },
+                _ => return Err("`approve` is not true or false".to_owned()),
             },
             "choice" => {
                 let choice = words("choice")?.unwrap_or_default().into();
-                Ok(Answer::Choose { choice, text: reason() })
+                Answer::Choose { choice, text: reason() }
             }
             "hand_over_to" => {
                 let to = words("hand_over_to")?.unwrap_or_default().into();
-                Ok(Answer::HandOver { to, text: reason() })
+                Answer::HandOver { to, text: reason() }
             }
             "contribution" => {
-                Ok(Answer::Contribute { contribution: object("contribution").unwrap_or_default() })
+                Answer::Contribute { contribution: object("contribution").unwrap_or_default() }
             }
-            "result" => Ok(Answer::Result { result: object("result").unwrap_or_default() }),
-            other => Err(format!("unknown key `{}`", visible_within(other, REASON_CHARS))),
+            _ => Answer::Result { result: object("result").unwrap_or_default() },
         },
-        _ => Err("there is more than one answer".to_owned()),
+        _ => return Err("there is more than one answer".to_owned()),
+    };
+    // Nothing that a person writes is dropped.
+    let takes_text = !matches!(
+        answer,
+        Answer::Approve { .. } | Answer::Contribute { .. } | Answer::Result { .. }
+    );
+    match answer {
+        _ if text.is_some() && !takes_text => Err("this answer takes no `text`".to_owned()),
+        Answer::Approve { .. } => Ok(answer),
+        _ if fields.contains_key("args") => Err("only an approval takes `args`".to_owned()),
+        _ => Ok(answer),
     }
 }
 
@@ -221,7 +248,7 @@ mod tests {
         assert!(check_run(Some("r-1"), &run, true).is_err());
         assert!(check_run(Some("r-1"), &run, false).is_err());
         let line = r#"{"run":"r-2","id":"q1","approve":true}"#;
-        assert_eq!(parse_line(line).map(|(run, ..)| run), Ok(Some("r-2".to_owned())));
+        assert_eq!(parse_line(line).expect("a line").run.as_deref(), Some("r-2"));
     }
 
     #[test]
@@ -267,7 +294,8 @@ mod tests {
             ),
             (r#"{"id":"q1","text":"yes"}"#, Answer::Text { text: "yes".into() }),
         ] {
-            assert_eq!(parse_line(line), Ok((None, QuestionId(1), answer)), "{line}");
+            let read = parse_line(line).expect(line);
+            assert_eq!((read.id, read.answer), (QuestionId(1), answer), "{line}");
         }
         for (line, why) in [
             ("yes", "not JSON"),
@@ -277,6 +305,10 @@ mod tests {
             (r#"{"id":"q1","approve":"yes"}"#, "not true or false"),
             (r#"{"id":"q1","approve":true,"choice":"go"}"#, "more than one"),
             (r#"{"id":"q1","aprove":true}"#, "unknown key `aprove`"),
+            (r#"{"id":"q1","approve":true,"reason":"hm"}"#, "unknown key `reason`"),
+            (r#"{"id":"q1","approve":false,"args":{}}"#, "only an approval takes `args`"),
+            (r#"{"id":"q1","approve":true,"text":"if under 10 USD"}"#, "takes no `text`"),
+            (r#"{"id":1,"approve":true}"#, "`id` must be a string"),
         ] {
             let error = parse_line(line).expect_err(line);
             assert!(error.contains(why), "{line}: {error}");

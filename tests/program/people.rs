@@ -53,9 +53,11 @@ fn lines_of_json_answer_questions() {
     let asked = run.until("question.asked");
     assert_eq!(asked["args"], json!({ "charge": "ch_2", "amount_usd": 149.9 }));
     let printed = prints(&mut run, "q1 for operator");
-    assert!(printed.contains(r#"refund charge: ch_2, amount_usd: 149.9; approve it or deny it, such as {"id":"q1","approve":true}"#), "{printed}");
+    assert!(printed.contains("refund charge: ch_2, amount_usd: 149.9"), "{printed}");
+    prints(&mut run, r#"q1: approve it or deny it, such as {"id":"q1","approve":true}"#);
     for (line, wrong) in [
         ("yes", "not JSON"),
+        (r#"{"id":"q1","approve":true,"digest":"0"}"#, "the digest is not that of q1"),
         (r#"{"id":"q2","approve":true}"#, "q2 is not open"),
         (r#"{"id":"q1","approve":"yes"}"#, "`approve` is not true or false"),
         (r#"{"id":"q1","text":"fine"}"#, "approve it or deny it"),
