@@ -102,6 +102,11 @@ pub fn duration_text(time: Duration) -> String {
 /// not read the clock themselves.
 pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
+/// The time of the wall clock, as Unix time in milliseconds.
+pub fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
 /// A duration in whole milliseconds, as events carry it, rounded down.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -457,7 +457,8 @@ mod with_store {
     use crate::cli::streams::print_message;
     use crate::engine::RunKeeper;
 
-    use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, now_ms, retention};
+    use crate::base::time::now_ms;
+    use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, retention};
     use crate::store::database::writer::LockWaits;
     use crate::terminal::effects::kept_runs::KeptRuns;
 

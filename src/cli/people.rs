@@ -6,10 +6,10 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::streams::print_message;
+use crate::base::time::now_ms;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
-use crate::host::run_store::now_ms;
 use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId, Subject};
 use crate::log::event::{Command, RunId};
 use crate::run::questions::PeopleMode;

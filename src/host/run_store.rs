@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustls::crypto::ring;
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ use super::Dirs;
 use super::recorded::events_from;
 use crate::base::private_file::TempFile;
 use crate::base::refused::Refused;
-use crate::base::time::millis;
+use crate::base::time::{millis, now_ms};
 use crate::base::{read_file, to_hex};
 use crate::engine::{RunHandle, RunKeeper};
 use crate::log::bus::{LogReader, StoredMark, publish_unless_ended};
@@ -415,11 +415,6 @@ pub fn row_course(run: &RunFold) -> RunCourse {
         result,
         ended: closed.map(|closed| closed.reason.to_string()),
     }
-}
-
-/// The time as Unix time in milliseconds.
-pub fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Name of its file, in the folder of the store.

@@ -339,7 +339,7 @@ impl OpenedRun {
     pub fn show(self, services: &mut Services, request: RequestId) {
         let Self { row, from } = self;
         let (run, follows) = (row.id.clone(), row.status == RunStatus::Running);
-        let (row, wall_ms) = (Box::new(row), run_store::now_ms());
+        let (row, wall_ms) = (Box::new(row), crate::base::time::now_ms());
         let is_file = matches!(from, RunSource::File(_));
         services.answer(EffectResult::Msg(Msg::OpenKept { row, is_file, wall_ms, request }));
         match from {

@@ -27,10 +27,10 @@ use super::rows::RunnerRow;
 use crate::base::refused::Refused;
 use crate::base::seeded_random::random_u64;
 use crate::base::time::millis;
+use crate::base::time::now_ms;
 use crate::base::visible::visible;
 use crate::engine::{Engine, EngineSettings};
 use crate::host::models::LiveModels;
-use crate::host::run_store::now_ms;
 use crate::log::bus::LogLimits;
 use crate::log::event::RunId;
 

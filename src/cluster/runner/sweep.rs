@@ -11,10 +11,10 @@ use super::course::{row_after, row_before};
 use super::prepared::PlayedLog;
 use super::{Runner, RunnerNews};
 use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::time::now_ms;
 use crate::cluster::archive::RunArchive;
 use crate::cluster::entry::LogPart;
 use crate::cluster::rows::{ClusterRow, RunRows};
-use crate::host::run_store::now_ms;
 use crate::log::event::RunId;
 
 /// Time between two rounds.

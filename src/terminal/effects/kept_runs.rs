@@ -114,8 +114,8 @@ mod with_store {
     use futures::StreamExt as _;
 
     use super::Arc;
+    use crate::base::time::now_ms;
     use crate::base::word_query::WordQuery;
-    use crate::host::run_store::now_ms;
     use crate::log::event::Event;
     use crate::log::event::Seq;
     use crate::log::event::id::RunId;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{EffectResult, Services};
 use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::time::now_ms;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::archive::RunArchive;
 use crate::cluster::entry::{LogEntry, LogPart};
@@ -18,7 +19,6 @@ use crate::cluster::rows::RunRows;
 use crate::cluster::{Cluster, ConnectError, names};
 use crate::host::models::LiveCalls;
 use crate::host::recorded::RecordedRun;
-use crate::host::run_store::now_ms;
 use crate::log::bus::{Bus, LogLimits};
 use crate::log::event::head::LaunchRecord;
 use crate::log::event::{Command, Elapsed, Event, RunId, Seq};
