@@ -82,7 +82,7 @@ fn names_unkept_run_at_end() {
     terminal.press("q");
     assert_eq!(terminal.ends(), 0);
     let end = terminal.text();
-    let named = end.lines().filter(|line| line.contains("this run is not kept any more: "));
+    let named = end.lines().filter(|line| line.contains("this run is not kept"));
     assert_eq!(named.count(), 1, "{end}");
 }
 
