@@ -403,8 +403,11 @@ fn stdin_lines() -> StdinLines {
     thread::spawn(move || {
         let mut stdin = io::stdin().lock();
         let mut bytes = Vec::new();
-        // The rest of a line that is too long is refused like any other text.
         while matches!(stdin.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes), Ok(1..)) {
+            // What is left of a line that is too long is no answer.
+            if !bytes.ends_with(b"\n") && stdin.skip_until(b'\n').is_err() {
+                return;
+            }
             let text = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
             if line.blocking_send(text).is_err() {
                 return;

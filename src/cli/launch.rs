@@ -453,11 +453,11 @@ mod with_store {
     use tokio::task::spawn_blocking;
 
     use super::{OnStoreFailure, StoreOfCommand};
+    use crate::base::time::now_ms;
     use crate::cli::args::Global;
     use crate::cli::streams::print_message;
     use crate::engine::RunKeeper;
 
-    use crate::base::time::now_ms;
     use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns, retention};
     use crate::store::database::writer::LockWaits;
     use crate::terminal::effects::kept_runs::KeptRuns;

@@ -11,7 +11,7 @@ use super::launch::{Launch, ModelChoice, Replayed, Schedule};
 use super::{Engine, Toolbox};
 use crate::base::catch_panic::CatchPanic;
 use crate::base::name::FlagName;
-use crate::base::time::{Day, millis, now_ms};
+use crate::base::time::{self, Day, millis};
 use crate::log::bus::{Bus, LogLimits, Recording};
 use crate::log::event::head::{ForkOrigin, LaunchRecord};
 use crate::log::event::kind::{
@@ -101,7 +101,7 @@ impl Engine {
         let first = (bounds != LogLimits::default()).then(|| bus.reader(Seq(0)));
         let keeper = self.shared.keeper.as_ref().map(|keeper| (keeper, bus.reader(Seq(0))));
         bus.set_limits(bounds);
-        let now_ms = now_ms();
+        let now_ms = time::now_ms();
         let started_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
         let plan = pattern::plan(&scenario.pattern, &session, live, started_ms, before);
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
@@ -138,7 +138,7 @@ impl Engine {
                 asking,
                 scenario: Arc::clone(&scenario),
                 people,
-                wall_ms: crate::base::time::now_ms,
+                wall_ms: time::now_ms,
             });
             let handle = RunHandle {
                 id: id.clone(),

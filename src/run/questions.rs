@@ -48,8 +48,8 @@ pub enum PeopleMode {
 }
 
 impl PeopleMode {
-    /// The answers of a recorded run, in the order in which it asked: equal calls of several workers
-    /// may be answered in another one.
+    /// The answers of a recorded run, in the order of its questions: people may have answered equal
+    /// questions in another order.
     pub fn recorded<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let answers = events.into_iter().filter_map(|event| match &event.kind {
             EventKind::QuestionAnswered(answered)

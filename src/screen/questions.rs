@@ -35,7 +35,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// the last card has closed.
 pub const DEAD_TIME: Duration = Duration::from_millis(400);
 
-/// The same where the next key is a second press: most keyboards repeat a key that is held down before.
+/// The same where a second press of a key answers: longer than most keyboards take to repeat a key that is
+/// held down.
 pub const REPEAT_TIME: Duration = Duration::from_secs(1);
 
 /// A time without keys that answer. It begins when the terminal shows what is new, not when the state

@@ -66,6 +66,11 @@ fn lines_of_json_answer_questions() {
         let said = run.complains();
         assert!(said.contains(wrong), "{line}: {said}");
     }
+    // Neither a line that is no UTF-8 nor one that is too long ends standard input.
+    for line in [b"caf\xe9\n".to_vec(), [vec![b'x'; 3 << 20], b"\n".to_vec()].concat()] {
+        stdin.write_all(&line).expect("it listens");
+        assert!(run.complains().contains("not JSON"));
+    }
     writeln!(stdin, r#"{{"id":"q1","approve":true,"args":{{"charge":"ch_2","amount_usd":99.5}}}}"#)
         .expect("it listens");
     let answered = run.until("question.answered");

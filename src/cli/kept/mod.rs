@@ -15,6 +15,7 @@ use super::args::{FlagArg, RunFormat};
 use super::exit::Exit;
 use super::streams::{print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::time::now_ms;
 use crate::base::visible::visible;
 use crate::cli::people::PeopleArg;
 use crate::engine::ModelChoice;
@@ -339,7 +340,7 @@ impl OpenedRun {
     pub fn show(self, services: &mut Services, request: RequestId) {
         let Self { row, from } = self;
         let (run, follows) = (row.id.clone(), row.status == RunStatus::Running);
-        let (row, wall_ms) = (Box::new(row), crate::base::time::now_ms());
+        let (row, wall_ms) = (Box::new(row), now_ms());
         let is_file = matches!(from, RunSource::File(_));
         services.answer(EffectResult::Msg(Msg::OpenKept { row, is_file, wall_ms, request }));
         match from {

@@ -101,7 +101,7 @@ impl RunStarted {
     pub(crate) fn people(&self) -> Vec<PersonName> {
         match &self.people[..] {
             [] => {
-                let tools = self.tools.iter().filter(|tool| tool.kind == "person");
+                let tools = self.tools.iter().filter(|tool| tool.is_person());
                 tools.map(|tool| tool.name.as_str().into()).collect()
             }
             people => people.to_vec(),

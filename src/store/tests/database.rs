@@ -84,8 +84,7 @@ fn asked(id: u32, who: &str) -> EventKind {
     ))
 }
 
-/// The row names who is asked, in any groups of events, also of a run whose process was killed, and of one
-/// that was imported.
+/// However the events are grouped, and also if the process was killed or the run was imported.
 #[tokio::test]
 async fn rows_say_who_is_asked() {
     let answered = kind(
@@ -139,7 +138,7 @@ async fn rows_say_who_is_asked() {
         temp.database.import(&row, &RunCourse::default(), &events).expect("imported");
         assert_eq!(names(listed(row.id.as_str())), who, "{kinds:?}, imported");
     }
-    // A run whose end the row knows waits for nobody.
+    // An ended run waits for nobody.
     let run = temp.begin("r-ended", 1, false);
     temp.database.append(&run, Seq(0), &group(0, &[q1()])).await.expect("appended");
     temp.end(&run, "cancelled").await;

@@ -228,7 +228,7 @@ async fn nobody_is_not_a_person() {
 }
 
 /// Two agents with the same tool, which each call it twice.
-const TWO: &str = r#"
+pub(super) const TWO: &str = r#"
 title = "Two"
 pattern = "team"
 goal = "Refund."

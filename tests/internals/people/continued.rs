@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::{ForkStart, Resumption};
 use crate::log::bus::Recording;
 use crate::log::event::BoundaryId;
-use crate::log::event::kind::Initiator;
+use crate::log::event::kind::{Initiator, Subject};
 use crate::scenario::spec::InDoubt;
 
 /// The first events of a log, as a store gives them back.
@@ -14,6 +14,13 @@ pub(super) fn stored(events: &[Arc<Event>]) -> Recording {
         Arc::new(Event::from_line(&line).expect("an event"))
     });
     Recording::new(lines.collect::<Vec<_>>()).expect("a recording")
+}
+
+/// The events of a live run so far.
+async fn so_far(run: &RunHandle) -> Vec<Arc<Event>> {
+    let mut events = Vec::new();
+    run.bus().reader(crate::log::event::Seq(0)).next_batch(&mut events, 1_024).await;
+    events
 }
 
 /// Answers each question of a run as it comes; the events in the end.
@@ -81,8 +88,7 @@ async fn open_question_is_open_after_resume() {
     let scenario = desk("approve = { timeout = \"10m\" }", "");
     let (run, _) = start(&scenario);
     let first = asked(&run, 1).await;
-    let mut events = Vec::new();
-    run.bus().reader(crate::log::event::Seq(0)).next_batch(&mut events, 1_024).await;
+    let events = so_far(&run).await;
     run.send(Command::Cancel);
     let tool = Recorder::default();
     let resumption =
@@ -103,8 +109,7 @@ async fn deadline_passes_in_downtime() {
     let scenario = desk("approve = { timeout = \"10m\" }", "");
     let (run, _) = start(&scenario);
     asked(&run, 1).await;
-    let mut events = Vec::new();
-    run.bus().reader(crate::log::event::Seq(0)).next_batch(&mut events, 1_024).await;
+    let events = so_far(&run).await;
     run.send(Command::Cancel);
     let late = events.iter().map(|event| match &event.kind {
         EventKind::QuestionAsked(asked) => {
@@ -204,6 +209,88 @@ async fn changed_tool_withdraws_its_approval() {
     }
 }
 
+/// A log that shows other arguments than those of the call was edited.
+#[tokio::test(start_paused = true)]
+async fn edited_question_is_asked_again() {
+    let scenario = desk("approve = true", "");
+    let (run, _) = start(&scenario);
+    answer(&run, &*asked(&run, 1).await, approve());
+    let edited = facts(&run).await.into_iter().map(|event| match &event.kind {
+        EventKind::QuestionAsked(asked) => {
+            let mut asked = QuestionAsked::clone(asked);
+            if let Subject::ToolCall { args, .. } = &mut asked.subject {
+                *args = Arc::new(json!({ "amount_usd": 1 }));
+            }
+            let kind = EventKind::QuestionAsked(Arc::new(asked));
+            Arc::new(Event { kind, ..Event::clone(&event) })
+        }
+        _ => event,
+    });
+    let edited: Vec<_> = edited.collect();
+    let question =
+        edited.iter().position(|it| it.kind.name() == "question.asked").expect("a question");
+    for cut in [question + 1, question + 2] {
+        let tool = Recorder::default();
+        let (recording, by, in_doubt) = (stored(&edited[..cut]), Initiator::You, InDoubt::Stop);
+        let resumption = Resumption { recording, by, in_doubt };
+        let run =
+            engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
+        run.wait_until_live().await.expect("it continues");
+        let again = asked(&run, 2).await;
+        let Subject::ToolCall { args, .. } = &again.subject else { panic!("a call") };
+        assert_eq!(**args, json!({ "amount_usd": 150 }));
+        answer(&run, &again, deny(""));
+        facts(&run).await;
+        assert_eq!(tool.calls().len(), 0);
+    }
+}
+
+/// An answer has no effect before it is stored: a crash could lose it, and it would be asked again.
+#[tokio::test(start_paused = true)]
+async fn answer_takes_effect_once_stored() {
+    for given in [approve(), deny("no")] {
+        let (run, tool) = start(&desk("approve = true", ""));
+        let question = asked(&run, 1).await;
+        let mark = run.bus().stored_mark();
+        answer(&run, &question, given.clone());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let events = so_far(&run).await;
+        assert_eq!(events.last().expect("an event").kind.name(), "question.answered");
+        mark.abandon();
+        facts(&run).await;
+        assert_eq!(tool.calls().len(), usize::from(given == approve()));
+    }
+}
+
+/// A call that was approved and queued, and whose tool has changed since, is not made.
+#[tokio::test(start_paused = true)]
+async fn changed_tool_ends_queued_call() {
+    let two = |more: &str| {
+        let tool = format!(
+            "idempotent = true\nbulkhead = {{ max_in_flight = 1, max_wait_ms = 60000 }}\n{more}"
+        );
+        let text = approvals::TWO.replace("EFFECTS", &tool);
+        read(&text.replace("members = [", "parallel_tools = true\nmembers = ["), &[])
+    };
+    let slow = Recorder { takes: Duration::from_secs(5), ..Recorder::default() };
+    let run = engine().start(launch(&two(""), &slow, PeopleMode::Wait));
+    for number in [1, 2] {
+        answer(&run, &*asked(&run, number).await, approve());
+    }
+    until(&run, |kind| matches!(kind, EventKind::AttemptQueued { .. })).await;
+    let recording = stored(&so_far(&run).await);
+    run.send(Command::Cancel);
+    let tool = Recorder::default();
+    let resumption = Resumption { recording, by: Initiator::You, in_doubt: InDoubt::Stop };
+    let changed = two("effects = \"irreversible\"");
+    let run =
+        engine().resume(launch(&changed, &tool, PeopleMode::Nobody), resumption).expect("a run");
+    let events = facts(&run).await;
+    // The attempt that was in flight is made again; the queued one and the later call are not made.
+    assert_eq!(tool.calls().len(), 1);
+    assert_eq!(kinds(&events, &["question.withdrawn"]).len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn call_in_doubt_is_a_question() {
     let scenario = desk("approve = true", "");
@@ -237,14 +324,22 @@ async fn call_in_doubt_is_a_question() {
         // The process that asks is killed too: the same question is open again.
         let killed = resume(&full[..=attempt]);
         asked(&killed, 2).await;
-        let mut events = Vec::new();
-        killed.bus().reader(crate::log::event::Seq(0)).next_batch(&mut events, 1_024).await;
+        let events = so_far(&killed).await;
         killed.send(Command::Cancel);
         for recorded in [&full[..=attempt], &events] {
             let called = tool.calls().len();
             let run = resume(recorded);
             run.wait_until_live().await.expect("it continues");
             let question = asked(&run, 2).await;
+            // Nobody makes a call again.
+            run.send(Command::Answer(Box::new(QuestionAnswered {
+                id: question.id,
+                digest: Arc::clone(&question.digest),
+                by: AnsweredBy::Nobody,
+                answer: choose("again"),
+                stood_ms: 0,
+                remember: false,
+            })));
             answer(&run, &question, given.clone());
             let events = facts(&run).await;
             assert_eq!(kinds(&events, &["question.asked"]).len(), 2);

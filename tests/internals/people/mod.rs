@@ -9,6 +9,7 @@ mod continued;
 mod waiting;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -73,6 +74,7 @@ fn desk(approve: &str, more: &str) -> Arc<Scenario> {
 struct Recorder {
     called: Arc<Mutex<Vec<Map<String, Value>>>>,
     fails: usize,
+    takes: Duration,
 }
 
 impl Recorder {
@@ -91,6 +93,9 @@ impl Tool for Recorder {
         called.push(request.args.clone());
         let fails = called.len() <= self.fails;
         Box::pin(async move {
+            if !self.takes.is_zero() {
+                tokio::time::sleep(self.takes).await;
+            }
             match fails {
                 true => Err(AttemptFailed::new(FailureClass::Timeout, "no reply".to_owned())),
                 false => Ok(Arc::new(json!({ "ok": true }))),

@@ -452,7 +452,6 @@ fn report_cycle(entry: &NamedEntry<AgentTable>, index: usize, path: &str, cx: &m
     });
 }
 
-/// Settings of a team: output of members that is not shown, or not streamed.
 /// Warns of a rule for an agent that never calls such a tool.
 pub(crate) fn warn_of_no_calls(
     tool: &NonBlankString,
@@ -493,6 +492,7 @@ pub(crate) fn gives_answers(name: &str, file: &ScenarioFile) -> bool {
     named.any(is_it)
 }
 
+/// Settings of a team: output of members that is not shown, or not streamed.
 fn warn_of_team_settings(table: &AgentTable, file: &ScenarioFile, cx: &mut ReadContext) {
     let Some(tools) = table.member_tools.as_ref().map(|tools| &tools.value) else { return };
     let streams = file.model.as_ref().is_none_or(|model| model.stream);

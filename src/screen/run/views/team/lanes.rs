@@ -174,7 +174,7 @@ impl Lanes {
         }
     }
 
-    /// The index of the lane whose name is at this cell of the rows with names.
+    /// The index of the lane whose name is at this cell.
     pub fn named_at(&self, x: u16, row: u16) -> Option<usize> {
         let named = |lane: &NamedLane| {
             let name = lane.x..lane.x + lane.name + BESIDE_NAME - 1;
