@@ -16,6 +16,7 @@ use crate::log::bus::{Bus, LogLimits, Recording};
 use crate::log::event::head::{ForkOrigin, LaunchRecord};
 use crate::log::event::kind::{
     FlagAt, Initiator, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted, ToolHead,
+    Withdrawal,
 };
 use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::log::facts::PatternPlan;
@@ -361,6 +362,7 @@ pub(crate) async fn resume(
         bus: context.bus(),
         control: context.control(),
         send: &|command| run.deliver(command),
+        withdraw: &|question| context.questions().withdraw(question, Withdrawal::Changed),
         first: &|recording| begins.first_event(recording),
         flags: begins.fork.as_ref().map_or(&[], |fork| &fork.flags),
         live: &|| {

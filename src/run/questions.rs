@@ -240,13 +240,17 @@ impl Questions {
     }
 
     /// Whether an answer from a recording is about something that has changed since. It is withdrawn
-    /// then. In the recorded part of a run nothing is compared.
+    /// then. In the recorded part of a run nothing is compared: what was withdrawn there is withdrawn again.
     pub(super) fn withdraw_if_changed(&self, question: &Question, ended: &Ended) -> bool {
-        let is_live = self.bus.replay().is_some_and(|replay| replay.is_live());
-        let changed = is_live && !question.is_asked_by(&ended.asked);
+        let Some(replay) = self.bus.replay() else { return false };
+        let (id, why) = (ended.asked.id, Withdrawal::Changed);
+        let withdrawn = EventKind::QuestionWithdrawn { id, why };
+        let changed = match replay.is_live() {
+            true => !question.is_asked_by(&ended.asked),
+            false => replay.next_event().is_some_and(|event| event.kind == withdrawn),
+        };
         if changed {
-            let (id, why) = (ended.asked.id, Withdrawal::Changed);
-            self.bus.publish(question.span, EventKind::QuestionWithdrawn { id, why });
+            self.bus.publish(question.span, withdrawn);
         }
         changed
     }
@@ -455,7 +459,7 @@ impl Questions {
     }
 
     /// Withdraws a question that is open.
-    fn withdraw(&self, id: QuestionId, why: Withdrawal) {
+    pub(crate) fn withdraw(&self, id: QuestionId, why: Withdrawal) {
         if let Some(open) = self.lock().open.remove(&id) {
             self.bus.publish(open.span, EventKind::QuestionWithdrawn { id, why });
         }

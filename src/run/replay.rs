@@ -20,7 +20,8 @@ use crate::base::name::FlagName;
 use crate::log::bus::{Bus, Recording, ReplayError};
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    AnsweredBy, BreakerCause, BreakerStage, Initiator, QuestionAnswered, StepSize,
+    AnsweredBy, BreakerCause, BreakerStage, Initiator, QuestionAnswered, QuestionId, StepSize,
+    Withdrawal,
 };
 use crate::log::event::{Command, Event, EventKind, Seq};
 use crate::log::replay::{RecordedInput, Replay};
@@ -32,6 +33,8 @@ pub(crate) struct RunInputs<'a> {
     pub control: &'a RunControl,
     /// Gives the run a command.
     pub send: &'a (dyn Fn(Command) + Send + Sync),
+    /// Withdraws an open question.
+    pub withdraw: &'a (dyn Fn(QuestionId) + Send + Sync),
     /// The first event after the recording.
     pub first: &'a (dyn Fn(&Recording) -> EventKind + Send + Sync),
     /// Flags that a fork switches where it begins.
@@ -183,6 +186,12 @@ impl Driver<'_> {
         {
             self.delivered = Some(event.seq);
             (self.inputs.send)(command);
+            return Step::Continue;
+        }
+        if let EventKind::QuestionWithdrawn { id, why: Withdrawal::Changed } = event.kind
+            && self.delivered.replace(event.seq) != Some(event.seq)
+        {
+            (self.inputs.withdraw)(id);
             return Step::Continue;
         }
         // The turn of a call may begin with an event of the run, such as of a breaker.

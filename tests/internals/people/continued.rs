@@ -206,6 +206,23 @@ async fn changed_tool_withdraws_its_approval() {
         assert_eq!((tally.asked, tally.by_person, tally.withdrawn), (2, 1, 1), "{withdrawn}");
         assert_eq!(questions.approved.values().sum::<u64>(), 1, "{withdrawn}");
         assert_eq!(tool.calls().len(), 1, "{withdrawn}");
+        // What was withdrawn stays withdrawn in a run that continues this one.
+        let begins = events.iter().position(|event| event.kind.name() == "question.withdrawn");
+        for cut in begins.expect("it was withdrawn") + 1..events.len() {
+            let kind = events[cut - 1].kind.name();
+            let recording = stored(&events[..cut]);
+            let (by, in_doubt) = (Initiator::You, InDoubt::Retry);
+            let resumption = Resumption { recording, by, in_doubt };
+            let launch = launch(&changed, &Recorder::default(), PeopleMode::Wait);
+            let run = engine().resume(launch, resumption).expect("a run");
+            run.wait_until_live()
+                .await
+                .unwrap_or_else(|error| panic!("{withdrawn} {kind}: {error}"));
+            answer(&run, &*asked(&run, 2).await, approve());
+            let events = facts(&run).await;
+            let tally = world(&events).questions.tally;
+            assert_eq!((tally.asked, tally.withdrawn), (2, 1), "{withdrawn} {kind}");
+        }
     }
 }
 
