@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::base::name::ToolName;
-use crate::gateway::{Tool, ToolSetup};
+use crate::gateway::{NO_IMPLEMENTATION, Tool, ToolSetup};
 use crate::scenario::Scenario;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{ResultContract, ToolSpec};
@@ -97,7 +97,7 @@ fn tool_setup(
         fingerprint: format!("{spec:?} {policy:?} {timeout:?} {instant}"),
         name: spec.name.clone(),
         tool,
-        kind: spec.kind.as_ref().map_or("none", |kind| kind.word()),
+        kind: spec.kind.as_ref().map_or(NO_IMPLEMENTATION, |kind| kind.word()),
         has_effects: spec.kind.as_ref().is_none_or(ToolKind::has_effects),
         contract: spec.contract.clone(),
         policy: Arc::new(policy),

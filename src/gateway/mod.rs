@@ -189,6 +189,9 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<Arc<Value>, Box<AttemptFailed>>>;
 }
 
+/// Kind of a tool that has no implementation in its scenario.
+pub const NO_IMPLEMENTATION: &str = "none";
+
 /// A tool with its guard.
 pub struct GuardedTool {
     pub guard: Guard,
@@ -229,6 +232,12 @@ pub struct ToolSetup {
 }
 
 impl GuardedTool {
+    /// Whether the scenario gives it no implementation. Where a recorded run is only executed again, a
+    /// tool that needs the network or a program has none either, but is not missing.
+    pub fn is_missing(&self) -> bool {
+        self.kind == NO_IMPLEMENTATION && self.tool.is_none()
+    }
+
     /// Whether an attempt may change something outside of the run. A tool without an implementation
     /// changes nothing.
     pub fn has_effects(&self) -> bool {

@@ -200,3 +200,42 @@ fn next_message_gets_its_lines() {
     assert_eq!(run.until("session")["answered"], 2);
     assert_eq!(run.end().0.code(), Some(0));
 }
+
+/// Boundaries are listed although the program of a worker is not started, and nobody is asked again.
+#[test]
+fn fork_lists_boundaries_of_workers() {
+    let home = Home::new();
+    let text = r#"
+title = "Worker"
+pattern = "orchestrator"
+goal = "Report."
+[people.operator]
+description = "The operator"
+[orchestrator]
+plan_prompt = "Plan."
+finalize_prompt = "Write."
+level = { name = "health", otherwise = "green" }
+sections = { disk = "disk_worker" }
+[workers.disk_worker]
+description = "Measures the disk"
+args = {}
+contract = { used = "number" }
+command = { program = "echo", args = ['{"used": 12}'] }
+APPROVE
+[[script]]
+step = "plan"
+reply = { kind = "plan", tasks = [{ id = "disk", worker = "disk_worker", args = {}, critical = false }] }
+[[script]]
+step = "finalize"
+text = "There is room."
+"#;
+    let scripted = "approve = true\n[[script]]\nperson = \"operator\"\napprove = true";
+    for approve in ["", scripted] {
+        home.write("worker.toml", &text.replace("APPROVE", approve));
+        let ran = home.run(&["run", "worker.toml", "--trust"]);
+        assert_eq!(ran.code, Some(0), "{approve}: {ran:?}");
+        let places = home.run(&["fork", "last"]);
+        assert_eq!(places.code, Some(0), "{approve}: {places:?}");
+        assert!(places.out.contains("finalize"), "{approve}: {places:?}");
+    }
+}

@@ -219,7 +219,7 @@ impl TaskCaller<'_> {
             return trouble(WorkerFault::Missing);
         };
         self.check_flag()?;
-        if cx.tools().get(&task.worker).is_none_or(|tool| tool.tool.is_none()) {
+        if cx.tools().get(&task.worker).is_none_or(|tool| tool.is_missing()) {
             return trouble(WorkerFault::Missing);
         }
         if !policy::accepts_args(&worker.args, &task.args) {
