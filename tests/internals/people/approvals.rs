@@ -387,6 +387,9 @@ fn rules_and_workers_are_not_idempotent() {
     ] {
         assert_eq!(scenario.tools["refund"].policy.idempotent, idempotent, "{scenario:?}");
     }
+    let args = worker("approve = true\nargs = { day = \"2026-03-02\", request_id = \"\" }", "");
+    let parameters = &args.tools["refund"].offer.parameters;
+    assert_eq!(parameters["required"], json!(["day"]), "the engine gives the id of the request");
 }
 
 #[tokio::test(start_paused = true)]

@@ -385,13 +385,15 @@ fn read_worker(
     })
 }
 
-/// The worker as a person sees it who has to approve a task: its arguments may have any type.
+/// The worker as a person sees it who has to approve a task: all its arguments, of any type.
 fn offer(name: &str, table: &WorkerTable) -> ToolOffer {
     let args = table.args.table.entries.iter();
     let args: Map<String, Value> = args.map(|(key, _)| (key.text.clone(), json!({}))).collect();
+    let required: Vec<&String> = args.keys().filter(|key| *key != REQUEST_ID).collect();
+    let parameters = json!({ "type": "object", "required": required, "properties": args });
     ToolOffer {
         description: table.description.as_ref().map_or_else(Arc::default, |it| (*it.text).into()),
-        parameters: Arc::new(json!({ "type": "object", "properties": args })),
+        parameters: Arc::new(parameters),
         ..ToolOffer::bare(name)
     }
 }
