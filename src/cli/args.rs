@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "nats")]
-use super::cluster::{AttachArgs, ClusterArgs, RunnerArgs};
+use super::cluster::{ClusterArgs, RunnerArgs};
 use super::complete::{CompleteArgs, CompletionsArgs};
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
@@ -19,6 +19,8 @@ use super::man::ManArgs;
 use super::new::NewArgs;
 use super::picture::PictureArgs;
 use super::run::RunArgs;
+#[cfg(any(unix, feature = "nats"))]
+use super::steer::{AnswerArgs, AttachArgs, CtlArgs};
 use super::test::TestArgs;
 use super::validate::SchemaArgs;
 use super::validate::ValidateArgs;
@@ -93,9 +95,15 @@ pub enum CliCommand {
     /// Play runs that are handed over to a cluster
     #[cfg(feature = "nats")]
     Runner(RunnerArgs),
-    /// Watch and steer a run that a runner plays, in the dashboard
-    #[cfg(feature = "nats")]
+    /// Watch and steer a run that another process or a runner plays, in the dashboard
+    #[cfg(any(unix, feature = "nats"))]
     Attach(AttachArgs),
+    /// Steer a run that another process or a runner plays: pause, step, flag, fault, limit, cancel
+    #[cfg(any(unix, feature = "nats"))]
+    Ctl(CtlArgs),
+    /// Answer a question of a run that another process or a runner plays
+    #[cfg(any(unix, feature = "nats"))]
+    Answer(AnswerArgs),
     /// Make, show or serve a cluster: runs past one machine
     #[cfg(feature = "nats")]
     Cluster(ClusterArgs),

@@ -12,6 +12,8 @@ use super::exit::Exit;
 use super::launch::{OnStoreFailure, StoreOfCommand};
 use super::people::PeopleArg;
 use super::run::RunArgs;
+#[cfg(any(unix, feature = "nats"))]
+use super::steer::RunLink;
 use super::streams::{StreamStyle, print_message, refuse};
 use super::{build_runtime, builder, launch};
 use crate::base::refused::Refused;
@@ -63,10 +65,9 @@ pub struct DashboardArgs<'a> {
     /// A kept run to open.
     #[cfg(feature = "store")]
     pub opened: Option<super::kept::OpenedRun>,
-    /// The cluster whose runs are shown, and a run of it to watch.
-    #[cfg(feature = "nats")]
-    pub cluster:
-        Option<(crate::cluster::address::ClusterAddress, Option<crate::log::event::RunId>)>,
+    /// A run to watch, of another process or of a cluster.
+    #[cfg(any(unix, feature = "nats"))]
+    pub attached: Option<&'a super::steer::AttachArgs>,
     /// A failure that a test provokes.
     #[cfg(debug_assertions)]
     pub panic: Option<super::args::PanicPlace>,
@@ -115,17 +116,20 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     let named = wanted.run.map(|args| args.scenario.clone());
     // A pipe can be read only once.
     let named = named.filter(|what| !read_file::is_pipe(Path::new(what)));
+    // What is wrong is said before the dashboard opens.
+    #[cfg(any(unix, feature = "nats"))]
+    let attached = match wanted.attached.map(|args| runtime.block_on(RunLink::find(args, None))) {
+        Some(Err(exit)) => return exit,
+        found => found.and_then(Result::ok),
+    };
+    #[cfg(any(unix, feature = "nats"))]
+    let attached_run = attached.as_ref().map(|(_, run)| run.clone());
     #[cfg(feature = "nats")]
-    let cluster = match wanted.cluster.or_else(super::cluster::configured_cluster) {
-        // What is wrong is said before the dashboard opens.
-        Some((address, Some(run))) => {
-            match runtime.block_on(super::cluster::reach_run(&address, &run)) {
-                Ok(cluster) => Some(ShownCluster::Attached(cluster, run, FROM_COMMAND_LINE)),
-                Err(exit) => return exit,
-            }
+    let cluster = match &attached {
+        Some((RunLink::Cluster(cluster), run)) => {
+            Some(ShownCluster::Attached(cluster.clone(), run.clone(), FROM_COMMAND_LINE))
         }
-        Some((address, None)) => Some(ShownCluster::Configured(address)),
-        None => None,
+        _ => super::cluster::configured_cluster().map(ShownCluster::Configured),
     };
     let stored = StoreOfCommand::open(global, OnStoreFailure::Pause);
     let (mut services, answers) = {
@@ -140,6 +144,18 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();
+    #[cfg(unix)]
+    let _seen = {
+        let _runs_go_on_in = runtime.enter();
+        // Before the others are met: its run is opened, and not only listed.
+        if let Some((RunLink::Process(peer, run), _)) = attached {
+            services.attach_peer(peer, run, FROM_COMMAND_LINE);
+        }
+        launch::be_seen(&services.engine).map(|(seen, met)| {
+            services.meet(met);
+            seen
+        })
+    };
     let notices = services.clone();
     stored.tell_waits(move |text| {
         notices.answer(EffectResult::Msg(Msg::Notice(format!("{text}."))));
@@ -161,9 +177,9 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         let Size { width: cols, height: rows } = console.size();
         let mut state =
             AppState::new(crate::screen::layout::Size { cols, rows }, settings, Vec::new());
-        #[cfg(feature = "nats")]
-        if let Some(ShownCluster::Attached(_, run, request)) = &cluster {
-            state.expect_opening(*request, run);
+        #[cfg(any(unix, feature = "nats"))]
+        if let Some(run) = &attached_run {
+            state.expect_opening(FROM_COMMAND_LINE, run);
         }
         state.model = wanted.run.and_then(|args| args.model.as_deref()).map(Arc::from);
         let opening = DashboardConfig { state, theme, terminal };

@@ -9,16 +9,19 @@ use std::io::{BufRead, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
-use std::{io, mem, thread};
+use std::{env, fs, io, mem, process, thread};
 
+use clap::Args;
 use tokio::sync::mpsc as lines;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::args::{FailOn, PauseArg};
 use super::exit::Exit;
 use super::output::RunWriter;
 use super::people;
-use super::streams::{print_message, refuse};
+use super::people::PeopleArg;
+use super::streams::{print, print_message, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
@@ -37,7 +40,27 @@ const BATCH: usize = 256;
 /// Length limit of a failed call's error, in characters.
 const ERROR_CHARS: usize = 1_000;
 
+/// Whether a run is left to a process of its own.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct DetachArgs {
+    /// Print the id of the run and do not wait for it: a process of its own plays it, until it ends.
+    /// `attach`, `ctl` and `answer` reach it
+    #[arg(long)]
+    pub detach: bool,
+    /// This is that process.
+    #[arg(long, hide = true)]
+    pub detached: bool,
+}
+
+impl DetachArgs {
+    /// Who answers the questions: people elsewhere, unless the command line says otherwise.
+    pub fn people(self, named: Option<PeopleArg>) -> Option<PeopleArg> {
+        named.or(self.detached.then_some(PeopleArg::Wait))
+    }
+}
+
 /// Options of a headless run.
+#[derive(Default)]
 pub struct HeadlessOptions<'a> {
     /// Where the run pauses.
     pub pauses: &'a [PauseArg],
@@ -45,6 +68,8 @@ pub struct HeadlessOptions<'a> {
     pub fail_on: &'a [FailOn],
     /// Lines of standard input answer the questions of the run.
     pub asks: bool,
+    /// The process has no terminal: once the run has begun, its id is printed, and nothing more.
+    pub is_detached: bool,
 }
 
 /// A run of a headless session.
@@ -87,7 +112,12 @@ pub async fn run<W: Write>(
     drive: HeadlessOptions<'_>,
     mut output: RunWriter<W>,
 ) -> Exit {
-    let interrupt = InterruptTarget::of_this_process(engine.keeper());
+    #[cfg(unix)]
+    let _seen = super::launch::be_seen(engine);
+    if drive.is_detached {
+        leave_terminal();
+    }
+    let interrupt = InterruptTarget::of_this_process(engine.keeper(), drive.is_detached);
     let messages = turns.len();
     let mut lines = None;
     let mut outcomes: Vec<Outcome> = Vec::new();
@@ -129,6 +159,9 @@ pub async fn run<W: Write>(
         // A wait for the store that an interrupt ended: the run is cancelled, even if it was over before.
         let was_cancelled = interrupt.is_cancelled();
         interrupt.watch(&run);
+        if drive.is_detached && place == 0 {
+            leave_output(&run).await;
+        }
         let (world, broken) =
             follow(&run, &drive, &mut output, &mut lines, (place, messages), &mut |text| {
                 // Once per session. Warnings about the file already begin with "warning".
@@ -205,7 +238,8 @@ async fn follow<W: Write>(
     if !rests.is_empty() {
         tokio::spawn(prepare::resume_timed_pauses(run.clone(), reader.clone(), rests));
     }
-    let hand = drive.pauses.iter().filter(|pause| pause.length.is_none());
+    // A detached run is resumed from elsewhere.
+    let hand = drive.pauses.iter().filter(|pause| pause.length.is_none() && !drive.is_detached);
     let hand: Vec<&BoundaryId> = hand.map(|pause| &pause.at).collect();
     let mut world = World::new();
     let mut batch = Vec::new();
@@ -314,7 +348,7 @@ type StdinLines = Arc<tokio::sync::Mutex<lines::Receiver<String>>>;
 
 /// The questions of a run, as far as its events were read.
 #[derive(Default)]
-struct OpenQuestions {
+pub(super) struct OpenQuestions {
     /// Each with whether it was printed.
     asked: BTreeMap<QuestionId, (Arc<QuestionAsked>, bool)>,
     /// How the others ended, for lines that come too late.
@@ -324,7 +358,7 @@ struct OpenQuestions {
 type AskedQuestions = Arc<Mutex<OpenQuestions>>;
 
 impl OpenQuestions {
-    fn follow(&mut self, kind: &EventKind) {
+    pub(super) fn follow(&mut self, kind: &EventKind) {
         match kind {
             EventKind::QuestionAsked(asked) if !asked.by_rule => {
                 self.asked.insert(asked.id, (Arc::clone(asked), false));
@@ -345,16 +379,26 @@ impl OpenQuestions {
         }
     }
 
+    /// Those that are open.
+    pub(super) fn open(&self) -> Vec<&QuestionAsked> {
+        self.asked.values().map(|(asked, _)| &**asked).collect()
+    }
+
     /// A question that is open.
     ///
     /// # Errors
     /// How it ended, or that there is none.
-    fn get(&self, id: QuestionId) -> Result<Arc<QuestionAsked>, String> {
+    pub(super) fn get(&self, id: QuestionId) -> Result<Arc<QuestionAsked>, String> {
         match (self.asked.get(&id), self.ended.get(&id)) {
             (Some((asked, _)), _) => Ok(Arc::clone(asked)),
             (None, Some(how)) => Err(format!("{id} is not open any more: {how}")),
             (None, None) => Err(format!("{id} is not open")),
         }
+    }
+
+    /// How a question ended.
+    pub(super) fn end_of(&self, id: QuestionId) -> Option<&str> {
+        self.ended.get(&id).map(String::as_str)
     }
 
     /// Whether one was not printed.
@@ -444,10 +488,11 @@ pub struct InterruptTarget {
 impl InterruptTarget {
     /// From now on the first interrupt cancels the current runs; the second ends the program
     /// immediately with exit code 130. On systems other than Unix call it within a runtime.
-    pub fn of_this_process(keeper: Option<Arc<dyn RunKeeper>>) -> Arc<Self> {
+    /// `survives`: the end of its terminal is no interrupt.
+    pub fn of_this_process(keeper: Option<Arc<dyn RunKeeper>>, survives: bool) -> Arc<Self> {
         let target = Arc::new(Self { keeper, ..Self::default() });
         let it = Arc::clone(&target);
-        if let Err(error) = on_stop(move || it.stop(), Exit::Cancelled.code()) {
+        if let Err(error) = on_signals(move || it.stop(), Exit::Cancelled.code(), survives) {
             tracing::warn!("signals end the program immediately: {error}");
         }
         target
@@ -501,27 +546,108 @@ impl InterruptTarget {
 }
 
 /// Calls `first` at the first signal; at the second, ends the program immediately with this exit
-/// code.
+/// code. Must be called within a runtime on systems other than Unix.
 ///
 /// # Errors
 /// The system's error; then the signals keep their default effect.
-#[cfg(unix)]
 pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
+    on_signals(first, code, false)
+}
+
+/// The same; `survives`: the end of the terminal (SIGHUP) is no such signal.
+#[cfg(unix)]
+fn on_signals(first: impl FnOnce() + Send + 'static, code: u8, survives: bool) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut first = Some(first);
-    crate::terminal::signals::handle_each(&[SIGINT, SIGTERM, SIGHUP], move |_| match first.take() {
-        Some(first) => first(),
-        None => screen_guard::exit_now(code),
+    crate::terminal::signals::handle_each(&[SIGINT, SIGTERM, SIGHUP], move |signal| {
+        if signal == SIGHUP && survives {
+            return;
+        }
+        match first.take() {
+            Some(first) => first(),
+            None => screen_guard::exit_now(code),
+        }
     })
 }
 
-/// Calls `first` at the first Ctrl-C and ends the program at the second. Must be called within a
-/// runtime.
-///
-/// # Errors
-/// None.
+/// Why a run cannot be left to a process of its own; `is_printed`: its output is wanted.
+pub fn not_detached(people: Option<PeopleArg>, is_printed: bool) -> Option<Refused> {
+    let why = match people {
+        Some(PeopleArg::Ask) => "nobody can answer on standard input",
+        _ if is_printed => "the output of the run is not printed, and its exit code is not known",
+        _ => return None,
+    };
+    Some(Refused::new(format!("--detach: {why}")).help("leave out --detach"))
+}
+
+/// Starts this command again as a process of its own, and prints the id of its run, once that has begun.
+#[cfg(unix)]
+pub fn detach() -> Exit {
+    let refused = |why: io::Error| {
+        refuse(&Refused::new("the run was not detached").because(why), Exit::Stopped)
+    };
+    let program = match env::current_exe() {
+        Ok(program) => program,
+        Err(why) => return refused(why),
+    };
+    let args = env::args_os().skip(1).map(|arg| match arg == "--detach" {
+        true => "--detached".into(),
+        false => arg,
+    });
+    // What is wrong before the run begins is said on standard error.
+    let begun = process::Command::new(program)
+        .args(args)
+        .stdin(process::Stdio::null())
+        .stdout(process::Stdio::piped())
+        .spawn();
+    let mut child = match begun {
+        Ok(child) => child,
+        Err(why) => return refused(why),
+    };
+    let mut id = String::new();
+    if let Some(out) = child.stdout.take()
+        && let Err(why) = io::BufReader::new(out).read_line(&mut id)
+    {
+        return refused(why);
+    }
+    if !id.is_empty() {
+        return print(&id, Exit::Ok);
+    }
+    match child.wait() {
+        Ok(status) => Exit::Other(status.code().and_then(|code| code.try_into().ok()).unwrap_or(1)),
+        Err(why) => refused(why),
+    }
+}
+
 #[cfg(not(unix))]
-pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()> {
+pub fn detach() -> Exit {
+    refuse(&Refused::new("--detach needs Unix, or --on and a cluster"), Exit::Usage)
+}
+
+/// The process belongs to no terminal any more, so the end of one does not end it.
+fn leave_terminal() {
+    #[cfg(unix)]
+    if let Err(error) = rustix::process::setsid() {
+        tracing::debug!("the process keeps its terminal: {error}");
+    }
+}
+
+/// How long the head of a detached run may take to be stored before its id is printed.
+const BEGUN: Duration = Duration::from_secs(15);
+
+/// Prints the id of a run whose process has begun, and nothing more: the terminal may be closed.
+async fn leave_output(run: &RunHandle) {
+    let _ = timeout(BEGUN, run.bus().wait_until_stored()).await;
+    let _ = print(&format!("{}\n", run.id()), Exit::Ok);
+    #[cfg(unix)]
+    if let Ok(nothing) = fs::File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
+}
+
+#[cfg(not(unix))]
+fn on_signals(first: impl FnOnce() + Send + 'static, code: u8, _: bool) -> io::Result<()> {
     tokio::spawn(async move {
         let mut first = Some(first);
         // If Ctrl-C cannot be handled, it ends the program by default.

@@ -14,8 +14,10 @@ use super::streams::{StreamStyle, print_message, print_on_stderr, refuse};
 use crate::base::name::FlagName;
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
-use crate::engine::{EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
+use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::host::models::{Endpoints, LiveModels};
+#[cfg(unix)]
+use crate::host::peers::{MetPeers, PeerFolder, PeerServer};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
 use crate::host::{Dirs, catalogue, models};
@@ -148,9 +150,9 @@ fn check_args(scenario: &Scenario, args: &RunArgs) -> Vec<Refused> {
         wrong.push(why.help("use --people script or nobody with --times"));
     }
     #[cfg(feature = "nats")]
-    if args.people.is_some() && args.remote.on.is_some() {
-        let why = Refused::new("--people: the runner decides who answers");
-        wrong.push(why.help("remove --people, or --on"));
+    if args.people == Some(PeopleArg::Ask) && args.remote.on.is_some() {
+        let why = Refused::new("--people ask: a runner has no standard input to ask on");
+        wrong.push(why.help("use --people wait, and `roundtable answer` or `attach`"));
     }
     if args.people == Some(PeopleArg::Ask) {
         let input = "standard input answers the questions";
@@ -210,10 +212,13 @@ pub(crate) fn messages(scenario: &Scenario, args: &RunArgs) -> Vec<Arc<str>> {
     std::iter::once(Arc::clone(&scenario.goal)).chain(follow_ups.iter().cloned()).collect()
 }
 
-/// Settings of an engine for headless runs: each event is folded and written once, so no window of
-/// old events is kept.
-pub(crate) fn engine_settings() -> EngineSettings {
-    let log = LogLimits { window: 0, ahead: MAX_AHEAD };
+/// Bytes of events that headless runs keep after reading, for others who follow them.
+pub(crate) const FOLLOWED: u64 = 16 << 20;
+
+/// Settings of an engine for headless runs: each event is folded and written once. `window`: bytes of
+/// events that they keep then; 0 where nobody else follows them.
+pub(crate) fn engine_settings(window: u64) -> EngineSettings {
+    let log = LogLimits { window, ahead: MAX_AHEAD };
     EngineSettings { log, ..EngineSettings::default() }
 }
 
@@ -281,7 +286,7 @@ impl<'a> PreparedSessions<'a> {
                 session: self.session.clone(),
                 people: match &self.recorded {
                     Some(recorded) if self.args.people.is_none() => recorded.clone(),
-                    _ => PeopleArg::mode(self.args.people, self.args.live),
+                    _ => PeopleArg::mode(self.args.detach.people(self.args.people), self.args.live),
                 },
             };
             (Arc::clone(text), launch)
@@ -391,6 +396,14 @@ fn similar_folder(what: &str, parent: &Path) -> Option<String> {
         folders.map(|entry| parent.join(entry.file_name()).display().to_string()).collect();
     names.sort();
     closest_name(what, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// Lets other processes of this user see and steer the runs of an engine, while this is held. Without it
+/// they run unseen. Must be called within a runtime.
+#[cfg(unix)]
+pub fn be_seen(engine: &Engine) -> Option<(PeerServer, MetPeers)> {
+    let begun = PeerFolder::open().and_then(|folder| PeerServer::start(engine, &folder));
+    begun.inspect_err(|why| tracing::info!("{why:#}")).ok()
 }
 
 /// What happens to a live run that cannot be stored any more. A scripted run continues unstored.

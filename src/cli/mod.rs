@@ -22,6 +22,8 @@ pub mod people;
 pub mod picture;
 pub mod run;
 mod scenarios;
+#[cfg(any(unix, feature = "nats"))]
+mod steer;
 pub mod streams;
 mod test;
 mod validate;
@@ -178,7 +180,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Run(args)) => !run::is_headless(args),
         #[cfg(feature = "store")]
         Some(CliCommand::Open(_)) => true,
-        #[cfg(feature = "nats")]
+        #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Attach(_)) => true,
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { .. }) => true,
@@ -229,14 +231,15 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Import(args)) => kept::import(&args),
         #[cfg(feature = "nats")]
         Some(CliCommand::Runner(args)) => run_to_end(cluster::runner(&args)),
-        #[cfg(feature = "nats")]
-        Some(CliCommand::Attach(args)) => match cluster::attached(&args) {
-            Ok(cluster) => {
-                let wanted = DashboardArgs { cluster: Some(cluster), ..DashboardArgs::default() };
-                dashboard::open(wanted, global, choice)
-            }
-            Err(exit) => exit,
-        },
+        #[cfg(any(unix, feature = "nats"))]
+        Some(CliCommand::Attach(args)) => {
+            let wanted = DashboardArgs { attached: Some(&args), ..DashboardArgs::default() };
+            dashboard::open(wanted, global, choice)
+        }
+        #[cfg(any(unix, feature = "nats"))]
+        Some(CliCommand::Ctl(args)) => run_to_end(steer::ctl(args)),
+        #[cfg(any(unix, feature = "nats"))]
+        Some(CliCommand::Answer(args)) => run_to_end(steer::answer(args)),
         #[cfg(feature = "nats")]
         Some(CliCommand::Cluster(args)) => {
             let paint = StreamStyle::of_stdout(theme, global.is_ascii());

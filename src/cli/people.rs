@@ -54,11 +54,34 @@ impl PeopleArg {
 /// Length limit of each part of a printed question, in characters: as much as the card shows.
 const PART_CHARS: usize = 256 * 1024;
 
-/// Prints a question whole, and how to answer it. `run`: the run that a line has to name, in a session.
+/// Prints a question whole, and a line that answers it. `run`: the run that a line has to name, in a
+/// session.
 pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
+    let (id, mut answer) = (asked.id, example(asked));
+    if let Some(run) = run {
+        answer["run"] = run.as_str().into();
+    }
+    question_lines(asked).iter().for_each(|line| print_message(line));
+    print_message(&format!("{id}: {}, such as {answer}", asked.subject.expected()));
+}
+
+/// A question whole, a line for each part.
+pub(super) fn question_lines(asked: &QuestionAsked) -> Vec<String> {
     let what = visible_within(&question::about(&asked.subject), REASON_CHARS);
     let id = asked.id;
-    let mut answer = match (&asked.subject, asked.subject.choices().first()) {
+    let mut lines = vec![format!("{id} for {}: {what}", asked.who)];
+    lines.extend(
+        parts(asked)
+            .into_iter()
+            .map(|(part, text)| format!("{id} {part}: {}", visible_within(&text, PART_CHARS))),
+    );
+    lines
+}
+
+/// An answer to a question, as a line of JSON.
+fn example(asked: &QuestionAsked) -> Value {
+    let id = asked.id;
+    match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
         (Subject::Seat { .. }, _) => json!({
             "id": id,
@@ -68,15 +91,7 @@ pub fn print_question(asked: &QuestionAsked, run: Option<&RunId>) {
         }),
         (Subject::Turn { .. }, _) | (_, None) => json!({ "id": id, "text": "…" }),
         (_, Some(choice)) => json!({ "id": id, "choice": visible_within(choice, REASON_CHARS) }),
-    };
-    print_message(&format!("{id} for {}: {what}", asked.who));
-    for (part, text) in parts(asked) {
-        print_message(&format!("{id} {part}: {}", visible_within(&text, PART_CHARS)));
     }
-    if let Some(run) = run {
-        answer["run"] = run.as_str().into();
-    }
-    print_message(&format!("{id}: {}, such as {answer}", asked.subject.expected()));
 }
 
 /// What a person decides on: each part of the question with its name.
@@ -174,7 +189,7 @@ fn parse_line(line: &str) -> Result<AnswerLine, String> {
 
 /// The answer in an object: exactly one of approve, choice, hand_over_to, contribution, result, or
 /// text alone.
-fn parse_answer(fields: &Map<String, Value>) -> Result<Answer, String> {
+pub(super) fn parse_answer(fields: &Map<String, Value>) -> Result<Answer, String> {
     let text = match fields.get("text") {
         None => None,
         Some(Value::String(text)) => Some(Arc::<str>::from(text.as_str())),

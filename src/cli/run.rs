@@ -9,9 +9,10 @@ use super::cluster;
 #[cfg(feature = "nats")]
 use super::cluster::RemoteArgs;
 use super::exit::Exit;
-use super::headless::{HeadlessOptions, SessionTurn};
+use super::headless::{DetachArgs, HeadlessOptions, SessionTurn};
 use super::launch::{
-    OnStoreFailure, PreparedSessions, StoreOfCommand, engine_settings, print_notes, read_scenario,
+    FOLLOWED, OnStoreFailure, PreparedSessions, StoreOfCommand, engine_settings, print_notes,
+    read_scenario,
 };
 use super::output::RunWriter;
 use super::people::PeopleArg;
@@ -80,12 +81,15 @@ pub struct RunArgs {
     #[arg(long = "message", value_name = "TEXT")]
     pub messages: Vec<String>,
     /// Who answers the questions of the run [default: the script of an offline run, nobody in a live
-    /// one; the dashboard asks you]
+    /// one; wait with --detach and --on; the dashboard asks you]
     #[arg(long, value_enum, value_name = "WHO")]
     pub people: Option<PeopleArg>,
     /// Seed of the run's random numbers
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
+    /// A process of its own plays the run. Headless
+    #[command(flatten)]
+    pub detach: DetachArgs,
     /// Many runs, and a table of those that pass. Headless
     #[command(flatten)]
     pub repeat: TestOptions,
@@ -115,6 +119,8 @@ pub fn is_headless(args: &RunArgs) -> bool {
     let is_remote = false;
     let only_headless = replays
         || is_remote
+        || args.detach.detach
+        || args.detach.detached
         || args.repeat.times.is_some()
         || args.repeat.needs_times().is_some()
         || args.format.is_some()
@@ -135,10 +141,29 @@ pub fn run(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     if args.remote.on.is_some() {
         return run_to_end(cluster::run_remote(args, global, theme));
     }
+    if args.detach.detach {
+        return match not_detached(args) {
+            Some(why) => refuse(&why, Exit::Usage),
+            None => headless::detach(),
+        };
+    }
     if args.repeat.times.is_some() {
         return test::repeat(args, global, theme);
     }
     run_to_end(play(args, global, theme))
+}
+
+/// Why a run cannot be left to a process of its own.
+fn not_detached(args: &RunArgs) -> Option<Refused> {
+    let refused = |why| Some(Refused::new(format!("--detach: {why}")).help("leave out --detach"));
+    if args.scenario == STDIN {
+        return refused("standard input is not there any more when the scenario is read");
+    }
+    if args.repeat.times.is_some() {
+        return refused("many runs are played at once");
+    }
+    let is_printed = args.format.is_some() || !args.fail_on.is_empty();
+    headless::not_detached(args.people, is_printed)
 }
 
 /// Plays the runs of this process, without the dashboard.
@@ -160,9 +185,11 @@ pub async fn play(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     if stderr_is_terminal() {
         print_notes(stored.place.as_slice());
     }
-    let engine = Engine::with_keeper(engine_settings(), stored.keeper());
+    let engine = Engine::with_keeper(engine_settings(FOLLOWED), stored.keeper());
     let asks = args.people == Some(PeopleArg::Ask);
-    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on, asks };
+    let is_detached = args.detach.detached;
+    let drive =
+        HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on, asks, is_detached };
     let turns = sessions.next_session(args.seed).into_iter();
     let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
     let output = RunWriter::new(format, paint, streams::stdout_data());

@@ -1,15 +1,16 @@
-//! One message of the log of a run: the request to play it, a claim of a runner, or a group of events.
+//! One message of the log of a run: the request to play it, a claim of a runner, a group of events, or that
+//! its runner has released it.
 
 use async_nats::HeaderMap;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::request::{Claim, RunRequest};
+use super::request::{Claim, Release, RunRequest};
 use crate::base::refused::Refused;
 use crate::log::event::Seq;
 use crate::store::EventGroup;
 
-/// What a message is: `request`, `claim` or `events`.
+/// What a message is: `request`, `claim`, `events` or `release`.
 pub(crate) const KIND: &str = "RT-Kind";
 /// Sequence number of the first event of a group, or that of the next event.
 pub(crate) const FIRST: &str = "RT-First";
@@ -46,6 +47,8 @@ pub enum LogPart {
     /// A runner has claimed the run.
     Claimed(Claim),
     Events(EventGroup),
+    /// Its runner plays it no more, because every branch waits for people.
+    Released(Release),
     /// Events whose lines are in the object store, under this name.
     Elsewhere(Seq, u32, String),
 }
@@ -107,6 +110,10 @@ impl RawEntry {
             Some("claim") => LogPart::Claimed(
                 serde_json::from_slice(&payload)
                     .map_err(|error| wrong("an unreadable claim").because(error))?,
+            ),
+            Some("release") => LogPart::Released(
+                serde_json::from_slice(&payload)
+                    .map_err(|error| wrong("an unreadable release").because(error))?,
             ),
             Some("events") => {
                 let first = Seq(number(&headers, FIRST).ok_or_else(|| wrong("no first event"))?);

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::archive::Blobs;
 use super::entry::{BLOB, LogEntry, LogPart, SESSION, ends, headers};
 use super::follow::LogNews;
+use super::request::Release;
 use super::stream::Published;
 use super::{Cluster, error_text};
 use crate::base;
@@ -70,6 +71,22 @@ impl ClusterLog {
     /// stored.
     pub fn give_up(&self) {
         *self.lock() = None;
+    }
+
+    /// Ends the log with a release, and sends nothing more; the number of that message. `None`: it is not
+    /// certain that it is stored, or the log has continued meanwhile.
+    pub async fn release(&self, run: &RunId, release: Release) -> Option<u64> {
+        let end = (*self.lock()).filter(|end| end.next == release.next)?;
+        let payload = serde_json::to_vec(&release).ok()?;
+        let about = headers("release", release.next, 0, &self.owner);
+        let subject = self.cluster.namespace().log(run);
+        match self.cluster.store(subject, about, payload, Some(end.place)).await {
+            Published::Stored(place) => {
+                self.give_up();
+                Some(place)
+            }
+            _ => None,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<LogEnd>> {
@@ -173,6 +190,7 @@ fn next_of(entry: &LogEntry) -> Seq {
     match &entry.part {
         LogPart::Requested(_) => Seq(0),
         LogPart::Claimed(claim) => claim.next,
+        LogPart::Released(release) => release.next,
         LogPart::Events(group) => group.next(),
         LogPart::Elsewhere(first, count, _) => Seq(first.0.saturating_add(u64::from(*count))),
     }

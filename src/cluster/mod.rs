@@ -17,14 +17,13 @@
 pub mod access;
 pub mod address;
 pub mod archive;
-mod commands;
 pub mod entry;
 pub mod follow;
 pub mod layout;
 mod log;
+mod messages;
 pub mod names;
 mod queue;
-mod replies;
 pub mod request;
 pub mod rows;
 pub mod runner;

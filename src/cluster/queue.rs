@@ -23,6 +23,8 @@ const UNREAD: &str = "the queue of runs cannot be read";
 /// A run that waits for a runner.
 pub struct QueuedRun {
     pub run: RunId,
+    /// The pool of its queue.
+    pub pool: String,
     message: Message,
 }
 
@@ -49,6 +51,7 @@ impl QueuedRun {
 /// The runs that wait for the runners of one pool.
 pub struct RunQueue {
     consumer: PullConsumer,
+    pool: String,
 }
 
 impl RunQueue {
@@ -64,7 +67,7 @@ impl RunQueue {
             Some(Err(error)) => Err(error).or_refuse(UNREAD),
             Some(Ok(message)) => {
                 if let Some(run) = run_of(&message.payload) {
-                    return Ok(Some(QueuedRun { run, message }));
+                    return Ok(Some(QueuedRun { run, pool: self.pool.clone(), message }));
                 }
                 tracing::warn!("an item of the queue names no run: it is removed");
                 let _ = message.ack().await;
@@ -109,7 +112,7 @@ impl Cluster {
             headers.insert(MESSAGE_ID, format!("{}.{run}.{after}", self.namespace()));
         }
         let published = self.store(subject, headers, payload, None).await;
-        published.or_refuse(format_args!("{run} cannot be queued"))
+        published.or_refuse(format_args!("{run} cannot be queued")).map(drop)
     }
 
     /// The runs of all pools that wait for a runner, or are being played.
@@ -164,6 +167,6 @@ impl Cluster {
             ..pull::Config::default()
         };
         let consumer = queue.create_consumer(config).await.or_refuse(UNREAD)?;
-        Ok(RunQueue { consumer })
+        Ok(RunQueue { consumer, pool: pool.to_owned() })
     }
 }

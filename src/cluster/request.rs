@@ -20,6 +20,7 @@ use crate::base::visible::visible;
 use crate::log::event::head::LaunchRecord;
 use crate::log::event::kind::SCHEMA_VERSION;
 use crate::log::event::{RunId, Seq};
+use crate::run::questions::PeopleMode;
 use crate::scenario::Scenario;
 use crate::store::ReadError;
 
@@ -57,6 +58,9 @@ pub struct RunRequest {
     pub after: Option<RunId>,
     /// The pool of the runners that may play it.
     pub pool: String,
+    /// Who answers its questions.
+    #[serde(default)]
+    pub people: HandedPeople,
     /// Who handed it over.
     pub by: String,
     /// When, as Unix time in milliseconds of that machine.
@@ -88,6 +92,7 @@ impl RunRequest {
             message: None,
             after: None,
             pool: POOL.to_owned(),
+            people: HandedPeople::Wait,
             by: String::new(),
             wall_ms: 0,
         }
@@ -117,6 +122,44 @@ pub struct Claim {
     /// The sequence number that the log continues with.
     #[serde(default)]
     pub next: Seq,
+}
+
+/// That nobody owns a run until it is queued again: a message without events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    /// The pool of the runners that may play it.
+    pub pool: String,
+    /// The sequence number that the log continues with.
+    pub next: Seq,
+    /// The last command that the run has taken.
+    pub taken: u64,
+    /// The next deadline of its questions, as Unix time in milliseconds: it is queued then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+}
+
+/// Who answers the questions of a run that is handed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandedPeople {
+    /// The script of the scenario.
+    Script,
+    /// People, from anywhere.
+    #[default]
+    Wait,
+    /// Nobody.
+    Nobody,
+}
+
+impl HandedPeople {
+    /// What it means for a run.
+    pub fn mode(self) -> PeopleMode {
+        match self {
+            Self::Script => PeopleMode::Script,
+            Self::Wait => PeopleMode::Wait,
+            Self::Nobody => PeopleMode::Nobody,
+        }
+    }
 }
 
 impl Cluster {

@@ -39,6 +39,9 @@ const NEXT: Duration = Duration::from_secs(5);
 /// Header of a key that was removed.
 const KV_OPERATION: &str = "KV-Operation";
 
+/// Status of a run that was released, because everybody waits for people.
+pub const ASKING: &str = "asking";
+
 /// A run of the cluster, as its list has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -55,7 +58,8 @@ pub struct ClusterRow {
     pub pattern: String,
     /// Whether it calls live models.
     pub live: bool,
-    /// `waiting`, `running` or `ended`.
+    /// `waiting` (for a runner), `running`, `asking` (released, because everybody waits for people) or
+    /// `ended`.
     pub status: String,
     /// The stop reason of a run that has ended.
     pub reason: Option<String>,

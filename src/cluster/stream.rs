@@ -45,10 +45,10 @@ pub(crate) enum Published {
 }
 
 impl Published {
-    /// Whether a message is stored that does not depend on those before it; `what` is wrong if not.
-    pub(crate) fn or_refuse(self, what: impl fmt::Display) -> Result<(), Refused> {
+    /// The number of a message that does not depend on those before it; `what` is wrong if it is not stored.
+    pub(crate) fn or_refuse(self, what: impl fmt::Display) -> Result<u64, Refused> {
         let why = match self {
-            Self::Stored(_) => return Ok(()),
+            Self::Stored(place) => return Ok(place),
             Self::Refused(why) | Self::NoLeader(why) | Self::NoAnswer(why) => why,
             Self::WrongLast | Self::AskAgain => "the cluster is busy".to_owned(),
         };

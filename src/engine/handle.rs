@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(feature = "nats")]
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
 use crate::gateway::{GuardSnapshot, ToolRegistry};
-use crate::log::bus::{Bus, LogReader, ReplayError};
+use crate::log::bus::{Bus, LogReader, ReplayError, publish_unless_ended};
 use crate::log::event::kind::{Answer, QuestionId};
-use crate::log::event::{Command, RunId, Seq, StopReason};
+use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::run::questions::Questions;
 use crate::run::{LiveControl, RunControl, Session};
 
@@ -60,6 +62,8 @@ pub struct RunHandle {
     pub(crate) end: Arc<RunEnd>,
     /// Whether the run is past its recording, if it continues one.
     pub(crate) replayed: Option<watch::Receiver<ReplayEnd>>,
+    /// Held while a command from elsewhere is taken: what it causes at once follows it in the log.
+    pub(crate) taking: Arc<Mutex<()>>,
     /// Reader from the first event; only for a log that does not keep everything.
     pub(crate) first: Option<Arc<Mutex<Option<LogReader>>>>,
 }
@@ -85,7 +89,8 @@ impl RunHandle {
         first.unwrap_or_else(|| self.bus.reader(Seq(0)))
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether the run has ended and its log is closed.
+    pub(crate) fn is_over(&self) -> bool {
         self.end.over.load(Ordering::Acquire)
     }
 
@@ -102,6 +107,18 @@ impl RunHandle {
         if let Some(command) = now {
             self.deliver(command);
         }
+    }
+
+    /// Gives the run a command that somebody has sent from elsewhere, with its number there. It is in the
+    /// log before it takes effect. `false`: the run has ended.
+    pub(crate) fn take(&self, command: Command, by: String, place: u64) -> bool {
+        let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = EventKind::CommandTaken { command: Box::new(command.clone()), by, place };
+        let is_taken = publish_unless_ended(&self.bus, SpanId::RUN, taken);
+        if is_taken {
+            self.send(command);
+        }
+        is_taken
     }
 
     /// Whether the run continues a recording.
@@ -169,6 +186,28 @@ impl RunHandle {
     /// The answer that the script of the scenario would give to an open question.
     pub fn suggested_answer(&self, id: QuestionId) -> Option<Answer> {
         self.questions.suggestion(id)
+    }
+
+    /// Waits until every branch waits for people, and has done so for this time. Only questions that people
+    /// answer count.
+    #[cfg(feature = "nats")]
+    pub(crate) async fn until_everybody_waits(&self, at_least: Duration) {
+        if !self.questions.are_for_people() {
+            return std::future::pending().await;
+        }
+        loop {
+            self.control.until_everybody_waits().await;
+            tokio::time::sleep(at_least).await;
+            if self.control.everybody_waits() {
+                return;
+            }
+        }
+    }
+
+    /// The next deadline of an open question, as Unix time in milliseconds.
+    #[cfg(feature = "nats")]
+    pub(crate) fn next_deadline_ms(&self) -> Option<u64> {
+        self.questions.next_deadline_ms()
     }
 
     /// From now on nobody answers the questions of the run: what they say for that case happens.

@@ -57,7 +57,8 @@ impl Default for EngineSettings {
     }
 }
 
-/// The engine of one process.
+/// The engine of one process. Cheap to clone; clones share its runs.
+#[derive(Clone)]
 pub struct Engine {
     shared: Arc<EngineShared>,
 }
@@ -126,10 +127,15 @@ impl EngineShared {
         }
     }
 
-    /// Forgets a run that could not be resumed.
+    /// Forgets a run that could not be resumed, or is resumed here again.
     fn forget(&self, run: &RunId) {
         let mut runs = self.runs();
         let forgotten = runs.by_id.remove(run);
+        if let Some(at) = runs.finished.iter().position(|(finished, _)| finished == run)
+            && let Some((_, bytes)) = runs.finished.remove(at)
+        {
+            runs.finished_bytes -= bytes;
+        }
         self.divide_window(&runs, None);
         drop(runs);
         drop(forgotten);
@@ -238,8 +244,11 @@ impl Engine {
             return Err(ResumeError::Ended);
         }
         let id = &recording.head().run;
-        if self.run(id).is_some() {
-            return Err(ResumeError::Present(id.clone()));
+        match self.run(id) {
+            Some(run) if !run.is_over() => return Err(ResumeError::Present(id.clone())),
+            // It was continued elsewhere since.
+            Some(_) => self.shared.forget(id),
+            None => {}
         }
         Ok(self.begin(launch, Some(resumption.into()), None))
     }

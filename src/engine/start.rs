@@ -151,6 +151,7 @@ impl Engine {
                 session: session.clone(),
                 end: end_later,
                 replayed: replayed_later,
+                taking: Arc::default(),
                 first: first.map(|first| Arc::new(Mutex::new(Some(first)))),
             };
             runs.by_id.insert(id, handle.clone());

@@ -4,6 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(unix)]
+use futures::StreamExt as _;
+
 use super::models::LiveModels;
 use super::recorded::{RecordedRun, RecordedRunError};
 use super::run_store::row_course;
@@ -11,14 +14,14 @@ use super::trust::Trust;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::engine::{Launch, Resumption};
 use crate::log::event::kind::{Initiator, RunStarted};
-use crate::log::event::{Event, EventKind, RunId};
+use crate::log::event::{Event, EventKind, RunId, Seq};
 use crate::log::world::RunFold;
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::{Consent, Scenario};
-use crate::store::ReadError;
 use crate::store::database::{Database, StoreError};
 use crate::store::file::LogFile;
+use crate::store::{ReadError, RunLog as _};
 
 /// Most ids in a message about a beginning that several runs have.
 const MAX_NAMED: usize = 5;
@@ -52,6 +55,20 @@ impl From<FindRunError> for Refused {
             }
         }
     }
+}
+
+/// The stored events of a run before this one, as far as they can be read.
+#[cfg(unix)]
+pub(crate) async fn events_before(database: &Database, run: &RunId, end: Seq) -> Vec<Arc<Event>> {
+    let (mut groups, mut before) = (database.read(run, Seq(0)), Vec::new());
+    while let Some(Ok(group)) = groups.next().await {
+        let Ok(events) = group.events(Seq(0)) else { break };
+        before.extend(events.into_iter().filter(|event| event.seq < end));
+        if group.next() >= end {
+            break;
+        }
+    }
+    before
 }
 
 /// Finds a kept run by its id, the beginning of its id, `last` or `last~N` (N runs before the last).

@@ -7,6 +7,8 @@ pub mod consent;
 #[cfg(feature = "store")]
 pub mod kept_runs;
 pub mod models;
+#[cfg(unix)]
+pub mod peers;
 pub mod prepare;
 #[cfg(feature = "tui")]
 pub mod program_log;

@@ -142,6 +142,18 @@ impl RunControl {
         PersonWait { control: self, span }
     }
 
+    /// Waits until every branch waits for people.
+    #[cfg(feature = "nats")]
+    pub(crate) async fn until_everybody_waits(&self) {
+        self.wait_for(|_| None, |state| state.all_wait_since.map(|_| ())).await;
+    }
+
+    /// Whether every branch waits for people now.
+    #[cfg(feature = "nats")]
+    pub(crate) fn everybody_waits(&self) -> bool {
+        self.lock().all_wait_since.is_some()
+    }
+
     /// How long the clock has been stopped because all branches wait for people, in milliseconds.
     pub(super) fn stood_for_people(&self) -> u64 {
         let state = self.lock();

@@ -196,6 +196,18 @@ impl Questions {
         self.changed.notify_waiters();
     }
 
+    /// Whether people answer.
+    #[cfg(feature = "nats")]
+    pub(crate) fn are_for_people(&self) -> bool {
+        matches!(self.lock().mode, PeopleMode::Wait)
+    }
+
+    /// The next deadline of an open question, as Unix time in milliseconds.
+    #[cfg(feature = "nats")]
+    pub(crate) fn next_deadline_ms(&self) -> Option<u64> {
+        self.lock().open.values().filter_map(|open| open.asked.due_ms).min()
+    }
+
     /// From now on nobody answers, not even the questions that are open.
     pub(crate) fn nobody_from_now(&self) {
         self.lock().mode = PeopleMode::Nobody;

@@ -59,10 +59,19 @@ pub enum Msg {
         /// The request; the session's next message starts from it.
         launch: Option<Box<LaunchRequest>>,
     },
-    /// News of the runner that plays a run.
+    /// A run of another process of this user is followed.
+    Seen {
+        run: RunId,
+        /// As that of `Started`.
+        zero: Duration,
+    },
+    /// A run of another process is not followed any more: it has ended, or its process has. The list of kept
+    /// runs was read since.
+    Left(RunId),
+    /// News of who plays a run.
     Remote {
         run: RunId,
-        /// The runner, and how far its log is behind.
+        /// The runner or process, and how far its log is behind.
         remote: Box<RemoteRun>,
     },
     /// The clock of a watched run is another one from now on: the run's own time zero, as time since the

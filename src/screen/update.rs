@@ -75,6 +75,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
                 .is_none_or(|at| state.starting.remove(at).open);
             on_started(state, run, zero, launch, open)
         }
+        Msg::Seen { run, zero } => on_seen(state, run, zero),
+        Msg::Left(run) => on_left(state, run),
         Msg::Remote { run, remote } => match state.run_mut(&run) {
             Some(page) => {
                 page.data_mut().remote = Some(remote);
@@ -263,7 +265,7 @@ fn on_events_dropped(state: &mut AppState, run: &RunId, before: Seq) -> Update {
     let is_stored = state.history.is_known();
     let gone = state.run_mut(run).is_some_and(|page| {
         // The log of a watched run is in its cluster.
-        let is_stored = is_stored || page.remote.is_some();
+        let is_stored = is_stored || page.remote.as_ref().is_some_and(|it| it.pid.is_none());
         page.data_mut().earlier.set_stored(is_stored);
         page.drop_before(before)
     });
@@ -331,6 +333,43 @@ fn on_started(
         state.home.preview_source = HomePane::Runs;
         state.screen = ActiveScreen::Run(run);
     }
+    arrange_home(state);
+    Update::redraw()
+}
+
+/// A run of another process is listed like one of this session. If it was interrupted before, its page was
+/// another one.
+fn on_seen(state: &mut AppState, run: RunId, zero: Duration) -> Update {
+    state.opened.retain(|page| *page.id() != run);
+    state.runs.retain(|page| *page.id() != run);
+    state.runs.push(RunPage::new(run, zero));
+    state.history.arrange(&state.runs);
+    arrange_home(state);
+    Update::redraw()
+}
+
+/// A run of another process has ended, or was interrupted with its process. The store has it then; the page
+/// that is shown stays, if it is whole.
+fn on_left(state: &mut AppState, run: RunId) -> Update {
+    let Some(page) = state.runs.iter_mut().find(|page| *page.id() == run) else {
+        return Update::idle();
+    };
+    let is_whole = page.world().progress.closed.is_some();
+    page.data_mut().lose();
+    let row = state.history.row(&run).cloned();
+    let is_shown = state.visible_run().is_some_and(|page| *page.id() == run);
+    state.removable.push(run.clone());
+    if !is_whole {
+        state.notify(NoticeKind::Info, format!("{run} was interrupted: its process has ended."));
+        if let Some(row) = row {
+            state.runs.retain(|page| *page.id() != run);
+            state.history.arrange(&state.runs);
+            if is_shown {
+                return kept::open(state, row);
+            }
+        }
+    }
+    state.remove_stored_pages();
     arrange_home(state);
     Update::redraw()
 }

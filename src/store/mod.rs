@@ -1,5 +1,5 @@
 //! Where the logs of runs are kept: the trait [`RunLog`], its implementations ([`database`] in
-//! SQLite, [`memory`], [`file`] for an exported `.jsonl`), and the [`recorder`] that stores a run
+//! SQLite, [`file`] for an exported `.jsonl`), and the [`recorder`] that stores a run
 //! while it runs. This layer knows nothing of engines and screens: it reads a [`Bus`](crate::Bus)
 //! like any other reader.
 //!
@@ -10,8 +10,6 @@
 
 pub mod database;
 pub mod file;
-#[cfg(test)]
-mod memory;
 pub mod recorder;
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,8 @@ mod live_replies;
 mod live_seats;
 mod locked_store;
 mod new_scenario;
+#[cfg(unix)]
+mod peers;
 mod people;
 mod pictures;
 mod prompt_files;

@@ -10,6 +10,7 @@ mod hostile_logs;
 mod kept_runs;
 mod keys;
 mod models;
+mod peers;
 mod people;
 #[path = "../support/program.rs"]
 mod support;

@@ -107,7 +107,7 @@ fn notification_has_only_the_number() {
 }
 
 /// A key has no effect until the card has been there for a moment: presses it until it has one.
-fn press_until(terminal: &mut Terminal, key: &str, text: &str) {
+pub fn press_until(terminal: &mut Terminal, key: &str, text: &str) {
     for _ in 0..20 {
         if terminal.text().contains(text) {
             return;

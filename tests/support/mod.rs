@@ -15,6 +15,7 @@ pub mod nats;
 pub mod nats_proxy;
 #[cfg(feature = "nats")]
 pub mod own_runner;
+pub mod people;
 #[cfg(unix)]
 pub mod pipe;
 pub mod plan;

@@ -48,7 +48,7 @@ pub(super) async fn run_batch(args: &RunArgs, scenario: &Arc<Scenario>, times: u
         let why = Refused::new("--times with --on prints a table");
         return refuse(&why.help("use --format text, json or jsonl"), Exit::Usage);
     }
-    if !args.repeat.report.is_empty() || args.repeat.min_pass.is_some() || args.remote.detach {
+    if !args.repeat.report.is_empty() || args.repeat.min_pass.is_some() || args.detach.detach {
         print_message("--times with --on takes --vary, --jobs and --format alone");
         return Exit::Usage;
     }
@@ -269,7 +269,7 @@ impl RunBatch<'_> {
                     events.iter().for_each(|event| world.apply(event));
                     world.forget_old(events.len());
                 }
-                LogPart::Requested(_) | LogPart::Elsewhere(..) => {}
+                LogPart::Requested(_) | LogPart::Released(_) | LogPart::Elsewhere(..) => {}
             }
         }
     }

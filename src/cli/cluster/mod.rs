@@ -73,17 +73,6 @@ pub struct RunnerArgs {
     pub proxy: Option<String>,
 }
 
-/// Arguments of `roundtable attach`.
-#[derive(Debug, Clone, Args)]
-pub struct AttachArgs {
-    /// Id of the run
-    #[arg(value_name = "RUN")]
-    pub run: String,
-    /// The cluster.
-    #[command(flatten)]
-    pub on: OnArgs,
-}
-
 /// Arguments of `roundtable cluster`.
 #[derive(Debug, Clone, Args)]
 pub struct ClusterArgs {
@@ -152,9 +141,6 @@ pub struct RemoteArgs {
     /// configuration
     #[arg(long, value_name = "URL", num_args = 0..=1)]
     pub on: Option<Option<String>>,
-    /// Print the id of the run and do not wait for it
-    #[arg(long, requires = "on")]
-    pub detach: bool,
     /// The pool of the runners that may play the run
     #[arg(long, value_name = "NAME", requires = "on", value_parser = name)]
     pub pool: Option<String>,
@@ -203,19 +189,18 @@ fn address(url: Option<&str>) -> Result<ClusterAddress, Exit> {
 }
 
 /// The cluster of the configuration; none: it names none, or what it says is wrong, which was printed.
-pub fn configured_cluster() -> Option<(ClusterAddress, Option<RunId>)> {
+pub fn configured_cluster() -> Option<ClusterAddress> {
     config::user_config().cluster.url.as_ref()?;
-    address(None).ok().map(|address| (address, None))
+    address(None).ok()
 }
 
-/// The cluster and the run of `roundtable attach`.
-pub fn attached(args: &AttachArgs) -> Result<(ClusterAddress, Option<RunId>), Exit> {
-    if !names::is_name(&args.run) {
-        print_message(&format!("{} is not an id of a run", visible(&args.run)));
+/// The cluster, and its run with this id.
+pub fn attached(run: &str, on: &OnArgs) -> Result<(ClusterAddress, RunId), Exit> {
+    if !names::is_name(run) {
+        print_message(&format!("{} is not an id of a run", visible(run)));
         return Err(Exit::Usage);
     }
-    let run = RunId::new(args.run.as_str());
-    address(args.on.on.as_deref()).map(|address| (address, Some(run)))
+    address(on.on.as_deref()).map(|address| (address, RunId::new(run)))
 }
 
 /// Connects to the cluster that has a run; on an error the message has been printed.

@@ -23,12 +23,13 @@ use crate::cli::launch::{
     messages, needed_permission, print_notes, read_scenario, save_permission, schedule,
 };
 use crate::cli::output::RunWriter;
+use crate::cli::people::PeopleArg;
 use crate::cli::run::RunArgs;
 use crate::cli::streams;
 use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
-use crate::cluster::request::RunRequest;
+use crate::cluster::request::{HandedPeople, RunRequest};
 use crate::cluster::{Cluster, names};
 use crate::host::Dirs;
 use crate::host::models::LiveCalls;
@@ -68,7 +69,11 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     let usual = if streams::stdout_is_terminal() { RunFormat::Text } else { RunFormat::Json };
     let paint = StreamStyle::of_stdout(theme, global.is_ascii());
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, streams::stdout_data());
-    let drive = HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on, asks: false };
+    let drive = HeadlessOptions {
+        pauses: &args.pause_at,
+        fail_on: &args.fail_on,
+        ..HeadlessOptions::default()
+    };
     let count = messages.len();
     let mut followed =
         Followed { cluster: &cluster, output, interrupted: interrupts(), messages: count };
@@ -82,7 +87,7 @@ pub async fn run_remote(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
             Ok(request) => request,
             Err(why) => return refuse(&why, Exit::Stopped),
         };
-        if args.remote.detach {
+        if args.detach.detach {
             if count > 1 {
                 print_message(
                     "only the first message was handed over: --detach waits for no answer",
@@ -154,6 +159,15 @@ pub(super) fn request_of(scenario: &Scenario, args: &RunArgs) -> RunRequest {
         seed: args.seed,
         message: args.messages.first().cloned(),
         pool: args.remote.pool.clone().unwrap_or(request.pool),
+        people: match args.people {
+            Some(PeopleArg::Script) => HandedPeople::Script,
+            Some(PeopleArg::Nobody) => HandedPeople::Nobody,
+            Some(PeopleArg::Wait | PeopleArg::Ask) => HandedPeople::Wait,
+            // Nobody answers many runs at once.
+            None if args.repeat.times.is_some() && args.live => HandedPeople::Nobody,
+            None if args.repeat.times.is_some() => HandedPeople::Script,
+            None => HandedPeople::Wait,
+        },
         by: names::user_name(),
         wall_ms: now_ms(),
         ..request
@@ -282,7 +296,7 @@ async fn follow_run<W: Write>(
                     }
                     world.forget_old(events.len());
                 }
-                LogPart::Requested(_) | LogPart::Elsewhere(..) => {}
+                LogPart::Requested(_) | LogPart::Released(_) | LogPart::Elsewhere(..) => {}
             },
         }
     }

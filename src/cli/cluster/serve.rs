@@ -219,6 +219,7 @@ fn print_news(news: RunnerNews) {
         }
         RunnerNews::Ended(run, reason) => format!("{run} has ended: {reason}"),
         RunnerNews::Lost(run) => format!("{run} belongs to another runner now"),
+        RunnerNews::Released(run) => format!("released {run}: everybody waits for people"),
         RunnerNews::HandedBack(run) => format!("returned {run} to the queue"),
         RunnerNews::Refused(run, why) => format!("does not play {run}: {why}"),
         RunnerNews::Trouble(why) => why,

@@ -133,7 +133,7 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
         "no runs\n".to_owned()
     } else {
         let paint = StreamStyle::of_stdout(theme, ascii);
-        table(&rows, &vec![String::new(); rows.len()], now_ms(), &paint)
+        table(&rows, &vec![String::new(); rows.len()], &Playing::default(), now_ms(), &paint)
     };
     streams::print(&text, Exit::Ok)
 }
@@ -153,8 +153,10 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
     if let Some(said) = &said {
         rows.retain(|row| said.has(row));
     }
+    let playing = playing(&rows);
     let text = if args.json {
-        match rows.iter().map(|row| RowOut::with(database, said.as_ref(), row)).collect() {
+        match rows.iter().map(|row| RowOut::with(database, said.as_ref(), row, &playing)).collect()
+        {
             Ok::<Vec<RowOut<'_>>, _>(rows) => {
                 safe_json::pretty(&rows).map(|json| json + "\n").unwrap_or_default()
             }
@@ -167,7 +169,7 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
             None => Ok(String::new()),
         };
         match rows.iter().map(|row| below(row)).collect::<Result<Vec<_>, _>>() {
-            Ok(below) if !rows.is_empty() => table(&rows, &below, now_ms(), &paint),
+            Ok(below) if !rows.is_empty() => table(&rows, &below, &playing, now_ms(), &paint),
             Ok(_) if said.is_some() => "no kept run has these words\n".to_owned(),
             Ok(_) => "no kept runs\n".to_owned(),
             Err(error) => return unreadable(error),
@@ -177,6 +179,47 @@ fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit
         exit = Exit::Stopped;
     }
     streams::print(&text, exit)
+}
+
+/// The runs that other processes of this user play, with their processes.
+type Playing = BTreeMap<RunId, ProcessOut>;
+
+/// Who plays a run.
+#[derive(Clone, Debug, Serialize)]
+struct ProcessOut {
+    pid: u32,
+    last: String,
+    silent_ms: u64,
+}
+
+impl ProcessOut {
+    fn text(&self) -> String {
+        let silent = time::duration_text(Duration::from_millis(self.silent_ms));
+        format!("process {}, {} {silent} ago", self.pid, visible(&self.last))
+    }
+}
+
+/// Asks the processes that play some of these runs.
+#[cfg(unix)]
+fn playing(rows: &[&RunRow]) -> Playing {
+    use crate::host::peers::PeerFolder;
+
+    if !rows.iter().any(|row| row.status == RunStatus::Running) {
+        return Playing::new();
+    }
+    let (Ok(folder), Ok(runtime)) = (PeerFolder::open(), crate::cli::runtime()) else {
+        return Playing::new();
+    };
+    let runs = runtime.block_on(folder.runs());
+    let row = |(_, it): (_, crate::host::peers::PeerRun)| {
+        (it.run, ProcessOut { pid: it.pid, last: it.last, silent_ms: it.silent_ms })
+    };
+    runs.into_iter().map(row).collect()
+}
+
+#[cfg(not(unix))]
+fn playing(_rows: &[&RunRow]) -> Playing {
+    Playing::new()
 }
 
 fn unreadable(error: StoreError) -> Exit {
@@ -212,6 +255,8 @@ struct RowOut<'a> {
     forked_at: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runner: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessOut>,
     #[serde(flatten)]
     found: Option<FoundOut>,
 }
@@ -222,9 +267,11 @@ impl<'a> RowOut<'a> {
         database: &Database,
         said: Option<&TextHits>,
         row: &'a RunRow,
+        playing: &Playing,
     ) -> Result<Self, StoreError> {
         let found = said.map(|said| said.json(database, row)).transpose()?;
-        Ok(Self { found, ..Self::of(row) })
+        let process = playing.get(&row.id).cloned();
+        Ok(Self { found, process, ..Self::of(row) })
     }
 
     fn of(row: &'a RunRow) -> Self {
@@ -252,15 +299,23 @@ impl<'a> RowOut<'a> {
             parent: row.parent.as_ref().map(|id| id.as_str()),
             forked_at: row.forked_at.as_deref(),
             runner: row.runner.as_deref(),
+            process: None,
             found: None,
         }
     }
 }
 
 /// The rows, each followed by its text of `below`.
-fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> String {
+fn table(
+    rows: &[&RunRow],
+    below: &[String],
+    playing: &Playing,
+    now: u64,
+    paint: &StreamStyle,
+) -> String {
     use unicode_width::UnicodeWidthStr as _;
-    let cells: Vec<[String; 9]> = rows.iter().map(|row| cells(row, now, paint)).collect();
+    let cells = |row: &&RunRow| cells(row, playing.get(&row.id), now, paint);
+    let cells: Vec<[String; 9]> = rows.iter().map(cells).collect();
     let mut widths = [0; 9];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -294,8 +349,8 @@ fn table(rows: &[&RunRow], below: &[String], now: u64, paint: &StreamStyle) -> S
     lines
 }
 
-/// Id, age, scenario, state, result or who it waits for, time, tokens, cost, runner.
-fn cells(row: &RunRow, now: u64, paint: &StreamStyle) -> [String; 9] {
+/// Id, age, scenario, state, result or who it waits for, time, tokens, cost, who plays it.
+fn cells(row: &RunRow, process: Option<&ProcessOut>, now: u64, paint: &StreamStyle) -> [String; 9] {
     let pin = if row.pinned { " pinned" } else { "" };
     let cost = row.cost_usd.filter(|cost| *cost > 0.0).map(format::usd).unwrap_or_default();
     let result = match waits_text(row.waits_for.iter()) {
@@ -312,7 +367,11 @@ fn cells(row: &RunRow, now: u64, paint: &StreamStyle) -> [String; 9] {
         time::duration_text(Duration::from_millis(row.elapsed_ms)),
         tokens,
         cost,
-        row.runner.as_deref().map(|runner| format!("on {}", visible(runner))).unwrap_or_default(),
+        match (process, row.runner.as_deref()) {
+            (Some(process), _) => process.text(),
+            (None, Some(runner)) => format!("on {}", visible(runner)),
+            (None, None) => String::new(),
+        },
     ]
 }
 

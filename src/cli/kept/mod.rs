@@ -17,6 +17,7 @@ use super::streams::{print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::now_ms;
 use crate::base::visible::visible;
+use crate::cli::headless::DetachArgs;
 use crate::cli::people::PeopleArg;
 use crate::engine::ModelChoice;
 use crate::host::kept_runs::FindRunError;
@@ -164,7 +165,8 @@ impl ForkArgs {
     /// Whether the fork is to differ from its parent.
     pub fn changes_something(&self) -> bool {
         let model = self.live || self.model.is_some() || self.scripted || self.instant;
-        model || !self.set.is_empty() || !self.flags.is_empty()
+        let detaches = self.play.detach.detach;
+        model || detaches || !self.set.is_empty() || !self.flags.is_empty()
     }
 }
 
@@ -177,6 +179,9 @@ pub struct PlayArgs {
     /// Who answers the questions of the run [default: as for `run`]
     #[arg(long, value_enum, value_name = "WHO")]
     pub people: Option<PeopleArg>,
+    /// A process of its own plays the run.
+    #[command(flatten)]
+    pub detach: DetachArgs,
     /// Allow without asking what its scenario would do, as `run --trust` does
     #[arg(long)]
     pub trust: bool,

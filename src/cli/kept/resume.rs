@@ -10,7 +10,8 @@ use crate::cli::args::{PauseArg, RunFormat};
 use crate::cli::exit::Exit;
 use crate::cli::headless::{HeadlessOptions, SessionTurn};
 use crate::cli::launch::{
-    engine_settings, flag_errors, needed_permission, overrides, print_notes, save_permission,
+    FOLLOWED, engine_settings, flag_errors, needed_permission, overrides, print_notes,
+    save_permission,
 };
 use crate::cli::output::RunWriter;
 use crate::cli::people::PeopleArg;
@@ -36,6 +37,9 @@ use crate::words::format::clock;
 
 /// Runs `roundtable resume`.
 pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
+    if args.play.detach.detach {
+        return detach(&args.play);
+    }
     let player = match Player::new(&args.play) {
         Ok(player) => player,
         Err(exit) => return exit,
@@ -46,13 +50,27 @@ pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
     };
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
-    match prepare_resume(&database, &row, PeopleArg::in_doubt(args.play.people), with, allow) {
+    match prepare_resume(
+        &database,
+        &row,
+        PeopleArg::in_doubt(args.play.detach.people(args.play.people)),
+        with,
+        allow,
+    ) {
         Ok(PreparedResume { launch, resumption, notes }) => {
             let pauses = launch.schedule.breaks.clone();
             let turn = SessionTurn::Resumed(Box::new(launch), resumption);
             play(database, turn, &notes, &pauses, &args.play, (theme, ascii)).await
         }
         Err(error) => print_refusal(error, row.live),
+    }
+}
+
+/// Leaves the run to a process of its own.
+fn detach(args: &PlayArgs) -> Exit {
+    match headless::not_detached(args.people, args.format.is_some()) {
+        Some(why) => refuse(&why, Exit::Usage),
+        None => headless::detach(),
     }
 }
 
@@ -99,8 +117,8 @@ pub(crate) async fn play(
     (theme, ascii): (Theme, bool),
 ) -> Exit {
     notes.iter().for_each(|note| print_message(&visible(note)));
-    if args.people.is_some() {
-        turn.launch().people = PeopleArg::mode(args.people, false);
+    if let Some(people) = args.detach.people(args.people) {
+        turn.launch().people = PeopleArg::mode(Some(people), false);
     }
     if let Err(exit) = streams::check_stdout() {
         return exit;
@@ -109,8 +127,10 @@ pub(crate) async fn play(
     let paint = StreamStyle::of_stdout(theme, ascii);
     let output = RunWriter::new(args.format.unwrap_or(usual), paint, streams::stdout_data());
     let stored = StoredRuns::new(database, StoreFailure::StopAll);
-    let engine =
-        Engine::with_keeper(engine_settings(), Some(Arc::new(StoreKeeper(Arc::clone(&stored)))));
+    let engine = Engine::with_keeper(
+        engine_settings(FOLLOWED),
+        Some(Arc::new(StoreKeeper(Arc::clone(&stored)))),
+    );
     let pauses: Vec<PauseArg> =
         pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
     let asks = args.people == Some(PeopleArg::Ask);
@@ -124,7 +144,8 @@ pub(crate) async fn play(
             Exit::Usage,
         );
     }
-    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], asks };
+    let is_detached = args.detach.detached;
+    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], asks, is_detached };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
     stored.database().checkpoint();
@@ -150,6 +171,7 @@ pub async fn fork(args: &ForkArgs, theme: Theme, ascii: bool) -> Exit {
         Err(why) => return refuse(&why, Exit::Stopped),
     };
     match at {
+        Some(_) if args.play.detach.detach => detach(&args.play),
         Some(at) => start(args, database, &row, recorded, at, (theme, ascii)).await,
         None if args.changes_something() => {
             let why = Refused::new("a change needs the boundary from which it holds");
@@ -205,8 +227,14 @@ async fn start(
     let with = (&player.live, &player.trust);
     let allow = |consent: &_, of: &_| player.allows(consent, of);
     let live = changes.model.as_ref().map_or(row.live, |it| matches!(it, RequestedModel::Live(_)));
-    match prepare_fork(&recorded, at, &changes, PeopleArg::in_doubt(args.play.people), with, allow)
-    {
+    match prepare_fork(
+        &recorded,
+        at,
+        &changes,
+        PeopleArg::in_doubt(args.play.detach.people(args.play.people)),
+        with,
+        allow,
+    ) {
         Ok(PreparedFork { launch, fork, notes }) => {
             let turn = SessionTurn::Forked(Box::new(launch), Box::new(fork));
             play(database, turn, &notes, &[], &args.play, style).await

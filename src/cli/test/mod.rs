@@ -275,7 +275,7 @@ fn execute(
     if needs_store {
         print_notes(&stored.problems);
     }
-    let interrupt = InterruptTarget::of_this_process(stored.keeper());
+    let interrupt = InterruptTarget::of_this_process(stored.keeper(), false);
     drop(guard);
     let paint = StreamStyle::of_stdout(theme, global.is_ascii());
     let min_pass = options.min_pass.unwrap_or(1.0);

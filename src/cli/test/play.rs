@@ -241,7 +241,7 @@ async fn play(
     interrupt: &InterruptTarget,
 ) -> Ended {
     let PlacedTrial { case, nth, scenario, is_live, trial } = placed;
-    let engine = Engine::with_keeper(engine_settings(), keeper);
+    let engine = Engine::with_keeper(engine_settings(0), keeper);
     let mut observer = RunObserver::new(&scenario);
     let messages = trial.launches.len();
     let (mut runs, mut before) = (Vec::new(), None::<RunHandle>);

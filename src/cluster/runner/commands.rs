@@ -8,9 +8,8 @@ use std::time::Duration;
 use crate::base::name::FlagName;
 use crate::cluster::Cluster;
 use crate::engine::RunHandle;
-use crate::log::bus::publish_unless_ended;
 use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, Elapsed, Event, EventKind, SpanId};
+use crate::log::event::{Command, Elapsed, Event, EventKind};
 use crate::run::replay::command_of;
 
 /// Gives a run the commands after this number as they come.
@@ -24,12 +23,7 @@ pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: 
     };
     loop {
         for sent in commands.next().await {
-            let command = sent.command.sent_by(Initiator::Remote);
-            let (by, place) = (sent.by, sent.place);
-            let taken = EventKind::CommandTaken { command: Box::new(command.clone()), by, place };
-            if publish_unless_ended(run.bus(), SpanId::RUN, taken) {
-                run.send(command);
-            }
+            run.take(sent.command.sent_by(Initiator::Remote), sent.by, sent.place);
         }
     }
 }
@@ -122,7 +116,7 @@ fn is_same(taken: &Command, done: &Command) -> bool {
 mod tests {
     use super::*;
     use crate::log::event::kind::StepSize;
-    use crate::log::event::{BoundaryId, Seq};
+    use crate::log::event::{BoundaryId, Seq, SpanId};
 
     #[test]
     fn repeats_command_until_it_takes_effect() {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::prepared::PlayedLog;
 use super::{Runner, RunnerNews};
 use crate::base::refused::Refused;
-use crate::cluster::rows::{ClusterRow, RunRows};
+use crate::cluster::rows::{ASKING, ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::host::run_store::row_course;
 use crate::log::bus::publish_unless_ended;
@@ -79,6 +79,17 @@ impl<'a> RemoteCourse<'a> {
             self.revision = Some(revision);
         }
         Ok(())
+    }
+}
+
+impl RemoteCourse<'_> {
+    /// Writes the row of a run that was released.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub async fn write_released(&mut self) -> Result<(), Refused> {
+        self.row.status = ASKING.to_owned();
+        self.write_row().await
     }
 }
 

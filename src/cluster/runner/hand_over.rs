@@ -29,6 +29,8 @@ struct WatchedState {
     ended: bool,
     /// The event that comes next.
     next: Seq,
+    /// The last command that was taken.
+    taken: u64,
     /// Attempts in flight, with the event that began each and its timeout in milliseconds.
     open: BTreeMap<SpanId, (Seq, u64)>,
     /// Attempts that were answered, with the events of start and answer; those that are stored are
@@ -77,6 +79,7 @@ impl WatchedState {
     fn take(&mut self, event: &Event) {
         self.next = Seq(event.seq.0 + 1);
         match &event.kind {
+            EventKind::CommandTaken { place, .. } => self.taken = self.taken.max(*place),
             EventKind::Paused { .. } => self.paused = true,
             EventKind::Resumed { .. } | EventKind::Stepped { .. } => self.paused = false,
             EventKind::AttemptStarted { timeout_ms, .. } => {
@@ -105,6 +108,14 @@ impl RunWatch {
                 state.paused || state.ended
             })
             .await;
+    }
+
+    /// The last command that the run has taken before this event.
+    pub async fn last_command(&self, before: Seq) -> u64 {
+        let mut changed = self.changed.clone();
+        let has_read = |state: &WatchedState| state.next >= before || state.ended;
+        let _ = changed.wait_for(|_| has_read(&lock(&self.state))).await;
+        lock(&self.state).taken
     }
 
     /// Waits for the attempts in flight that began before the event `stored`, and leaves their answers for

@@ -1,6 +1,9 @@
 //! Plays the runs of a cluster: a loop takes a run for each free slot, claims it, continues it
 //! where its former owner stopped, and stores it until its end. What a runner may do is decided
 //! here; `cluster/` says how logs, commands and late answers are stored.
+//!
+//! What runners tidy up now and then: forgotten runs are queued again, and the logs of runs that ended
+//! some time ago go into the archive. Any runner may do it, and several at a time.
 
 mod commands;
 mod course;
@@ -8,7 +11,6 @@ pub mod grants;
 mod hand_over;
 mod play;
 mod prepared;
-mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -20,11 +22,17 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use self::course::{row_after, row_before};
 use self::grants::Grant;
 use self::play::ClusterKeeper;
+use self::prepared::PlayedLog;
 use super::Cluster;
-use super::rows::RunnerRow;
-use crate::base::refused::Refused;
+use super::archive::RunArchive;
+use super::entry::{LogEntry, LogPart};
+use super::request::Release;
+use super::rows::{ASKING, ClusterRow, RunRows, RunnerRow};
+use super::stream::BEHIND;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::seeded_random::random_u64;
 use crate::base::time::{millis, now_ms};
 use crate::base::visible::visible;
@@ -77,6 +85,8 @@ pub enum RunnerNews {
     Ended(RunId, String),
     /// It has lost a run to another owner.
     Lost(RunId),
+    /// It has released a run in which everybody waits for people.
+    Released(RunId),
     /// It has returned a run to the queue, so that another runner continues it.
     HandedBack(RunId),
     /// It does not play a run, and why.
@@ -344,5 +354,130 @@ impl Runner {
                 tracing::debug!("the runner is not listed: {why:#}");
             }
         }
+    }
+}
+
+/// Time between two rounds of tidying up.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+impl Runner {
+    /// Tidies up until it is dropped.
+    pub(super) async fn sweep(self: Arc<Self>) {
+        let mut forgotten = BTreeSet::new();
+        loop {
+            sleep(SWEEP_EVERY).await;
+            match self.sweep_once(&forgotten).await {
+                Ok(found) => forgotten = found,
+                Err(why) => tracing::debug!("nothing was tidied up: {why:#}"),
+            }
+        }
+    }
+
+    /// One round. A run is queued again, or listed again, if it had no item or no row in the round before
+    /// either: one that is handed over just now has none for a moment. Returns those.
+    pub(super) async fn sweep_once(
+        &self,
+        before: &BTreeSet<RunId>,
+    ) -> Result<BTreeSet<RunId>, Refused> {
+        let queued = self.cluster.queued_runs().await?;
+        let mut forgotten = BTreeSet::new();
+        let mut listed = BTreeSet::new();
+        for row in RunRows(&self.cluster).all().await? {
+            let run = RunId::new(row.run.as_str());
+            listed.insert(run.clone());
+            if row.reason.is_some() {
+                if let Err(why) = self.archive(row, &run).await {
+                    tracing::debug!(%run, "the log was not archived: {why:#}");
+                }
+            } else if queued.contains(&run) {
+                continue;
+            } else if row.status != ASKING || !self.still_asks(&run).await {
+                forgotten.insert(run);
+            }
+        }
+        match RunRows(&self.cluster).logged().await {
+            Ok(logged) => forgotten.extend(logged.into_iter().filter(|run| !listed.contains(run))),
+            Err(why) => tracing::debug!("runs without a row are not looked for: {why:#}"),
+        }
+        for run in forgotten.intersection(before) {
+            let recalled = self.recall(run, !queued.contains(run), !listed.contains(run));
+            if let Err(why) = recalled.await {
+                tracing::debug!(%run, "the run was not put back: {why:#}");
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// Whether a run was released, and neither a command nor a deadline has come since.
+    async fn still_asks(&self, run: &RunId) -> bool {
+        let Ok(Some(LogEntry { part: LogPart::Released(release), .. })) =
+            self.cluster.last_entry(run).await
+        else {
+            return false;
+        };
+        let is_due = release.until_ms.is_some_and(|until| until <= now_ms());
+        !is_due && !self.cluster.has_command(run, release.taken).await.unwrap_or(false)
+    }
+
+    /// Queues a run that this runner has released if a command has come meanwhile, and at its next deadline.
+    /// The sender of a later command queues it.
+    pub(super) fn watch_released(self: &Arc<Self>, run: RunId, release: Release) {
+        let runner = Arc::clone(self);
+        tokio::spawn(async move {
+            // A server may be behind with a command that was sent at the same time.
+            sleep(BEHIND).await;
+            if !runner.still_asks(&run).await {
+                runner.cluster.wake(&run).await;
+            } else if let Some(until) = release.until_ms {
+                sleep(Duration::from_millis(until.saturating_sub(now_ms()))).await;
+                runner.cluster.wake(&run).await;
+            }
+        });
+    }
+
+    /// Puts a run that has not ended back into the queue and into the list; completes the row of one that
+    /// has.
+    async fn recall(&self, run: &RunId, queue: bool, list: bool) -> Result<(), Refused> {
+        let entries = self.cluster.entries(run).await.or_refuse("its log cannot be read")?;
+        let Some((first, last)) = entries.first().zip(entries.last()) else { return Ok(()) };
+        let LogPart::Requested(request) = &first.part else { return Ok(()) };
+        let (waiting, place) = (ClusterRow::waiting(request), last.place);
+        let row = match PlayedLog::new(run, entries) {
+            Ok(log) if log.reason().is_some() => {
+                let row = row_after(row_before(&log), &log.events);
+                return RunRows(&self.cluster).put(&row).await;
+            }
+            Ok(log) => row_after(row_before(&log), &log.events),
+            // A log that cannot be read is offered too: a runner says what is wrong with it.
+            Err(_) => waiting,
+        };
+        if list {
+            RunRows(&self.cluster).put(&row).await?;
+        }
+        if queue {
+            self.tell(RunnerNews::Trouble(format!("{run} was forgotten: it is queued again")));
+            self.cluster.enqueue(&row.pool, run, Some(place)).await?;
+        }
+        Ok(())
+    }
+
+    async fn archive(&self, row: ClusterRow, run: &RunId) -> Result<(), Refused> {
+        let least_ms = row.started_ms.saturating_add(row.elapsed_ms);
+        if row.archived || !self.is_old(least_ms) {
+            return Ok(());
+        }
+        // It may have waited or paused for long: its end counts.
+        let last = self.cluster.last_entry(run).await.or_refuse("its log cannot be read")?;
+        if last.is_some_and(|last| !self.is_old(last.stored_ms)) {
+            return Ok(());
+        }
+        RunArchive(&self.cluster).add(run).await?;
+        RunRows(&self.cluster).put(&ClusterRow { archived: true, ..row }).await
+    }
+
+    /// Whether a run that ended then goes into the archive now.
+    fn is_old(&self, ended_ms: u64) -> bool {
+        let age = Duration::from_millis(now_ms().saturating_sub(ended_ms));
+        age >= self.settings.archive_after
     }
 }

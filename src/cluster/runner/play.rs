@@ -17,7 +17,7 @@ use super::prepared::{NotPlayed, PlayedLog, PreparedPlay, next_session, prepare_
 use super::{Runner, RunnerNews};
 use crate::base::refused::Refused;
 use crate::cluster::queue::QueuedRun;
-use crate::cluster::request::{Claim, Claimed};
+use crate::cluster::request::{Claim, Claimed, Release};
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::cluster::{Cluster, ClusterLog};
 use crate::engine::{RunHandle, RunKeeper};
@@ -49,6 +49,8 @@ enum PlayEnd {
     Lost,
     /// It was returned to the queue: another runner continues it.
     HandedBack,
+    /// Every branch waits for people: an answer queues it again.
+    Released(Release),
     /// This runner does not play it.
     Refused(Refused),
     /// Its log cannot be continued; this version may be the reason.
@@ -71,6 +73,11 @@ pub(crate) async fn play(runner: &Arc<Runner>, item: QueuedRun, owner: String) {
             runner.tell(RunnerNews::Ended(run, reason));
         }
         PlayEnd::Unknown => item.done().await,
+        PlayEnd::Released(release) => {
+            item.done().await;
+            runner.tell(RunnerNews::Released(run.clone()));
+            runner.watch_released(run, release);
+        }
         // Its owner removes the item.
         PlayEnd::Lost => runner.tell(RunnerNews::Lost(run)),
         PlayEnd::HandedBack => runner.tell(RunnerNews::HandedBack(run)),
@@ -197,6 +204,13 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
             end_here(&handle).await;
             PlayEnd::Lost
         }
+        PlayEnd::Released(release) => {
+            end_here(&handle).await;
+            if let Err(why) = course.write_released().await {
+                tracing::debug!(%run, "the row of the run was not written: {why:#}");
+            }
+            PlayEnd::Released(release)
+        }
         PlayEnd::HandedBack => {
             // The next owner may wait for the answer to a call that took longer than the drain.
             item.hand_back(Duration::ZERO).await;
@@ -285,6 +299,7 @@ async fn attend(
         log.give_up();
         let _ = tokio::time::timeout(SETTLE, handle.bus().wait_until_stored()).await;
     });
+    let mut released = pin!(release(item, (log, handle, watched)));
     loop {
         tokio::select! {
             biased;
@@ -299,6 +314,7 @@ async fn attend(
                 Err(RecordError::GaveUp(why)) => PlayEnd::Unsure(why),
             },
             () = &mut handed => return PlayEnd::HandedBack,
+            release = &mut released => return PlayEnd::Released(release),
             _ = ticks.tick() => {
                 // A process that was stopped for longer may have lost the run.
                 if alive.elapsed() > ack_wait
@@ -310,6 +326,30 @@ async fn attend(
                 item.in_progress().await;
             }
         }
+    }
+}
+
+/// How long everybody has waited for people when a run is released: an answer may come at once.
+const RELEASE_AFTER: Duration = Duration::from_secs(1);
+
+/// Releases a run in which every branch waits for people, once all of it is stored: the runner plays others
+/// meanwhile.
+async fn release(
+    item: &QueuedRun,
+    (log, handle, watched): (&ClusterLog, &RunHandle, &RunWatch),
+) -> Release {
+    loop {
+        handle.until_everybody_waits(RELEASE_AFTER).await;
+        handle.bus().wait_until_stored().await;
+        let next = Seq(handle.bus().len());
+        let taken = watched.last_command(next).await;
+        let (pool, until_ms) = (item.pool.clone(), handle.next_deadline_ms());
+        let release = Release { pool, next, taken, until_ms };
+        if log.release(&item.run, release.clone()).await.is_some() {
+            return release;
+        }
+        // An answer has come meanwhile.
+        sleep(RELEASE_AFTER).await;
     }
 }
 

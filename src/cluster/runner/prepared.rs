@@ -17,7 +17,6 @@ use crate::host::trust::Trust;
 use crate::log::bus::Recording;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Event, EventKind, RunId, Seq};
-use crate::run::questions::PeopleMode;
 use crate::run::{LeftSession, Session};
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::spec::InDoubt;
@@ -77,6 +76,7 @@ impl PlayedLog {
                     log.events.extend(events.map_err(|error| broken(&error.to_string()))?);
                     log.stored_ms = entry.stored_ms;
                 }
+                LogPart::Released(_) => {}
                 LogPart::Requested(_) => {
                     return Err(broken("the run was handed over twice"));
                 }
@@ -181,10 +181,11 @@ pub(super) fn prepare_play(
     let trust = Trust::saved_in(None);
     // What the scenario would do was checked above; the operator was asked where it was handed over.
     let launched = recorded.launch(scenario, &model, (&runner.models, &trust), |_, _| true);
-    let (launch, _) = launched.map_err(|error| match error {
+    let (mut launch, _) = launched.map_err(|error| match error {
         RecordedRunError::Refused(why) => why,
         RecordedRunError::Permission(..) => Refused::new(NOT_ALLOWED),
     })?;
+    launch.people = log.request.people.mode();
     let resumption = Resumption { recording, by: Initiator::Runner, in_doubt: InDoubt::Stop };
     Ok(PreparedPlay::Continued(launch, resumption))
 }
@@ -241,6 +242,6 @@ fn new_run(
         seed: request.seed,
         requested_model: wanted.name(),
         session,
-        people: if request.live { PeopleMode::Wait } else { PeopleMode::Script },
+        people: request.people.mode(),
     })
 }

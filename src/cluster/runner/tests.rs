@@ -14,12 +14,17 @@ use crate::cluster::entry::{LogEntry, LogPart};
 use crate::cluster::follow::LogNews;
 use crate::cluster::layout::ClusterLayout;
 use crate::cluster::request::{Claim, Claimed, RunRequest};
-use crate::cluster::rows::RunRows;
+use crate::cluster::rows::{ASKING, ClusterRow, RunRows};
 use crate::cluster::{Cluster, ClusterLog};
 use crate::log::bus::Bus;
-use crate::log::event::kind::{Initiator, ModelLabel, Reply, SCHEMA_VERSION};
+use crate::log::event::head::LaunchRecord;
+use crate::log::event::kind::{
+    Answer, AnsweredBy, Initiator, ModelLabel, QuestionAnswered, QuestionAsked, Reply,
+    SCHEMA_VERSION,
+};
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId, World};
 use crate::log::world::Projection;
+use crate::scenario::{ScenarioOrigin, load};
 use crate::store::{EventGroup, RunLog as _};
 use crate::support::nats_proxy::{Does, NatsProxy};
 use crate::support::own_runner::{OwnRunner, PATIENCE, cluster, models, request, settings};
@@ -404,4 +409,116 @@ async fn pool_runners_take_over_simultaneously() {
     };
     timeout(PATIENCE, is_gone).await.expect("in time");
     start(&|_| ()).await.expect("nobody else is at work");
+}
+
+/// The question of a run that is open, once it is.
+async fn open_question(cluster: &Cluster, run: &RunId, number: usize) -> Arc<QuestionAsked> {
+    let events = events_with(cluster, run, "question.asked", number).await;
+    let asked = events.iter().rev().find_map(|event| match &event.kind {
+        EventKind::QuestionAsked(asked) => Some(Arc::clone(asked)),
+        _ => None,
+    });
+    asked.expect("a question")
+}
+
+async fn answer(cluster: &Cluster, run: &RunId, asked: &QuestionAsked, answer: Answer) {
+    let (id, digest) = (asked.id, Arc::clone(&asked.digest));
+    let by = AnsweredBy::Person { name: "ann".into(), host: "there".into() };
+    let answered = QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember: false };
+    let command = Command::Answer(Box::new(answered));
+    cluster.send_command(run, &command, "ann@there").await.expect("stored");
+}
+
+/// Runs in which everybody waits for people hold no slot, and are played again for their answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_runs_free_their_slots() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut runner = OwnRunner::start_with(
+        &server.url(),
+        RunnerSettings { slots: 2, ack_wait: Duration::from_secs(5), ..settings("a") },
+    );
+    let mut waiting = BTreeSet::new();
+    for _ in 0..4 {
+        let handed = cluster.hand_over(request("refund-desk", &[])).await.expect("stored");
+        waiting.insert(handed.run);
+    }
+    for _ in 0..4 {
+        let released = runner.until(|news| matches!(news, RunnerNews::Released(_))).await;
+        assert!(matches!(released, RunnerNews::Released(run) if waiting.contains(&run)));
+    }
+    // Four wait, two slots: others are played meanwhile.
+    let other = cluster.hand_over(request("checkout-launch", &[])).await.expect("stored").run;
+    let ended = runner.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+    assert!(matches!(ended, RunnerNews::Ended(run, _) if run == other));
+    let is_listed = async {
+        let asks = |rows: Vec<ClusterRow>| rows.iter().filter(|it| it.status == ASKING).count();
+        while asks(RunRows(&cluster).all().await.expect("read")) < 4 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_listed).await.expect("in time");
+    let rows = RunRows(&cluster).all().await.expect("read");
+    let row = rows.iter().find(|row| row.status == ASKING).expect("a row");
+    assert_eq!(row.waits_for, ["operator".into()]);
+    // They are not queued again and again.
+    let tidy = {
+        let (_keep, draining) = watch::channel(false);
+        Runner::new(cluster.clone(), settings("tidy"), models(), draining, |_| ())
+    };
+    let found = tidy.sweep_once(&BTreeSet::new()).await.expect("swept");
+    assert!(found.is_disjoint(&waiting), "{found:?}");
+
+    for run in &waiting {
+        let asked = open_question(&cluster, run, 1).await;
+        answer(&cluster, run, &asked, Answer::Approve { args: None }).await;
+    }
+    // The next question of each releases it again. This runner is killed meanwhile.
+    for run in &waiting {
+        open_question(&cluster, run, 2).await;
+    }
+    for _ in 0..4 {
+        runner.until(|news| matches!(news, RunnerNews::Released(_))).await;
+    }
+    drop(runner);
+    let mut next = OwnRunner::start_with(
+        &server.url(),
+        RunnerSettings { slots: 2, ack_wait: Duration::from_secs(5), ..settings("b") },
+    );
+    for run in &waiting {
+        let asked = open_question(&cluster, run, 2).await;
+        let text = Answer::Text { text: "We are.".into() };
+        // A second answer is late, and wakes nobody twice.
+        answer(&cluster, run, &asked, text.clone()).await;
+        answer(&cluster, run, &asked, text).await;
+    }
+    for run in &waiting {
+        let events = events_until(&cluster, run, "run.closed").await;
+        let count = |kind: &str| events.iter().filter(|event| event.kind.name() == kind).count();
+        assert_eq!((count("question.asked"), count("question.answered")), (2, 2));
+    }
+    for _ in 0..4 {
+        next.until(|news| matches!(news, RunnerNews::Ended(..))).await;
+    }
+    assert!(cluster.queued_runs().await.expect("read").is_disjoint(&waiting));
+}
+
+/// A deadline that passes while nobody plays the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn deadline_wakes_a_released_run() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let text = crate::support::people::DESK.replace("\"1d\"", "\"3s\"");
+    let text = text.replace("approve     = true", "approve = { timeout = \"3s\" }");
+    let scenario = load(&text, ScenarioOrigin::File("desk.toml".into()), &[]).expect("a scenario");
+    let desk = RunRequest::of(&scenario);
+    let launch = LaunchRecord { instant: true, ..desk.launch.clone() };
+    let desk = RunRequest { launch, by: "ann@here".to_owned(), wall_ms: 1, ..desk };
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let run = cluster.hand_over(desk).await.expect("stored").run;
+    runner.until(|news| matches!(news, RunnerNews::Released(_))).await;
+    let events = events_until(&cluster, &run, "question.answered").await;
+    let nobody = events.iter().any(|event| match &event.kind {
+        EventKind::QuestionAnswered(answered) => answered.by == AnsweredBy::Nobody,
+        _ => false,
+    });
+    assert!(nobody);
 }

@@ -369,7 +369,6 @@ impl Bus {
 
 /// Appends an event that comes from outside the run, unless the run has ended meanwhile: no event may
 /// follow its end. Returns whether it was appended.
-#[cfg(feature = "store")]
 pub(crate) fn publish_unless_ended(bus: &Bus, span: SpanId, kind: EventKind) -> bool {
     if bus.replay().is_some_and(|replay| !replay.is_live()) {
         bus.publish(span, kind);

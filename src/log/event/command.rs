@@ -154,7 +154,7 @@ pub enum Initiator {
     Suspend,
     /// The store of runs, while it cannot be written.
     Store,
-    /// Somebody at another machine; `command.taken` says who.
+    /// Somebody at another process or machine; `command.taken` says who.
     Remote,
     /// The runner that plays the run: it hands the run over, or has taken it over.
     Runner,
@@ -171,7 +171,7 @@ impl Initiator {
             Self::Breakpoint => "by a breakpoint",
             Self::Suspend => "by a suspension",
             Self::Store => "by the store",
-            Self::Remote => "from another machine",
+            Self::Remote => "from elsewhere",
             Self::Runner => "by the runner",
             Self::Question => "because nobody answered",
         }

@@ -126,7 +126,7 @@ kinds! {
             /// How many stored events were executed again.
             events: u64,
         },
-        /// A command was sent from another machine. What it does follows when it takes effect.
+        /// A command was sent from another process or machine. What it does follows when it takes effect.
         "command.taken" CommandTaken {
             /// The command.
             command: Box<Command>,

@@ -101,6 +101,8 @@ impl RunProgress {
     pub(crate) fn resume(&mut self, until: Elapsed, paused_ms: u64, stage: RunState) {
         self.paused = self.paused.saturating_add(Duration::from_millis(paused_ms));
         self.add_pause(until, paused_ms);
+        // The pause counts as one: a wait for people that lasts counts from here.
+        self.waits_since = self.waits_since.map(|_| until);
         self.set_stage(stage);
     }
 
@@ -261,6 +263,22 @@ mod tests {
                 "{by:?}"
             );
         }
+    }
+
+    #[test]
+    fn pause_during_wait_counts_once() {
+        let at = pauses_at;
+        let mut progress = RunProgress::default();
+        progress.start();
+        progress.waits_since = Some(at(100));
+        progress.pause(&[BoundaryId::new("x")], at(300));
+        progress.resume(at(500), 400, RunState::Running);
+        assert_eq!(progress.run_time(at(500)).as_millis(), 100);
+        assert_eq!(progress.run_time(at(600)).as_millis(), 100, "it still waits");
+        progress.waits_since = None;
+        progress.waited_for_people(at(700), 200);
+        assert_eq!(progress.active(at(800)).as_millis(), 200);
+        assert_eq!(progress.run_time(at(800)).as_millis(), 200);
     }
 
     fn pauses_at(ms: u64) -> Elapsed {

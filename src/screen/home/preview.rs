@@ -27,7 +27,7 @@ use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::wrap_within;
 use crate::words::patterns::{Narrate, add_end, words_of};
-use crate::words::question::waits_text;
+use crate::words::question::{short_age, waits_text};
 use crate::words::styled::{StyleRole, StyledLine, StyledText};
 use crate::words::tool_sentence::breaker_state;
 
@@ -45,7 +45,7 @@ fn notice(text: &str) -> StyledText {
 pub fn items(state: &AppState) -> StyledText {
     match state.home.preview_source {
         HomePane::Runs => match state.selected_run() {
-            Some(ListedRun::Session(page)) => run_items(page),
+            Some(ListedRun::Session(page)) => run_items(page, state.now),
             Some(ListedRun::Kept(row)) => kept_items(row, state.history.age_ms(row, state.now)),
             None => {
                 let key = key_of(Action::Open);
@@ -146,7 +146,7 @@ fn add_scenario(scenario: &Scenario, items: &mut StyledText) {
     }
 }
 
-fn run_items(page: &RunPage) -> StyledText {
+fn run_items(page: &RunPage, now: Duration) -> StyledText {
     let world = page.world();
     let mut items = StyledText::default();
     let Some(head) = &world.head else {
@@ -208,6 +208,11 @@ fn run_items(page: &RunPage) -> StyledText {
             format::time_in_run(page.world().progress.run_time(last.at))
         );
         items.item("last", StyleRole::Dim, text);
+        if let Some(pid) = page.remote.as_deref().and_then(|remote| remote.pid) {
+            let silent = page.time(now).since(last.at);
+            let text = format!("process {pid}, silent for {}", short_age(silent));
+            items.item("played by", StyleRole::Dim, text);
+        }
     }
     items
 }

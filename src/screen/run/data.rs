@@ -13,7 +13,7 @@ use crate::base::name::{FlagName, ToolName};
 use crate::log::event::kind::LimitChange;
 use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq, SpanId, World};
 use crate::log::facts::agents::MemberChange;
-use crate::log::world::EventLog;
+use crate::log::world::{EventLog, RunState};
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::screen::effect::LaunchRequest;
 use crate::screen::msg::PartialText;
@@ -224,6 +224,15 @@ impl RunData {
             self.world.forget_before(first.seq);
         }
         Some(place)
+    }
+
+    /// The process that plays it is gone: nothing moves any more, whether or not the run has ended.
+    pub(crate) fn lose(&mut self) {
+        self.world.progress.stage = RunState::Closed;
+        self.live = BTreeMap::new();
+        if let Some(remote) = &mut self.remote {
+            remote.is_reached = self.world.progress.closed.is_some();
+        }
     }
 
     /// Drops all events, and everything kept for scrubbing. The world stays.

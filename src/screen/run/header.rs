@@ -100,8 +100,14 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     if let Some(remote) = page.remote.as_deref() {
         let most = if area.width < 100 { MAX_RUNNER.start } else { MAX_RUNNER.end };
         let runner = elide_middle(&remote.runner, most, cx.glyphs);
-        pieces.push(piece(2, format!("on {runner}"), dim, 3));
-        pieces.push(piece(4, remote.ownership(), dim, 3));
+        match remote.pid {
+            Some(pid) => pieces.push(piece(2, format!("process {pid}"), dim, 3)),
+            None if runner.is_empty() => pieces.push(piece(2, "on no runner".to_owned(), dim, 3)),
+            None => {
+                pieces.push(piece(2, format!("on {runner}"), dim, 3));
+                pieces.push(piece(4, remote.ownership(), dim, 3));
+            }
+        }
     }
     let progress = page.progress();
     if let Some(far) = progress.text {

@@ -104,10 +104,12 @@ pub struct AwayTime {
     pub events: u64,
 }
 
-/// A run that a runner of a cluster plays.
+/// A run that a runner of a cluster plays, or another process of this user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteRun {
-    /// The runner that owns it.
+    /// Number of the process; `None`: a runner plays it.
+    pub pid: Option<u32>,
+    /// The runner that owns it; empty: it was released, because everybody waits for people.
     pub runner: String,
     /// Its number as an owner: each takeover has a higher one.
     pub epoch: u64,
@@ -152,7 +154,7 @@ impl RemoteRun {
         self.away.push(away);
     }
 
-    /// How it owns the run, in a few words: its epoch, and how often it was taken over.
+    /// How the runner owns the run, in a few words: its epoch, and how often it was taken over.
     pub fn ownership(&self) -> String {
         match self.takeovers {
             0 => format!("#{}", self.epoch),
@@ -162,6 +164,9 @@ impl RemoteRun {
 
     /// The problem of the connection, if it has one.
     pub fn trouble(&self) -> Option<String> {
+        if !self.is_reached && self.pid.is_some() {
+            return Some("interrupted: its process ended before the run did".to_owned());
+        }
         if !self.is_reached {
             return Some("the cluster is not reached: what follows comes later".to_owned());
         }

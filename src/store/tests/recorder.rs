@@ -8,10 +8,10 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
+use super::MemoryLog;
 use super::*;
 use crate::log::bus::Bus;
 use crate::log::event::Elapsed;
-use crate::store::memory::MemoryLog;
 use crate::store::recorder::{RecordError, RecordListener, record};
 
 /// Counts what a recorder tells.

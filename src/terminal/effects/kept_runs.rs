@@ -81,10 +81,28 @@ impl Services {
     }
 }
 
+#[cfg(all(unix, not(feature = "store")))]
+impl KeptRuns {
+    /// Runs are not kept.
+    pub async fn events_before(
+        &self,
+        _run: &RunId,
+        _end: crate::log::event::Seq,
+    ) -> Vec<Arc<Event>> {
+        Vec::new()
+    }
+}
+
 #[cfg(not(feature = "store"))]
 impl Services {
     /// Runs are not kept: there is no list.
     pub fn list_kept(&self) {}
+
+    /// Runs are not kept: there is no list.
+    #[cfg(unix)]
+    pub fn list_then(&self, msg: Msg) {
+        self.send_msg(msg);
+    }
 
     /// Runs are not kept.
     pub fn open_kept(&self, run: RunId, request: RequestId, _follows: bool) {
@@ -113,9 +131,11 @@ mod with_store {
 
     use futures::StreamExt as _;
 
-    use super::Arc;
+    use super::{Arc, KeptRuns};
     use crate::base::time::now_ms;
     use crate::base::word_query::WordQuery;
+    #[cfg(unix)]
+    use crate::host::kept_runs;
     use crate::log::event::Event;
     use crate::log::event::Seq;
     use crate::log::event::id::RunId;
@@ -132,10 +152,28 @@ mod with_store {
     /// How long runs are added to the index between two answers.
     const SEARCH_SLICE: Duration = Duration::from_millis(250);
 
+    #[cfg(unix)]
+    impl KeptRuns {
+        /// The stored events of a run before this one.
+        pub async fn events_before(&self, run: &RunId, end: Seq) -> Vec<Arc<Event>> {
+            let Some(database) = self.database() else { return Vec::new() };
+            kept_runs::events_before(database, run, end).await
+        }
+    }
+
     impl Services {
         /// Reads the list of kept runs.
         pub fn list_kept(&self) {
             self.in_background(|services| services.list_after(None));
+        }
+
+        /// Reads the list of kept runs, then sends a message.
+        #[cfg(unix)]
+        pub fn list_then(&self, msg: Msg) {
+            self.in_background(|services| {
+                services.list_after(None);
+                services.send_msg(msg);
+            });
         }
 
         fn list_after(&self, change: Option<KeptChange>) {

@@ -4,6 +4,8 @@
 
 pub mod kept_runs;
 pub mod models;
+#[cfg(unix)]
+mod peers;
 mod recorded_runs;
 #[cfg(feature = "nats")]
 pub mod remote;
@@ -35,6 +37,8 @@ use crate::cluster::rows::RowChange;
 use crate::engine::{Engine, Launch, RunHandle, Schedule};
 use crate::host;
 use crate::host::models::LiveModels;
+#[cfg(unix)]
+use crate::host::peers::Peer;
 use crate::host::prepare;
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
@@ -77,6 +81,15 @@ pub enum EffectResult {
         facts: Box<LogReader>,
         /// What its session continues with; `None`: its pattern has no sessions.
         launch: Option<Box<LaunchRequest>>,
+    },
+    /// A run of another process of this user is followed.
+    Seen {
+        /// The run.
+        run: RunId,
+        /// How long ago its clock was zero.
+        age: Duration,
+        /// Reader of its events, at the first one.
+        facts: Box<LogReader>,
     },
     /// The clock of a watched run is another one from now on: a new owner continues with its own.
     /// It was zero so long ago.
@@ -133,6 +146,9 @@ pub struct Services {
     pub kept: KeptRuns,
     /// The runs of the cluster.
     pub remote: RemoteRuns,
+    /// The runs of other processes of this user that are followed, with their processes.
+    #[cfg(unix)]
+    peers: Arc<Mutex<BTreeMap<RunId, Peer>>>,
     /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
@@ -166,6 +182,8 @@ impl Services {
             folder,
             kept,
             remote,
+            #[cfg(unix)]
+            peers: Arc::default(),
             runtime,
             extras,
             recorded,
@@ -465,10 +483,12 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
     None
 }
 
-/// Sends a command to a run, here or on a runner of the cluster.
+/// Sends a command to a run: here, in another process, or on a runner of the cluster.
 fn command_run(services: &Services, run: &RunId, command: Command) {
     match services.engine.run(run) {
         Some(run) => run.send(command),
+        #[cfg(unix)]
+        None if self::peers::command_peer(services, run, &command) => {}
         #[cfg(feature = "nats")]
         None if self::remote::command_remote(services, run, command) => {}
         None => tracing::debug!("{run} was dropped; command ignored"),

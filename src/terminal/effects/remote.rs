@@ -288,6 +288,10 @@ impl AttachedRun {
                     None => first.extend(events),
                 }
             }
+            LogPart::Released(_) => {
+                self.remote.runner.clear();
+                self.send_state();
+            }
             LogPart::Requested(_) | LogPart::Elsewhere(..) => {}
         }
         Ok(())

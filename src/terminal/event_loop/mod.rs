@@ -323,6 +323,11 @@ impl<C: Console> DashboardLoop<C> {
                 self.feed.follow(run.clone(), *facts);
                 self.update(Msg::Started { request, run, zero, launch });
             }
+            EffectResult::Seen { run, age, facts } => {
+                let zero = self.now().saturating_sub(age);
+                self.update(Msg::Seen { run: run.clone(), zero });
+                self.feed.follow(run, *facts);
+            }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
             EffectResult::Edit(path) => self.handoff = Some(TerminalHandoff::Edit(path)),
             EffectResult::EditArgs(file) => self.handoff = Some(TerminalHandoff::EditArgs(file)),

@@ -1,0 +1,724 @@
+//! `roundtable ctl`, `answer` and `attach`: steers a run that another process of this user plays, or a runner
+//! of a cluster. Both get the commands of the dashboard, and both log them (`command.taken`) before they
+//! take effect, so what became of a command is read from the log.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::args::{FlagArg, boundary};
+#[cfg(feature = "nats")]
+use super::cluster::{self, OnArgs};
+use super::exit::Exit;
+use super::headless::OpenQuestions;
+#[cfg(all(unix, feature = "store"))]
+use super::kept;
+use super::people::{parse_answer, question_lines};
+use super::streams::{print, print_message, refuse};
+use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
+use crate::host;
+#[cfg(all(unix, feature = "store"))]
+use crate::host::kept_runs::{events_before, find_run};
+#[cfg(unix)]
+use crate::host::peers::{Peer, PeerFolder, PeerLog, PeerNews, PeerRun};
+#[cfg(all(unix, feature = "store"))]
+use crate::log::event::Seq;
+use crate::log::event::command::BreakerOverride;
+use crate::log::event::kind::{
+    Answer, Initiator, LimitChange, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+};
+use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, World};
+#[cfg(all(unix, feature = "store"))]
+use crate::log::world::run_row::RunStatus;
+use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use crate::words::sentence::command_words;
+
+/// How long a command may take to be in the log of its run. After that it is only sent.
+const TAKEN: Duration = Duration::from_secs(10);
+
+/// A run that is steered. The arguments of `roundtable attach`.
+#[derive(Debug, Clone, Args)]
+pub struct AttachArgs {
+    /// A run that another process plays: its id, or the beginning of it, or last; or a run of the cluster
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// The run is one of a cluster; without an address of that of the configuration
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL", num_args = 0..=1)]
+    pub on: Option<Option<String>>,
+}
+
+/// Arguments of `roundtable ctl`.
+#[derive(Debug, Clone, Args)]
+pub struct CtlArgs {
+    /// The run.
+    #[command(flatten)]
+    pub run: AttachArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub action: CtlAction,
+}
+
+/// A command to a run.
+#[derive(Debug, Clone, Subcommand)]
+pub enum CtlAction {
+    /// Pause at the next boundary
+    Pause,
+    /// Resume
+    Resume,
+    /// Pass one boundary, then pause
+    Step,
+    /// Continue to the next round, then pause
+    StepRound,
+    /// Switch a flag at the next boundary
+    Flag {
+        /// The flag and its position
+        #[arg(value_name = "NAME=on|off", value_parser = flag)]
+        flag: FlagArg,
+    },
+    /// Pause at a boundary
+    Break {
+        /// The boundary, as for `run --pause-at`
+        #[arg(value_name = "BOUNDARY", value_parser = boundary)]
+        at: BoundaryId,
+        /// Do not pause there any more
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Inject a fault into a tool, or remove one
+    Fault {
+        /// The tool; llm is the model
+        #[arg(value_name = "TOOL")]
+        tool: String,
+        /// latency=800 (milliseconds), errors=20 or errors=20:503 (percent and status), hang, malformed or
+        /// reset
+        #[arg(value_name = "FAULT", value_parser = fault)]
+        fault: InjectedFault,
+        /// Remove the fault of this kind
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Trip, hold, disable or reset the breaker of a tool
+    Breaker {
+        /// The tool; llm is the model
+        #[arg(value_name = "TOOL")]
+        tool: String,
+        /// trip, hold, disable or reset
+        #[arg(value_name = "ACTION", value_parser = breaker)]
+        action: BreakerOverride,
+    },
+    /// Change a limit of a tool
+    Limit {
+        /// The tool; llm is the model
+        #[arg(value_name = "TOOL")]
+        tool: String,
+        /// The limit, as `limits.changed` names it: timeout_ms=800, max_attempts=2, max_in_flight=4, …
+        #[arg(value_name = "LIMIT=VALUE", value_parser = limit)]
+        change: LimitChange,
+    },
+    /// Change how many tasks run at a time
+    Parallel {
+        /// How many
+        #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        max: u32,
+    },
+    /// Forget an approval that the run remembers
+    Forget {
+        /// The question that was answered, such as q1
+        #[arg(value_name = "ID")]
+        id: QuestionId,
+    },
+    /// End the run now
+    Cancel,
+}
+
+/// Arguments of `roundtable answer`.
+#[derive(Debug, Clone, Args)]
+pub struct AnswerArgs {
+    /// The run.
+    #[command(flatten)]
+    pub run: AttachArgs,
+    /// The question, such as q1; without it the open questions are printed
+    #[arg(value_name = "ID")]
+    pub id: Option<QuestionId>,
+    /// Approve the call
+    #[arg(long, group = "answer", requires = "id")]
+    pub approve: bool,
+    /// Deny the call; the model reads the reason
+    #[arg(long, group = "answer", requires = "id", value_name = "WHY", num_args = 0..=1)]
+    pub deny: Option<Option<String>>,
+    /// Approve the call with the arguments of this JSON file
+    #[arg(long, group = "answer", requires = "id", value_name = "FILE")]
+    pub args: Option<PathBuf>,
+    /// Choose one of the choices
+    #[arg(long, group = "answer", requires = "id", value_name = "CHOICE")]
+    pub choice: Option<String>,
+    /// Answer with a text
+    #[arg(long, group = "answer", requires = "id", value_name = "TEXT")]
+    pub text: Option<String>,
+    /// Any answer, as a line of `run --people ask` has it: {"hand_over_to": "billing", "text": "…"}
+    #[arg(long, group = "answer", requires = "id", value_name = "OBJECT")]
+    pub json: Option<String>,
+}
+
+fn flag(text: &str) -> Result<FlagArg, String> {
+    let flag = FlagArg::parse(text)?;
+    match flag.at {
+        None => Ok(flag),
+        Some(_) => Err("it is switched at the next boundary: leave out the one named".to_owned()),
+    }
+}
+
+fn fault(text: &str) -> Result<InjectedFault, String> {
+    let (word, value) = text.split_once('=').map_or((text, None), |(word, it)| (word, Some(it)));
+    let kind = FaultKind::ALL.into_iter().find(|kind| kind.word() == word);
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
+    match (kind, value) {
+        (Some(FaultKind::Latency), Some(ms)) => {
+            Ok(InjectedFault::Latency { ms: number(ms.trim_end_matches("ms"))? })
+        }
+        (Some(FaultKind::Errors), Some(value)) => {
+            let (percent, status) = value.split_once(':').unwrap_or((value, "503"));
+            let percent = u8::try_from(number(percent.trim_end_matches('%'))?)
+                .ok()
+                .filter(|percent| (1..=100).contains(percent))
+                .ok_or("the share is from 1 to 100 percent")?;
+            let status = u16::try_from(number(status)?).map_err(|_| "no such status")?;
+            Ok(InjectedFault::Errors { percent, status })
+        }
+        (Some(FaultKind::Latency), None) => Ok(InjectedFault::Latency { ms: 1_000 }),
+        (Some(FaultKind::Errors), None) => Ok(InjectedFault::Errors { percent: 50, status: 503 }),
+        (Some(FaultKind::Hang), None) => Ok(InjectedFault::Hang),
+        (Some(FaultKind::Malformed), None) => Ok(InjectedFault::Malformed),
+        (Some(FaultKind::Reset), None) => Ok(InjectedFault::Reset),
+        (Some(kind), Some(_)) => Err(format!("{} takes no value", kind.word())),
+        (None, _) => {
+            let words = FaultKind::ALL.map(|kind| kind.word()).join(", ");
+            Err(format!("`{word}` is no fault: use {words}"))
+        }
+    }
+}
+
+fn breaker(text: &str) -> Result<BreakerOverride, String> {
+    let action = serde_json::from_value(Value::from(text));
+    action.map_err(|_| format!("`{text}` is unknown: use trip, hold, disable or reset"))
+}
+
+/// The names and values of limits are those of the log.
+fn limit(text: &str) -> Result<LimitChange, String> {
+    let (name, value) = text.split_once('=').ok_or("expected LIMIT=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    let change = serde_json::from_value::<LimitChange>(json!({ "limit": name, "value": value }));
+    change.map(LimitChange::clamped).map_err(|error| format!("{name}: {error}"))
+}
+
+impl CtlAction {
+    fn command(self) -> Command {
+        let by = Initiator::Remote;
+        match self {
+            Self::Pause => Command::Pause { by },
+            Self::Resume => Command::Resume { by },
+            Self::Step => Command::Step,
+            Self::StepRound => Command::StepRound,
+            Self::Flag { flag } => Command::SetFlag { flag: flag.name, on: flag.on, by },
+            Self::Break { at, remove } => Command::Break { at, set: !remove },
+            Self::Fault { tool, fault, remove: true } => {
+                Command::RemoveFault { tool: tool.as_str().into(), kind: fault.kind(), by }
+            }
+            Self::Fault { tool, fault, remove: false } => {
+                Command::Inject { tool: tool.as_str().into(), fault, by }
+            }
+            Self::Breaker { tool, action } => {
+                Command::Breaker { tool: tool.as_str().into(), action, by }
+            }
+            Self::Limit { tool, change } => {
+                Command::SetLimit { tool: tool.as_str().into(), change, by }
+            }
+            Self::Parallel { max } => Command::SetParallel { max_parallel: max, by },
+            Self::Forget { id } => Command::WithdrawApproval { id, by },
+            Self::Cancel => Command::Cancel,
+        }
+    }
+}
+
+/// What a command changes that the run has to have.
+///
+/// # Errors
+/// The run has none of this name.
+fn check(command: &Command, world: &World) -> Result<(), String> {
+    let tool = match command {
+        Command::SetFlag { flag, .. } => {
+            let flags = &world.settings.flags;
+            let names: Vec<&str> = flags.iter().map(|known| known.name.as_str()).collect();
+            return match names[..] {
+                [] => Err("the run has no flags".to_owned()),
+                _ if names.contains(&flag.as_str()) => Ok(()),
+                _ => Err(format!("no flag {flag}: it has {}", names.join(", "))),
+            };
+        }
+        Command::Inject { tool, .. }
+        | Command::RemoveFault { tool, .. }
+        | Command::Breaker { tool, .. }
+        | Command::SetLimit { tool, .. } => tool,
+        _ => return Ok(()),
+    };
+    let tools = world.head.iter().flat_map(|head| &head.tools);
+    let names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
+    match names.contains(&tool.as_str()) {
+        true => Ok(()),
+        false => Err(format!("no tool {tool}: it has {}", names.join(", "))),
+    }
+}
+
+/// Where a run is steered.
+pub(super) enum RunLink {
+    #[cfg(unix)]
+    Process(Peer, PeerRun),
+    #[cfg(feature = "nats")]
+    Cluster(crate::cluster::Cluster),
+}
+
+/// Its log, as far as it was read.
+enum RunLog {
+    #[cfg(unix)]
+    Process(PeerLog),
+    #[cfg(feature = "nats")]
+    Cluster(Box<crate::cluster::follow::LogFollower>),
+}
+
+/// What is next in the log of a run.
+enum LogStep {
+    Event(Vec<Arc<Event>>),
+    UpToDate,
+    Ended,
+}
+
+impl RunLink {
+    /// Finds a run: among those that other processes play, unless a cluster is named. `asked`: the question
+    /// that is to be answered. On an error the message has been printed.
+    pub(super) async fn find(
+        args: &AttachArgs,
+        asked: Option<QuestionId>,
+    ) -> Result<(Self, RunId), Exit> {
+        let name = &args.run;
+        #[cfg(feature = "nats")]
+        if let Some(url) = &args.on {
+            return Self::of_cluster(name, url.as_deref()).await;
+        }
+        #[cfg(unix)]
+        match find_peer(name).await {
+            Ok(Some((peer, found))) => {
+                let run = found.run.clone();
+                return Ok((Self::Process(peer, found), run));
+            }
+            Ok(None) => {}
+            Err(why) => return Err(refuse(&why, Exit::Usage)),
+        }
+        #[cfg(feature = "nats")]
+        if cluster::configured_cluster().is_some() {
+            return Self::of_cluster(name, None).await;
+        }
+        if let Some(why) = why_not_played(name, asked).await {
+            return Err(refuse(&why, Exit::Stopped));
+        }
+        let what = format!("no process of this user plays {}", visible(name));
+        Err(refuse(&Refused::new(what).help("`roundtable runs` lists the runs"), Exit::Usage))
+    }
+
+    #[cfg(feature = "nats")]
+    async fn of_cluster(name: &str, url: Option<&str>) -> Result<(Self, RunId), Exit> {
+        let on = OnArgs { on: url.map(str::to_owned) };
+        let (address, run) = cluster::attached(name, &on)?;
+        Ok((Self::Cluster(cluster::reach_run(&address, &run).await?), run))
+    }
+
+    async fn log(&self, run: &RunId) -> Result<RunLog, Refused> {
+        match self {
+            #[cfg(unix)]
+            Self::Process(peer, _) => peer.follow(run).await.map(RunLog::Process),
+            #[cfg(feature = "nats")]
+            Self::Cluster(cluster) => Ok(RunLog::Cluster(Box::new(cluster.follow(run)))),
+        }
+    }
+
+    /// Sends a command; returns its number, as `command.taken` has it.
+    async fn send(&self, run: &RunId, command: &Command) -> Result<u64, Refused> {
+        match self {
+            #[cfg(unix)]
+            Self::Process(peer, _) => peer.send(run, command, &host::user_name()).await,
+            #[cfg(feature = "nats")]
+            Self::Cluster(cluster) => {
+                cluster.send_command(run, command, &crate::cluster::names::user_name()).await
+            }
+        }
+    }
+}
+
+impl RunLog {
+    async fn next(&mut self) -> Result<LogStep, Refused> {
+        match self {
+            #[cfg(unix)]
+            Self::Process(log) => loop {
+                return Ok(match log.next().await? {
+                    Some(PeerNews::Event(event)) => LogStep::Event(vec![event]),
+                    Some(PeerNews::UpToDate) => LogStep::UpToDate,
+                    Some(PeerNews::Text(..)) => continue,
+                    None => LogStep::Ended,
+                });
+            },
+            #[cfg(feature = "nats")]
+            Self::Cluster(follower) => loop {
+                use crate::cluster::entry::LogPart;
+                use crate::cluster::follow::LogNews;
+                use crate::log::event::Seq;
+
+                let Some(news) = follower.news().await else { return Ok(LogStep::Ended) };
+                return Ok(match news.or_refuse("the log cannot be read")? {
+                    LogNews::Entry(entry) => match entry.part {
+                        LogPart::Events(group) => LogStep::Event(
+                            group.events(Seq(0)).or_refuse("the log cannot be read")?,
+                        ),
+                        _ => continue,
+                    },
+                    LogNews::UpToDate => LogStep::UpToDate,
+                    LogNews::LinkLost | LogNews::LinkBack => continue,
+                });
+            },
+        }
+    }
+}
+
+/// The run of this name that another process plays: an id, the beginning of one, or `last`, where there is
+/// one run.
+#[cfg(unix)]
+async fn find_peer(name: &str) -> Result<Option<(Peer, PeerRun)>, Refused> {
+    let runs = PeerFolder::open()?.runs().await;
+    let fits = |run: &RunId| name == "last" || run.as_str().starts_with(name);
+    let exact = runs.iter().position(|(_, found)| found.run.as_str() == name);
+    let mut fitting: Vec<_> = match exact {
+        Some(at) => vec![runs[at].clone()],
+        None => runs.into_iter().filter(|(_, found)| fits(&found.run)).collect(),
+    };
+    match fitting.len() {
+        0 | 1 => Ok(fitting.pop()),
+        _ => {
+            let mut ids: Vec<&str> = fitting.iter().map(|(_, found)| found.run.as_str()).collect();
+            ids.sort_unstable();
+            Err(Refused::new(format!("{} is not one run: {}", visible(name), ids.join(", "))))
+        }
+    }
+}
+
+/// What the store says of a run whose process has ended meanwhile; else what is wrong.
+async fn gone(why: Refused, run: &RunId, asked: Option<QuestionId>) -> Refused {
+    why_not_played(run.as_str(), asked).await.unwrap_or(why)
+}
+
+/// Why no process plays a kept run, or how the question has ended; `None`: no such run is kept.
+#[cfg(all(unix, feature = "store"))]
+async fn why_not_played(name: &str, asked: Option<QuestionId>) -> Option<Refused> {
+    let database = kept::open().ok()?;
+    let row = find_run(&database, name).ok()?;
+    let run = &row.id;
+    if let Some(id) = asked {
+        let mut questions = OpenQuestions::default();
+        let events = events_before(&database, run, Seq(u64::MAX)).await;
+        events.iter().for_each(|event| questions.follow(&event.kind));
+        if let Some(how) = questions.end_of(id) {
+            return Some(Refused::new(format!("{id} is not open any more: {}", visible(how))));
+        }
+    }
+    Some(match &row.status {
+        RunStatus::Ended(reason) => Refused::new(format!("{run} has ended: {}", visible(reason))),
+        RunStatus::Interrupted => Refused::new(format!("{run} was interrupted"))
+            .help(format!("`roundtable resume {run}` continues it")),
+        RunStatus::Waiting | RunStatus::Running => {
+            Refused::new(format!("the process that plays {run} cannot be reached"))
+        }
+    })
+}
+
+/// Runs are not kept.
+#[cfg(not(all(unix, feature = "store")))]
+async fn why_not_played(_name: &str, _asked: Option<QuestionId>) -> Option<Refused> {
+    None
+}
+
+/// A run that is steered, with what is known of it.
+struct SteeredRun {
+    link: RunLink,
+    run: RunId,
+    log: RunLog,
+    world: World,
+    questions: OpenQuestions,
+    /// The number of the first answer to each question: the one that counts.
+    answers: BTreeMap<QuestionId, u64>,
+}
+
+impl SteeredRun {
+    /// Finds a run, and reads what has happened in it so far. On an error the message has been printed.
+    async fn find(args: &AttachArgs, asked: Option<QuestionId>) -> Result<Self, Exit> {
+        let (link, run) = RunLink::find(args, asked).await?;
+        match Self::open(link, run.clone()).await {
+            Ok(opened) => Ok(opened),
+            Err(why) => Err(refuse(&gone(why, &run, asked).await, Exit::Stopped)),
+        }
+    }
+
+    async fn open(link: RunLink, run: RunId) -> Result<Self, Refused> {
+        let log = link.log(&run).await?;
+        let (world, questions) = (World::new(), OpenQuestions::default());
+        let answers = BTreeMap::new();
+        let mut opened = Self { link, run, log, world, questions, answers };
+        loop {
+            match opened.next().await? {
+                LogStep::Event(_) => {}
+                LogStep::UpToDate => return Ok(opened),
+                LogStep::Ended => {
+                    return Err(Refused::new(format!("{} has ended", opened.run)));
+                }
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<LogStep, Refused> {
+        let mut step = self.log.next().await?;
+        if let LogStep::Event(events) = &mut step {
+            #[cfg(all(unix, feature = "store"))]
+            if let Some(first) = events.first().map(|event| event.seq)
+                && first > self.world.progress.next
+                && let Ok(database) = kept::open()
+            {
+                // Its process has dropped them from memory.
+                let before = events_before(&database, &self.run, first).await;
+                events.splice(0..0, before);
+            }
+            for event in events {
+                self.world.apply(event);
+                self.questions.follow(&event.kind);
+                if let EventKind::CommandTaken { command, place, .. } = &event.kind
+                    && let Command::Answer(answered) = &**command
+                {
+                    self.answers.entry(answered.id).or_insert(*place);
+                }
+            }
+        }
+        Ok(step)
+    }
+
+    /// Sends a command and waits until the run has taken it, and, if it is an answer, until the question has
+    /// ended. `None`: it is sent, and the run has not taken it yet.
+    async fn send(&mut self, command: &Command) -> Result<Option<TakenCommand>, Refused> {
+        let place = self.link.send(&self.run, command).await?;
+        let asked = match command {
+            Command::Answer(answered) => Some(answered.id),
+            _ => None,
+        };
+        let taken = timeout(TAKEN, self.until_taken(place, asked)).await;
+        taken.map_or(Ok(None), |taken| taken.map(Some))
+    }
+
+    async fn until_taken(
+        &mut self,
+        number: u64,
+        asked: Option<QuestionId>,
+    ) -> Result<TakenCommand, Refused> {
+        let (mut by, mut has_ended, mut was_late) = (None, asked.is_none(), false);
+        loop {
+            let events = match self.next().await? {
+                LogStep::Event(events) => events,
+                LogStep::UpToDate => continue,
+                LogStep::Ended => return Err(Refused::new(format!("{} has ended", self.run))),
+            };
+            for event in events {
+                match &event.kind {
+                    EventKind::CommandTaken { by: who, place, .. } if *place == number => {
+                        by = Some(who.clone());
+                        was_late = has_ended && asked.is_some();
+                    }
+                    EventKind::QuestionAnswered(it) => has_ended |= Some(it.id) == asked,
+                    EventKind::QuestionWithdrawn { id, .. } => has_ended |= Some(*id) == asked,
+                    EventKind::Warning { text } if by.is_some() && asked.is_some() => {
+                        return Err(Refused::new(text.clone()));
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(by) = by.take_if(|_| has_ended) {
+                let first = asked.and_then(|id| self.answers.get(&id));
+                let is_own = !was_late && first.is_none_or(|first| *first == number);
+                return Ok(TakenCommand { by, is_own });
+            }
+        }
+    }
+}
+
+/// A command that its run has taken.
+struct TakenCommand {
+    by: String,
+    /// Whether it is the one that had effect, if it is an answer.
+    is_own: bool,
+}
+
+/// Runs `roundtable ctl`.
+pub async fn ctl(args: CtlArgs) -> Exit {
+    let mut run = match SteeredRun::find(&args.run, None).await {
+        Ok(run) => run,
+        Err(exit) => return exit,
+    };
+    let command = args.action.command();
+    if let Err(why) = check(&command, &run.world) {
+        return refuse(&Refused::new(format!("{}: {}", run.run, visible(&why))), Exit::Usage);
+    }
+    match run.send(&command).await {
+        Ok(Some(taken)) => {
+            let by = visible_within(&taken.by, REASON_CHARS);
+            print(&format!("{}: {by} {}\n", run.run, visible(&command_words(&command))), Exit::Ok)
+        }
+        Ok(None) => not_taken(&run.run),
+        Err(why) => refuse(&gone(why, &run.run, None).await, Exit::Stopped),
+    }
+}
+
+/// A runner may take the run later.
+fn not_taken(run: &RunId) -> Exit {
+    print_message(&format!("sent; {run} takes it when a runner plays it"));
+    Exit::Ok
+}
+
+/// Runs `roundtable answer`.
+pub async fn answer(args: AnswerArgs) -> Exit {
+    let given = match given_answer(&args) {
+        Ok(given) => given,
+        Err(why) => return refuse(&why, Exit::Usage),
+    };
+    let mut run = match SteeredRun::find(&args.run, args.id).await {
+        Ok(run) => run,
+        Err(exit) => return exit,
+    };
+    let (Some(id), Some(given)) = (args.id, given) else { return print_open(&run, args.id) };
+    let asked = match run.questions.get(id) {
+        Ok(asked) => asked,
+        Err(why) => return refuse(&Refused::new(visible(&why)), Exit::Stopped),
+    };
+    if let Err(why) = asked.subject.check(&given) {
+        return refuse(&Refused::new(format!("{id}: {}", visible(&why))), Exit::Usage);
+    }
+    match run.send(&Command::Answer(Box::new(answered(&asked, given)))).await {
+        Ok(Some(taken)) => {
+            // It has ended: by this answer, or by one that was first.
+            let how = visible(run.questions.end_of(id).unwrap_or_default());
+            match taken.is_own {
+                true => print(&format!("{} {id}: {how}\n", run.run), Exit::Ok),
+                false => {
+                    let why = format!("{id} is not open any more: {how}");
+                    refuse(&Refused::new(why), Exit::Stopped)
+                }
+            }
+        }
+        Ok(None) => not_taken(&run.run),
+        Err(why) => refuse(&gone(why, &run.run, Some(id)).await, Exit::Stopped),
+    }
+}
+
+fn answered(asked: &QuestionAsked, answer: Answer) -> QuestionAnswered {
+    let (id, digest, by) = (asked.id, Arc::clone(&asked.digest), host::this_person());
+    QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember: false }
+}
+
+/// The answer of the command line; `None`: it has none.
+fn given_answer(args: &AnswerArgs) -> Result<Option<Answer>, Refused> {
+    let object = match args {
+        AnswerArgs { approve: true, .. } => json!({ "approve": true }),
+        AnswerArgs { deny: Some(why), .. } => {
+            json!({ "approve": false, "text": why.as_deref().unwrap_or_default() })
+        }
+        AnswerArgs { args: Some(file), .. } => {
+            json!({ "approve": true, "args": read_json(file)? })
+        }
+        AnswerArgs { choice: Some(choice), .. } => json!({ "choice": choice }),
+        AnswerArgs { text: Some(text), .. } => json!({ "text": text }),
+        AnswerArgs { json: Some(json), .. } => {
+            serde_json::from_str(json).or_refuse("--json is not JSON")?
+        }
+        _ => return Ok(None),
+    };
+    let Value::Object(fields) = object else {
+        return Err(Refused::new("--json is not a JSON object"));
+    };
+    parse_answer(&fields).map(Some).map_err(Refused::new)
+}
+
+fn read_json(file: &Path) -> Result<Value, Refused> {
+    let shown = file.display().to_string();
+    let text = std::fs::read_to_string(file).or_refuse(format_args!("cannot read {shown}"))?;
+    serde_json::from_str(&text).or_refuse(format_args!("{shown} is not JSON"))
+}
+
+/// Prints the open questions of a run, and how to answer them.
+fn print_open(run: &SteeredRun, id: Option<QuestionId>) -> Exit {
+    let open = run.questions.open();
+    let wanted: Vec<_> = open.iter().filter(|asked| id.is_none_or(|id| asked.id == id)).collect();
+    match (wanted.is_empty(), id) {
+        (true, Some(id)) => {
+            let why = run.questions.get(id).err().unwrap_or_default();
+            refuse(&Refused::new(visible(&why)), Exit::Stopped)
+        }
+        (true, None) => print(&format!("{} asks nobody now\n", run.run), Exit::Ok),
+        (false, _) => {
+            let text = |asked: &&&QuestionAsked| {
+                let expected = asked.subject.expected();
+                let how = format!("{}: {expected}: {}", asked.id, options(&asked.subject));
+                question_lines(asked).join("\n") + "\n" + &how + "\n"
+            };
+            print(&wanted.iter().map(text).collect::<Vec<_>>().join("\n"), Exit::Ok)
+        }
+    }
+}
+
+/// The options that answer a question about this.
+fn options(subject: &Subject) -> &'static str {
+    match subject {
+        Subject::ToolCall { .. } => "--approve, --deny [WHY] or --args FILE",
+        Subject::Turn { .. } => "--text TEXT or --json '{\"hand_over_to\":\"…\",\"text\":\"…\"}'",
+        Subject::Seat { .. } => "--json '{\"contribution\":{…}}'",
+        Subject::InDoubt { .. } => "--choice CHOICE or --json '{\"result\":…}'",
+        Subject::Agent { choices, .. } if choices.is_empty() => "--text TEXT",
+        Subject::Agent { .. } | Subject::Decision { .. } | Subject::Budget(_) => "--choice CHOICE",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_and_limits_use_log_names() {
+        for (text, expected) in [
+            ("latency=800", InjectedFault::Latency { ms: 800 }),
+            ("latency=800ms", InjectedFault::Latency { ms: 800 }),
+            ("errors=20", InjectedFault::Errors { percent: 20, status: 503 }),
+            ("errors=20%:500", InjectedFault::Errors { percent: 20, status: 500 }),
+            ("hang", InjectedFault::Hang),
+        ] {
+            assert_eq!(fault(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "slow", "hang=1", "errors=0", "errors=101", "errors=5:x", "latency=-1"] {
+            assert!(fault(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(limit("max_in_flight=4"), Ok(LimitChange::MaxInFlight(4)));
+        assert_eq!(limit("jitter=true"), Ok(LimitChange::Jitter(true)));
+        for wrong in ["", "max_in_flight", "max_in_flight=x", "nothing=1"] {
+            assert!(limit(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(breaker("trip"), Ok(BreakerOverride::Trip));
+        assert!(breaker("open").is_err());
+        assert!(flag("legal_analyst=on@round:2").is_err());
+    }
+}

@@ -1,0 +1,657 @@
+//! The other processes of this user on this machine: their runs are listed, followed and steered through
+//! sockets, without a server. Each process that plays runs listens at a socket in one folder that only
+//! its user can open. A process that begins names its socket to the others, so nobody has to look for it
+//! again and again; one that was killed leaves its socket behind, which the next one that finds it removes.
+//!
+//! A connection has one [`Request`], a line of JSON, and then replies, a line each.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Dirs;
+use crate::base::private_file::make_dir;
+use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::sha256_of_text;
+use crate::base::time::millis;
+use crate::engine::{Engine, RunHandle};
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
+
+/// Longest path of a socket, in bytes; the smallest limit of the systems.
+const MAX_PATH: usize = 103;
+
+/// Longest request, in bytes: an answer has arguments of a call, or a text.
+const MAX_REQUEST: u64 = 2 << 20;
+
+/// How long a request, or the reply to one, may take.
+const REPLY: Duration = Duration::from_secs(5);
+
+/// How long a client may take to read what it is sent. One that does not read is left.
+const READ: Duration = Duration::from_secs(30);
+
+/// How long a command may take to be stored before its sender learns that it was taken.
+const STORED: Duration = Duration::from_secs(15);
+
+/// Most connections without a request: the oldest makes room for a new one, so that those of a hostile
+/// program do not keep others out, and do not use up the files of the process.
+const MAX_PENDING: usize = 32;
+
+/// Most connections with a request.
+const MAX_OPEN: usize = 128;
+
+/// Events read at a time.
+const BATCH: usize = 256;
+
+/// Least time between two texts of a span.
+const TEXT_GAP: Duration = Duration::from_millis(50);
+
+/// What a process asks of another one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Request {
+    /// Its runs that run now, and those that begin later.
+    Runs,
+    /// The log of a run from its first event, and the text of replies while they are received.
+    Follow { run: RunId },
+    /// A command to a run. `by`: who sends it.
+    Command { run: RunId, by: String, command: Box<Command> },
+    /// A process has begun, and listens at this socket.
+    Met { socket: String },
+}
+
+/// What it gets.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reply {
+    Run(PeerRun),
+    /// What was there is said; what follows is new.
+    UpToDate,
+    /// The clock of the run that is followed, in microseconds.
+    Clock(u64),
+    /// A line of the log.
+    Event(Box<RawValue>),
+    Text {
+        span: SpanId,
+        text: Option<String>,
+    },
+    /// The command is in the log, as the command of this number.
+    Taken(u64),
+    Refused(String),
+}
+
+/// A run that a process plays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerRun {
+    pub run: RunId,
+    /// Number of its process.
+    pub pid: u32,
+    /// Kind of its last event; empty: it has none.
+    pub last: String,
+    /// Age of that event in milliseconds.
+    pub silent_ms: u64,
+}
+
+impl PeerRun {
+    fn of(run: &RunHandle) -> Self {
+        let (bus, mut last) = (run.bus(), Vec::new());
+        bus.reader(Seq(bus.len().saturating_sub(1))).take(&mut last, 1);
+        let silent = last.first().map_or(Duration::ZERO, |event| bus.now().since(event.at));
+        Self {
+            run: run.id().clone(),
+            pid: std::process::id(),
+            last: last.first().map_or_else(String::new, |event| event.kind.name().to_owned()),
+            silent_ms: millis(silent),
+        }
+    }
+}
+
+/// What a follower of a run learns.
+#[derive(Debug)]
+pub enum PeerNews {
+    /// The next event.
+    Event(Arc<Event>),
+    /// Everything that the run has published is here.
+    UpToDate,
+    /// The text of a reply so far; `None`: the reply is in the log, or was dropped.
+    Text(SpanId, Option<String>),
+}
+
+/// The socket of another process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer(PathBuf);
+
+impl Peer {
+    async fn connect(&self) -> io::Result<UnixStream> {
+        let connected = timeout(REPLY, UnixStream::connect(&self.0)).await;
+        let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        if stream.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            // Its process was killed. The name of a socket is used once.
+            let _ = fs::remove_file(&self.0);
+        }
+        stream
+    }
+
+    async fn request(&self, request: &Request) -> Result<Replies, Refused> {
+        let stream = self.connect().await.or_refuse(GONE)?;
+        if !is_own(&stream) {
+            return Err(Refused::new("the socket is not one of this user"));
+        }
+        let (read, mut write) = stream.into_split();
+        write_line(&mut write, request).await.or_refuse(GONE)?;
+        Ok(Replies { lines: BufReader::new(read).lines(), _write: write })
+    }
+
+    /// Follows its runs.
+    ///
+    /// # Errors
+    /// The process has ended, or does not answer.
+    pub async fn runs(&self) -> Result<PeerRuns, Refused> {
+        self.request(&Request::Runs).await.map(PeerRuns)
+    }
+
+    /// The runs that it plays now.
+    ///
+    /// # Errors
+    /// As [`runs`](Self::runs).
+    async fn present_runs(&self) -> Result<Vec<PeerRun>, Refused> {
+        let mut replies = self.request(&Request::Runs).await?;
+        let mut found = Vec::new();
+        loop {
+            match timeout(REPLY, replies.next()).await.or_refuse(SILENT)?? {
+                Some(Reply::Run(run)) => found.push(run),
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    /// Follows a run from its first event.
+    ///
+    /// # Errors
+    /// The process has ended, or does not play this run.
+    pub async fn follow(&self, run: &RunId) -> Result<PeerLog, Refused> {
+        let mut replies = self.request(&Request::Follow { run: run.clone() }).await?;
+        match replies.answer().await? {
+            Reply::Clock(us) => Ok(PeerLog { replies, age: Duration::from_micros(us) }),
+            other => Err(other.refusal()),
+        }
+    }
+
+    /// Sends a command to a run, and waits until it is stored, as far as the run is. Returns its number,
+    /// as `command.taken` has it.
+    ///
+    /// # Errors
+    /// The process has ended, or the run has.
+    pub async fn send(&self, run: &RunId, command: &Command, by: &str) -> Result<u64, Refused> {
+        let (run, by, command) = (run.clone(), by.to_owned(), Box::new(command.clone()));
+        let mut replies = self.request(&Request::Command { run, by, command }).await?;
+        match timeout(STORED + REPLY, replies.next()).await.or_refuse(SILENT)?? {
+            Some(Reply::Taken(place)) => Ok(place),
+            Some(other) => Err(other.refusal()),
+            None => Err(Refused::new(GONE)),
+        }
+    }
+}
+
+/// What is wrong where a process does not answer any more.
+const GONE: &str = "the process that plays it has ended";
+const SILENT: &str = "the process that plays it does not answer";
+const OTHER_VERSION: &str = "another version of roundtable plays it";
+
+impl Reply {
+    fn refusal(self) -> Refused {
+        match self {
+            Self::Refused(why) => Refused::new(why),
+            _ => Refused::new(OTHER_VERSION),
+        }
+    }
+}
+
+/// The replies to a request.
+struct Replies {
+    lines: Lines<BufReader<OwnedReadHalf>>,
+    /// Its end would end the request.
+    _write: OwnedWriteHalf,
+}
+
+impl Replies {
+    /// The next reply; `None`: the process has ended. Cancel safe.
+    async fn next(&mut self) -> Result<Option<Reply>, Refused> {
+        let Some(line) = self.lines.next_line().await.or_refuse(GONE)? else { return Ok(None) };
+        let reply = serde_json::from_str(&line);
+        reply.or_refuse(OTHER_VERSION).map(Some)
+    }
+
+    async fn answer(&mut self) -> Result<Reply, Refused> {
+        let reply = timeout(REPLY, self.next()).await.or_refuse(SILENT)??;
+        reply.ok_or_else(|| Refused::new(GONE))
+    }
+}
+
+/// Follows the runs of a process.
+pub struct PeerRuns(Replies);
+
+impl PeerRuns {
+    /// The next run; `None`: the process has ended. Cancel safe.
+    pub async fn next(&mut self) -> Option<PeerRun> {
+        loop {
+            match self.0.next().await {
+                Ok(Some(Reply::Run(run))) => return Some(run),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Follows a run.
+pub struct PeerLog {
+    replies: Replies,
+    /// The clock of the run when it was requested.
+    pub age: Duration,
+}
+
+impl PeerLog {
+    /// What comes next; `None`: the run, or its process, has ended. Cancel safe.
+    ///
+    /// # Errors
+    /// What came cannot be read.
+    pub async fn next(&mut self) -> Result<Option<PeerNews>, Refused> {
+        loop {
+            return Ok(match self.replies.next().await? {
+                Some(Reply::Event(line)) => {
+                    let event = Event::from_line(line.get());
+                    Some(PeerNews::Event(Arc::new(event.or_refuse(OTHER_VERSION)?)))
+                }
+                Some(Reply::UpToDate) => Some(PeerNews::UpToDate),
+                Some(Reply::Text { span, text }) => Some(PeerNews::Text(span, text)),
+                Some(_) => continue,
+                None => None,
+            });
+        }
+    }
+}
+
+/// The folder of the sockets of this user.
+#[derive(Clone, Debug)]
+pub struct PeerFolder(PathBuf);
+
+impl PeerFolder {
+    /// Finds the folder, and makes it if it is missing.
+    ///
+    /// # Errors
+    /// It cannot be made, or belongs to somebody else.
+    pub fn open() -> Result<Self, Refused> {
+        let dirs = Dirs::find().ok_or_else(|| Refused::new("there is no home directory"))?;
+        Self::in_state(&dirs.state).or_refuse("other processes cannot see the runs of this one")
+    }
+
+    /// The folder for this folder of the state. Several users may share that one. Where the path of a
+    /// socket would be too long, the folder is one of temporary files, named after it.
+    fn in_state(state: &Path) -> io::Result<Self> {
+        let uid = rustix::process::getuid().as_raw();
+        let usual = state.join(format!("live-{uid}"));
+        let path = match usual.as_os_str().len() + 1 + NAME <= MAX_PATH {
+            true => usual,
+            false => {
+                let hash = sha256_of_text(&state.to_string_lossy());
+                let hash = hash.get(..12).unwrap_or_default();
+                Path::new("/tmp").join(format!("roundtable-{uid}-{hash}"))
+            }
+        };
+        make_dir(&path)?;
+        let found = fs::symlink_metadata(&path)?;
+        if !found.is_dir() || found.uid() != uid {
+            let text = format!("{} belongs to another user", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(Self(path))
+    }
+
+    /// The sockets in it. A process may have ended meanwhile.
+    fn peers(&self) -> Vec<Peer> {
+        let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let names = names.filter_map(|name| name.into_string().ok());
+        names.filter_map(|name| self.peer(&name)).collect()
+    }
+
+    /// The socket with this name, which another process may have sent.
+    fn peer(&self, name: &str) -> Option<Peer> {
+        let fits = name.len() == NAME && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        fits.then(|| Peer(self.0.join(name)))
+    }
+
+    /// The runs that other processes play now, with their processes.
+    pub async fn runs(&self) -> Vec<(Peer, PeerRun)> {
+        let asked = self.peers().into_iter().map(|peer| async move {
+            let runs = peer.present_runs().await.unwrap_or_default();
+            runs.into_iter().map(move |run| (peer.clone(), run)).collect::<Vec<_>>()
+        });
+        futures::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+}
+
+/// Characters of the name of a socket.
+const NAME: usize = 8;
+
+/// Lets other processes of this user see and steer the runs of an engine, until it is dropped.
+pub struct PeerServer {
+    path: PathBuf,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for PeerServer {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// The processes that are there, and those that begin later.
+pub type MetPeers = mpsc::UnboundedReceiver<Peer>;
+
+impl PeerServer {
+    /// Listens, and tells the other processes. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// No socket can be made. The runs of this process are not seen then.
+    pub fn start(engine: &Engine, folder: &PeerFolder) -> Result<(Self, MetPeers), Refused> {
+        let name = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        let name = name.get(..NAME).unwrap_or_default().to_owned();
+        let path = folder.0.join(&name);
+        // Others remove a socket at which nobody listens, so it has its name once somebody does.
+        let unnamed = folder.0.join(format!("{name}-"));
+        let unheard = "other processes cannot see the runs of this one";
+        let listener = UnixListener::bind(&unnamed).or_refuse(unheard)?;
+        fs::rename(&unnamed, &path).or_refuse(unheard)?;
+        let (meet, met) = mpsc::unbounded_channel();
+        let others = folder.peers();
+        let tell = tell_others(others, name, path.clone(), meet.clone());
+        let server = Arc::new(Server {
+            engine: engine.clone(),
+            folder: folder.clone(),
+            meet,
+            open: Semaphore::new(MAX_OPEN),
+        });
+        let tasks = vec![tokio::spawn(accept(server, listener)), tokio::spawn(tell)];
+        Ok((Self { path, tasks }, met))
+    }
+}
+
+/// Names the socket of this process to the others.
+async fn tell_others(
+    others: Vec<Peer>,
+    name: String,
+    own: PathBuf,
+    meet: mpsc::UnboundedSender<Peer>,
+) {
+    for peer in others.into_iter().filter(|peer| peer.0 != own) {
+        let (meet, name) = (meet.clone(), name.clone());
+        tokio::spawn(async move {
+            if peer.request(&Request::Met { socket: name }).await.is_ok() {
+                let _ = meet.send(peer);
+            }
+        });
+    }
+}
+
+/// What the connections of a process share.
+struct Server {
+    engine: Engine,
+    folder: PeerFolder,
+    meet: mpsc::UnboundedSender<Peer>,
+    open: Semaphore,
+}
+
+async fn accept(server: Arc<Server>, listener: UnixListener) {
+    let mut pending: VecDeque<AbortHandle> = VecDeque::new();
+    let (asked, mut requests) = mpsc::channel::<(UnixStream, Request)>(1);
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let stream = match accepted {
+                    Ok((stream, _)) if is_own(&stream) => stream,
+                    Ok(_) => continue,
+                    Err(error) => {
+                        // Such as too many open files.
+                        tracing::warn!("another process cannot connect: {error}");
+                        tokio::time::sleep(TEXT_GAP).await;
+                        continue;
+                    }
+                };
+                pending.retain(|task| !task.is_finished());
+                if pending.len() >= MAX_PENDING {
+                    pending.pop_front().inspect(AbortHandle::abort);
+                }
+                let asked = asked.clone();
+                let read = tokio::spawn(async move {
+                    let mut stream = stream;
+                    if let Some(request) = read_request(&mut stream).await {
+                        let _ = asked.send((stream, request)).await;
+                    }
+                });
+                pending.push_back(read.abort_handle());
+            }
+            Some((stream, request)) = requests.recv() => {
+                let server = Arc::clone(&server);
+                tokio::spawn(async move {
+                    let Ok(_open) = server.open.try_acquire() else { return };
+                    if let Err(error) = serve(&server, stream, request).await {
+                        tracing::debug!("another process is not served any more: {error}");
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Whether the process at the other end belongs to the user of this one.
+fn is_own(stream: &UnixStream) -> bool {
+    let own = rustix::process::getuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+}
+
+/// The request of a connection; `None`: it sends none, or one that cannot be read.
+async fn read_request(stream: &mut UnixStream) -> Option<Request> {
+    let mut line = Vec::new();
+    let mut limited = BufReader::new(stream.take(MAX_REQUEST));
+    timeout(REPLY, limited.read_until(b'\n', &mut line)).await.ok()?.ok()?;
+    match serde_json::from_slice(&line) {
+        Ok(request) => Some(request),
+        Err(error) => {
+            tracing::debug!("a request cannot be read: {error}");
+            let why = "another version of roundtable plays the run, or this is no request";
+            let _ = write_line(stream, &Reply::Refused(why.to_owned())).await;
+            None
+        }
+    }
+}
+
+async fn write_line(
+    out: &mut (impl tokio::io::AsyncWrite + Unpin),
+    line: &impl Serialize,
+) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    timeout(READ, out.write_all(&bytes)).await.map_err(|_| io::ErrorKind::TimedOut)?
+}
+
+async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Result<()> {
+    let (read, write) = stream.into_split();
+    match request {
+        Request::Runs => serve_runs(&server.engine, read, write).await,
+        Request::Follow { run } => match live_run(&server.engine, &run) {
+            Ok(run) => serve_log(&run, read, write).await,
+            Err(why) => refuse(write, why).await,
+        },
+        Request::Command { run, by, command } => {
+            let taken = live_run(&server.engine, &run).and_then(|run| {
+                let taken = take(&run, *command, by).ok_or_else(|| has_ended(run.id()))?;
+                Ok((run, taken))
+            });
+            match taken {
+                Ok((run, place)) => {
+                    let _ = timeout(STORED, run.bus().wait_until_stored()).await;
+                    let mut write = write;
+                    write_line(&mut write, &Reply::Taken(place)).await
+                }
+                Err(why) => refuse(write, why).await,
+            }
+        }
+        Request::Met { socket } => {
+            if let Some(peer) = server.folder.peer(&socket) {
+                let _ = server.meet.send(peer);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A command of somebody else: it is in the log before it takes effect. `None`: the run has ended.
+fn take(run: &RunHandle, command: Command, by: String) -> Option<u64> {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let place = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    run.take(command.sent_by(Initiator::Remote), by, place).then_some(place)
+}
+
+async fn refuse(mut write: OwnedWriteHalf, why: String) -> io::Result<()> {
+    write_line(&mut write, &Reply::Refused(why)).await
+}
+
+fn has_ended(run: &RunId) -> String {
+    format!("{run} has ended")
+}
+
+fn live_run(engine: &Engine, run: &RunId) -> Result<RunHandle, String> {
+    match engine.run(run) {
+        Some(found) if !found.is_over() => Ok(found),
+        Some(_) => Err(has_ended(run)),
+        None => Err(format!("this process does not play {run}")),
+    }
+}
+
+/// Names the runs that run now, then those that begin.
+async fn serve_runs(
+    engine: &Engine,
+    mut read: OwnedReadHalf,
+    mut write: OwnedWriteHalf,
+) -> io::Result<()> {
+    let log = engine.log();
+    let mut begun = log.reader(Seq(log.len()));
+    for run in engine.runs().iter().filter(|run| !run.is_over()) {
+        write_line(&mut write, &Reply::Run(PeerRun::of(run))).await?;
+    }
+    write_line(&mut write, &Reply::UpToDate).await?;
+    let mut events = Vec::new();
+    loop {
+        let came = tokio::select! {
+            came = begun.next_batch(&mut events, BATCH) => came,
+            () = until_closed(&mut read) => 0,
+        };
+        if came == 0 {
+            return Ok(());
+        }
+        for event in events.drain(..) {
+            if let EventKind::SessionRunStarted { run, .. } = &event.kind
+                && let Some(run) = engine.run(run)
+            {
+                write_line(&mut write, &Reply::Run(PeerRun::of(&run))).await?;
+            }
+        }
+    }
+}
+
+/// Sends the log of a run, and the text of its replies while they are received.
+async fn serve_log(
+    run: &RunHandle,
+    mut read: OwnedReadHalf,
+    mut write: OwnedWriteHalf,
+) -> io::Result<()> {
+    let bus = run.bus();
+    let clock = u64::try_from(bus.now().duration().as_micros()).unwrap_or(u64::MAX);
+    write_line(&mut write, &Reply::Clock(clock)).await?;
+    let (mut reader, mut events) = (bus.reader(Seq(0)), Vec::new());
+    let (mut seen, mut next_text) = (u64::MAX, Instant::now());
+    let mut sent = BTreeMap::<SpanId, u64>::new();
+    let mut is_behind = true;
+    loop {
+        let texts = async {
+            sleep_until(next_text).await;
+            bus.live_changed(seen).await
+        };
+        tokio::select! {
+            biased;
+            came = reader.next_batch(&mut events, BATCH), if !is_behind || reader.position().0 < bus.len() => {
+                if came == 0 {
+                    return Ok(());
+                }
+                for event in events.drain(..) {
+                    let line = RawValue::from_string(event.to_line()?)?;
+                    write_line(&mut write, &Reply::Event(line)).await?;
+                }
+            }
+            version = texts, if !is_behind => {
+                (seen, next_text) = (version, Instant::now() + TEXT_GAP);
+                for (span, text) in changed_texts(run, &mut sent) {
+                    write_line(&mut write, &Reply::Text { span, text }).await?;
+                }
+            }
+            () = until_closed(&mut read) => return Ok(()),
+            () = std::future::ready(()), if is_behind => {
+                is_behind = false;
+                write_line(&mut write, &Reply::UpToDate).await?;
+            }
+        }
+    }
+}
+
+/// The texts that have changed since the last call: each with its text, or without one if it is gone.
+fn changed_texts(
+    run: &RunHandle,
+    sent: &mut BTreeMap<SpanId, u64>,
+) -> Vec<(SpanId, Option<String>)> {
+    let mut changes = Vec::new();
+    let spans = run.bus().live_spans();
+    for span in &spans {
+        let before = sent.get(span).copied().unwrap_or(0);
+        let text = run.bus().with_live(*span, |live| {
+            (live.pieces > before).then(|| (live.pieces, live.text.clone()))
+        });
+        if let Some((pieces, text)) = text.flatten() {
+            sent.insert(*span, pieces);
+            changes.push((*span, Some(text)));
+        }
+    }
+    sent.retain(|span, _| {
+        let stays = spans.contains(span);
+        if !stays {
+            changes.push((*span, None));
+        }
+        stays
+    });
+    changes
+}
+
+/// Waits until the other end is closed. It sends nothing after its request.
+async fn until_closed(read: &mut OwnedReadHalf) {
+    let mut bytes = [0; 64];
+    while matches!(read.read(&mut bytes).await, Ok(1..)) {}
+}
