@@ -18,6 +18,7 @@ use super::windows::{Overlay, card, inbox};
 use super::{comparison, input, launch, mouse, questions};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
+use crate::log::world::run_row::RunStatus;
 use crate::words::verdict::stop_lead;
 
 impl From<InputOutcome> for Update {
@@ -358,20 +359,23 @@ fn on_left(state: &mut AppState, run: RunId) -> Update {
     page.data_mut().lose();
     let row = state.history.row(&run).cloned();
     let is_shown = state.visible_run().is_some_and(|page| *page.id() == run);
-    state.removable.push(run.clone());
-    if !is_whole {
-        state.notify(NoticeKind::Info, format!("{run} was interrupted: its process has ended."));
-        if let Some(row) = row {
-            state.runs.retain(|page| *page.id() != run);
-            state.history.arrange(&state.runs);
-            if is_shown {
-                return kept::open(state, row);
-            }
-        }
+    if is_whole {
+        state.removable.push(run);
+        state.remove_stored_pages();
+        return Update::redraw();
     }
-    state.remove_stored_pages();
+    // The process may have ended before it had sent the end of the run.
+    if row.as_ref().is_none_or(|row| !matches!(row.status, RunStatus::Ended(_))) {
+        state.notify(NoticeKind::Info, format!("{run} was interrupted: its process has ended."));
+    }
+    let Some(row) = row else { return Update::redraw() };
+    state.runs.retain(|page| *page.id() != run);
+    state.history.arrange(&state.runs);
     arrange_home(state);
-    Update::redraw()
+    match is_shown {
+        true => kept::open(state, row),
+        false => Update::redraw(),
+    }
 }
 
 /// Back in the foreground: resumes the runs that were paused for the background.

@@ -2,7 +2,7 @@
 //! whole log is.
 
 use crate::log::event::{Elapsed, RunId, Seq};
-use crate::log::world::run_row::RunRow;
+use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::screen::Msg;
 use crate::screen::effect::Effect;
 use crate::screen::run::origin::{AwayTime, RemoteRun};
@@ -108,4 +108,49 @@ fn long_title_leaves_room_for_runner() {
     dash.send(Msg::Remote { run: RunId::new(RUN), remote: Box::new(long) });
     let screen = dash.screen();
     assert!(screen.contains("on ann-la…-4711") && screen.contains("scripted"), "{screen}");
+}
+
+/// A run that another process of this user plays; the last events are not sent yet.
+fn of_process(cols: u16, rows: u16, whole: bool) -> Dash {
+    let mut dash = Dash::new(cols, rows);
+    let log = facts::decided().log;
+    let sent = if whole { log.len() } else { log.len() - 1 };
+    dash.send(Msg::Seen { run: RunId::new(RUN), zero: std::time::Duration::ZERO });
+    dash.send(Msg::Events { run: RunId::new(RUN), events: log[..sent].to_vec() });
+    let remote = RemoteRun { pid: Some(4_711), is_reached: true, ..RemoteRun::default() };
+    dash.send(Msg::Remote { run: RunId::new(RUN), remote: Box::new(remote) });
+    dash
+}
+
+/// A run of another process is listed and not opened. When its process is gone, the store says what became of
+/// it, also if the end of the run was not received.
+#[test]
+fn lost_process_leaves_what_is_stored() {
+    let said = |dash: &Dash| dash.state.notices.current().map(|it| it.text.clone());
+    for (whole, status, notice) in [
+        (true, RunStatus::Ended("success".to_owned()), None),
+        (false, RunStatus::Ended("success".to_owned()), None),
+        (false, RunStatus::Interrupted, Some("r-0a0a was interrupted: its process has ended.")),
+    ] {
+        for shown in [false, true] {
+            let mut dash = of_process(120, 36, whole);
+            assert!(dash.state.visible_run().is_none(), "it is not opened");
+            assert!(dash.screen().contains("r-0a0a"), "{}", dash.screen());
+            if shown {
+                dash.text("2").press("Enter");
+                assert!(dash.screen().contains("process 4711"), "{}", dash.screen());
+            }
+            let row = RunRow { status: status.clone(), ..RunRow::begun(RunId::new(RUN)) };
+            dash.send(Msg::Kept { rows: vec![row], wall_ms: 3_000, change: None });
+            dash.asked();
+            dash.send(Msg::Left(RunId::new(RUN)));
+            assert_eq!(said(&dash).as_deref(), notice, "{status:?}");
+            let reads = |effect: &Effect| matches!(effect, Effect::OpenKept { .. });
+            assert_eq!(dash.asked().iter().any(reads), shown && !whole, "{status:?}");
+            assert_eq!(dash.state.visible_run().is_some(), shown);
+            // The page that is shown stays; the others are rows of the store.
+            let stays = dash.state.runs.iter().any(|page| *page.id() == RunId::new(RUN));
+            assert_eq!(stays, shown && whole, "{status:?}");
+        }
+    }
 }
