@@ -48,7 +48,7 @@ pub struct AttachArgs {
     /// A run that another process plays: its id, or the beginning of it, or last; or a run of the cluster
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// The run is one of a cluster; without an address of that of the configuration
+    /// The run is one of a cluster: at this address, or of the configuration
     #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL", num_args = 0..=1)]
     pub on: Option<Option<String>>,

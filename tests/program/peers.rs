@@ -145,6 +145,39 @@ fn detached_run_is_steered() {
     assert_eq!(row["stop_reason"], "cancelled");
 }
 
+/// A run that pauses is stepped, and its flags are switched, from another terminal.
+#[test]
+fn paused_run_is_stepped_and_flagged() {
+    let scene = Scene::new();
+    let args = ["run", "checkout-launch", "--instant", "--detach", "--pause-at", "round:1"];
+    let begun = scene.run(&args);
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    let run = begun.out.trim();
+    let last = |kind: &str| scene.waits_until(run, |row| row["process"]["last"] == kind);
+    last("paused");
+    let steer = |args: &[&str], said: &str| {
+        let ended = scene.run_as("ann", &[&["ctl", run], args].concat());
+        assert_eq!(ended.code, Some(0), "{args:?}: {ended:?}");
+        assert!(ended.out.contains(said), "{args:?}: {ended:?}");
+    };
+    let wrong = scene.run(&["ctl", run, "flag", "lawyer=on"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.err.contains("no flag lawyer: it has legal_analyst"), "{wrong:?}");
+    steer(&["flag", "legal_analyst=on"], "ann switches legal_analyst on");
+    steer(&["break", "finalize"], "ann sets a breakpoint");
+    steer(&["break", "finalize", "--remove"], "ann removes the breakpoint");
+    steer(&["step-round"], "ann steps to the next round");
+    last("paused");
+    steer(&["step"], "ann steps to the next boundary");
+    last("paused");
+    steer(&["resume"], "ann resumes the run");
+    let row = scene.waits_until(run, |row| row["status"] == "ended");
+    assert_eq!(row["stop_reason"], "success");
+    let count = |kind: &str| scene.events(run, kind).len();
+    assert_eq!((count("flag.changed"), count("stepped"), count("command.taken")), (1, 2, 6));
+    assert_eq!(scene.events(run, "flag.changed")[0]["by"], "remote");
+}
+
 /// What a detached run cannot do is said before it begins, as of any run.
 #[test]
 fn detach_refuses_what_needs_terminal() {
