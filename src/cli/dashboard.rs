@@ -145,15 +145,16 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     };
     services.kept = stored.kept();
     #[cfg(unix)]
-    let _seen = {
+    let _server = {
         let _runs_go_on_in = runtime.enter();
-        // Before the others are met: its run is opened, and not only listed.
+        // Before the other processes are found: this run is opened, and not only listed.
         if let Some((RunLink::Process(peer, run), _)) = attached {
             services.attach_peer(peer, run, FROM_COMMAND_LINE);
         }
-        launch::be_seen(&services.engine).map(|(seen, met)| {
-            services.meet(met);
-            seen
+        let served = launch::serve_peers(&services.engine).ok();
+        served.map(|(server, found)| {
+            services.follow_peers(found);
+            server
         })
     };
     let notices = services.clone();

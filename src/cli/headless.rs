@@ -40,14 +40,14 @@ const BATCH: usize = 256;
 /// Length limit of a failed call's error, in characters.
 const ERROR_CHARS: usize = 1_000;
 
-/// Whether a run is left to a process of its own.
+/// Whether a background process plays the run.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct DetachArgs {
-    /// Print the id of the run and do not wait for it: a process of its own plays it, until it ends.
-    /// `attach`, `ctl` and `answer` reach it
+    /// Play the run in a background process, and print its id. `attach`, `ctl` and `answer` reach it. With
+    /// --on: print the id and do not wait for the run
     #[arg(long)]
     pub detach: bool,
-    /// This is that process.
+    /// This is the background process.
     #[arg(long, hide = true)]
     pub detached: bool,
 }
@@ -68,7 +68,7 @@ pub struct HeadlessOptions<'a> {
     pub fail_on: &'a [FailOn],
     /// Lines of standard input answer the questions of the run.
     pub asks: bool,
-    /// The process has no terminal: once the run has begun, its id is printed, and nothing more.
+    /// This is a background process: it prints only the id of the run, after its start.
     pub is_detached: bool,
 }
 
@@ -113,7 +113,15 @@ pub async fn run<W: Write>(
     mut output: RunWriter<W>,
 ) -> Exit {
     #[cfg(unix)]
-    let _seen = super::launch::be_seen(engine);
+    let _server = match super::launch::serve_peers(engine) {
+        Ok((server, _)) => Some(server),
+        Err(why) => {
+            if drive.is_detached {
+                print_message(&format!("{why:#}"));
+            }
+            None
+        }
+    };
     if drive.is_detached {
         leave_terminal();
     }
@@ -488,7 +496,7 @@ pub struct InterruptTarget {
 impl InterruptTarget {
     /// From now on the first interrupt cancels the current runs; the second ends the program
     /// immediately with exit code 130. On systems other than Unix call it within a runtime.
-    /// `survives`: the end of its terminal is no interrupt.
+    /// `survives`: SIGHUP is no interrupt.
     pub fn of_this_process(keeper: Option<Arc<dyn RunKeeper>>, survives: bool) -> Arc<Self> {
         let target = Arc::new(Self { keeper, ..Self::default() });
         let it = Arc::clone(&target);
@@ -554,7 +562,7 @@ pub fn on_stop(first: impl FnOnce() + Send + 'static, code: u8) -> io::Result<()
     on_signals(first, code, false)
 }
 
-/// The same; `survives`: the end of the terminal (SIGHUP) is no such signal.
+/// As [`on_stop`]; `survives`: SIGHUP is ignored.
 #[cfg(unix)]
 fn on_signals(first: impl FnOnce() + Send + 'static, code: u8, survives: bool) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -570,7 +578,7 @@ fn on_signals(first: impl FnOnce() + Send + 'static, code: u8, survives: bool) -
     })
 }
 
-/// Why a run cannot be left to a process of its own; `is_printed`: its output is wanted.
+/// Why no background process can play a run; `is_printed`: the command line asks for its output.
 pub fn not_detached(people: Option<PeopleArg>, is_printed: bool) -> Option<Refused> {
     let why = match people {
         Some(PeopleArg::Ask) => "nobody can answer on standard input",
@@ -580,7 +588,7 @@ pub fn not_detached(people: Option<PeopleArg>, is_printed: bool) -> Option<Refus
     Some(Refused::new(format!("--detach: {why}")).help("leave out --detach"))
 }
 
-/// Starts this command again as a process of its own, and prints the id of its run, once that has begun.
+/// Starts this command again in the background, and prints the id of its run after the start of the run.
 #[cfg(unix)]
 pub fn detach() -> Exit {
     let refused = |why: io::Error| {
@@ -594,13 +602,13 @@ pub fn detach() -> Exit {
         true => "--detached".into(),
         false => arg,
     });
-    // What is wrong before the run begins is said on standard error.
-    let begun = process::Command::new(program)
+    // It reports errors before the start of the run on standard error.
+    let started = process::Command::new(program)
         .args(args)
         .stdin(process::Stdio::null())
         .stdout(process::Stdio::piped())
         .spawn();
-    let mut child = match begun {
+    let mut child = match started {
         Ok(child) => child,
         Err(why) => return refused(why),
     };
@@ -624,7 +632,7 @@ pub fn detach() -> Exit {
     refuse(&Refused::new("--detach needs Unix, or --on and a cluster"), Exit::Usage)
 }
 
-/// The process belongs to no terminal any more, so the end of one does not end it.
+/// Leaves the terminal: its end does not end this process.
 fn leave_terminal() {
     #[cfg(unix)]
     if let Err(error) = rustix::process::setsid() {
@@ -632,12 +640,12 @@ fn leave_terminal() {
     }
 }
 
-/// How long the head of a detached run may take to be stored before its id is printed.
-const BEGUN: Duration = Duration::from_secs(15);
+/// Timeout for the head of a detached run to be stored, before its id is printed.
+const HEAD_STORED: Duration = Duration::from_secs(15);
 
-/// Prints the id of a run whose process has begun, and nothing more: the terminal may be closed.
+/// Prints the id of a run, then closes the output: the terminal may be closed.
 async fn leave_output(run: &RunHandle) {
-    let _ = timeout(BEGUN, run.bus().wait_until_stored()).await;
+    let _ = timeout(HEAD_STORED, run.bus().wait_until_stored()).await;
     let _ = print(&format!("{}\n", run.id()), Exit::Ok);
     #[cfg(unix)]
     if let Ok(nothing) = fs::File::options().read(true).write(true).open("/dev/null") {

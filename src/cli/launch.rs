@@ -17,7 +17,7 @@ use crate::base::visible::visible;
 use crate::engine::{Engine, EngineSettings, Launch, ModelChoice, Schedule, Toolbox};
 use crate::host::models::{Endpoints, LiveModels};
 #[cfg(unix)]
-use crate::host::peers::{MetPeers, PeerFolder, PeerServer};
+use crate::host::peers::{FoundPeers, PeerFolder, PeerServer};
 use crate::host::prepare::{PrepareError, prepare};
 use crate::host::trust::Trust;
 use crate::host::{Dirs, catalogue, models};
@@ -398,12 +398,15 @@ fn similar_folder(what: &str, parent: &Path) -> Option<String> {
     closest_name(what, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Lets other processes of this user see and steer the runs of an engine, while this is held. Without it
-/// they run unseen. Must be called within a runtime.
+/// Lets other processes of this user see and steer the runs of an engine, until the server is dropped. Must
+/// be called within a runtime.
+///
+/// # Errors
+/// No socket can be made. The runs are played, and other processes do not see them.
 #[cfg(unix)]
-pub fn be_seen(engine: &Engine) -> Option<(PeerServer, MetPeers)> {
-    let begun = PeerFolder::open().and_then(|folder| PeerServer::start(engine, &folder));
-    begun.inspect_err(|why| tracing::info!("{why:#}")).ok()
+pub fn serve_peers(engine: &Engine) -> Result<(PeerServer, FoundPeers), Refused> {
+    let served = PeerFolder::open().and_then(|folder| PeerServer::start(engine, &folder));
+    served.inspect_err(|why| tracing::info!("{why:#}"))
 }
 
 /// What happens to a live run that cannot be stored any more. A scripted run continues unstored.

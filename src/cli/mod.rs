@@ -186,7 +186,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
     };
-    let _log = match start_log(global, dashboard) {
+    let _log = match start_log(global, dashboard || is_detached(&cli.command)) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
@@ -282,14 +282,26 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
     }
 }
 
+/// Whether this is the background process of a detached run.
+fn is_detached(command: &Option<CliCommand>) -> bool {
+    match command {
+        Some(CliCommand::Run(args)) => args.detach.detached,
+        #[cfg(feature = "store")]
+        Some(CliCommand::Resume(args)) => args.play.detach.detached,
+        #[cfg(feature = "store")]
+        Some(CliCommand::Fork(args)) => args.play.detach.detached,
+        _ => false,
+    }
+}
+
 /// Starts the log. If the file of `--log-file` cannot be opened, the command fails; without the
-/// dashboard's default log file it continues.
-fn start_log(global: &Global, dashboard: bool) -> Result<Option<LogGuard>, Exit> {
-    let kept = Dirs::find().map(|dirs| dirs.log()).filter(|_| dashboard);
+/// default log file it continues. `to_file`: standard error shows something else, or nothing.
+fn start_log(global: &Global, to_file: bool) -> Result<Option<LogGuard>, Exit> {
+    let kept = Dirs::find().map(|dirs| dirs.log()).filter(|_| to_file);
     let file = global.log_file.as_ref().or(kept.as_ref());
     let sink = match file {
         Some(path) => Sink::File(path),
-        None if dashboard => return Ok(None),
+        None if to_file => return Ok(None),
         None => Sink::Stderr,
     };
     let error = match program_log::start(sink) {

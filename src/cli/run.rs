@@ -87,7 +87,7 @@ pub struct RunArgs {
     /// Seed of the run's random numbers
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// A process of its own plays the run. Headless
+    /// A background process plays the run. Headless
     #[command(flatten)]
     pub detach: DetachArgs,
     /// Many runs, and a table of those that pass. Headless
@@ -153,7 +153,7 @@ pub fn run(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
     run_to_end(play(args, global, theme))
 }
 
-/// Why a run cannot be left to a process of its own.
+/// Why no background process can play the run.
 fn not_detached(args: &RunArgs) -> Option<Refused> {
     let refused = |why| Some(Refused::new(format!("--detach: {why}")).help("leave out --detach"));
     if args.scenario == STDIN {

@@ -39,19 +39,19 @@ use crate::log::world::run_row::RunStatus;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 use crate::words::sentence::command_words;
 
-/// How long a command may take to be in the log of its run. After that it is only sent.
+/// Timeout for a command to be in the log of its run. After it the command is reported as sent.
 const TAKEN: Duration = Duration::from_secs(10);
 
-/// A run that is steered. The arguments of `roundtable attach`.
+/// The run that a command steers. The arguments of `roundtable attach`.
 #[derive(Debug, Clone, Args)]
 pub struct AttachArgs {
     /// A run that another process plays: its id, or the beginning of it, or last; or a run of the cluster
     #[arg(value_name = "RUN")]
     pub run: String,
-    /// The run is one of a cluster: at this address, or of the configuration
+    /// The cluster that has the run; without it this machine, then the cluster of the configuration
     #[cfg(feature = "nats")]
-    #[arg(long, value_name = "URL", num_args = 0..=1)]
-    pub on: Option<Option<String>>,
+    #[arg(long, value_name = "URL")]
+    pub on: Option<String>,
 }
 
 /// Arguments of `roundtable ctl`.
@@ -171,7 +171,7 @@ fn flag(text: &str) -> Result<FlagArg, String> {
     let flag = FlagArg::parse(text)?;
     match flag.at {
         None => Ok(flag),
-        Some(_) => Err("it is switched at the next boundary: leave out the one named".to_owned()),
+        Some(_) => Err("leave out the boundary: it is switched at the next one".to_owned()),
     }
 }
 
@@ -247,10 +247,10 @@ impl CtlAction {
     }
 }
 
-/// What a command changes that the run has to have.
+/// Checks that the run has the flag or tool of a command.
 ///
 /// # Errors
-/// The run has none of this name.
+/// It has none of this name.
 fn check(command: &Command, world: &World) -> Result<(), String> {
     let tool = match command {
         Command::SetFlag { flag, .. } => {
@@ -284,17 +284,17 @@ pub(super) enum RunLink {
     Cluster(crate::cluster::Cluster),
 }
 
-/// Its log, as far as it was read.
-enum RunLog {
+/// Follows its log.
+enum SteeredLog {
     #[cfg(unix)]
     Process(PeerLog),
     #[cfg(feature = "nats")]
     Cluster(Box<crate::cluster::follow::LogFollower>),
 }
 
-/// What is next in the log of a run.
+/// The next step of a follower.
 enum LogStep {
-    Event(Vec<Arc<Event>>),
+    Events(Vec<Arc<Event>>),
     UpToDate,
     Ended,
 }
@@ -309,7 +309,7 @@ impl RunLink {
         let name = &args.run;
         #[cfg(feature = "nats")]
         if let Some(url) = &args.on {
-            return Self::of_cluster(name, url.as_deref()).await;
+            return Self::of_cluster(name, Some(url.as_str())).await;
         }
         #[cfg(unix)]
         match find_peer(name).await {
@@ -338,12 +338,12 @@ impl RunLink {
         Ok((Self::Cluster(cluster::reach_run(&address, &run).await?), run))
     }
 
-    async fn log(&self, run: &RunId) -> Result<RunLog, Refused> {
+    async fn log(&self, run: &RunId) -> Result<SteeredLog, Refused> {
         match self {
             #[cfg(unix)]
-            Self::Process(peer, _) => peer.follow(run).await.map(RunLog::Process),
+            Self::Process(peer, _) => peer.follow(run).await.map(SteeredLog::Process),
             #[cfg(feature = "nats")]
-            Self::Cluster(cluster) => Ok(RunLog::Cluster(Box::new(cluster.follow(run)))),
+            Self::Cluster(cluster) => Ok(SteeredLog::Cluster(Box::new(cluster.follow(run)))),
         }
     }
 
@@ -360,13 +360,13 @@ impl RunLink {
     }
 }
 
-impl RunLog {
+impl SteeredLog {
     async fn next(&mut self) -> Result<LogStep, Refused> {
         match self {
             #[cfg(unix)]
             Self::Process(log) => loop {
                 return Ok(match log.next().await? {
-                    Some(PeerNews::Event(event)) => LogStep::Event(vec![event]),
+                    Some(PeerNews::Event(event)) => LogStep::Events(vec![event]),
                     Some(PeerNews::UpToDate) => LogStep::UpToDate,
                     Some(PeerNews::Text(..)) => continue,
                     None => LogStep::Ended,
@@ -381,7 +381,7 @@ impl RunLog {
                 let Some(news) = follower.news().await else { return Ok(LogStep::Ended) };
                 return Ok(match news.or_refuse("the log cannot be read")? {
                     LogNews::Entry(entry) => match entry.part {
-                        LogPart::Events(group) => LogStep::Event(
+                        LogPart::Events(group) => LogStep::Events(
                             group.events(Seq(0)).or_refuse("the log cannot be read")?,
                         ),
                         _ => continue,
@@ -415,8 +415,8 @@ async fn find_peer(name: &str) -> Result<Option<(Peer, PeerRun)>, Refused> {
     }
 }
 
-/// What the store says of a run whose process has ended meanwhile; else what is wrong.
-async fn gone(why: Refused, run: &RunId, asked: Option<QuestionId>) -> Refused {
+/// The reason in the store why a process does not answer; without one, the error itself.
+async fn explained(why: Refused, run: &RunId, asked: Option<QuestionId>) -> Refused {
     why_not_played(run.as_str(), asked).await.unwrap_or(why)
 }
 
@@ -450,11 +450,11 @@ async fn why_not_played(_name: &str, _asked: Option<QuestionId>) -> Option<Refus
     None
 }
 
-/// A run that is steered, with what is known of it.
+/// A run that a command steers, folded from its log.
 struct SteeredRun {
     link: RunLink,
     run: RunId,
-    log: RunLog,
+    log: SteeredLog,
     world: World,
     questions: OpenQuestions,
     /// The number of the first answer to each question: the one that counts.
@@ -467,7 +467,7 @@ impl SteeredRun {
         let (link, run) = RunLink::find(args, asked).await?;
         match Self::open(link, run.clone()).await {
             Ok(opened) => Ok(opened),
-            Err(why) => Err(refuse(&gone(why, &run, asked).await, Exit::Stopped)),
+            Err(why) => Err(refuse(&explained(why, &run, asked).await, Exit::Stopped)),
         }
     }
 
@@ -478,7 +478,7 @@ impl SteeredRun {
         let mut opened = Self { link, run, log, world, questions, answers };
         loop {
             match opened.next().await? {
-                LogStep::Event(_) => {}
+                LogStep::Events(_) => {}
                 LogStep::UpToDate => return Ok(opened),
                 LogStep::Ended => {
                     return Err(Refused::new(format!("{} has ended", opened.run)));
@@ -489,7 +489,7 @@ impl SteeredRun {
 
     async fn next(&mut self) -> Result<LogStep, Refused> {
         let mut step = self.log.next().await?;
-        if let LogStep::Event(events) = &mut step {
+        if let LogStep::Events(events) = &mut step {
             #[cfg(all(unix, feature = "store"))]
             if let Some(first) = events.first().map(|event| event.seq)
                 && first > self.world.progress.next
@@ -532,7 +532,7 @@ impl SteeredRun {
         let (mut by, mut has_ended, mut was_late) = (None, asked.is_none(), false);
         loop {
             let events = match self.next().await? {
-                LogStep::Event(events) => events,
+                LogStep::Events(events) => events,
                 LogStep::UpToDate => continue,
                 LogStep::Ended => return Err(Refused::new(format!("{} has ended", self.run))),
             };
@@ -582,7 +582,7 @@ pub async fn ctl(args: CtlArgs) -> Exit {
             print(&format!("{}: {by} {}\n", run.run, visible(&command_words(&command))), Exit::Ok)
         }
         Ok(None) => not_taken(&run.run),
-        Err(why) => refuse(&gone(why, &run.run, None).await, Exit::Stopped),
+        Err(why) => refuse(&explained(why, &run.run, None).await, Exit::Stopped),
     }
 }
 
@@ -623,7 +623,7 @@ pub async fn answer(args: AnswerArgs) -> Exit {
             }
         }
         Ok(None) => not_taken(&run.run),
-        Err(why) => refuse(&gone(why, &run.run, Some(id)).await, Exit::Stopped),
+        Err(why) => refuse(&explained(why, &run.run, Some(id)).await, Exit::Stopped),
     }
 }
 

@@ -1,11 +1,11 @@
 //! The other processes of this user on this machine: their runs are listed, followed and steered through
 //! sockets, without a server. Each process that plays runs listens at a socket in one folder that only
-//! its user can open. A process that begins names its socket to the others, so nobody has to look for it
-//! again and again; one that was killed leaves its socket behind, which the next one that finds it removes.
+//! its user can open. A process that starts announces its socket to the others, so none of them polls. The
+//! socket of a killed process is removed by the next process that finds it.
 //!
 //! A connection has one [`Request`], a line of JSON, and then replies, a line each.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -29,6 +29,7 @@ use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::sha256_of_text;
 use crate::base::time::millis;
 use crate::engine::{Engine, RunHandle};
+use crate::log::bus::LiveTextReader;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
 
@@ -38,11 +39,11 @@ const MAX_PATH: usize = 103;
 /// Longest request, in bytes: an answer has arguments of a call, or a text.
 const MAX_REQUEST: u64 = 2 << 20;
 
-/// How long a request, or the reply to one, may take.
+/// Timeout of a request, and of the reply to it.
 const REPLY: Duration = Duration::from_secs(5);
 
-/// How long a client may take to read what it is sent. One that does not read is left.
-const READ: Duration = Duration::from_secs(30);
+/// Timeout of one line to a client. A client that does not read is disconnected.
+const WRITE: Duration = Duration::from_secs(30);
 
 /// How long a command may take to be stored before its sender learns that it was taken.
 const STORED: Duration = Duration::from_secs(15);
@@ -64,22 +65,22 @@ const TEXT_GAP: Duration = Duration::from_millis(50);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Request {
-    /// Its runs that run now, and those that begin later.
+    /// The runs that it plays now, then those that start later.
     Runs,
     /// The log of a run from its first event, and the text of replies while they are received.
     Follow { run: RunId },
     /// A command to a run. `by`: who sends it.
     Command { run: RunId, by: String, command: Box<Command> },
-    /// A process has begun, and listens at this socket.
-    Met { socket: String },
+    /// A process has started, and listens at this socket.
+    Announce { socket: String },
 }
 
-/// What it gets.
+/// A line of the answer to a request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reply {
     Run(PeerRun),
-    /// What was there is said; what follows is new.
+    /// The present runs or events were sent; what follows is new.
     UpToDate,
     /// The clock of the run that is followed, in microseconds.
     Clock(u64),
@@ -140,7 +141,7 @@ impl Peer {
         let connected = timeout(REPLY, UnixStream::connect(&self.0)).await;
         let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         if stream.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            // Its process was killed. The name of a socket is used once.
+            // Its process was killed. No other process uses its name.
             let _ = fs::remove_file(&self.0);
         }
         stream
@@ -191,8 +192,8 @@ impl Peer {
         }
     }
 
-    /// Sends a command to a run, and waits until it is stored, as far as the run is. Returns its number,
-    /// as `command.taken` has it.
+    /// Sends a command to a run, and waits until it is stored, if the run is. Returns its number in
+    /// `command.taken`.
     ///
     /// # Errors
     /// The process has ended, or the run has.
@@ -365,49 +366,49 @@ impl Drop for PeerServer {
     }
 }
 
-/// The processes that are there, and those that begin later.
-pub type MetPeers = mpsc::UnboundedReceiver<Peer>;
+/// The other processes, and those that start later.
+pub type FoundPeers = mpsc::UnboundedReceiver<Peer>;
 
 impl PeerServer {
-    /// Listens, and tells the other processes. Must be called within a runtime.
+    /// Listens, and announces the socket to the other processes. Must be called within a runtime.
     ///
     /// # Errors
     /// No socket can be made. The runs of this process are not seen then.
-    pub fn start(engine: &Engine, folder: &PeerFolder) -> Result<(Self, MetPeers), Refused> {
+    pub fn start(engine: &Engine, folder: &PeerFolder) -> Result<(Self, FoundPeers), Refused> {
         let name = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
         let name = name.get(..NAME).unwrap_or_default().to_owned();
         let path = folder.0.join(&name);
-        // Others remove a socket at which nobody listens, so it has its name once somebody does.
+        // Others remove a socket without a listener, so it gets its name after it has one.
         let unnamed = folder.0.join(format!("{name}-"));
         let unheard = "other processes cannot see the runs of this one";
         let listener = UnixListener::bind(&unnamed).or_refuse(unheard)?;
         fs::rename(&unnamed, &path).or_refuse(unheard)?;
-        let (meet, met) = mpsc::unbounded_channel();
+        let (found, peers) = mpsc::unbounded_channel();
         let others = folder.peers();
-        let tell = tell_others(others, name, path.clone(), meet.clone());
+        let announced = announce(others, name, path.clone(), found.clone());
         let server = Arc::new(Server {
             engine: engine.clone(),
             folder: folder.clone(),
-            meet,
+            found,
             open: Semaphore::new(MAX_OPEN),
         });
-        let tasks = vec![tokio::spawn(accept(server, listener)), tokio::spawn(tell)];
-        Ok((Self { path, tasks }, met))
+        let tasks = vec![tokio::spawn(accept(server, listener)), tokio::spawn(announced)];
+        Ok((Self { path, tasks }, peers))
     }
 }
 
-/// Names the socket of this process to the others.
-async fn tell_others(
+/// Announces the socket of this process to the others.
+async fn announce(
     others: Vec<Peer>,
     name: String,
     own: PathBuf,
-    meet: mpsc::UnboundedSender<Peer>,
+    found: mpsc::UnboundedSender<Peer>,
 ) {
     for peer in others.into_iter().filter(|peer| peer.0 != own) {
-        let (meet, name) = (meet.clone(), name.clone());
+        let (found, name) = (found.clone(), name.clone());
         tokio::spawn(async move {
-            if peer.request(&Request::Met { socket: name }).await.is_ok() {
-                let _ = meet.send(peer);
+            if peer.request(&Request::Announce { socket: name }).await.is_ok() {
+                let _ = found.send(peer);
             }
         });
     }
@@ -417,7 +418,7 @@ async fn tell_others(
 struct Server {
     engine: Engine,
     folder: PeerFolder,
-    meet: mpsc::UnboundedSender<Peer>,
+    found: mpsc::UnboundedSender<Peer>,
     open: Semaphore,
 }
 
@@ -491,7 +492,7 @@ async fn write_line(
 ) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(line)?;
     bytes.push(b'\n');
-    timeout(READ, out.write_all(&bytes)).await.map_err(|_| io::ErrorKind::TimedOut)?
+    timeout(WRITE, out.write_all(&bytes)).await.map_err(|_| io::ErrorKind::TimedOut)?
 }
 
 async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Result<()> {
@@ -516,9 +517,9 @@ async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Res
                 Err(why) => refuse(write, why).await,
             }
         }
-        Request::Met { socket } => {
+        Request::Announce { socket } => {
             if let Some(peer) = server.folder.peer(&socket) {
-                let _ = server.meet.send(peer);
+                let _ = server.found.send(peer);
             }
             Ok(())
         }
@@ -548,7 +549,7 @@ fn live_run(engine: &Engine, run: &RunId) -> Result<RunHandle, String> {
     }
 }
 
-/// Names the runs that run now, then those that begin.
+/// Sends the runs that are played now, then those that start.
 async fn serve_runs(
     engine: &Engine,
     mut read: OwnedReadHalf,
@@ -589,13 +590,12 @@ async fn serve_log(
     let clock = u64::try_from(bus.now().duration().as_micros()).unwrap_or(u64::MAX);
     write_line(&mut write, &Reply::Clock(clock)).await?;
     let (mut reader, mut events) = (bus.reader(Seq(0)), Vec::new());
-    let (mut seen, mut next_text) = (u64::MAX, Instant::now());
-    let mut sent = BTreeMap::<SpanId, u64>::new();
+    let (mut live, mut next_text) = (LiveTextReader::new(bus), Instant::now());
     let mut is_behind = true;
     loop {
         let texts = async {
             sleep_until(next_text).await;
-            bus.live_changed(seen).await
+            live.changes().await
         };
         tokio::select! {
             biased;
@@ -608,9 +608,9 @@ async fn serve_log(
                     write_line(&mut write, &Reply::Event(line)).await?;
                 }
             }
-            version = texts, if !is_behind => {
-                (seen, next_text) = (version, Instant::now() + TEXT_GAP);
-                for (span, text) in changed_texts(run, &mut sent) {
+            changes = texts, if !is_behind => {
+                next_text = Instant::now() + TEXT_GAP;
+                for (span, text) in changes {
                     write_line(&mut write, &Reply::Text { span, text }).await?;
                 }
             }
@@ -621,33 +621,6 @@ async fn serve_log(
             }
         }
     }
-}
-
-/// The texts that have changed since the last call: each with its text, or without one if it is gone.
-fn changed_texts(
-    run: &RunHandle,
-    sent: &mut BTreeMap<SpanId, u64>,
-) -> Vec<(SpanId, Option<String>)> {
-    let mut changes = Vec::new();
-    let spans = run.bus().live_spans();
-    for span in &spans {
-        let before = sent.get(span).copied().unwrap_or(0);
-        let text = run.bus().with_live(*span, |live| {
-            (live.pieces > before).then(|| (live.pieces, live.text.clone()))
-        });
-        if let Some((pieces, text)) = text.flatten() {
-            sent.insert(*span, pieces);
-            changes.push((*span, Some(text)));
-        }
-    }
-    sent.retain(|span, _| {
-        let stays = spans.contains(span);
-        if !stays {
-            changes.push((*span, None));
-        }
-        stays
-    });
-    changes
 }
 
 /// Waits until the other end is closed. It sends nothing after its request.

@@ -60,14 +60,14 @@ pub enum Msg {
         launch: Option<Box<LaunchRequest>>,
     },
     /// A run of another process of this user is followed.
-    Seen {
+    PeerRun {
         run: RunId,
         /// As that of `Started`.
         zero: Duration,
     },
     /// A run of another process is not followed any more: it has ended, or its process has. The list of kept
     /// runs was read since.
-    Left(RunId),
+    PeerRunEnded(RunId),
     /// News of who plays a run.
     Remote {
         run: RunId,

@@ -76,8 +76,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
                 .is_none_or(|at| state.starting.remove(at).open);
             on_started(state, run, zero, launch, open)
         }
-        Msg::Seen { run, zero } => on_seen(state, run, zero),
-        Msg::Left(run) => on_left(state, run),
+        Msg::PeerRun { run, zero } => on_peer_run(state, run, zero),
+        Msg::PeerRunEnded(run) => on_peer_run_ended(state, run),
         Msg::Remote { run, remote } => match state.run_mut(&run) {
             Some(page) => {
                 page.data_mut().remote = Some(remote);
@@ -340,7 +340,7 @@ fn on_started(
 
 /// A run of another process is listed like one of this session. If it was interrupted before, its page was
 /// another one.
-fn on_seen(state: &mut AppState, run: RunId, zero: Duration) -> Update {
+fn on_peer_run(state: &mut AppState, run: RunId, zero: Duration) -> Update {
     state.opened.retain(|page| *page.id() != run);
     state.runs.retain(|page| *page.id() != run);
     state.runs.push(RunPage::new(run, zero));
@@ -351,7 +351,7 @@ fn on_seen(state: &mut AppState, run: RunId, zero: Duration) -> Update {
 
 /// A run of another process has ended, or was interrupted with its process. The store has it then; the page
 /// that is shown stays, if it is whole.
-fn on_left(state: &mut AppState, run: RunId) -> Update {
+fn on_peer_run_ended(state: &mut AppState, run: RunId) -> Update {
     let Some(page) = state.runs.iter_mut().find(|page| *page.id() == run) else {
         return Update::idle();
     };

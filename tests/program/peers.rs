@@ -265,7 +265,7 @@ fn hostile_clients_harm_nothing() {
     writeln!(deaf, "{}", json!({ "follow": { "run": run } })).expect("sent");
     let mut foreign = connect();
     let path = "../../../etc/passwd";
-    writeln!(foreign, "{}", json!({ "met": { "socket": path } })).expect("sent");
+    writeln!(foreign, "{}", json!({ "announce": { "socket": path } })).expect("sent");
     assert_eq!(scene.run(&["answer", &run, "q1", "--approve"]).code, Some(0));
     drop((silent, deaf));
     scene.asks(&run, "manager");

@@ -10,7 +10,7 @@ use crate::support::binary::Home;
 use crate::support::people::DESK;
 use crate::support::pty::{Start, Terminal};
 
-/// A home with a run that a process of its own plays, and which waits for the operator.
+/// A home with a run that a background process plays, and which waits for the operator.
 fn detached() -> (Arc<Home>, String) {
     let home = Arc::new(Home::new());
     home.write("desk.toml", DESK);

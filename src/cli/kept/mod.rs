@@ -179,7 +179,7 @@ pub struct PlayArgs {
     /// Who answers the questions of the run [default: as for `run`]
     #[arg(long, value_enum, value_name = "WHO")]
     pub people: Option<PeopleArg>,
-    /// A process of its own plays the run.
+    /// Whether a background process plays the run.
     #[command(flatten)]
     pub detach: DetachArgs,
     /// Allow without asking what its scenario would do, as `run --trust` does

@@ -66,7 +66,7 @@ pub async fn resume(args: &ResumeArgs, theme: Theme, ascii: bool) -> Exit {
     }
 }
 
-/// Leaves the run to a process of its own.
+/// Plays the run in a background process.
 fn detach(args: &PlayArgs) -> Exit {
     match headless::not_detached(args.people, args.format.is_some()) {
         Some(why) => refuse(&why, Exit::Usage),

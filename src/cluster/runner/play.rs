@@ -2,7 +2,7 @@
 //! lost to another owner, or returns to the queue. Live text is sent to dashboards at most twenty
 //! times a second.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::cluster::request::{Claim, Claimed, Release};
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::cluster::{Cluster, ClusterLog};
 use crate::engine::{RunHandle, RunKeeper};
-use crate::log::bus::LogReader;
+use crate::log::bus::{LiveTextReader, LogReader};
 use crate::log::event::kind::Initiator;
-use crate::log::event::{Command, RunId, Seq, SpanId, StopReason};
+use crate::log::event::{Command, RunId, Seq, StopReason};
 use crate::store::recorder::{RecordError, record};
 use crate::store::{AppendError, RunLog as _};
 
@@ -434,24 +434,10 @@ const MIN_GAP: Duration = Duration::from_millis(50);
 
 /// Sends the live text of a run, until it is dropped.
 async fn send_live_text(cluster: Cluster, run: RunHandle) {
-    let (mut seen, mut sent) = (u64::MAX, BTreeMap::<SpanId, u64>::new());
+    let mut texts = LiveTextReader::new(run.bus());
     loop {
-        seen = run.bus().live_changed(seen).await;
-        let spans = run.bus().live_spans();
-        for span in &spans {
-            let before = sent.get(span).copied().unwrap_or(0);
-            let text = run.bus().with_live(*span, |live| {
-                (live.pieces > before).then(|| (live.pieces, live.text.clone()))
-            });
-            if let Some((pieces, text)) = text.flatten() {
-                sent.insert(*span, pieces);
-                cluster.speak(run.id(), *span, Some(&text)).await;
-            }
-        }
-        let ended: Vec<SpanId> = sent.keys().filter(|it| !spans.contains(it)).copied().collect();
-        for span in ended {
-            sent.remove(&span);
-            cluster.speak(run.id(), span, None).await;
+        for (span, text) in texts.changes().await {
+            cluster.speak(run.id(), span, text.as_deref()).await;
         }
         sleep(MIN_GAP).await;
     }

@@ -1,6 +1,7 @@
 //! Live text: the part of a reply that has been received so far. It is kept next to the log, not in
 //! it, and is dropped with its span.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -90,6 +91,48 @@ impl Drop for LiveSlot {
             lock(&self.bus.0.live).remove(&self.span);
             self.bus.touch_live();
         }
+    }
+}
+
+/// Reads the live texts of a log as they change.
+pub struct LiveTextReader {
+    bus: Bus,
+    /// The version that was read last.
+    seen: u64,
+    /// How many pieces of each span were read.
+    read: BTreeMap<SpanId, u64>,
+}
+
+impl LiveTextReader {
+    /// A reader that has read nothing.
+    pub fn new(bus: &Bus) -> Self {
+        Self { bus: bus.clone(), seen: u64::MAX, read: BTreeMap::new() }
+    }
+
+    /// Waits for a change. Returns the texts that have changed, each whole; `None` for a span whose slot was
+    /// dropped. Cancel safe.
+    pub async fn changes(&mut self) -> Vec<(SpanId, Option<String>)> {
+        self.seen = self.bus.live_changed(self.seen).await;
+        let mut changes = Vec::new();
+        let spans = self.bus.live_spans();
+        for span in &spans {
+            let before = self.read.get(span).copied().unwrap_or(0);
+            let text = self.bus.with_live(*span, |live| {
+                (live.pieces > before).then(|| (live.pieces, live.text.clone()))
+            });
+            if let Some((pieces, text)) = text.flatten() {
+                self.read.insert(*span, pieces);
+                changes.push((*span, Some(text)));
+            }
+        }
+        self.read.retain(|span, _| {
+            let stays = spans.contains(span);
+            if !stays {
+                changes.push((*span, None));
+            }
+            stays
+        });
+        changes
     }
 }
 

@@ -29,7 +29,7 @@ use super::event::kind::Reply;
 use super::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId};
 use super::replay::{Replay, ReplayedEvent};
 
-pub use self::live::{LiveSlot, LiveText};
+pub use self::live::{LiveSlot, LiveText, LiveTextReader};
 pub use self::reader::LogReader;
 pub use super::replay::recording::{Recording, RecordingError};
 pub use super::replay::{Divergence, PassedBoundary, ReplayError};

@@ -83,7 +83,7 @@ pub enum EffectResult {
         launch: Option<Box<LaunchRequest>>,
     },
     /// A run of another process of this user is followed.
-    Seen {
+    PeerRun {
         /// The run.
         run: RunId,
         /// How long ago its clock was zero.

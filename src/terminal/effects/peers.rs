@@ -1,4 +1,4 @@
-//! Runs of other processes of this user in the dashboard: each is followed as soon as its process is met, so
+//! Runs of other processes of this user in the dashboard: each is followed as soon as its process is found, so
 //! it is listed and shown like a run of this one, with every pane and its live text. Commands go to its
 //! process.
 
@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::{EffectResult, Services};
 use crate::base::refused::Refused;
 use crate::host;
-use crate::host::peers::{MetPeers, Peer, PeerLog, PeerNews, PeerRun};
+use crate::host::peers::{FoundPeers, Peer, PeerLog, PeerNews, PeerRun};
 use crate::log::bus::{Bus, LogLimits};
 use crate::log::event::{Command, Elapsed, Event, RunId, Seq};
 use crate::screen::Msg;
@@ -20,11 +20,11 @@ use crate::screen::run::origin::RemoteRun;
 const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 
 impl Services {
-    /// Follows the runs of the processes that are there, and of those that begin later.
-    pub fn meet(&self, mut met: MetPeers) {
+    /// Follows the runs of the other processes, and of those that start later.
+    pub fn follow_peers(&self, mut found: FoundPeers) {
         let services = self.clone();
         self.runtime.spawn(async move {
-            while let Some(peer) = met.recv().await {
+            while let Some(peer) = found.recv().await {
                 services.runtime.spawn(follow_peer(services.clone(), peer));
             }
         });
@@ -87,7 +87,7 @@ async fn follow_run(services: Services, peer: Peer, run: PeerRun, opens: Option<
     if let Err(why) = end {
         services.failed("run", format!("{}: {why:#}", run.run));
     }
-    services.list_then(Msg::Left(run.run));
+    services.list_then(Msg::PeerRunEnded(run.run));
 }
 
 async fn show_run(
@@ -113,7 +113,7 @@ async fn show_run(
                         let (run, launch) = (run.clone(), None);
                         EffectResult::Attached { request, run, age, facts, launch }
                     }
-                    None => EffectResult::Seen { run: run.clone(), age, facts },
+                    None => EffectResult::PeerRun { run: run.clone(), age, facts },
                 });
                 let remote =
                     RemoteRun { pid: Some(*pid), is_reached: true, ..RemoteRun::default() };

@@ -323,9 +323,9 @@ impl<C: Console> DashboardLoop<C> {
                 self.feed.follow(run.clone(), *facts);
                 self.update(Msg::Started { request, run, zero, launch });
             }
-            EffectResult::Seen { run, age, facts } => {
+            EffectResult::PeerRun { run, age, facts } => {
                 let zero = self.now().saturating_sub(age);
-                self.update(Msg::Seen { run: run.clone(), zero });
+                self.update(Msg::PeerRun { run: run.clone(), zero });
                 self.feed.follow(run, *facts);
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,
