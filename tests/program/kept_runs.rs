@@ -452,7 +452,8 @@ fn a_search_names_the_damaged_run() {
     assert!(text.out.contains("disputes a line"), "{text:?}");
     for ended in [found, text] {
         let named = ended.err.lines().filter(|line| line.contains(&id(0))).count();
-        assert!(named == 1 && ended.err.contains("event 0 cannot be read"), "{ended:?}");
+        // The event depends on how the log was grouped when it was written.
+        assert!(named == 1 && ended.err.contains("cannot be read: its bytes"), "{ended:?}");
     }
 }
 
