@@ -4,7 +4,7 @@
 //! Signals (Ctrl-C; on Unix SIGTERM and SIGHUP) cancel the run. A thread of their own handles them,
 //! so a busy runtime does not delay them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::{BufRead, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -24,7 +24,7 @@ use super::people::PeopleArg;
 use super::streams::{print, print_message, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
+use crate::engine::{Engine, ForkStart, Launch, ModelChoice, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{prepare, program_log};
 use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
@@ -92,16 +92,28 @@ pub enum SessionTurn {
 
 impl SessionTurn {
     /// What the run is started with.
-    #[cfg(feature = "store")]
     pub fn launch(&mut self) -> &mut Launch {
         match self {
             Self::Message(_, launch) | Self::Resumed(launch, _) | Self::Forked(launch, _) => launch,
         }
     }
+
+    /// The run that answers the message that was queued in the last one, with the flags as they are now.
+    ///
+    /// # Errors
+    /// The tools of the scenario cannot be made any more.
+    fn queued(text: String, mut launch: Launch, last: &World) -> Result<Self, Refused> {
+        let instant = matches!(launch.model, ModelChoice::Scripted { instant: true });
+        let tools = prepare::toolbox(&launch.scenario, instant);
+        launch.tools = Some(tools.map_err(|missing| Refused::new(missing.join("; ")))?);
+        launch.flags = last.settings.flag_positions();
+        Ok(Self::Message(text.into(), Box::new(launch)))
+    }
 }
 
-/// Executes one run, or the runs of a session one after the other. Before this returns, the outcome
-/// is written and every task of the runs is joined.
+/// Executes one run, or the runs of a session one after the other, and at its end a run for the messages
+/// that were queued from elsewhere. Before this returns, the outcome is written and every task of the runs
+/// is joined.
 ///
 /// A stopped run does not end its session; a cancelled run does. The first interrupt (Ctrl-C,
 /// SIGTERM) cancels, the second ends the program immediately with exit code 130. The exit code is
@@ -126,13 +138,15 @@ pub async fn run<W: Write>(
         leave_terminal();
     }
     let interrupt = InterruptTarget::of_this_process(engine.keeper(), drive.is_detached);
-    let messages = turns.len();
+    let (mut messages, mut turns) = (turns.len(), VecDeque::from(turns));
+    let (mut place, mut queued) = (0, Vec::new());
     let mut lines = None;
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut warned = HashSet::new();
     let mut before: Option<RunHandle> = None;
     let mut exit = Exit::Ok;
-    for (place, turn) in turns.into_iter().enumerate() {
+    while let Some(mut turn) = turns.pop_front() {
+        let later = turn.launch().later();
         let mut fork_of = None;
         let (scenario, run) = match turn {
             SessionTurn::Message(text, mut launch) => {
@@ -197,7 +211,23 @@ pub async fn run<W: Write>(
         if let Some(error) = outcome.error.as_ref().filter(|_| !output.says_errors()) {
             print_message(&visible_within(error, ERROR_CHARS));
         }
-        let last = place + 1 == messages;
+        let cancelled = outcome.stop_reason == StopReason::Cancelled;
+        if world.session().is_some() {
+            queued.extend(world.progress.next_message());
+        }
+        if turns.is_empty() && !queued.is_empty() && !cancelled {
+            match SessionTurn::queued(mem::take(&mut queued).join("\n\n"), later, &world) {
+                Ok(turn) => {
+                    turns.push_back(turn);
+                    messages += 1;
+                }
+                Err(why) => {
+                    refuse(&Refused::new("the queued message is not answered").because(why), exit);
+                    exit = Exit::Stopped;
+                }
+            }
+        }
+        let last = turns.is_empty();
         let written = match broken {
             Some(why) => Err(why),
             None if messages == 1 => output.outcome(&outcome, &world),
@@ -206,7 +236,6 @@ pub async fn run<W: Write>(
         if let Err(why) = written {
             return write_error_exit(&why);
         }
-        let cancelled = outcome.stop_reason == StopReason::Cancelled;
         if was_cancelled {
             exit = Exit::Cancelled;
         } else if exit == Exit::Ok || cancelled {
@@ -217,9 +246,13 @@ pub async fn run<W: Write>(
             if !last {
                 print_message(&format!("cancelled after message {} of {messages}", place + 1));
             }
+            if !queued.is_empty() {
+                print_message("the queued message is not answered: the run was cancelled");
+            }
             break;
         }
         before = Some(run);
+        place += 1;
     }
     if messages > 1
         && let Err(why) = output.session(&SessionOutcome::new(outcomes, messages))

@@ -37,6 +37,7 @@ use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, World};
 #[cfg(all(unix, feature = "store"))]
 use crate::log::world::run_row::RunStatus;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
+use crate::screen::form::fields::MAX_TEXT_BYTES;
 use crate::words::sentence::command_words;
 
 /// Timeout for a command to be in the log of its run. After it the command is reported as sent.
@@ -134,6 +135,12 @@ pub enum CtlAction {
         #[arg(value_name = "ID")]
         id: QuestionId,
     },
+    /// Queue a message of the session of a team or swarm: a new run answers it when this one has ended
+    Message {
+        /// The message
+        #[arg(value_name = "TEXT", value_parser = message)]
+        text: String,
+    },
     /// End the run now
     Cancel,
 }
@@ -172,6 +179,16 @@ fn flag(text: &str) -> Result<FlagArg, String> {
     match flag.at {
         None => Ok(flag),
         Some(_) => Err("leave out the boundary: it is switched at the next one".to_owned()),
+    }
+}
+
+fn message(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("the text is empty".to_owned()),
+        text if text.len() > MAX_TEXT_BYTES => {
+            Err(format!("it has {} bytes, and a message at most {MAX_TEXT_BYTES}", text.len()))
+        }
+        text => Ok(text.to_owned()),
     }
 }
 
@@ -242,6 +259,7 @@ impl CtlAction {
             }
             Self::Parallel { max } => Command::SetParallel { max_parallel: max, by },
             Self::Forget { id } => Command::WithdrawApproval { id, by },
+            Self::Message { text } => Command::Message { text: text.into(), by },
             Self::Cancel => Command::Cancel,
         }
     }
@@ -261,6 +279,9 @@ fn check(command: &Command, world: &World) -> Result<(), String> {
                 _ if names.contains(&flag.as_str()) => Ok(()),
                 _ => Err(format!("no flag {flag}: it has {}", names.join(", "))),
             };
+        }
+        Command::Message { .. } if world.session().is_none() => {
+            return Err("only teams and swarms take messages".to_owned());
         }
         Command::Inject { tool, .. }
         | Command::RemoveFault { tool, .. }

@@ -16,6 +16,7 @@ use super::stream::Published;
 use crate::base::name::FlagName;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::seeded_random::random_u64;
+use crate::base::sha256_of_text;
 use crate::base::visible::visible;
 use crate::log::event::head::LaunchRecord;
 use crate::log::event::kind::SCHEMA_VERSION;
@@ -180,6 +181,26 @@ impl Cluster {
                 break;
             }
         }
+        self.list_and_queue(request).await
+    }
+
+    /// Hands over the run that answers the next message of a session. Of several calls after the same run one
+    /// has effect.
+    ///
+    /// # Errors
+    /// The cluster does not store it.
+    pub(super) async fn hand_over_next(&self, request: RunRequest, after: &RunId) -> Result<(), Refused> {
+        let hash = sha256_of_text(&format!("{}.{after}.next", self.namespace()));
+        let run = RunId::new(format!("r-{}", hash.get(..8).unwrap_or_default()));
+        let request = RunRequest { run, after: Some(after.clone()), ..request };
+        // What is missing after a failure is made from the request.
+        match begin_run(self, &request).await.or_refuse("the run cannot be handed over")? {
+            true => self.list_and_queue(request).await.map(drop),
+            false => Ok(()),
+        }
+    }
+
+    async fn list_and_queue(&self, request: RunRequest) -> Result<RunRequest, Refused> {
         let listed = RunRows(self).put(&ClusterRow::waiting(&request)).await;
         let queued = match listed {
             Ok(()) => self.enqueue(&request.pool, &request.run, None).await,

@@ -59,6 +59,21 @@ impl Launch {
 }
 
 impl Launch {
+    /// The launch of a later run of the same session, without tools.
+    pub(crate) fn later(&self) -> Self {
+        Self {
+            scenario: Arc::clone(&self.scenario),
+            model: self.model.clone(),
+            tools: None,
+            flags: self.flags.clone(),
+            schedule: Schedule::default(),
+            seed: self.seed,
+            requested_model: self.requested_model.clone(),
+            session: None,
+            people: self.people.clone(),
+        }
+    }
+
     /// Sets the message that the run answers. After another run it is the next one of that session; else it
     /// is the first one, unless the launch has a session already.
     pub(crate) fn answer(&mut self, text: Arc<str>, before: Option<&RunHandle>) {

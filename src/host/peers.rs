@@ -30,7 +30,7 @@ use crate::base::sha256_of_text;
 use crate::base::time::millis;
 use crate::engine::{Engine, RunHandle};
 use crate::log::bus::LiveTextReader;
-use crate::log::event::kind::Initiator;
+use crate::log::event::kind::{Answer, Initiator, QuestionId};
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
 
 /// Longest path of a socket, in bytes; the smallest limit of the systems.
@@ -71,6 +71,8 @@ enum Request {
     Follow { run: RunId },
     /// A command to a run. `by`: who sends it.
     Command { run: RunId, by: String, command: Box<Command> },
+    /// What the script of the scenario would answer to a question.
+    Suggest { run: RunId, id: QuestionId },
     /// A process has started, and listens at this socket.
     Announce { socket: String },
 }
@@ -92,6 +94,7 @@ enum Reply {
     },
     /// The command is in the log, as the command of this number.
     Taken(u64),
+    Suggested(Option<Answer>),
     Refused(String),
 }
 
@@ -204,6 +207,18 @@ impl Peer {
             Some(Reply::Taken(place)) => Ok(place),
             Some(other) => Err(other.refusal()),
             None => Err(Refused::new(GONE)),
+        }
+    }
+
+    /// What the script of the scenario of a run would answer to a question; `None`: nothing.
+    ///
+    /// # Errors
+    /// The process has ended, or the run has.
+    pub async fn suggestion(&self, run: &RunId, id: QuestionId) -> Result<Option<Answer>, Refused> {
+        let mut replies = self.request(&Request::Suggest { run: run.clone(), id }).await?;
+        match replies.answer().await? {
+            Reply::Suggested(answer) => Ok(answer),
+            other => Err(other.refusal()),
         }
     }
 }
@@ -517,6 +532,13 @@ async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Res
                 Err(why) => refuse(write, why).await,
             }
         }
+        Request::Suggest { run, id } => match live_run(&server.engine, &run) {
+            Ok(run) => {
+                let mut write = write;
+                write_line(&mut write, &Reply::Suggested(run.suggested_answer(id))).await
+            }
+            Err(why) => refuse(write, why).await,
+        },
         Request::Announce { socket } => {
             if let Some(peer) = server.folder.peer(&socket) {
                 let _ = server.found.send(peer);

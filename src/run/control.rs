@@ -611,7 +611,8 @@ impl RunControl {
             | Command::Inject { .. }
             | Command::RemoveFault { .. }
             | Command::Answer(_)
-            | Command::WithdrawApproval { .. } => return,
+            | Command::WithdrawApproval { .. }
+            | Command::Message { .. } => return,
         }
         drop(state);
         self.changed.notify_waiters();

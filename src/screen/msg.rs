@@ -59,15 +59,18 @@ pub enum Msg {
         /// The request; the session's next message starts from it.
         launch: Option<Box<LaunchRequest>>,
     },
-    /// A run of another process of this user is followed.
-    PeerRun {
+    /// A run that is played elsewhere is followed: one of another process of this user, or one of the cluster
+    /// that waits for people.
+    Followed {
         run: RunId,
         /// As that of `Started`.
         zero: Duration,
+        /// As that of `Started`.
+        launch: Option<Box<LaunchRequest>>,
     },
-    /// A run of another process is not followed any more: it has ended, or its process has. The list of kept
-    /// runs was read since.
-    PeerRunEnded(RunId),
+    /// Such a run is not followed any more: it has ended, or its process has. The list of kept runs was read
+    /// since.
+    FollowEnded(RunId),
     /// News of who plays a run.
     Remote {
         run: RunId,

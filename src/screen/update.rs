@@ -14,7 +14,7 @@ use super::run::origin::KeptRun;
 use super::run::{InputOutcome, PageShape, RunPage, earlier, layout};
 use super::state::{ActiveScreen, AppState, INTERRUPT_WINDOW, ScreenPlace};
 use super::windows::confirm::Confirm;
-use super::windows::{Overlay, card, inbox};
+use super::windows::{Overlay, card, inbox, message};
 use super::{comparison, input, launch, mouse, questions};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
@@ -76,8 +76,8 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
                 .is_none_or(|at| state.starting.remove(at).open);
             on_started(state, run, zero, launch, open)
         }
-        Msg::PeerRun { run, zero } => on_peer_run(state, run, zero),
-        Msg::PeerRunEnded(run) => on_peer_run_ended(state, run),
+        Msg::Followed { run, zero, launch } => on_followed(state, run, zero, launch),
+        Msg::FollowEnded(run) => on_follow_ended(state, run),
         Msg::Remote { run, remote } => match state.run_mut(&run) {
             Some(page) => {
                 page.data_mut().remote = Some(remote);
@@ -232,7 +232,7 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
             }
             let compared = state.share_comparison(run);
             let mut update = Update::when((shown || compared) && !events.is_empty());
-            if ended && let Some(sent) = super::windows::message::on_run_end(state, run) {
+            if ended && let Some(sent) = message::on_run_end(state, run) {
                 update.effects.extend(sent.effects);
                 update.redraw = true;
             }
@@ -245,7 +245,11 @@ fn on_run_events(state: &mut AppState, run: &RunId, events: &[Arc<Event>]) -> Up
                 update.effects.extend(followed.effects);
             }
             // Only now is it known whether it answers a further message, or waits for a person.
-            if asked || events.iter().any(|it| matches!(it.kind, EventKind::RunStarted(_))) {
+            let started = events.iter().any(|it| matches!(it.kind, EventKind::RunStarted(_)));
+            if started {
+                message::on_run_start(state, run);
+            }
+            if asked || started {
                 state.history.arrange(&state.runs);
                 arrange_home(state);
             }
@@ -266,7 +270,7 @@ fn on_events_dropped(state: &mut AppState, run: &RunId, before: Seq) -> Update {
     let is_stored = state.history.is_known();
     let gone = state.run_mut(run).is_some_and(|page| {
         // The log of a watched run is in its cluster.
-        let is_stored = is_stored || page.remote.as_ref().is_some_and(|it| it.pid.is_none());
+        let is_stored = is_stored || page.is_of_cluster();
         page.data_mut().earlier.set_stored(is_stored);
         page.drop_before(before)
     });
@@ -338,24 +342,34 @@ fn on_started(
     Update::redraw()
 }
 
-/// A run of another process is listed like one of this session. If it was interrupted before, its page was
+/// A run that is played elsewhere is listed like one of this session. If it was interrupted before, its page was
 /// another one.
-fn on_peer_run(state: &mut AppState, run: RunId, zero: Duration) -> Update {
+fn on_followed(
+    state: &mut AppState,
+    run: RunId,
+    zero: Duration,
+    launch: Option<Box<LaunchRequest>>,
+) -> Update {
     state.opened.retain(|page| *page.id() != run);
     state.runs.retain(|page| *page.id() != run);
-    state.runs.push(RunPage::new(run, zero));
+    let mut page = RunPage::new(run, zero);
+    page.data_mut().set_launch(launch);
+    state.runs.push(page);
     state.history.arrange(&state.runs);
     arrange_home(state);
     Update::redraw()
 }
 
-/// A run of another process has ended, or was interrupted with its process. The store has it then; the page
+/// A run that was played elsewhere has ended, or was interrupted with its process. The store has it then; the page
 /// that is shown stays, if it is whole.
-fn on_peer_run_ended(state: &mut AppState, run: RunId) -> Update {
+fn on_follow_ended(state: &mut AppState, run: RunId) -> Update {
     let Some(page) = state.runs.iter_mut().find(|page| *page.id() == run) else {
         return Update::idle();
     };
     let is_whole = page.world().progress.closed.is_some();
+    if !is_whole && page.is_of_cluster() {
+        return Update::idle();
+    }
     page.data_mut().lose();
     let row = state.history.row(&run).cloned();
     let is_shown = state.visible_run().is_some_and(|page| *page.id() == run);

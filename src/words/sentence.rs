@@ -575,6 +575,7 @@ pub fn command_words(command: &Command) -> String {
             format!("answers {}: {}", answered.id, answered.answer.phrase())
         }
         Command::WithdrawApproval { id, .. } => format!("withdraws the approval of {id}"),
+        Command::Message { text, .. } => format!("queues a message: {text}"),
         Command::Cancel => "cancels the run".to_owned(),
     }
 }

@@ -163,6 +163,9 @@ fn paused_run_is_stepped_and_flagged() {
     let wrong = scene.run(&["ctl", run, "flag", "lawyer=on"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.err.contains("no flag lawyer: it has legal_analyst"), "{wrong:?}");
+    let wrong = scene.run(&["ctl", run, "message", "Well?"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.err.contains("only teams and swarms take messages"), "{wrong:?}");
     steer(&["flag", "legal_analyst=on"], "ann switches legal_analyst on");
     steer(&["break", "finalize"], "ann sets a breakpoint");
     steer(&["break", "finalize", "--remove"], "ann removes the breakpoint");
@@ -176,6 +179,51 @@ fn paused_run_is_stepped_and_flagged() {
     let count = |kind: &str| scene.events(run, kind).len();
     assert_eq!((count("flag.changed"), count("stepped"), count("command.taken")), (1, 2, 6));
     assert_eq!(scene.events(run, "flag.changed")[0]["by"], "remote");
+}
+
+/// Messages from elsewhere are answered in one run more; a killed process loses none.
+#[test]
+fn queued_messages_are_answered() {
+    let scene = Scene::new();
+    let run = scene.detach(&[]);
+    scene.asks(&run, "operator");
+    for (text, code, said) in [
+        ("Thank you.", 0, "ann queues a message: Thank you."),
+        ("Please write.", 0, "ann queues a message: Please write."),
+        (" ", 2, "the text is empty"),
+    ] {
+        let sent = scene.run_as("ann", &["ctl", &run, "message", text]);
+        assert_eq!(sent.code, Some(code), "{text}: {sent:?}");
+        assert!(format!("{}{}", sent.out, sent.err).contains(said), "{text}: {sent:?}");
+    }
+    signal("KILL", &scene.pid(&run));
+    scene.waits_until(&run, |row| row["status"] == "interrupted");
+    let resumed = scene.run(&["resume", &run, "--detach"]);
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    scene.asks(&run, "operator");
+    assert_eq!(scene.run(&["answer", &run, "q1", "--approve"]).code, Some(0));
+    scene.asks(&run, "manager");
+    assert_eq!(scene.run(&["answer", &run, "q2", "--text", "We are."]).code, Some(0));
+    scene.waits_until(&run, |row| row["status"] == "ended");
+    let next = loop {
+        let rows = scene.run(&["runs", "--json"]).json();
+        let mut rows = rows.as_array().expect("rows").iter();
+        if let Some(row) = rows.find(|row| row["id"] != *run) {
+            break row["id"].as_str().expect("an id").to_owned();
+        }
+    };
+    scene.asks(&next, "operator");
+    let head = scene.events(&next, "run.started")[0].clone();
+    assert_eq!(head["plan"]["session"]["text"], "Thank you.\n\nPlease write.", "{head}");
+    assert_eq!(head["plan"]["session"]["previous_run"], *run);
+    assert_eq!(scene.run(&["ctl", &next, "message", "Bye."]).code, Some(0));
+    assert_eq!(scene.run(&["ctl", &next, "cancel"]).code, Some(0));
+    scene.waits_until(&next, |row| row["status"] == "ended");
+    let late = scene.run(&["ctl", &next, "message", "Bye."]);
+    assert_eq!(late.code, Some(1), "{late:?}");
+    // Nobody answers a message of a run that was cancelled.
+    while !scene.sockets().is_empty() {}
+    assert_eq!(scene.run(&["runs", "--json"]).json().as_array().map(Vec::len), Some(2));
 }
 
 /// What a detached run cannot do is said before it begins, as of any run.

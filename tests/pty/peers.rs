@@ -59,6 +59,33 @@ fn dashboards_share_a_detached_run() {
     assert_eq!(first.ends(), 143);
 }
 
+/// A message goes to the process that plays the run, and its answer is shown next; the script's answer comes
+/// from there too.
+#[test]
+fn sends_message_and_scripted_answer() {
+    let home = Arc::new(Home::new());
+    let text = DESK.to_owned() + "\n[[script]]\nperson = \"operator\"\napprove = true\n";
+    home.write("desk.toml", &text);
+    let begun = home.run(&["run", "desk.toml", "--instant", "--detach"]);
+    let run = begun.out.trim().to_owned();
+    let args = &["attach", &run[..]];
+    let mut terminal = Terminal::start_in(&home, Start { args, ..Start::default() });
+    terminal.sees("WAITS");
+    press_until(&mut terminal, "i", "Message 2 to desk");
+    terminal.press("Thank you.");
+    terminal.sees("Thank you.");
+    press_until(&mut terminal, "\x13", "Queued: its process answers it");
+    press_until(&mut terminal, "a", "q1 approval for operator");
+    press_until(&mut terminal, "s", "press y again");
+    press_until(&mut terminal, "y", "waits for manager");
+    press_until(&mut terminal, "a", "q2 turn for manager");
+    terminal.press("We are.");
+    press_until(&mut terminal, "\x13", "message 2");
+    let next = home.run(&["runs", "--json"]).json();
+    assert_eq!(next.as_array().map(Vec::len), Some(2), "{next}");
+    kill(&home);
+}
+
 /// Its process is killed: the page says it, and continues it here.
 #[test]
 fn killed_process_is_continued_here() {

@@ -53,6 +53,11 @@ impl<'a> RemoteCourse<'a> {
         Self { runner, run, row, revision, course, written: None, waiting, is_paused: false }
     }
 
+    /// The run as far as it was followed.
+    pub fn course(&self) -> &RunFold {
+        &self.course
+    }
+
     /// The stop reason, if the run has ended.
     pub fn reason(&self) -> Option<String> {
         self.course.progress.closed.as_ref().map(|closed| closed.reason.to_string())

@@ -16,14 +16,17 @@ use super::hand_over::{FormerOwner, RunWatch, watch_run};
 use super::prepared::{NotPlayed, PlayedLog, PreparedPlay, next_session, prepare_play};
 use super::{Runner, RunnerNews};
 use crate::base::refused::Refused;
+use crate::base::time::now_ms;
 use crate::cluster::queue::QueuedRun;
-use crate::cluster::request::{Claim, Claimed, Release};
+use crate::cluster::request::{Claim, Claimed, Release, RunRequest};
 use crate::cluster::rows::{ClusterRow, RunRows};
 use crate::cluster::{Cluster, ClusterLog};
 use crate::engine::{RunHandle, RunKeeper};
 use crate::log::bus::{LiveTextReader, LogReader};
+use crate::log::event::head::LaunchRecord;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, RunId, Seq, StopReason};
+use crate::log::world::RunFold;
 use crate::store::recorder::{RecordError, record};
 use crate::store::{AppendError, RunLog as _};
 
@@ -105,6 +108,10 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     };
     if let Some(reason) = log.reason() {
         // Its owner may have died before it wrote the row.
+        let course = RunFold::course_of(log.events.iter().map(|event| &**event));
+        if let Err(why) = answer_queued(runner, &log.request, &course).await {
+            return not_listed(why);
+        }
         let row = row_after(row_before(&log), &log.events);
         return match RunRows(cluster).put(&row).await {
             Ok(()) => PlayEnd::Ended(reason),
@@ -183,7 +190,10 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     drop(helpers);
     match end {
         PlayEnd::Ended(_) => {
-            let written = course.write_row().await;
+            let written = match answer_queued(runner, &log.request, course.course()).await {
+                Ok(()) => course.write_row().await,
+                Err(why) => Err(why),
+            };
             match (course.reason(), is_continued) {
                 // The queue offers the item again until the row says it.
                 (Some(reason), _) => written.map_or_else(not_listed, |()| PlayEnd::Ended(reason)),
@@ -223,6 +233,29 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
             other
         }
     }
+}
+
+/// Hands over the run that answers the messages that were queued in a run that has ended.
+async fn answer_queued(
+    runner: &Runner,
+    request: &RunRequest,
+    course: &RunFold,
+) -> Result<(), Refused> {
+    let reason = course.progress.closed.as_ref().map(|closed| &closed.reason);
+    let was_cancelled = reason.is_none_or(|reason| *reason == StopReason::Cancelled);
+    let takes_messages =
+        course.head.as_ref().is_some_and(|head| head.plan.get().message().is_some());
+    let queued = course.progress.next_message().filter(|_| takes_messages && !was_cancelled);
+    let Some(message) = queued else { return Ok(()) };
+    let launch = LaunchRecord { flags: Vec::new(), pauses: Vec::new(), ..request.launch.clone() };
+    let next = RunRequest {
+        launch,
+        flags: course.settings.flag_positions(),
+        message: Some(message),
+        wall_ms: now_ms(),
+        ..request.clone()
+    };
+    runner.cluster.hand_over_next(next, &request.run).await
 }
 
 /// Gives up a run that cannot be continued, whatever damaged it: it leaves the queue, and the list says that

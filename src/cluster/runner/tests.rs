@@ -502,6 +502,35 @@ async fn waiting_runs_free_their_slots() {
     assert!(cluster.queued_runs().await.expect("read").is_disjoint(&waiting));
 }
 
+/// A message that was sent to a run is answered by one run more, whoever learns of its end.
+#[tokio::test(flavor = "multi_thread")]
+async fn queued_message_is_answered_once() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let run = cluster.hand_over(request("refund-desk", &[])).await.expect("stored").run;
+    runner.until(|news| matches!(news, RunnerNews::Released(_))).await;
+    let message = Command::Message { text: "Thank you.".into(), by: Initiator::Remote };
+    cluster.send_command(&run, &message, "ann@there").await.expect("stored");
+    let asked = open_question(&cluster, &run, 1).await;
+    answer(&cluster, &run, &asked, Answer::Approve { args: None }).await;
+    let asked = open_question(&cluster, &run, 2).await;
+    answer(&cluster, &run, &asked, Answer::Text { text: "We are.".into() }).await;
+    runner.until(|news| matches!(news, RunnerNews::Ended(ended, _) if *ended == run)).await;
+    let rows = RunRows(&cluster).all().await.expect("read");
+    let next = rows.iter().find(|row| row.run != run.as_str()).expect("a row");
+    let next = RunId::new(next.run.clone());
+    let events = events_until(&cluster, &next, "run.started").await;
+    let session = events.iter().find_map(|event| match &event.kind {
+        EventKind::RunStarted(head) => Some(head.plan.get().message()?.to_owned()),
+        _ => None,
+    });
+    assert_eq!(session.as_deref(), Some("Thank you."));
+    // The end is learned again, as after a crash.
+    let again = RunRequest { message: Some("Thank you.".into()), ..request("refund-desk", &[]) };
+    cluster.hand_over_next(again, &run).await.expect("answered");
+    assert_eq!(RunRows(&cluster).all().await.expect("read").len(), 2);
+}
+
 /// A deadline that passes while nobody plays the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn deadline_wakes_a_released_run() {

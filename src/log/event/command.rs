@@ -1,6 +1,8 @@
 //! Commands: what the operator or the command line wants a run to do, and who caused an event. A
 //! command is data; it becomes an event when it takes effect.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::id::BoundaryId;
@@ -100,6 +102,14 @@ pub enum Command {
         /// Who sent the command.
         by: Initiator,
     },
+    /// Queue a message of the session: a new run answers it when this one has ended. Teams and swarms
+    /// take messages.
+    Message {
+        /// The text.
+        text: Arc<str>,
+        /// Who sent the command.
+        by: Initiator,
+    },
     /// End the run now; calls in flight are cancelled.
     Cancel,
 }
@@ -116,7 +126,8 @@ impl Command {
             | Self::Breaker { by, .. }
             | Self::Inject { by, .. }
             | Self::RemoveFault { by, .. }
-            | Self::WithdrawApproval { by, .. } => *by = sender,
+            | Self::WithdrawApproval { by, .. }
+            | Self::Message { by, .. } => *by = sender,
             Self::Roster(roster) => roster.by = sender,
             Self::Step | Self::StepRound | Self::Break { .. } | Self::Answer(_) | Self::Cancel => {}
         }

@@ -50,6 +50,8 @@ pub struct RunProgress {
     pub answer_end: ReplyEnd,
     /// The result of the run for the list of runs: a decision, a level, a route, or who answered.
     pub result: Option<Arc<str>>,
+    /// The messages that were sent to the run: the next run of its session answers them.
+    pub queued: Vec<Arc<str>>,
     /// How the run ended, once it has.
     pub closed: Option<Arc<RunClosed>>,
     /// Since when every branch waits for people, as far as the events tell: the clock is stopped.
@@ -64,6 +66,11 @@ impl RunProgress {
     pub(crate) fn count(&mut self, event: &Event) {
         self.at = self.at.max(event.at);
         self.next = self.next.max(Seq(event.seq.0.saturating_add(1)));
+    }
+
+    /// The next message of the session: those that were queued, with an empty line between them.
+    pub(crate) fn next_message(&self) -> Option<String> {
+        (!self.queued.is_empty()).then(|| self.queued.join("\n\n"))
     }
 
     /// The run starts, unless it is closed already.

@@ -18,7 +18,7 @@ use crate::log::event::kind::{
     Asks, CallStarted, FlagAt, Initiator, Purpose, RunStarted, StepSize, Usage,
 };
 use crate::log::event::tool::FallbackKind;
-use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::scenario::spec::Price;
 
 /// The part of the fold that all patterns share.
@@ -60,7 +60,6 @@ impl RunFold {
         match &event.kind {
             EventKind::RunStarted(_) if has_head => return,
             EventKind::RunStarted(head) => {
-                self.settings.set_flags(&head.flags);
                 self.tools.begin(&head.tools);
                 self.alerts.begin(head.alerts);
             }
@@ -78,8 +77,7 @@ impl RunFold {
             EventKind::Stepped { step, .. } => {
                 self.settings.pauses_at_next_round = matches!(step, StepSize::Round);
             }
-            EventKind::FlagChanged { flag, on, by, boundary } => {
-                self.settings.switch(flag, *on, (event.at, boundary.clone(), *by));
+            EventKind::FlagChanged { flag, on, .. } => {
                 self.over_time.mark(event, MarkKind::Flag(flag.clone(), *on));
             }
             EventKind::BreakpointChanged { at, set: true } => {
@@ -151,8 +149,8 @@ impl RunFold {
         run
     }
 
-    /// Processes one event for the course of the run alone: its head, progress, spans, counts, models
-    /// and refused replies. The row of the run in a list needs no more; all else stays unchanged.
+    /// Processes one event for the course of the run alone: its head, flags, progress, spans, counts,
+    /// models and refused replies. The row of the run in a list needs no more; all else stays unchanged.
     pub(crate) fn apply_course(&mut self, event: &Event) {
         self.tally.events += 1;
         self.progress.count(event);
@@ -165,6 +163,7 @@ impl RunFold {
                     return;
                 }
                 self.progress.start();
+                self.settings.set_flags(&head.flags);
                 self.models.spending.set_models(head.first_prices());
                 self.head = Some(Arc::clone(head));
             }
@@ -184,6 +183,14 @@ impl RunFold {
                 }
                 if let Some((_, decision, _)) = self.questions.decision_of(answered) {
                     self.progress.result = Some(decision.word().into());
+                }
+            }
+            EventKind::FlagChanged { flag, on, by, boundary } => {
+                self.settings.switch(flag, *on, (event.at, boundary.clone(), *by));
+            }
+            EventKind::CommandTaken { command, .. } => {
+                if let Command::Message { text, .. } = &**command {
+                    self.progress.queued.push(Arc::clone(text));
                 }
             }
             EventKind::Pausing { by, .. } => self.progress.request_pause(*by, event.at),
@@ -426,6 +433,11 @@ impl OperatorSettings {
             changed: None,
         });
         self.flags = now.collect();
+    }
+
+    /// The flags and their positions, as a launch takes them.
+    pub(crate) fn flag_positions(&self) -> Vec<(FlagName, bool)> {
+        self.flags.iter().map(|flag| (flag.name.clone(), flag.on)).collect()
     }
 
     pub(crate) fn switch(

@@ -226,6 +226,16 @@ impl RunData {
         Some(place)
     }
 
+    /// Whether a runner of a cluster plays it.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.pid.is_none())
+    }
+
+    /// Whether another process of this user plays it.
+    pub(crate) fn is_of_process(&self) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.pid.is_some())
+    }
+
     /// The process that plays it is gone: nothing moves any more, whether or not the run has ended.
     pub(crate) fn lose(&mut self) {
         self.world.progress.stage = RunState::Closed;

@@ -257,8 +257,7 @@ pub(super) fn moves_before(
 
 /// Where the whole log is: in the store of this machine, or in the cluster of a watched run.
 fn log_place(run: &RunData) -> &'static str {
-    let is_of_cluster = run.remote.as_ref().is_some_and(|remote| remote.pid.is_none());
-    if is_of_cluster { "cluster" } else { "store" }
+    if run.is_of_cluster() { "cluster" } else { "store" }
 }
 
 impl RunData {

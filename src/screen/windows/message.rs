@@ -6,11 +6,11 @@ use ratatui::layout::Rect;
 use tui_textarea::CursorMove;
 
 use super::Overlay;
-use crate::base::name::FlagName;
-use crate::log::event::RunId;
+use crate::log::event::kind::Initiator;
+use crate::log::event::{Command, RunId};
 use crate::log::world::Projection;
 use crate::screen::action::Action;
-use crate::screen::effect::{FollowUp, LaunchRequest, RunBeginning, Update};
+use crate::screen::effect::{Effect, FollowUp, LaunchRequest, RunBeginning, Update};
 use crate::screen::form::fields::{MAX_TEXT_BYTES, TextField};
 use crate::screen::frame::Frame;
 use crate::screen::key::{KeyCode, KeyPress};
@@ -215,11 +215,14 @@ fn show_latest_run(state: &mut AppState) {
 pub(crate) fn open(state: &mut AppState) -> Update {
     show_latest_run(state);
     let Some(page) = state.visible_run() else { return Update::idle() };
+    // Its process queues the messages of the session.
+    let of_process = page.is_of_process();
     let why = match MessageBox::for_page(page) {
-        Some(message) if page.launch().is_some() => {
+        Some(message) if page.launch().is_some() || of_process && page.world().progress.is_live() => {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
         }
+        Some(_) if of_process => "The process of this run answers no more messages",
         Some(_) => "This run's settings are not known",
         None => "Only teams and swarms take follow-ups",
     };
@@ -292,6 +295,13 @@ fn send(state: &mut AppState) -> Update {
         state.notify(NoticeKind::Info, said);
         return Update::redraw();
     }
+    if page.world().progress.is_live() && page.is_of_process() {
+        page.data_mut().replace_message(NextMessage::None);
+        state.overlays.pop();
+        let command = Command::Message { text: text.into(), by: Initiator::You };
+        state.notify(NoticeKind::Info, "Queued: its process answers it when this run ends.".to_owned());
+        return Update { redraw: true, effects: vec![Effect::Command { run, command }] };
+    }
     if page.world().progress.is_live() {
         page.data_mut().replace_message(NextMessage::Waiting(text.into()));
         state.overlays.pop();
@@ -314,26 +324,35 @@ fn launch(state: &mut AppState, request: Option<LaunchRequest>) -> Update {
     }
 }
 
-/// A run has ended: sends its queued message, unless the run failed.
+/// A run has ended: sends its queued messages, unless the run failed.
 pub(crate) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
     let page = state.run_mut(run)?;
-    let NextMessage::Waiting(text) = page.next_message().clone() else { return None };
+    let own = match page.next_message() {
+        NextMessage::Waiting(text) => Some(text.to_string()),
+        _ => None,
+    };
+    let text = [from_elsewhere(page), own.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    if text.is_empty() {
+        return None;
+    }
     let reason = page.world().progress.closed.as_ref().map(|closed| closed.reason.clone())?;
     if !reason.is_success() {
-        page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
+        page.data_mut().replace_message(NextMessage::Draft(text));
         let (why, key) = (reason.phrase(), key_of(Action::Message));
         let said = format!("Not sent, since the run ended: {why}. Press {key} for the draft.");
         state.notify(NoticeKind::Info, said);
         return Some(Update::redraw());
     }
-    if let Some(at) = state.overlays.iter().position(|it| is_message_box_of(it, run)) {
+    if let Some(own) = own
+        && let Some(at) = state.overlays.iter().position(|it| is_message_box_of(it, run))
+    {
         if let Some(Overlay::Message(message)) = state.overlays.get_mut(at)
-            && message.text.text().trim() != text.trim()
+            && message.text.text().trim() != own.trim()
         {
             // It is being edited: the operator sends it when it is ready.
             message.from = DraftOrigin::Draft;
             let page = state.run_mut(run)?;
-            page.data_mut().replace_message(NextMessage::Draft(text.to_string()));
+            page.data_mut().replace_message(NextMessage::Draft(text));
             let key = key_of(Action::Send);
             let said = format!("The run has ended: press {key} to send the message.");
             state.notify(NoticeKind::Info, said);
@@ -350,6 +369,26 @@ pub(crate) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
         starting.open = false;
     }
     Some(update)
+}
+
+/// The messages that were sent to a run of this dashboard from elsewhere.
+fn from_elsewhere(page: &RunPage) -> Option<String> {
+    let world = page.world();
+    let is_own = page.remote.is_none() && world.session().is_some();
+    world.progress.next_message().filter(|_| is_own)
+}
+
+/// A run of another process has started: if it answers the message that was queued in the run on the screen, it
+/// is shown next.
+pub(crate) fn on_run_start(state: &mut AppState, run: &RunId) {
+    let previous = |page: &RunPage| page.world().session()?.previous_run.clone();
+    let shown = state.visible_run().filter(|page| page.is_of_process());
+    let is_answer = shown.zip(state.run(run)).is_some_and(|(shown, started)| {
+        previous(started).as_ref() == Some(shown.id()) && !shown.world().progress.queued.is_empty()
+    });
+    if is_answer && state.overlays.is_empty() {
+        state.screen = ActiveScreen::Run(run.clone());
+    }
 }
 
 fn is_message_box_of(overlay: &Overlay, run: &RunId) -> bool {
@@ -373,8 +412,7 @@ pub(crate) fn unsent_count(state: &AppState) -> usize {
 /// The request for the run that answers a message: as before, with the current flags.
 fn follow_up_request(page: &RunPage, text: &str) -> Option<LaunchRequest> {
     let before = page.launch()?;
-    let flags = page.world().settings.flags.iter();
-    let flags: Vec<(FlagName, bool)> = flags.map(|flag| (flag.name.clone(), flag.on)).collect();
+    let flags = page.world().settings.flag_positions();
     let begins = RunBeginning::FollowUp(FollowUp { run: page.id().clone(), text: text.into() });
     Some(LaunchRequest { flags, begins, ..before.clone() })
 }

@@ -49,6 +49,7 @@ use crate::log::world::run_row::RunRow;
 use crate::run::questions::PeopleMode;
 use crate::screen::effect::{Export, LaunchRequest, RecordedSource, RequestId, RunBeginning};
 use crate::screen::keymap::key_of;
+use crate::screen::run::origin::RemoteRun;
 use crate::screen::{Action, Effect, Msg};
 use crate::terminal;
 use crate::words::comparison::runs::ComparedRuns;
@@ -81,15 +82,21 @@ pub enum EffectResult {
         facts: Box<LogReader>,
         /// What its session continues with; `None`: its pattern has no sessions.
         launch: Option<Box<LaunchRequest>>,
+        /// Who plays it.
+        remote: Box<RemoteRun>,
     },
-    /// A run of another process of this user is followed.
-    PeerRun {
+    /// A run that is played elsewhere is followed, and not opened.
+    Followed {
         /// The run.
         run: RunId,
         /// How long ago its clock was zero.
         age: Duration,
         /// Reader of its events, at the first one.
         facts: Box<LogReader>,
+        /// What its session continues with, if that is known.
+        launch: Option<Box<LaunchRequest>>,
+        /// Who plays it.
+        remote: Box<RemoteRun>,
     },
     /// The clock of a watched run is another one from now on: a new owner continues with its own.
     /// It was zero so long ago.
@@ -451,12 +458,14 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
             command_run(services, &run, Command::Answer(Box::new(answered)));
         }
         Effect::EditArgs { run, id, text } => services.edit_args(run, id, text),
+        #[cfg(unix)]
+        Effect::Suggest { run, id } if self::peers::suggest_peer(services, &run, id) => {}
         Effect::Suggest { run, id } => {
             let answer = services.engine.run(&run).and_then(|it| it.suggested_answer(id));
             services.send_msg(Msg::Suggested { run, id, answer });
         }
         #[cfg(feature = "nats")]
-        Effect::Attach { request, run } => services.attach(run, request),
+        Effect::Attach { request, run } => services.attach(run, Some(request)),
         #[cfg(not(feature = "nats"))]
         Effect::Attach { .. } => {}
         Effect::Copy(text) => services.copy(text),
@@ -517,6 +526,9 @@ pub struct RemoteRuns {
     #[cfg(feature = "nats")]
     pub(crate) cluster: Arc<OnceLock<Cluster>>,
     pub(crate) watched: Arc<Mutex<BTreeMap<RunId, Bus>>>,
+    /// The runs that are followed, each with the request that it is opened for.
+    #[cfg(feature = "nats")]
+    pub(crate) followed: Arc<Mutex<BTreeMap<RunId, Option<RequestId>>>>,
     pub(crate) rows: Arc<Mutex<BTreeMap<String, ListedRow>>>,
 }
 
@@ -559,6 +571,20 @@ impl RemoteRuns {
             }
             RowChange::Gone(run) => drop(rows.remove(run.as_str())),
         }
+    }
+
+    /// The request that a followed run is opened for.
+    #[cfg(feature = "nats")]
+    fn opened_for(&self, run: &RunId) -> Option<RequestId> {
+        *self.followed.lock().unwrap_or_else(PoisonError::into_inner).get(run)?
+    }
+
+    /// The runs that wait for people.
+    #[cfg(feature = "nats")]
+    pub(crate) fn asking(&self) -> Vec<RunId> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let asking = rows.values().filter(|listed| !listed.row.waits_for.is_empty());
+        asking.map(|listed| listed.row.id.clone()).collect()
     }
 
     /// The rows of its runs, the newest first.

@@ -10,6 +10,7 @@ use crate::base::refused::Refused;
 use crate::host;
 use crate::host::peers::{FoundPeers, Peer, PeerLog, PeerNews, PeerRun};
 use crate::log::bus::{Bus, LogLimits};
+use crate::log::event::kind::QuestionId;
 use crate::log::event::{Command, Elapsed, Event, RunId, Seq};
 use crate::screen::Msg;
 use crate::screen::effect::RequestId;
@@ -56,6 +57,18 @@ pub(super) fn command_peer(services: &Services, run: &RunId, command: &Command) 
     true
 }
 
+/// Asks the process that plays a run what its script would answer; `false`: it is none that is known.
+pub(super) fn suggest_peer(services: &Services, run: &RunId, id: QuestionId) -> bool {
+    let Some(peer) = services.peer_of(run) else { return false };
+    let (services, run) = (services.clone(), run.clone());
+    services.runtime.clone().spawn(async move {
+        // Without an answer the card is answered by hand.
+        let answer = peer.suggestion(&run, id).await.ok().flatten();
+        services.send_msg(Msg::Suggested { run, id, answer });
+    });
+    true
+}
+
 /// Follows the runs of a process, until it ends.
 async fn follow_peer(services: Services, peer: Peer) {
     let Ok(mut runs) = peer.runs().await else { return };
@@ -87,7 +100,7 @@ async fn follow_run(services: Services, peer: Peer, run: PeerRun, opens: Option<
     if let Err(why) = end {
         services.failed("run", format!("{}: {why:#}", run.run));
     }
-    services.list_then(Msg::PeerRunEnded(run.run));
+    services.list_then(Msg::FollowEnded(run.run));
 }
 
 async fn show_run(
@@ -108,16 +121,15 @@ async fn show_run(
                 let facts = Box::new(bus.reader(Seq(0)));
                 bus.copy(&whole(services, run, std::mem::take(&mut batch)).await);
                 let (run, age) = (run.clone(), zero.elapsed());
-                services.answer(match opens {
-                    Some(request) => {
-                        let (run, launch) = (run.clone(), None);
-                        EffectResult::Attached { request, run, age, facts, launch }
-                    }
-                    None => EffectResult::PeerRun { run: run.clone(), age, facts },
-                });
                 let remote =
                     RemoteRun { pid: Some(*pid), is_reached: true, ..RemoteRun::default() };
-                services.send_msg(Msg::Remote { run, remote: Box::new(remote) });
+                let remote = Box::new(remote);
+                services.answer(match opens {
+                    Some(request) => {
+                        EffectResult::Attached { request, run, age, facts, launch: None, remote }
+                    }
+                    None => EffectResult::Followed { run, age, facts, launch: None, remote },
+                });
             }
             PeerNews::UpToDate => {}
             PeerNews::Text(span, text) => {

@@ -34,6 +34,9 @@ const LIMITS: LogLimits = LogLimits { window: 96 << 20, ahead: 24 << 20 };
 /// First and longest time before a server that did not answer is tried again.
 const RECONNECT: Range<Duration> = Duration::from_secs(1)..Duration::from_secs(30);
 
+/// Most runs that are followed because they wait for people.
+const MAX_ASKING: usize = 100;
+
 /// Minimum time between two updates of the list.
 const LIST_EVERY: Duration = Duration::from_millis(300);
 
@@ -52,7 +55,7 @@ pub fn show(services: &Services, shown: ShownCluster) {
         let cluster = match shown {
             ShownCluster::Attached(cluster, run, request) => {
                 let _ = services.remote.cluster.set(cluster.clone());
-                services.attach(run, request);
+                services.attach(run, Some(request));
                 cluster
             }
             ShownCluster::Configured(address) => match connect(&services, &address).await {
@@ -84,6 +87,7 @@ async fn follow_list(services: &Services, cluster: &Cluster) {
                         services.remote.take(change);
                     }
                     services.list_kept();
+                    services.follow_asking();
                 }
             }
             Err(why) if !is_said => {
@@ -125,16 +129,31 @@ async fn connect(services: &Services, address: &ClusterAddress) -> Option<Cluste
 }
 
 impl Services {
-    /// Watches a run of the cluster.
-    pub(crate) fn attach(&self, run: RunId, request: RequestId) {
+    /// Follows the runs that wait for people, so that their questions are in the inbox.
+    fn follow_asking(&self) {
+        for run in self.remote.asking().into_iter().take(MAX_ASKING) {
+            self.attach(run, None);
+        }
+    }
+
+    /// Follows a run of the cluster, and opens it for a request. If it is followed already and not shown yet,
+    /// it is opened once it is.
+    pub(crate) fn attach(&self, run: RunId, request: Option<RequestId>) {
         let Some(cluster) = self.remote.cluster.get().cloned() else { return };
+        {
+            let mut followed = self.remote.followed.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(opened) = followed.get_mut(&run) {
+                *opened = request.or(*opened);
+                return;
+            }
+            followed.insert(run.clone(), request);
+        }
         let services = self.clone();
         self.runtime.spawn(async move {
             let follower = cluster.follow(&run);
             let mut attached = AttachedRun {
                 services: services.clone(),
                 run: run.clone(),
-                request,
                 bus: None,
                 remote: RemoteRun { is_reached: true, ..RemoteRun::default() },
                 claims: 0,
@@ -144,12 +163,16 @@ impl Services {
                 zero: Arc::new(Mutex::new(Instant::now())),
                 is_taken_over: false,
             };
-            if let Err(why) = attached.watch(&cluster, follower).await {
-                let text = format!("{run}: {why:#}");
-                match attached.bus {
-                    Some(_) => services.failed("cluster", text),
-                    None => services.send_msg(Msg::StartFailed { request, text }),
+            let watched = attached.watch(&cluster, follower).await;
+            let request = services.remote.opened_for(&run);
+            services.remote.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+            match (watched, request) {
+                (Ok(()), Some(_)) => {}
+                (Ok(()), None) => services.send_msg(Msg::FollowEnded(run)),
+                (Err(why), Some(request)) if attached.bus.is_none() => {
+                    services.send_msg(Msg::StartFailed { request, text: format!("{run}: {why:#}") });
                 }
+                (Err(why), _) => services.failed("cluster", format!("{run}: {why:#}")),
             }
         });
     }
@@ -195,7 +218,6 @@ const UNREAD: &str = "the log cannot be read";
 struct AttachedRun {
     services: Services,
     run: RunId,
-    request: RequestId,
     /// The copy of its log, once it is on the screen.
     bus: Option<Bus>,
     remote: RemoteRun,
@@ -301,7 +323,8 @@ impl AttachedRun {
     fn show(&mut self, cluster: &Cluster, first: &mut Vec<Arc<Event>>) {
         let Some(last) = first.last().filter(|_| self.bus.is_none()) else { return };
         let age = self.set_clock(last.at);
-        let launch = next_launch(self.request, &self.run, first);
+        let request = self.services.remote.opened_for(&self.run);
+        let launch = next_launch(&self.run, first);
         let bus = Bus::mirror(LIMITS);
         let reader = bus.reader(Seq(0));
         bus.copy(first);
@@ -313,14 +336,12 @@ impl AttachedRun {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(self.run.clone(), bus.clone());
         self.bus = Some(bus);
-        self.services.answer(EffectResult::Attached {
-            request: self.request,
-            run: self.run.clone(),
-            age,
-            facts: Box::new(reader),
-            launch,
+        let (run, facts) = (self.run.clone(), Box::new(reader));
+        let remote = Box::new(self.remote.clone());
+        self.services.answer(match request {
+            Some(request) => EffectResult::Attached { request, run, age, facts, launch, remote },
+            None => EffectResult::Followed { run, age, facts, launch, remote },
         });
-        self.send_state();
         let zero = Arc::clone(&self.zero);
         follow_text(self.services.clone(), cluster.clone(), self.run.clone(), zero);
     }
@@ -426,7 +447,7 @@ impl Services {
         let services = self.clone();
         self.runtime.spawn(async move {
             match cluster.hand_over(next).await {
-                Ok(handed) => services.attach(handed.run, id),
+                Ok(handed) => services.attach(handed.run, Some(id)),
                 Err(why) => services.not_started(id, &why),
             }
         });
@@ -435,11 +456,12 @@ impl Services {
 
 /// The request that the next message of a run's session starts from; `None`: its pattern has no
 /// sessions.
-fn next_launch(id: RequestId, run: &RunId, events: &[Arc<Event>]) -> Option<Box<LaunchRequest>> {
+fn next_launch(run: &RunId, events: &[Arc<Event>]) -> Option<Box<LaunchRequest>> {
     let recorded = RecordedRun::new(run.clone(), events.to_vec(), true).ok()?;
     recorded.session()?;
     Some(Box::new(LaunchRequest {
-        id,
+        // The next message has a request of its own.
+        id: RequestId(0),
         scenario: Arc::new(recorded.scenario(&[]).ok()?),
         model: recorded.model().ok()?,
         flags: recorded.start_flags(),

@@ -318,14 +318,16 @@ impl<C: Console> DashboardLoop<C> {
             EffectResult::Clock(run, age) => {
                 self.update(Msg::Clock(run, self.now().saturating_sub(age)))
             }
-            EffectResult::Attached { request, run, age, facts, launch } => {
+            EffectResult::Attached { request, run, age, facts, launch, remote } => {
                 let zero = self.now().saturating_sub(age);
-                self.feed.follow(run.clone(), *facts);
-                self.update(Msg::Started { request, run, zero, launch });
+                self.update(Msg::Started { request, run: run.clone(), zero, launch });
+                self.update(Msg::Remote { run: run.clone(), remote });
+                self.feed.follow(run, *facts);
             }
-            EffectResult::PeerRun { run, age, facts } => {
+            EffectResult::Followed { run, age, facts, launch, remote } => {
                 let zero = self.now().saturating_sub(age);
-                self.update(Msg::PeerRun { run: run.clone(), zero });
+                self.update(Msg::Followed { run: run.clone(), zero, launch });
+                self.update(Msg::Remote { run: run.clone(), remote });
                 self.feed.follow(run, *facts);
             }
             EffectResult::Signal(signal) => self.on_signal(signal)?,

@@ -115,7 +115,8 @@ fn of_process(cols: u16, rows: u16, whole: bool) -> Dash {
     let mut dash = Dash::new(cols, rows);
     let log = facts::decided().log;
     let sent = if whole { log.len() } else { log.len() - 1 };
-    dash.send(Msg::PeerRun { run: RunId::new(RUN), zero: std::time::Duration::ZERO });
+    let (run, zero) = (RunId::new(RUN), std::time::Duration::ZERO);
+    dash.send(Msg::Followed { run, zero, launch: None });
     dash.send(Msg::Events { run: RunId::new(RUN), events: log[..sent].to_vec() });
     let remote = RemoteRun { pid: Some(4_711), is_reached: true, ..RemoteRun::default() };
     dash.send(Msg::Remote { run: RunId::new(RUN), remote: Box::new(remote) });
@@ -143,7 +144,7 @@ fn lost_process_leaves_what_is_stored() {
             let row = RunRow { status: status.clone(), ..RunRow::begun(RunId::new(RUN)) };
             dash.send(Msg::Kept { rows: vec![row], wall_ms: 3_000, change: None });
             dash.asked();
-            dash.send(Msg::PeerRunEnded(RunId::new(RUN)));
+            dash.send(Msg::FollowEnded(RunId::new(RUN)));
             assert_eq!(said(&dash).as_deref(), notice, "{status:?}");
             let reads = |effect: &Effect| matches!(effect, Effect::OpenKept { .. });
             assert_eq!(dash.asked().iter().any(reads), shown && !whole, "{status:?}");

@@ -359,10 +359,9 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
     let draft = inbox.drafts.remove(key).unwrap_or_default();
     let mut card = Card::new(page, question, draft);
-    // The script is at the runner of a run that is played elsewhere.
+    // A runner is not asked for what its script says.
     let head = page.world().run.head.as_ref();
-    let has_script =
-        page.remote.is_none() && head.is_some_and(|head| head.model == ModelLabel::Scripted);
+    let has_script = !page.is_of_cluster() && head.is_some_and(|head| head.model == ModelLabel::Scripted);
     // From the inbox it can be answered again: the first answer may have been lost.
     let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
     if is_next && inbox.sent.contains_key(key) {

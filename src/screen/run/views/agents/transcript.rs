@@ -299,6 +299,8 @@ fn ending(run: &RunData) -> Vec<(TranscriptKind, String)> {
         };
         let asks = asks.map(|text| (TranscriptKind::Asks, text));
         let mut lines: Vec<(TranscriptKind, String)> = asks.into_iter().collect();
+        let queued = world.progress.queued.iter().map(|text| text.to_string());
+        lines.extend(queued.map(|text| (TranscriptKind::Next, text)));
         if let NextMessage::Waiting(text) = run.next_message() {
             lines.push((TranscriptKind::Next, text.to_string()));
         }
