@@ -189,7 +189,11 @@ impl Cluster {
     ///
     /// # Errors
     /// The cluster does not store it.
-    pub(super) async fn hand_over_next(&self, request: RunRequest, after: &RunId) -> Result<(), Refused> {
+    pub(super) async fn hand_over_next(
+        &self,
+        request: RunRequest,
+        after: &RunId,
+    ) -> Result<(), Refused> {
         let hash = sha256_of_text(&format!("{}.{after}.next", self.namespace()));
         let run = RunId::new(format!("r-{}", hash.get(..8).unwrap_or_default()));
         let request = RunRequest { run, after: Some(after.clone()), ..request };

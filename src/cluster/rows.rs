@@ -18,7 +18,7 @@ use crate::base::name::PersonName;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::Day;
 use crate::log::event::RunId;
-use crate::log::world::run_row::{RunRow, RunStatus};
+use crate::log::world::run_row::{LastEvent, RunRow, RunStatus};
 
 /// Stream of the list of runs.
 const RUNS_STREAM: &str = "KV_RT_RUNS";
@@ -81,6 +81,9 @@ pub struct ClusterRow {
     pub cost_usd: Option<f64>,
     /// Number of events.
     pub events: u64,
+    /// The last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastEvent>,
     /// Who handed it over.
     pub by: String,
     /// The pool of the runners that may play it.
@@ -127,6 +130,7 @@ impl ClusterRow {
             cost_usd: self.cost_usd,
             events: self.events,
             runner: self.runner.as_deref().map(Into::into),
+            last: self.last.clone(),
             ..RunRow::begun(RunId::new(self.run.as_str()))
         }
     }

@@ -9,6 +9,7 @@ pub mod control;
 mod hold;
 mod model_call;
 pub mod questions;
+mod redelivery;
 pub mod replay;
 mod session;
 mod spending;

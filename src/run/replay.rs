@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::task::AtomicWaker;
 
 use super::control::RunControl;
+use super::redelivery::redeliver;
 use crate::base::name::FlagName;
 use crate::log::bus::{Bus, Recording, ReplayError};
 use crate::log::event::command::BreakerOverride;
@@ -170,7 +171,7 @@ impl Driver<'_> {
             RecordedInput::Over => match self.replay.not_reached() {
                 Some(error) => Step::Ended(Err(error)),
                 None => {
-                    self.go_live();
+                    self.go_live(self.open_commands());
                     Step::Continue
                 }
             },
@@ -222,7 +223,7 @@ impl Driver<'_> {
             let flag = flag.clone();
             (self.inputs.send)(Command::SetFlag { flag, on: *on, by: Initiator::You });
         }
-        self.go_live();
+        self.go_live(Vec::new());
         Step::Continue
     }
 
@@ -240,15 +241,21 @@ impl Driver<'_> {
         if let Some(error) = self.replay.not_reached() {
             return Step::Ended(Err(error));
         }
-        self.go_live();
+        self.go_live(self.open_commands());
         Step::Ended(Ok(ended))
     }
 
-    fn go_live(&self) {
+    /// The commands that the run had taken, and that had not taken effect when it stopped.
+    fn open_commands(&self) -> Vec<Command> {
+        redeliver(self.replay.recording().events())
+    }
+
+    /// `again`: commands before those that were sent meanwhile.
+    fn go_live(&self, again: Vec<Command>) {
         let first = (self.inputs.first)(self.replay.recording());
         let commands = self.inputs.bus.go_live(first);
         (self.inputs.live)();
-        for command in commands {
+        for command in again.into_iter().chain(commands) {
             (self.inputs.send)(command);
         }
     }

@@ -90,13 +90,20 @@ pub(crate) fn kill(state: &mut AppState) -> Update {
 }
 
 pub(crate) fn quit(state: &mut AppState, code: u8) -> Update {
-    match (state.own_live_runs().count(), unsent_count(state)) {
-        (0, 0) => Update::effect(Effect::Quit { code }),
-        (live, unsent) => {
-            state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, code)));
+    match confirm_quit(state, code) {
+        None => Update::effect(Effect::Quit { code }),
+        Some(confirm) => {
+            state.overlays.push(Overlay::Confirm(confirm));
             Update::redraw()
         }
     }
+}
+
+/// The question before the program ends; `None`: it would end and lose nothing.
+fn confirm_quit(state: &AppState, code: u8) -> Option<Confirm> {
+    let (live, unsent) = (state.own_live_runs().count(), unsent_count(state));
+    let asked = state.own_live_runs().map(|page| page.world().questions.open().len()).sum();
+    (live + unsent > 0).then(|| Confirm::quit(live, asked, unsent, code))
 }
 
 /// Ctrl-C: asks to stop the run (on the first screen, to quit); twice quits.
@@ -112,13 +119,8 @@ pub(crate) fn interrupt(state: &mut AppState) -> Update {
         }
         _ => None,
     };
-    match (ask, state.own_live_runs().count(), unsent_count(state)) {
-        (Some(ask), ..) => state.overlays.push(Overlay::Confirm(ask)),
-        (None, 0, 0) => {}
-        (None, live, unsent) => {
-            state.overlays.push(Overlay::Confirm(Confirm::quit(live, unsent, 130)));
-        }
-    }
+    let ask = ask.or_else(|| confirm_quit(state, 130));
+    state.overlays.extend(ask.map(Overlay::Confirm));
     state.notify(NoticeKind::Info, "Press Ctrl-C again to quit.");
     Update::redraw()
 }

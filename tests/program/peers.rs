@@ -181,6 +181,21 @@ fn paused_run_is_stepped_and_flagged() {
     assert_eq!(scene.events(run, "flag.changed")[0]["by"], "remote");
 }
 
+/// A flag that waits for the next boundary is not lost with the process.
+#[test]
+fn taken_flag_survives_the_process() {
+    let scene = Scene::new();
+    let args = ["run", "checkout-launch", "--instant", "--detach", "--pause-at", "round:2"];
+    let run = scene.run(&args).out.trim().to_owned();
+    scene.waits_until(&run, |row| row["process"]["last"] == "paused");
+    assert_eq!(scene.run(&["ctl", &run, "flag", "legal_analyst=on"]).code, Some(0));
+    signal("KILL", &scene.pid(&run));
+    scene.waits_until(&run, |row| row["status"] == "interrupted");
+    assert_eq!(scene.run(&["resume", &run]).code, Some(0));
+    let changed = scene.events(&run, "flag.changed");
+    assert_eq!((changed.len(), &changed[0]["boundary"]), (1, &json!("round:2")), "{changed:?}");
+}
+
 /// Messages from elsewhere are answered in one run more; a killed process loses none.
 #[test]
 fn queued_messages_are_answered() {

@@ -19,7 +19,7 @@ use crate::cli::streams::{StreamStyle, print_message, refuse};
 use crate::host::config;
 use crate::host::run_store::retention;
 use crate::log::event::{RunId, Seq, safe_json};
-use crate::log::world::run_row::{RunRow, RunStatus};
+use crate::log::world::run_row::{LastEvent, RunRow, RunStatus};
 use crate::screen::theme::Theme;
 use crate::store::database::removal::Deletion;
 use crate::store::database::text_index::{RunHits, RunTextIndex, TextPlace, UnindexedRun};
@@ -194,9 +194,13 @@ struct ProcessOut {
 
 impl ProcessOut {
     fn text(&self) -> String {
-        let silent = time::duration_text(Duration::from_millis(self.silent_ms));
-        format!("process {}, {} {silent} ago", self.pid, visible(&self.last))
+        format!("process {}, {}", self.pid, last_text(&self.last, self.silent_ms))
     }
+}
+
+fn last_text(kind: &str, silent_ms: u64) -> String {
+    let silent = time::duration_text(Duration::from_millis(silent_ms));
+    format!("{} {silent} ago", visible(kind))
 }
 
 /// Asks the processes that play some of these runs.
@@ -256,6 +260,8 @@ struct RowOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     runner: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<&'a LastEvent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<ProcessOut>,
     #[serde(flatten)]
     found: Option<FoundOut>,
@@ -299,6 +305,7 @@ impl<'a> RowOut<'a> {
             parent: row.parent.as_ref().map(|id| id.as_str()),
             forked_at: row.forked_at.as_deref(),
             runner: row.runner.as_deref(),
+            last: row.last.as_ref(),
             process: None,
             found: None,
         }
@@ -369,7 +376,15 @@ fn cells(row: &RunRow, process: Option<&ProcessOut>, now: u64, paint: &StreamSty
         cost,
         match (process, row.runner.as_deref()) {
             (Some(process), _) => process.text(),
-            (None, Some(runner)) => format!("on {}", visible(runner)),
+            (None, Some(runner)) => {
+                let runner = format!("on {}", visible(runner));
+                match row.last.as_ref().filter(|_| row.status == RunStatus::Running) {
+                    Some(LastEvent { kind, at_ms }) => {
+                        format!("{runner}, {}", last_text(kind, now.saturating_sub(*at_ms)))
+                    }
+                    None => runner,
+                }
+            }
             (None, None) => String::new(),
         },
     ]

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::prepared::PlayedLog;
 use super::{Runner, RunnerNews};
 use crate::base::refused::Refused;
+use crate::base::time::now_ms;
 use crate::cluster::rows::{ASKING, ClusterRow, RunRows};
 use crate::engine::RunHandle;
 use crate::host::run_store::row_course;
@@ -16,6 +17,7 @@ use crate::log::bus::publish_unless_ended;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, SpanId};
 use crate::log::world::RunFold;
+use crate::log::world::run_row::LastEvent;
 use crate::store::database::rows::RunCourse;
 use crate::store::recorder::RecordListener;
 
@@ -140,6 +142,9 @@ impl RecordListener for RemoteCourse<'_> {
             self.course.apply_course(event);
             self.row.events = event.seq.0 + 1;
         }
+        self.row.last = events
+            .last()
+            .map(|event| LastEvent { kind: event.kind.name().into(), at_ms: now_ms() });
         if self.course.progress.closed.is_none() {
             self.course.forget_old(events.len());
         }

@@ -5,7 +5,6 @@
 //! What runners tidy up now and then: forgotten runs are queued again, and the logs of runs that ended
 //! some time ago go into the archive. Any runner may do it, and several at a time.
 
-mod commands;
 mod course;
 pub mod grants;
 mod hand_over;

@@ -10,7 +10,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::commands::{deliver_commands, redeliver};
 use super::course::{RemoteCourse, row_after, row_before};
 use super::hand_over::{FormerOwner, RunWatch, watch_run};
 use super::prepared::{NotPlayed, PlayedLog, PreparedPlay, next_session, prepare_play};
@@ -173,12 +172,7 @@ async fn play_run(runner: &Arc<Runner>, item: &QueuedRun, owner: String) -> Play
     let watched = watch_run(handle.bus(), started.reader.clone());
     let helpers = Helpers(vec![
         tokio::spawn(send_live_text(cluster.clone(), handle.clone())),
-        tokio::spawn(steer(
-            Arc::clone(runner),
-            handle.clone(),
-            log.last_command(),
-            redeliver(&log.events),
-        )),
+        tokio::spawn(steer(Arc::clone(runner), handle.clone(), log.last_command())),
     ]);
     let row = row_of(&log, &runner.settings.name);
     let mut course = RemoteCourse::new(runner, &handle, row, listed);
@@ -386,13 +380,23 @@ async fn release(
     }
 }
 
-/// Gives a run its commands, once it is live.
-async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64, again: Vec<Command>) {
+/// Gives a run the commands after this number as they come, once it is live.
+async fn steer(runner: Arc<Runner>, run: RunHandle, after: u64) {
     if run.wait_until_live().await.is_err() {
         return;
     }
-    again.into_iter().for_each(|command| run.send(command));
-    deliver_commands(&runner.cluster, &run, after).await;
+    let mut commands = match runner.cluster.commands(run.id(), after).await {
+        Ok(commands) => commands,
+        Err(error) => {
+            tracing::warn!(run = %run.id(), "the run gets no commands: {error}");
+            return;
+        }
+    };
+    loop {
+        for sent in commands.next().await {
+            run.take(sent.command.sent_by(Initiator::Remote), sent.by, sent.place);
+        }
+    }
 }
 
 fn row_of(log: &PlayedLog, runner: &str) -> ClusterRow {

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::name::PersonName;
 use crate::log::event::id::RunId;
 use crate::log::event::stop::StopReason;
@@ -49,6 +51,17 @@ pub struct RunRow {
     pub forked_at: Option<String>,
     /// The runner of a cluster that plays it, or played it last.
     pub runner: Option<Arc<str>>,
+    /// The last event of a run of a cluster, as far as the list says.
+    pub last: Option<LastEvent>,
+}
+
+/// The last event of a run that is played elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastEvent {
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// When it was published, as Unix time in milliseconds of that machine.
+    pub at_ms: u64,
 }
 
 impl RunRow {
@@ -74,6 +87,7 @@ impl RunRow {
             parent: None,
             forked_at: None,
             runner: None,
+            last: None,
         }
     }
 }

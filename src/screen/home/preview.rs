@@ -9,6 +9,7 @@ use super::HomePane;
 use super::history::ListedRun;
 use crate::base::time;
 use crate::base::time::Day;
+use crate::base::visible::visible;
 use crate::log::event::BoundaryId;
 use crate::log::event::kind::ModelLabel;
 use crate::log::world::run_row::{RunRow, RunStatus};
@@ -19,6 +20,7 @@ use crate::scenario::{ProblemPosition, Scenario, Severity};
 use crate::screen::action::Action;
 use crate::screen::form::fields::shown_value;
 use crate::screen::keymap::key_of;
+use crate::screen::run::origin::RemoteRun;
 use crate::screen::run::{EventWindow, RunPage};
 use crate::screen::text::Pen;
 use crate::screen::{AppState, DrawContext};
@@ -46,7 +48,7 @@ pub fn items(state: &AppState) -> StyledText {
     match state.home.preview_source {
         HomePane::Runs => match state.selected_run() {
             Some(ListedRun::Session(page)) => run_items(page, state.now),
-            Some(ListedRun::Kept(row)) => kept_items(row, state.history.age_ms(row, state.now)),
+            Some(ListedRun::Kept(row)) => kept_items(row, state.history.wall_ms(state.now)),
             None => {
                 let key = key_of(Action::Open);
                 notice(&format!("No run is selected: press {key} on a scenario to start one."))
@@ -208,17 +210,19 @@ fn run_items(page: &RunPage, now: Duration) -> StyledText {
             format::time_in_run(page.world().progress.run_time(last.at))
         );
         items.item("last", StyleRole::Dim, text);
-        if let Some(pid) = page.remote.as_deref().and_then(|remote| remote.pid) {
-            let silent = page.time(now).since(last.at);
-            let text = format!("process {pid}, silent for {}", short_age(silent));
-            items.item("played by", StyleRole::Dim, text);
+        if let Some(player) = page.remote.as_deref().and_then(RemoteRun::player)
+            && world.progress.is_live()
+        {
+            let silent = short_age(page.time(now).since(last.at));
+            items.item("played by", StyleRole::Dim, format!("{player}, silent for {silent}"));
         }
     }
     items
 }
 
 /// The items of a kept run. Its log has not been read yet.
-fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
+fn kept_items(row: &RunRow, wall_ms: u64) -> StyledText {
+    let age_ms = wall_ms.saturating_sub(row.started_ms);
     let mut items = StyledText::default();
     items.add(StyleRole::Title, row.title.to_string());
     items.signed("status", run_state(&row.status), run_state(&row.status).word);
@@ -239,6 +243,10 @@ fn kept_items(row: &RunRow, age_ms: u64) -> StyledText {
             items.item("", StyleRole::Dim, "Its process ended before the run did.");
         }
         RunStatus::Ended(_) => {}
+    }
+    if let Some(last) = row.last.as_ref().filter(|_| row.status == RunStatus::Running) {
+        let age = short_age(Duration::from_millis(wall_ms.saturating_sub(last.at_ms)));
+        items.item("last", StyleRole::Dim, format!("{}, {age} ago", visible(&last.kind)));
     }
     let day = Day::from_unix_ms(row.started_ms);
     items.item("when", StyleRole::Text, format!("{}, {day}", age_text(age_ms)));

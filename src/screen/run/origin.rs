@@ -154,6 +154,14 @@ impl RemoteRun {
         self.away.push(away);
     }
 
+    /// Who plays the run; `None`: it was released.
+    pub fn player(&self) -> Option<String> {
+        match self.pid {
+            Some(pid) => Some(format!("process {pid}")),
+            None => (!self.runner.is_empty()).then(|| format!("runner {}", self.runner)),
+        }
+    }
+
     /// How the runner owns the run, in a few words: its epoch, and how often it was taken over.
     pub fn ownership(&self) -> String {
         match self.takeovers {

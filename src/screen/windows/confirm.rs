@@ -93,8 +93,13 @@ impl Confirm {
         Self::new(question, vec![names.join(", "), stays.to_owned()], OnYes::Kill(runs))
     }
 
-    /// Asks before quitting with live runs or unsent messages.
-    pub fn quit(live: usize, unsent: usize, code: u8) -> Self {
+    /// Asks before quitting with live runs or unsent messages; `questions`: those of the live runs.
+    pub fn quit(live: usize, questions: usize, unsent: usize, code: u8) -> Self {
+        let asked = match questions {
+            0 => None,
+            1 => Some("One open question stays without an answer.".to_owned()),
+            more => Some(format!("{more} open questions stay without an answer.")),
+        };
         let dropped = match unsent {
             0 => None,
             1 => Some("One unsent message is lost.".to_owned()),
@@ -106,7 +111,7 @@ impl Confirm {
             count => format!("{count} runs are live. Quit and end them?"),
         };
         let stays = "A summary of the runs stays on the terminal.".to_owned();
-        let detail = dropped.into_iter().chain([stays]).collect();
+        let detail = asked.into_iter().chain(dropped).chain([stays]).collect();
         Self::new(question, detail, OnYes::Quit { code })
     }
 

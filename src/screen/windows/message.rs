@@ -218,7 +218,9 @@ pub(crate) fn open(state: &mut AppState) -> Update {
     // Its process queues the messages of the session.
     let of_process = page.is_of_process();
     let why = match MessageBox::for_page(page) {
-        Some(message) if page.launch().is_some() || of_process && page.world().progress.is_live() => {
+        Some(message)
+            if page.launch().is_some() || of_process && page.world().progress.is_live() =>
+        {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
         }
@@ -299,7 +301,10 @@ fn send(state: &mut AppState) -> Update {
         page.data_mut().replace_message(NextMessage::None);
         state.overlays.pop();
         let command = Command::Message { text: text.into(), by: Initiator::You };
-        state.notify(NoticeKind::Info, "Queued: its process answers it when this run ends.".to_owned());
+        state.notify(
+            NoticeKind::Info,
+            "Queued: its process answers it when this run ends.".to_owned(),
+        );
         return Update { redraw: true, effects: vec![Effect::Command { run, command }] };
     }
     if page.world().progress.is_live() {
@@ -331,7 +336,8 @@ pub(crate) fn on_run_end(state: &mut AppState, run: &RunId) -> Option<Update> {
         NextMessage::Waiting(text) => Some(text.to_string()),
         _ => None,
     };
-    let text = [from_elsewhere(page), own.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    let text =
+        [from_elsewhere(page), own.clone()].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     if text.is_empty() {
         return None;
     }

@@ -370,6 +370,7 @@ pub(crate) fn read_row(
         parent: parent.map(RunId::new),
         forked_at: row.get(16)?,
         runner: None,
+        last: None,
     })
 }
 

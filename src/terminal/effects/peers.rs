@@ -62,7 +62,7 @@ pub(super) fn suggest_peer(services: &Services, run: &RunId, id: QuestionId) -> 
     let Some(peer) = services.peer_of(run) else { return false };
     let (services, run) = (services.clone(), run.clone());
     services.runtime.clone().spawn(async move {
-        // Without an answer the card is answered by hand.
+        // The card has no suggestion where none comes.
         let answer = peer.suggestion(&run, id).await.ok().flatten();
         services.send_msg(Msg::Suggested { run, id, answer });
     });

@@ -170,7 +170,8 @@ impl Services {
                 (Ok(()), Some(_)) => {}
                 (Ok(()), None) => services.send_msg(Msg::FollowEnded(run)),
                 (Err(why), Some(request)) if attached.bus.is_none() => {
-                    services.send_msg(Msg::StartFailed { request, text: format!("{run}: {why:#}") });
+                    services
+                        .send_msg(Msg::StartFailed { request, text: format!("{run}: {why:#}") });
                 }
                 (Err(why), _) => services.failed("cluster", format!("{run}: {why:#}")),
             }

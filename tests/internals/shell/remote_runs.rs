@@ -14,15 +14,16 @@ use crate::cluster::runner::RunnerNews;
 use crate::engine::{Engine, EngineSettings};
 use crate::host::models::{LiveModels, parse_proxy};
 use crate::host::trust::Trust;
-use crate::log::event::{Event, RunId, Seq, World};
+use crate::log::event::kind::{Answer, QuestionId};
+use crate::log::event::{Event, EventKind, RunId, Seq, World};
 use crate::log::world::Projection;
-use crate::screen::Msg;
 use crate::screen::effect::RequestId;
 use crate::screen::effect::{FollowUp, LaunchRequest, RecordedSource, RunBeginning};
+use crate::screen::{Effect, Msg};
 use crate::support::nats::NatsServer;
 use crate::support::own_runner::{OwnRunner, PATIENCE, address, cluster, request};
 use crate::terminal::effects::remote::{ShownCluster, show};
-use crate::terminal::effects::{EffectResult, Services};
+use crate::terminal::effects::{EffectResult, Services, execute};
 
 /// What the dashboard gets, up to the first answer of this kind.
 async fn until<T>(
@@ -87,6 +88,50 @@ async fn lists_cluster_after_streams_are_created() {
         _ => None,
     });
     assert_eq!(listed.await, run);
+}
+
+/// Nobody has attached to it: its question is here, and is answered from here.
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_run_is_answered_unopened() {
+    let Some((server, cluster)) = cluster().await else { return };
+    let mut runner = OwnRunner::start(&server.url(), "a");
+    let (services, mut answers, _folder) = services();
+    show(&services, ShownCluster::Configured(address(&server.url())));
+    let run = cluster.hand_over(request("refund-desk", &[])).await.expect("stored").run;
+    let mut facts = until(&mut answers, |answer| match answer {
+        EffectResult::Followed { run: followed, facts, remote, .. } => {
+            assert_eq!((followed, remote.pid), (run.clone(), None));
+            Some(facts)
+        }
+        _ => None,
+    })
+    .await;
+    // It is followed once, whatever the list says of it.
+    services.attach(run.clone(), None);
+    for (id, answer) in
+        [(1, Answer::Approve { args: None }), (2, Answer::Text { text: "We are.".into() })]
+    {
+        let id = QuestionId(id);
+        let digest = loop {
+            let mut batch = Vec::new();
+            let came = timeout(PATIENCE, facts.next_batch(&mut batch, 1)).await.expect("in time");
+            assert!(came > 0, "the log has ended");
+            if let EventKind::QuestionAsked(asked) = &batch[0].kind
+                && asked.id == id
+            {
+                break Arc::clone(&asked.digest);
+            }
+        };
+        let run = run.clone();
+        execute(&services, Effect::Answer { run, id, digest, answer, remember: false });
+    }
+    runner.until(ended(&run)).await;
+    let end = until(&mut answers, |answer| match answer {
+        EffectResult::Msg(Msg::FollowEnded(ended)) => Some(ended),
+        EffectResult::Followed { .. } => panic!("followed twice"),
+        _ => None,
+    });
+    assert_eq!(end.await, run);
 }
 
 #[tokio::test(flavor = "multi_thread")]

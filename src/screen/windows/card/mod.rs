@@ -359,9 +359,10 @@ pub(crate) fn open(state: &mut AppState, key: &QuestionKey) -> Update {
     let Some(ListedQuestion { page, question }) = open else { return Update::redraw() };
     let draft = inbox.drafts.remove(key).unwrap_or_default();
     let mut card = Card::new(page, question, draft);
-    // A runner is not asked for what its script says.
+    // A runner does not say what its script would answer.
     let head = page.world().run.head.as_ref();
-    let has_script = !page.is_of_cluster() && head.is_some_and(|head| head.model == ModelLabel::Scripted);
+    let has_script =
+        !page.is_of_cluster() && head.is_some_and(|head| head.model == ModelLabel::Scripted);
     // From the inbox it can be answered again: the first answer may have been lost.
     let is_next = matches!(state.overlays.last(), Some(Overlay::Card(_)));
     if is_next && inbox.sent.contains_key(key) {

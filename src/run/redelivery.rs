@@ -1,32 +1,14 @@
-//! The commands that people on other machines send to a run. Each is in the log before it takes effect
-//! (`command.taken`), so that a new owner gives the run each command once.
+//! The commands that other processes and machines send to a run. Each is in the log before it takes effect
+//! (`command.taken`), so a run that is resumed gets those that had no effect yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::replay::command_of;
 use crate::base::name::FlagName;
-use crate::cluster::Cluster;
-use crate::engine::RunHandle;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Elapsed, Event, EventKind};
-use crate::run::replay::command_of;
-
-/// Gives a run the commands after this number as they come.
-pub(super) async fn deliver_commands(cluster: &Cluster, run: &RunHandle, after: u64) {
-    let mut commands = match cluster.commands(run.id(), after).await {
-        Ok(commands) => commands,
-        Err(error) => {
-            tracing::warn!(run = %run.id(), "the run gets no commands: {error}");
-            return;
-        }
-    };
-    loop {
-        for sent in commands.next().await {
-            run.take(sent.command.sent_by(Initiator::Remote), sent.by, sent.place);
-        }
-    }
-}
 
 /// Time after which a command that has left no event has changed nothing: commands act when they are taken.
 const ACTS_WITHIN: Duration = Duration::from_secs(1);
@@ -36,7 +18,7 @@ const ACTS_WITHIN: Duration = Duration::from_secs(1);
 ///
 /// A flag waits for the next boundary. Every other command acts when it is taken, so only the last
 /// events before the run stopped can have one that did not act.
-pub(super) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
+pub(crate) fn redeliver(events: &[Arc<Event>]) -> Vec<Command> {
     let mut open: Vec<(Elapsed, Command)> = Vec::new();
     let mut flags: BTreeMap<&FlagName, bool> = BTreeMap::new();
     for event in events {
