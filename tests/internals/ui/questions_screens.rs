@@ -216,6 +216,16 @@ fn a_run_waits_for_people() {
     }
 }
 
+#[test]
+fn quitting_names_open_questions() {
+    let mut dash = dash(120, 36);
+    dash.press("q q");
+    shows(
+        &dash,
+        &["One run is live. Quit and end it?", "3 open questions stay without an answer."],
+    );
+}
+
 /// An interrupted kept run says who it waits for; the inbox lists it below the open questions, and opens it.
 #[test]
 fn interrupted_runs_wait_too() {
