@@ -130,4 +130,6 @@ mod store;
 #[cfg(feature = "tui")]
 mod terminal;
 mod tool;
+#[cfg(feature = "tui")]
+mod watch;
 mod words;

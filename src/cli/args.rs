@@ -24,6 +24,7 @@ use super::steer::{AnswerArgs, AttachArgs, CtlArgs};
 use super::test::TestArgs;
 use super::validate::SchemaArgs;
 use super::validate::ValidateArgs;
+use super::watch::{ListenArgs, WatchArgs};
 use crate::base::name::FlagName;
 use crate::log::event::BoundaryId;
 use crate::model::endpoint::{SettingOrigin, WithOrigin};
@@ -107,6 +108,11 @@ pub enum CliCommand {
     /// Make, show or serve a cluster: runs past one machine
     #[cfg(feature = "nats")]
     Cluster(ClusterArgs),
+    /// Start a program and watch what its agents do: LangGraph, OpenAI Agents, CrewAI, Pydantic AI,
+    /// OpenTelemetry
+    Watch(WatchArgs),
+    /// Watch programs that are started elsewhere
+    Listen(ListenArgs),
     /// Draw the dashboard's screen of a run as an SVG or a text, without a terminal
     Picture(Box<PictureArgs>),
     /// Print the JSON schema of the scenario format, for editors; or of events or outcomes

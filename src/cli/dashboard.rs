@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ratatui::layout::Size;
@@ -15,6 +16,7 @@ use super::run::RunArgs;
 #[cfg(any(unix, feature = "nats"))]
 use super::steer::RunLink;
 use super::streams::{StreamStyle, print_message, refuse};
+use super::watch::{ProgramOutput, WatchArgs, Watching, interrupt_with, observed_launch};
 use super::{build_runtime, builder, launch};
 use crate::base::refused::Refused;
 use crate::base::visible::{visible, visible_output};
@@ -38,6 +40,8 @@ use crate::terminal::event_loop::{DashboardConfig, DashboardExit, TerminalSettin
 use crate::terminal::signals::{EndRequest, ProcessSignal, Watchdog};
 use crate::terminal::themes::ThemeChoice;
 use crate::terminal::{TerminalFeatures, event_loop, screen_guard, signals};
+use crate::watch::child::ProgramSignals;
+use crate::watch::hub::StartRun;
 use crate::words::format;
 use crate::words::patterns::words_of;
 use crate::words::styled::StyledLine;
@@ -68,6 +72,8 @@ pub struct DashboardArgs<'a> {
     /// A run to watch, of another process or of a cluster.
     #[cfg(any(unix, feature = "nats"))]
     pub attached: Option<&'a super::steer::AttachArgs>,
+    /// A program to start and watch.
+    pub watched: Option<&'a super::watch::WatchArgs>,
     /// A failure that a test provokes.
     #[cfg(debug_assertions)]
     pub panic: Option<super::args::PanicPlace>,
@@ -163,6 +169,11 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
     });
     #[cfg(feature = "store")]
     let opened = wanted.opened;
+    // What is wrong is said before the dashboard opens.
+    let watching = match wanted.watched.map(|args| watch_program(args, &services, &runtime)) {
+        Some(Err(why)) => return refuse(&why, Exit::Stopped),
+        watching => watching.and_then(Result::ok),
+    };
     let ended = own.block_on(async {
         let watchdog = Watchdog::start(|code| screen_guard::end_now(code))?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
@@ -206,6 +217,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         provoke_failure(wanted.panic, &services);
         event_loop::run(console, opening, services, answers).await
     });
+    let program = watching.map(|(watching, output)| (runtime.block_on(watching.end()), output));
     if ended.as_ref().is_ok_and(|ended| ended.code != 0) {
         // A signal ends the program: other processes are not waited for.
         stored.end_waits();
@@ -233,12 +245,47 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             for note in first.into_iter().chain(notes.unwrap_or_else(|_| late())) {
                 print_message(&visible(&note));
             }
-            Exit::Other(code)
+            let Some(((program_code, report), output)) = program else {
+                return Exit::Other(code);
+            };
+            output.print();
+            for note in super::watch::report_notes(&report) {
+                print_message(&note);
+            }
+            Exit::Other(u8::try_from(program_code).unwrap_or(1))
         }
         Err(error) => {
             refuse(&Refused::new("the terminal was closed").because(error), Exit::Stopped)
         }
     }
+}
+
+/// Starts a program and shows its runs: the first one at once, later ones where a run that has ended is on the
+/// screen.
+fn watch_program(
+    args: &WatchArgs,
+    services: &Services,
+    runtime: &tokio::runtime::Runtime,
+) -> Result<(Watching, ProgramOutput), Refused> {
+    let output = ProgramOutput::default();
+    let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
+    let (started, to, known) = (AtomicBool::new(false), services.clone(), Arc::clone(&signals));
+    let start: StartRun = Box::new(move |scenario| {
+        let run = to.engine.start(observed_launch(scenario));
+        let facts = Box::new(run.first_reader());
+        let request = match started.swap(true, Ordering::Relaxed) {
+            false => FROM_COMMAND_LINE,
+            true => RequestId::UNASKED,
+        };
+        to.answer(EffectResult::Started { request, run: run.clone(), facts, launch: None });
+        to.runtime.spawn(interrupt_with(run.clone(), Arc::clone(&known)));
+        Some(run)
+    });
+    let sinks = [output.sink(), output.sink()];
+    let watching = runtime.block_on(Watching::begin(args, true, start, sinks))?;
+    let _ = signals.set(watching.signals());
+    let _ = services.program_input.set(watching.input.clone());
+    Ok((watching, output))
 }
 
 /// The run that the command line starts. `None`: the error has already been printed.

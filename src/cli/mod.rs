@@ -27,6 +27,7 @@ mod steer;
 pub mod streams;
 mod test;
 mod validate;
+mod watch;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -182,6 +183,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Open(_)) => true,
         #[cfg(any(unix, feature = "nats"))]
         Some(CliCommand::Attach(_)) => true,
+        Some(CliCommand::Watch(args)) => !args.is_headless(),
         #[cfg(debug_assertions)]
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
@@ -198,6 +200,15 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             global,
             choice,
         ),
+        Some(CliCommand::Watch(args)) if !dashboard => {
+            run_to_end(watch::watch(&args, global, theme))
+        }
+        Some(CliCommand::Watch(args)) => dashboard::open(
+            DashboardArgs { watched: Some(&args), ..DashboardArgs::default() },
+            global,
+            choice,
+        ),
+        Some(CliCommand::Listen(args)) => run_to_end(watch::listen(&args, global, theme)),
         Some(CliCommand::Test(args)) => test::run(&args, global, theme),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
         Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),

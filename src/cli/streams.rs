@@ -169,6 +169,18 @@ pub fn print_on_stderr(text: &str, styled: bool) {
     let _ = io::stderr().write_all(visible_output(text, styled).as_bytes());
 }
 
+/// Passes on what a program of the user has written, as it is. The reader may be gone: the program is watched to
+/// its end all the same.
+pub fn pass_on(bytes: &[u8]) {
+    let mut out = io::stdout();
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
+/// The same on standard error.
+pub fn pass_on_as_errors(bytes: &[u8]) {
+    let _ = io::stderr().write_all(bytes);
+}
+
 /// Whether standard error is a terminal.
 pub fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()

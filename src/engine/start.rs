@@ -70,7 +70,10 @@ impl Engine {
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
-        let label = models.label();
+        let label = match scenario.pattern.get().is_observed() {
+            true => ModelLabel::Observed,
+            false => models.label(),
+        };
         let live = matches!(label, ModelLabel::Live { .. });
         let one_price = scenario.model.prices.map(|prices| {
             Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)

@@ -126,10 +126,14 @@ impl RecordedRun {
             let why = Refused::new(format!("{} was answered by {run}", self.id));
             return Err(why.help(format!("start it again with --replay {run}")));
         }
-        Ok(match self.head.model {
-            ModelLabel::Scripted => RequestedModel::Scripted { instant: record.instant },
-            ModelLabel::Live { .. } => RequestedModel::Live(record.model.clone()),
-        })
+        match self.head.model {
+            ModelLabel::Scripted => Ok(RequestedModel::Scripted { instant: record.instant }),
+            ModelLabel::Live { .. } => Ok(RequestedModel::Live(record.model.clone())),
+            ModelLabel::Observed => {
+                let why = Refused::new(format!("another program played {}", self.id));
+                Err(why.help("start that program again with `roundtable watch`"))
+            }
+        }
     }
 
     /// Where it was forked from another run; `None`: it was not.

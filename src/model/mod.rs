@@ -366,7 +366,7 @@ impl Models {
     pub fn price_for(&self, purpose: &Purpose) -> Option<Price> {
         self.one_price.or_else(|| match self.model_for(purpose).label() {
             ModelLabel::Live { name, .. } => self.prices.iter().find(|it| it.model == name)?.price,
-            ModelLabel::Scripted => None,
+            ModelLabel::Scripted | ModelLabel::Observed => None,
         })
     }
 
@@ -401,7 +401,7 @@ impl Models {
             std::iter::once(&self.default_model).chain(self.own.iter().map(|(_, model)| model))
         {
             match model.label() {
-                ModelLabel::Scripted => return ModelLabel::Scripted,
+                other @ (ModelLabel::Scripted | ModelLabel::Observed) => return other,
                 ModelLabel::Live { name, host } => {
                     once(&mut names, name);
                     once(&mut hosts, host);
@@ -418,7 +418,7 @@ impl Models {
         }
         match self.model_for(purpose).label() {
             ModelLabel::Live { name, .. } => Some(name.into()),
-            ModelLabel::Scripted => None,
+            ModelLabel::Scripted | ModelLabel::Observed => None,
         }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod agents;
 pub mod collaboration;
+pub(crate) mod observed;
 pub mod orchestrator;
 pub(crate) mod people;
 mod plan;
@@ -59,6 +60,7 @@ pub(crate) fn play<'a>(
         (PatternSpec::Router(spec), PatternLive::Rosters(rosters)) => {
             Box::pin(router::play(cx, scenario, spec, rosters))
         }
+        (PatternSpec::Observed(spec), _) => Box::pin(observed::play(cx, spec)),
         (PatternSpec::Orchestrator(_) | PatternSpec::Team(_) | PatternSpec::Router(_), _) => {
             Box::pin(ready(Err(StopReason::InternalError)))
         }
@@ -89,7 +91,8 @@ impl PatternLive {
             }
             PatternSpec::Collaboration(_)
             | PatternSpec::Resilience(_)
-            | PatternSpec::Research(_) => Self::Nothing,
+            | PatternSpec::Research(_)
+            | PatternSpec::Observed(_) => Self::Nothing,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::log::facts::ResiliencePlan;
 use crate::log::facts::agents::TeamPlan;
 use crate::log::facts::agents::{AgentHead, SessionHead, SwarmHead};
 use crate::log::facts::collaboration::{CollaborationPlan, DecideRowHead, RoleFlagHead};
+use crate::log::facts::observed::ObservedPlan;
 use crate::log::facts::orchestrator::{OrchestratorPlan, WorkerHead};
 use crate::log::facts::research::ResearchPlan;
 use crate::log::facts::router::{RouteHead, RouterPlan};
@@ -48,6 +49,9 @@ pub(crate) fn plan(
         PatternSpec::Resilience(spec) => PatternPlan::Resilience(Arc::new(resilience(spec))),
         PatternSpec::Research(spec) => {
             PatternPlan::Research(Arc::new(research(spec, live, wall_ms)))
+        }
+        PatternSpec::Observed(spec) => {
+            PatternPlan::Observed(Arc::new(ObservedPlan { command: spec.command.clone() }))
         }
         PatternSpec::Router(spec) => PatternPlan::Router(Arc::new(router(spec, session))),
     }

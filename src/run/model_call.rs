@@ -137,7 +137,7 @@ impl CallScope for ModelCallScope<'_> {
     fn callee_host(&self) -> Option<String> {
         match self.cx.models.model_for(&self.ask.purpose).label() {
             ModelLabel::Live { host, .. } => Some(host),
-            ModelLabel::Scripted => None,
+            ModelLabel::Scripted | ModelLabel::Observed => None,
         }
     }
 }

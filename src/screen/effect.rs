@@ -48,6 +48,8 @@ pub enum Effect {
         /// Whether equal calls are approved from now on.
         remember: bool,
     },
+    /// Write a line to the input of the program that is watched.
+    Input(String),
     /// Ask the run what the script of its scenario would answer. Answered with `Suggested`.
     Suggest { run: RunId, id: QuestionId },
     /// Edit the arguments of a call in the operator's editor. Answered with `ArgsEdited`.
@@ -276,3 +278,8 @@ pub enum KeptChange {
 /// Matches answers to requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
+
+impl RequestId {
+    /// A run that nobody has requested: it is opened only where a run that has ended is on the screen.
+    pub const UNASKED: Self = Self(u64::MAX - 1);
+}

@@ -313,6 +313,13 @@ impl AppState {
         }
     }
 
+    /// Whether a run that has ended is on the screen, and nothing over it.
+    pub(crate) fn shows_ended_run(&self) -> bool {
+        let shown = self.visible_run();
+        let has_ended = shown.is_some_and(|page| page.world().progress.stage == RunState::Closed);
+        has_ended && self.overlays.is_empty()
+    }
+
     /// The live runs.
     pub fn live_runs(&self) -> impl Iterator<Item = &RunPage> {
         self.runs.iter().filter(|page| page.world().progress.is_live())

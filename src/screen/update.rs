@@ -19,6 +19,7 @@ use super::{comparison, input, launch, mouse, questions};
 use crate::log::event::kind::Initiator;
 use crate::log::event::{Command, Event, EventKind, RunId, Seq};
 use crate::log::world::run_row::RunStatus;
+use crate::screen::effect::RequestId;
 use crate::words::verdict::stop_lead;
 
 impl From<InputOutcome> for Update {
@@ -69,11 +70,12 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             }
         }
         Msg::Started { request, run, zero, launch } => {
-            let open = state
-                .starting
-                .iter()
-                .position(|starting| starting.request == request)
-                .is_none_or(|at| state.starting.remove(at).open);
+            let asked = state.starting.iter().position(|starting| starting.request == request);
+            let open = match asked {
+                Some(at) => state.starting.remove(at).open,
+                None if request == RequestId::UNASKED => state.shows_ended_run(),
+                None => true,
+            };
             on_started(state, run, zero, launch, open)
         }
         Msg::Followed { run, zero, launch } => on_followed(state, run, zero, launch),

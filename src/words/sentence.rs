@@ -165,6 +165,7 @@ pub fn failure_name(class: FailureClass, status: Option<u16>) -> Cow<'static, st
 pub fn model_text(label: &ModelLabel) -> String {
     match label {
         ModelLabel::Scripted => "scripted".to_owned(),
+        ModelLabel::Observed => "observed".to_owned(),
         ModelLabel::Live { name, host } => format!("live {name} @ {host}"),
     }
 }
@@ -476,7 +477,7 @@ pub fn round_and_purpose(span: SpanId, run: &RunFold) -> (Option<u32>, Option<&P
             Some((SpanKind::Attempt(_) | SpanKind::Task { .. } | SpanKind::Source(_), parent)) => {
                 at = run.spans.get(parent)
             }
-            Some((SpanKind::Run, _)) | None => break,
+            Some((SpanKind::Run | SpanKind::Observed(_), _)) | None => break,
         }
     }
     (None, None)

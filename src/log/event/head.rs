@@ -166,6 +166,8 @@ pub enum ModelLabel {
         /// Host of the endpoint, without the rest of its address.
         host: String,
     },
+    /// Models of another program, which is only watched.
+    Observed,
 }
 
 /// How a run ended. Its results are in the outcome, which the fold of its events gives.

@@ -33,6 +33,7 @@ use self::id::SourceNo;
 use self::kind::SCHEMA_VERSION;
 use self::purpose::Purpose;
 use super::facts::PatternFact;
+use super::facts::observed::SpanRole;
 use crate::base::name::TOO_LONG;
 
 pub use self::command::Command;
@@ -212,6 +213,8 @@ pub enum SpanKind {
     Call(Purpose),
     /// An attempt of a call; its number, from 1.
     Attempt(u32),
+    /// A span of an observed run.
+    Observed(SpanRole),
 }
 
 /// State of a span.
@@ -266,7 +269,7 @@ impl<'e> TextPart<'e> {
             }
             EventKind::CallDegraded { value, .. } => Self::Result(value.as_deref()?),
             EventKind::AnswerComposed { text, .. } => Self::Answer(text),
-            EventKind::Pattern(fact) => Self::Handoff(fact.get().message()?),
+            EventKind::Pattern(fact) => fact.get().said()?,
             _ => return None,
         })
     }

@@ -192,6 +192,12 @@ stop_reasons! {
         /// In a router: neither the classifier's route nor a fallback can be taken.
         NoRoute = "no_route", Stopped, "no route",
             Some("The classifier's route is off or its confidence too low: set router.fallback, or switch the route's flag on.");
+        /// Of an observed run: the program ended with an exit code other than 0.
+        ProgramFailed = "program_failed", Stopped, "the program failed",
+            Some("The program ended with an error: its output says why.");
+        /// Of an observed run: its outermost span failed.
+        SpanFailed = "span_failed", Stopped, "the outermost span failed",
+            Some("The outermost span failed: the transcript and the span have the error.");
         /// The operator ended the run.
         Cancelled = "cancelled", Cancelled, "cancelled",
             Some("Cancelled by you.");

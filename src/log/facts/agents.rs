@@ -462,6 +462,25 @@ pub struct AgentHead {
     pub swarm: Option<SwarmHead>,
 }
 
+impl AgentHead {
+    /// An agent of which only the name is known.
+    pub(crate) fn unknown(name: AgentName) -> Self {
+        Self {
+            name,
+            description: String::new(),
+            kind: "agent".to_owned(),
+            person: None,
+            members: Vec::new(),
+            instruction: Arc::default(),
+            tools: Vec::new(),
+            max_tool_rounds: None,
+            parallel_tools: false,
+            member_tools: None,
+            swarm: None,
+        }
+    }
+}
+
 /// How a swarm hands over, and its limits; 0 means no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]

@@ -3,6 +3,7 @@
 
 pub mod agents;
 pub mod collaboration;
+pub mod observed;
 pub mod orchestrator;
 pub mod plan_fault;
 pub mod research;
@@ -14,13 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use self::agents::{AgentFact, TeamPlan};
 use self::collaboration::{CollaborationFact, CollaborationPlan};
+use self::observed::{ObservedFact, ObservedPlan};
 use self::orchestrator::{OrchestratorFact, OrchestratorPlan};
 use self::research::{ResearchFact, ResearchPlan};
 use self::router::{RouterFact, RouterPlan};
 use super::event::command::Command;
 use super::event::id::SpanId;
+use super::event::kind::{Asks, Usage};
 use super::event::purpose::Purpose;
-use super::event::{SpanKind, SpanState};
+use super::event::{SpanKind, SpanState, StopReason, TextPart};
 use crate::base::name::ToolName;
 
 /// The pattern of a run, with its limits at the start.
@@ -42,6 +45,8 @@ pub enum PatternPlan {
     Research(Arc<ResearchPlan>),
     /// Classify, choose a route, let its agent answer.
     Router(Arc<RouterPlan>),
+    /// Another program, which is only watched.
+    Observed(Arc<ObservedPlan>),
 }
 
 impl PatternPlan {
@@ -55,6 +60,7 @@ impl PatternPlan {
             Self::Resilience(_) => "resilience",
             Self::Research(_) => "research",
             Self::Router(_) => "router",
+            Self::Observed(_) => "observed",
         }
     }
 
@@ -67,6 +73,7 @@ impl PatternPlan {
             Self::Resilience(plan) => &**plan,
             Self::Research(plan) => &**plan,
             Self::Router(plan) => &**plan,
+            Self::Observed(plan) => &**plan,
         }
     }
 
@@ -90,16 +97,19 @@ pub enum PatternFact {
     Research(ResearchFact),
     /// Of a router.
     Router(RouterFact),
+    /// Of an observed run.
+    Observed(ObservedFact),
 }
 
 impl PatternFact {
     /// The dotted names of each pattern's facts, as in JSON.
-    pub const NAMES: [&'static [&'static str]; 5] = [
+    pub const NAMES: [&'static [&'static str]; 6] = [
         CollaborationFact::NAMES,
         OrchestratorFact::NAMES,
         AgentFact::NAMES,
         ResearchFact::NAMES,
         RouterFact::NAMES,
+        ObservedFact::NAMES,
     ];
 
     /// Reads the fact of this name; `None` if no pattern has one.
@@ -114,6 +124,8 @@ impl PatternFact {
             serde_json::from_str(line).map(Self::Research)
         } else if RouterFact::NAMES.contains(&name) {
             serde_json::from_str(line).map(Self::Router)
+        } else if ObservedFact::NAMES.contains(&name) {
+            serde_json::from_str(line).map(Self::Observed)
         } else {
             return None;
         })
@@ -127,6 +139,7 @@ impl PatternFact {
             Self::Agents(fact) => fact,
             Self::Research(fact) => fact,
             Self::Router(fact) => fact,
+            Self::Observed(fact) => fact,
         }
     }
 
@@ -138,6 +151,7 @@ impl PatternFact {
             Self::Agents(fact) => fact.opens(),
             Self::Research(fact) => fact.opens(),
             Self::Router(fact) => fact.opens(),
+            Self::Observed(fact) => fact.opens(),
         }
     }
 
@@ -149,6 +163,7 @@ impl PatternFact {
             Self::Agents(fact) => fact.closes(),
             Self::Research(fact) => fact.closes(),
             Self::Router(fact) => fact.closes(),
+            Self::Observed(fact) => fact.closes(),
         }
     }
 }
@@ -189,6 +204,16 @@ pub trait Fact {
         None
     }
 
+    /// What was said with it.
+    fn said(&self) -> Option<TextPart<'_>> {
+        self.message().map(TextPart::Handoff)
+    }
+
+    /// The call that ended with it, if the calls of the run are not those of the gateway.
+    fn ended_call(&self) -> Option<EndedCall> {
+        None
+    }
+
     /// Whether it ends a part of the work because that was cancelled.
     fn is_cancellation(&self) -> bool {
         false
@@ -203,6 +228,17 @@ pub trait Fact {
     fn shows_reply(&self) -> bool {
         false
     }
+}
+
+/// A call that another program made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndedCall {
+    /// What was called.
+    pub asks: Asks,
+    /// Why it has no result; `None`: it has one.
+    pub failed: Option<StopReason>,
+    /// The tokens, of a model that counts them.
+    pub usage: Option<Usage>,
 }
 
 /// What a fact is about, taken from its fields.

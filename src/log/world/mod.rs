@@ -10,6 +10,7 @@ pub mod alerts;
 mod chunked;
 pub mod collaboration;
 pub mod failures;
+pub mod observed;
 pub mod orchestrator;
 mod outcome;
 mod over_time;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 use self::agents::AgentsFold;
 use self::collaboration::Collaboration;
+use self::observed::Observed;
 use self::orchestrator::Orchestrator;
 use self::outcome::Replaced;
 use self::research::Research;
@@ -171,6 +173,14 @@ impl World {
         }
     }
 
+    /// Projection of an observed run; `None` for other patterns.
+    pub(crate) fn observed(&self) -> Option<&Observed> {
+        match &self.pattern {
+            PatternWorld::Observed(world) => Some(world),
+            _ => None,
+        }
+    }
+
     /// Projection of a router; `None` for other patterns.
     pub(crate) fn router(&self) -> Option<&Router> {
         match &self.pattern {
@@ -198,6 +208,8 @@ pub enum PatternWorld {
     Research(Box<Research>),
     /// A router.
     Router(Router),
+    /// An observed run.
+    Observed(Box<Observed>),
 }
 
 impl PatternWorld {
@@ -218,6 +230,10 @@ impl PatternWorld {
                 Self::Research(Box::new(Research::new(Arc::clone(plan))))
             }
             PatternPlan::Router(plan) => Self::Router(Router::new(Arc::clone(plan))),
+            PatternPlan::Observed(plan) => {
+                let goal = Arc::from(plan.command.join(" "));
+                Self::Observed(Box::new(Observed::new(Arc::clone(plan), &goal)))
+            }
         }
     }
 
@@ -232,6 +248,7 @@ impl PatternWorld {
             Self::Resilience(world) => world.apply(event, run),
             Self::Research(world) => world.apply(event, run),
             Self::Router(world) => world.apply(event, run),
+            Self::Observed(world) => world.apply(event, run),
         }
     }
 
@@ -245,6 +262,7 @@ impl PatternWorld {
             Self::Resilience(world) => world.mark(event),
             Self::Research(world) => world.mark(event),
             Self::Router(world) => world.mark(event),
+            Self::Observed(world) => world.mark(event),
         }
     }
 
@@ -258,6 +276,7 @@ impl PatternWorld {
             Self::Resilience(world) => Some(world),
             Self::Research(world) => Some(&**world),
             Self::Router(world) => Some(world),
+            Self::Observed(world) => Some(&**world),
         }
     }
 }

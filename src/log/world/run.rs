@@ -19,6 +19,7 @@ use crate::log::event::kind::{
 };
 use crate::log::event::tool::FallbackKind;
 use crate::log::event::{BoundaryId, Command, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::facts::EndedCall;
 use crate::scenario::spec::Price;
 
 /// The part of the fold that all patterns share.
@@ -213,6 +214,9 @@ impl RunFold {
                 }
             }
             EventKind::Pattern(fact) => {
+                if let Some(call) = fact.get().ended_call() {
+                    self.count_call(&call);
+                }
                 if let Some(head) = &self.head
                     && let Some(result) = fact.get().result(&head.plan)
                 {
@@ -285,6 +289,23 @@ impl RunFold {
         if !self.questions.is_empty() {
             self.follow_waits(event);
         }
+    }
+
+    /// Counts a call that another program made.
+    fn count_call(&mut self, call: &EndedCall) {
+        let tally = &mut self.tally;
+        tally.calls += 1;
+        match call.asks {
+            Asks::Model => {}
+            Asks::Tool => tally.tool_calls += 1,
+            Asks::Agent => tally.agent_calls += 1,
+        }
+        match &call.failed {
+            None => tally.answered += 1,
+            Some(StopReason::Cancelled) => tally.cancelled += 1,
+            Some(_) => tally.failed += 1,
+        }
+        call.usage.inspect(|usage| tally.usage.add(*usage));
     }
 
     /// Follows whether every branch waits for a person: a question is open, and no call of a model or

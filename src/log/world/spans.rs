@@ -135,7 +135,10 @@ impl Spans {
 
     fn open_span(&mut self, event: &Event, parent: SpanId, what: SpanKind) {
         let id = event.span;
-        if self.get(id).is_some() {
+        if let Some(span) = self.get(id) {
+            if matches!((&span.kind, &what), (SpanKind::Observed(_), SpanKind::Observed(_))) {
+                self.move_into(id, parent, what);
+            }
             return;
         }
         self.first_forgettable = self.first_forgettable.min(id.0 / CHUNK);
@@ -166,9 +169,13 @@ impl Spans {
         }
         self.opened += 1;
         self.open += 1;
-        if parent == id {
-            return;
+        if parent != id {
+            self.link(id, parent);
         }
+    }
+
+    /// Adds a span as the last child of its parent.
+    fn link(&mut self, id: SpanId, parent: SpanId) {
         let Some(above) = self.get_mut(parent) else { return };
         match above.last_child.replace(id) {
             None => above.first_child = Some(id),
@@ -181,6 +188,21 @@ impl Spans {
                 }
             }
         }
+    }
+
+    /// A span of an observed run is in another one than it seemed, or something else.
+    fn move_into(&mut self, id: SpanId, parent: SpanId, what: SpanKind) {
+        let Some(span) = self.get_mut(id) else { return };
+        span.kind = what;
+        let before = span.parent;
+        if before == parent || id == parent || self.is_within(parent, id) {
+            return;
+        }
+        self.unlink(id);
+        if let Some(span) = self.get_mut(id) {
+            span.parent = parent;
+        }
+        self.link(id, parent);
     }
 
     /// Number of forgotten spans.
@@ -267,9 +289,11 @@ impl Spans {
             || std::iter::successors(next(say), |span| next(span)).any(is_say)
     }
 
-    fn remove(&mut self, id: SpanId) -> bool {
-        let Some(span) = self.get(id) else { return false };
-        let (parent, before, next) = (span.parent, span.previous_sibling, span.next_sibling);
+    /// Removes a span from the children of its parent.
+    fn unlink(&mut self, id: SpanId) {
+        let Some(span) = self.get_mut(id) else { return };
+        let (before, next) = (span.previous_sibling.take(), span.next_sibling.take());
+        let parent = span.parent;
         if let Some(above) = self.get_mut(parent) {
             if above.first_child == Some(id) {
                 above.first_child = next;
@@ -284,6 +308,10 @@ impl Spans {
         if let Some(span) = next.and_then(|next| self.get_mut(next)) {
             span.previous_sibling = before;
         }
+    }
+
+    fn remove(&mut self, id: SpanId) -> bool {
+        self.unlink(id);
         let Some(chunk) = self.chunks.get_mut(&(id.0 / CHUNK)) else { return false };
         let gone = Arc::make_mut(chunk).get_mut((id.0 % CHUNK) as usize).and_then(Option::take);
         self.forgotten += u64::from(gone.is_some());

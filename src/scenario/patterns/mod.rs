@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod collaboration;
+pub mod observed;
 pub mod orchestrator;
 pub mod research;
 pub mod resilience;
@@ -15,6 +16,7 @@ pub mod team;
 use serde_json::{Map, Value, json};
 
 use self::collaboration::CollaborationSpec;
+use self::observed::ObservedSpec;
 use self::orchestrator::OrchestratorSpec;
 use self::research::ResearchSpec;
 use self::resilience::ResilienceSpec;
@@ -41,6 +43,8 @@ pub enum PatternSpec {
     Research(ResearchSpec),
     /// A classifier, and the agents that it routes requests to.
     Router(RouterSpec),
+    /// Another program, which is only watched. No file has it.
+    Observed(ObservedSpec),
 }
 
 impl PatternSpec {
@@ -53,6 +57,7 @@ impl PatternSpec {
             Self::Resilience(spec) => spec,
             Self::Research(spec) => spec,
             Self::Router(spec) => spec,
+            Self::Observed(spec) => spec,
         }
     }
 }

@@ -249,6 +249,11 @@ pub trait Spec: Debug + Send + Sync {
         false
     }
 
+    /// Whether another program plays its runs, with models of its own.
+    fn is_observed(&self) -> bool {
+        false
+    }
+
     /// Whether its answer cites sources.
     fn cites(&self) -> bool {
         false

@@ -153,6 +153,14 @@ impl Areas {
         self.panes.get(pane as usize).copied().flatten()
     }
 
+    /// The same with the areas of two panes exchanged, for a view that shows a pane of another view at
+    /// another place.
+    pub(crate) fn swapped(&self, one: Pane, other: Pane) -> Self {
+        let mut areas = *self;
+        areas.panes.swap(one as usize, other as usize);
+        areas
+    }
+
     /// The frame of a pane, if it is shown. Neighbours share their lines.
     pub fn frame(&self, pane: Pane) -> Option<Rect> {
         self.pane(pane).map(|area| {

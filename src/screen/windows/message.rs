@@ -64,6 +64,11 @@ pub enum DraftOrigin {
 impl MessageBox {
     pub(crate) fn for_page(page: &RunPage) -> Option<Self> {
         let world = page.world();
+        if world.observed().is_some() && world.progress.is_live() {
+            let (run, text) = (page.id().clone(), TextField::new("", true));
+            let to = "the program".to_owned();
+            return Some(Self { run, number: 0, to, text, from: DraftOrigin::Empty });
+        }
         let number = world.session()?.message.max(1) + 1;
         let (text, from) = match page.next_message() {
             NextMessage::Draft(text) => (text.clone(), DraftOrigin::Draft),
@@ -105,6 +110,11 @@ impl MessageBox {
         let rows = note_rows(self.window(size).width);
         let text = Rect { height: inner.height.saturating_sub(rows).max(1), ..inner };
         (text, Rect { y: text.bottom(), height: inner.height - text.height, ..inner })
+    }
+
+    /// Whether it is a line for the input of a program that is watched.
+    fn is_input(&self) -> bool {
+        self.number == 0
     }
 
     /// Whether it still shows the scenario's suggestion.
@@ -219,7 +229,9 @@ pub(crate) fn open(state: &mut AppState) -> Update {
     let of_process = page.is_of_process();
     let why = match MessageBox::for_page(page) {
         Some(message)
-            if page.launch().is_some() || of_process && page.world().progress.is_live() =>
+            if message.is_input()
+                || page.launch().is_some()
+                || of_process && page.world().progress.is_live() =>
         {
             state.overlays.push(Overlay::Message(Box::new(message)));
             return Update::redraw();
@@ -279,6 +291,11 @@ fn send(state: &mut AppState) -> Update {
     // A later run of the session may have begun since the box was opened.
     let run = latest_run(state, &message.run);
     let text = message.text.text().trim().to_owned();
+    if message.is_input() {
+        let line = message.text.text();
+        state.overlays.pop();
+        return Update { redraw: true, ..Update::effect(Effect::Input(line)) };
+    }
     let Some(page) = state.run_mut(&run) else {
         state.overlays.pop();
         return Update::redraw();
@@ -430,7 +447,10 @@ pub fn render(
     size: Size,
     buf: &mut Buffer,
 ) {
-    let mut title = format!("Message {} to {}", message.number, message.to);
+    let mut title = match message.is_input() {
+        true => format!("Line for {}", message.to),
+        false => format!("Message {} to {}", message.number, message.to),
+    };
     let foot = format!("{} sends, Enter is a new line", key_of(Action::Send));
     let window = message.window(size);
     frame::window_border(cx, window, buf);
@@ -462,6 +482,9 @@ fn more_below(message: &MessageBox, above: u16, height: u16) -> bool {
 
 /// Where the text came from, and when it is sent.
 fn message_note(message: &MessageBox, page: &RunPage) -> String {
+    if message.is_input() {
+        return "written to its standard input".to_owned();
+    }
     let live = page.world().progress.is_live();
     let send = key_of(Action::Send);
     let from = match message.from {

@@ -156,6 +156,8 @@ pub struct Services {
     /// The runs of other processes of this user that are followed, with their processes.
     #[cfg(unix)]
     peers: Arc<Mutex<BTreeMap<RunId, Peer>>>,
+    /// Lines for the program that is watched.
+    pub program_input: Arc<OnceLock<mpsc::UnboundedSender<String>>>,
     /// The runtime of the runs, which is not the loop's.
     pub runtime: Handle,
     extras: Arc<Mutex<BTreeMap<RequestId, LaunchExtras>>>,
@@ -191,6 +193,7 @@ impl Services {
             remote,
             #[cfg(unix)]
             peers: Arc::default(),
+            program_input: Arc::default(),
             runtime,
             extras,
             recorded,
@@ -458,6 +461,12 @@ pub(crate) fn execute(services: &Services, effect: Effect) -> Option<TerminalEff
             command_run(services, &run, Command::Answer(Box::new(answered)));
         }
         Effect::EditArgs { run, id, text } => services.edit_args(run, id, text),
+        Effect::Input(line) => {
+            let sent = services.program_input.get().map(|input| input.send(line));
+            if !matches!(sent, Some(Ok(()))) {
+                services.failed("input", "the program reads no more lines");
+            }
+        }
         #[cfg(unix)]
         Effect::Suggest { run, id } if self::peers::suggest_peer(services, &run, id) => {}
         Effect::Suggest { run, id } => {

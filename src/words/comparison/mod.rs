@@ -231,6 +231,7 @@ fn span_name(kind: &SpanKind) -> String {
         SpanKind::Source(number) => format!("source {}", number.0),
         SpanKind::Call(purpose) => purpose.label().into_owned(),
         SpanKind::Attempt(number) => format!("attempt {number}"),
+        SpanKind::Observed(role) => role.word().to_owned(),
     }
 }
 

@@ -33,9 +33,10 @@ pub(crate) fn heading(event: &Event, kind: &SpanKind, world: &World) -> Option<S
     };
     Some(match kind {
         SpanKind::Run | SpanKind::Attempt(_) => return None,
-        SpanKind::Round(_) | SpanKind::Task { .. } | SpanKind::Source(_) => {
-            part("phase", named("h2", &name(kind, world), ""))
-        }
+        SpanKind::Round(_)
+        | SpanKind::Task { .. }
+        | SpanKind::Source(_)
+        | SpanKind::Observed(_) => part("phase", named("h2", &name(kind, world), "")),
         SpanKind::Call(purpose) => {
             let EventKind::CallStarted(call) = &event.kind else { return None };
             let who = subject_name(Some(purpose), words);
@@ -58,6 +59,7 @@ pub(crate) fn name(kind: &SpanKind, world: &World) -> String {
         SpanKind::Task { .. } => format!("Task {}", own.unwrap_or_default()),
         SpanKind::Source(source) => own.unwrap_or_else(|| format!("Source {source}")),
         SpanKind::Call(purpose) => subject_name(Some(purpose), words_of(world)).into_owned(),
+        SpanKind::Observed(_) => own.unwrap_or_default(),
         SpanKind::Run | SpanKind::Attempt(_) => String::new(),
     }
 }

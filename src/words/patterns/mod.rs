@@ -4,6 +4,7 @@
 
 pub mod agents;
 pub mod collaboration;
+pub mod observed;
 pub mod orchestrator;
 pub mod research;
 mod resilience;
@@ -31,6 +32,7 @@ pub fn words_of(world: &World) -> Option<&dyn Narrate> {
         PatternWorld::Resilience(it) => Some(it),
         PatternWorld::Research(it) => Some(&**it),
         PatternWorld::Router(it) => Some(it),
+        PatternWorld::Observed(it) => Some(&**it),
     }
 }
 

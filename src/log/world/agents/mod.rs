@@ -9,7 +9,6 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -24,7 +23,9 @@ use crate::log::event::kind::{CallStarted, FallbackKind, Purpose};
 use crate::log::event::{
     Elapsed, Event, EventKind, Seq, SpanId, StopClass, StopReason, result_text,
 };
-use crate::log::facts::agents::{AgentFact, AgentsPlan, HandoffRefusal, LoopGuard, MissingResult};
+use crate::log::facts::agents::{
+    AgentFact, AgentHead, AgentsPlan, HandoffRefusal, LoopGuard, MissingResult,
+};
 
 pub use self::rows::{
     AgentRow, AgentState, HopCounts, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine,
@@ -122,17 +123,7 @@ impl AgentsFold {
 
     /// The state at the start of a run that this message starts.
     pub fn new(plan: AgentsPlan, message: &Arc<str>) -> Self {
-        let agents = plan.agents.iter().map(|agent| AgentRow {
-            name: agent.name.clone(),
-            state: AgentState::Idle,
-            turns: 0,
-            calls: 0,
-            work_time: Duration::ZERO,
-            since: None,
-            speaking: None,
-            last_call: None,
-            running: 0,
-        });
+        let agents = plan.agents.iter().map(|agent| AgentRow::idle(agent.name.clone()));
         let swarms = plan.agents.iter().filter(|agent| agent.swarm.is_some());
         let mut fold = Self {
             agents: agents.collect(),
@@ -178,6 +169,17 @@ impl AgentsFold {
             fold.in_control = Some(coordinator);
         }
         fold
+    }
+
+    /// Adds an agent that no plan names; `false`: there are as many as fit.
+    pub(crate) fn add_agent(&mut self, name: &AgentName, most: usize) -> bool {
+        if self.agents.len() >= most {
+            return false;
+        }
+        self.agents.push(AgentRow::idle(name.clone()));
+        let heads = self.plan.agents.iter().cloned();
+        self.plan.agents = heads.chain([AgentHead::unknown(name.clone())]).collect();
+        true
     }
 
     /// The agent with this name.

@@ -34,6 +34,23 @@ pub struct AgentRow {
     pub(crate) running: u32,
 }
 
+impl AgentRow {
+    /// An agent that has not been put to work yet.
+    pub(super) fn idle(name: AgentName) -> Self {
+        Self {
+            name,
+            state: AgentState::Idle,
+            turns: 0,
+            calls: 0,
+            work_time: Duration::ZERO,
+            since: None,
+            speaking: None,
+            last_call: None,
+            running: 0,
+        }
+    }
+}
+
 /// State of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentState {

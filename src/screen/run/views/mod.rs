@@ -3,6 +3,7 @@
 
 pub mod agents;
 pub mod collaboration;
+mod observed;
 pub mod orchestrator;
 mod research;
 mod router;
@@ -15,6 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use self::collaboration::CollaborationView;
+use self::observed::ObservedView;
 use self::orchestrator::OrchestratorView;
 use self::research::ResearchView;
 use self::router::RouterView;
@@ -239,6 +241,7 @@ impl PageViews {
             OwnView::Team(view) => view,
             OwnView::Research(view) => view,
             OwnView::Router(view) => view,
+            OwnView::Observed(view) => view,
             OwnView::Tools => &self.tools,
         }
     }
@@ -251,6 +254,7 @@ impl PageViews {
             OwnView::Team(view) => view,
             OwnView::Research(view) => view,
             OwnView::Router(view) => view,
+            OwnView::Observed(view) => view,
             OwnView::Tools => &mut self.tools,
         }
     }
@@ -390,6 +394,8 @@ pub enum OwnView {
     Research(ResearchView),
     /// The routes of a router, and the agent that answers.
     Router(RouterView),
+    /// The spans of another program.
+    Observed(ObservedView),
     /// The tools of the page, which a run about them shows (cascading failures source document).
     Tools,
 }
@@ -410,12 +416,14 @@ impl OwnView {
             | (Self::Team(_), PatternWorld::Team(_))
             | (Self::Research(_), PatternWorld::Research(_))
             | (Self::Router(_), PatternWorld::Router(_))
+            | (Self::Observed(_), PatternWorld::Observed(_))
             | (Self::Tools, PatternWorld::Resilience(_)) => return,
             (_, PatternWorld::None | PatternWorld::Collaboration(_)) => Self::default(),
             (_, PatternWorld::Orchestrator(_)) => Self::Orchestrator(OrchestratorView::default()),
             (_, PatternWorld::Team(_)) => Self::Team(TeamView::default()),
             (_, PatternWorld::Research(_)) => Self::Research(ResearchView::default()),
             (_, PatternWorld::Router(_)) => Self::Router(RouterView::default()),
+            (_, PatternWorld::Observed(_)) => Self::Observed(ObservedView::default()),
             (_, PatternWorld::Resilience(_)) => Self::Tools,
         };
     }

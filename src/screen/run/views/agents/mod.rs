@@ -269,6 +269,9 @@ pub fn agents_in_picture(plan: &AgentsPlan) -> impl Iterator<Item = &AgentName> 
     let swarm = plan.outer_swarm().is_some();
     let rosters = plan.agents.iter().any(|agent| agent.swarm.is_some());
     plan.agents.iter().map(|agent| &agent.name).filter(move |name| {
+        if plan.root.is_none() {
+            return true;
+        }
         let member = || plan.agents.iter().any(|agent| agent.members.contains(name));
         if plan.is_root(name) { !swarm } else { rosters || member() }
     })

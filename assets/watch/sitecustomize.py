@@ -1,0 +1,307 @@
+"""The tap of `roundtable watch`: tells when agents, model calls and tools start.
+
+Python imports this file when the program starts. It waits until the program itself imports
+a framework with hooks, then listens, and posts lines of JSON to $ROUNDTABLE_TAP/tap. It never
+raises, never prints, and removes nothing. Another sitecustomize further down the path still
+runs. Python skips this file under the options -S, -E and -I.
+"""
+import os
+import sys
+import time
+from _thread import RLock, get_ident
+
+BASE = os.environ.get("ROUNDTABLE_TAP") or ""
+HOST, PATH = (BASE.rstrip("/").split("/", 3)[2:] + ["", ""])[:2]
+TEXT, BATCH, BYTES, QUEUE, PAUSE, TRIES = 32 * 1024, 500, 800_000, 10_000, 0.1, 5
+
+def load():
+    """Imports what the tap needs, once the program has a framework. Never later in the thread:
+    a fork in the middle of an import would leave the child with half a module."""
+    global functools, http, json, queue, re, threading
+    import encodings.idna, functools, http.client, json, queue, re, threading  # noqa: E401
+
+def quiet(function):
+    """The function with every error swallowed."""
+    def safe(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            return None
+    return safe
+
+def after(owner, name, action):
+    """Runs the action with the same arguments after each call of a method."""
+    original, action = getattr(owner, name), quiet(action)
+    @functools.wraps(original)
+    def both(*args, **kwargs):
+        result = original(*args, **kwargs)
+        action(*args, **kwargs)
+        return result
+    setattr(owner, name, both)
+
+def plain(value):
+    dump = quiet(getattr(value, "model_dump", None))(mode="json", exclude_none=True, warnings=False)
+    return str(value) if dump is None else dump
+
+def text(value, limit=TEXT):
+    """The value as text, cut to the limit in bytes."""
+    if value is not None and not isinstance(value, (str, dict, list, tuple, int, float)):
+        value = quiet(plain)(value)
+    if value is not None and not isinstance(value, str):
+        value = quiet(json.dumps)(value, default=plain, ensure_ascii=False) or quiet(str)(value)
+    raw = value.encode("utf-8", "replace") if value and len(value) * 4 > limit else b""
+    return raw[:limit - 3].decode("utf-8", "ignore") + "…" if len(raw) > limit else value
+
+def tokens(usage):
+    usage = usage if isinstance(usage, dict) else plain(usage)
+    def count(*names):
+        return next((usage[n] for n in names if isinstance(usage, dict) and isinstance(usage.get(n), int)), None)
+    return {"tokens_in": count("input_tokens", "prompt_tokens"),
+            "tokens_out": count("output_tokens", "completion_tokens")}
+
+class Sender:
+    """A bounded queue, and a daemon thread that empties it."""
+    def __init__(self):
+        self.thread = self.queue = self.connection = None
+        self.lock, self.waiting, self.dropped, self.failures, self.closing = RLock(), [], 0, 0, False
+    def put(self, **record):
+        with self.lock:
+            if self.failures >= TRIES:
+                return
+            if self.queue is None:
+                self.hurry, self.queue = threading.Event(), queue.SimpleQueue()
+            if self.queue.qsize() >= QUEUE:
+                self.dropped += 1
+                return
+            record.setdefault("at", time.time())
+            self.queue.put({key: value for key, value in record.items() if value is not None})
+            if self.thread is None or not self.thread.is_alive():
+                self.thread = threading.Thread(target=quiet(self.run), name="roundtable-tap", daemon=True)
+                self.thread.start()
+    def run(self):
+        while self.failures < TRIES and not (self.closing and not self.waiting and self.queue.empty()):
+            if self.waiting or self.collect():
+                self.waiting = [] if self.post(b"".join(self.waiting)) else self.waiting
+            time.sleep(PAUSE / 5) if self.closing and self.failures else self.hurry.wait(PAUSE)
+        self.waiting, self.queue = [], self.queue if self.failures < TRIES else None
+    def collect(self):
+        """Waits for a record, and takes what else is there. An empty record is the sign to hurry up."""
+        size, record = 0, self.queue.get()
+        lost, self.dropped = self.dropped, 0
+        while record:
+            line = json.dumps(record, default=str, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            self.waiting.append(line)
+            size += len(line)
+            full = len(self.waiting) >= BATCH - 1 or size >= BYTES or self.queue.empty()
+            record = None if full else self.queue.get()
+        self.waiting += [b'{"event":"dropped","count":%d}\n' % lost] if lost else []
+        return self.waiting
+    def post(self, body):
+        """Whether the batch is done with. A refused one counts as a failure, and is not sent again."""
+        try:
+            self.connection = self.connection or http.client.HTTPConnection(HOST, timeout=2)
+            self.connection.request("POST", f"/{PATH}/tap", body, {"Content-Type": "application/x-ndjson"})
+            answer = self.connection.getresponse()
+            answer.read()
+            self.failures = 0 if answer.status < 300 else self.failures + 1
+            return True
+        except Exception:
+            self.failures, self.connection = self.failures + 1, None
+            return False
+    def flush(self):
+        if self.queue is not None and self.failures < TRIES:
+            self.closing = True
+            self.hurry.set()
+            self.queue.put({})
+            self.thread.join(2) if self.thread and self.thread.is_alive() else self.run()
+
+sender = Sender()
+put = quiet(lambda **record: sender.put(**record))
+
+def openai_agents(module):
+    """OpenAI Agents SDK: one more processor in each list of tracing processors."""
+    multi, above = getattr(module, "SynchronousMultiTracingProcessor", None), {}
+    roles = {"generation": "model", "response": "model", "function": "tool"}
+    roles.update((role, role) for role in ("agent", "handoff", "guardrail"))
+    if multi is None or hasattr(multi, "_roundtable"):
+        return
+    def trace(event, item):
+        put(door="openai-agents", event=event, trace=item.trace_id, id=item.trace_id, name=item.name, role="step")
+    def span(event, item):
+        data, parent, error = item.span_data, item.parent_id or item.trace_id, item.error
+        def get(name): return getattr(data, name, None)
+        role, to, answer, output = roles.get(data.type, "step"), get("to_agent"), get("response"), get("output")
+        agent = get("name") if role == "agent" else get("agent_name") or get("from_agent") or above.get(parent)
+        model = get("model") or getattr(answer, "model", None)
+        name = f"turn {get('turn')}" if data.type == "turn" else get("name") or model or data.type
+        if role == "guardrail" and event == "end":
+            output = {"triggered": get("triggered")}
+        if error:
+            more = error.get("data")
+            more = more.get("error") or more if isinstance(more, dict) else more
+            error = f"{error.get('message')}: {text(more)}" if more else error.get("message")
+        above[item.span_id] = agent  # The nearest agent at or above each open span.
+        if event == "end" or len(above) > QUEUE:
+            above.pop(item.span_id if event == "end" else next(iter(above)), None)
+        usage = tokens(get("usage") or getattr(answer, "usage", None)) if role == "model" else {}
+        put(door="openai-agents", event=event, trace=item.trace_id, id=item.span_id, parent=parent, role=role,
+            name=f"handoff to {to}" if to else text(name), agent=agent, model=text(model), to=to, error=text(error),
+            input=text(get("input")), output=text(getattr(answer, "output", output)), **usage)
+    class Tap(getattr(sys.modules.get("agents.tracing.processor_interface"), "TracingProcessor", object)):
+        on_trace_start, on_trace_end, on_span_start, on_span_end = (
+            staticmethod(quiet(lambda item, tell=tell, event=event: tell(event, item)))
+            for tell in (trace, span) for event in ("start", "end"))
+        def shutdown(self, *args, **kwargs): pass
+        def force_flush(self, *args, **kwargs): pass
+    multi._roundtable = tap = Tap()
+    after(multi, "__init__", lambda processors, *_, **__: processors.add_tracing_processor(tap))
+    after(multi, "set_processors", lambda processors, *_, **__: processors.add_tracing_processor(tap))
+    if getattr(module, "GLOBAL_TRACE_PROVIDER", None) is not None:  # Older versions make it at import.
+        module.GLOBAL_TRACE_PROVIDER.register_processor(tap)
+
+def crewai(module):
+    """CrewAI: listens to what its event bus emits, in the thread that emits it."""
+    roles = {"agent_execution": "agent", "lite_agent_execution": "agent", "llm_call": "model", "tool_usage": "tool"}
+    kinds = re.compile("(crew_kickoff|task|(?:lite_)?agent_execution|llm_call|tool_usage|flow|method_execution)"
+                       "_(started|completed|finished|failed|error)$")
+    known, running = {}, []  # The record at or above each event id; kind, thread and record of what runs.
+    def listen(bus, source, event, *_, **__):
+        def get(name, of=event): return getattr(of, name, None)
+        match, start, above = kinds.match(event.type), event.type[-8:] == "_started", known.get(get("parent_event_id"))
+        kind, own, here = match and match[1], get("event_id") or os.urandom(8).hex(), get_ident()
+        nested = [x for x in running[::-1] if x[1] == here]
+        if start:
+            above = above or (nested[0][2] if nested else {})
+            record = known[own] = above if not match else {
+                "door": "crewai", "trace": above.get("trace", own), "id": own, "parent": above.get("id"),
+                "role": roles.get(kind, "step"), "agent": above.get("agent")}
+            known.pop(next(iter(known)), None) if len(known) > QUEUE else None
+            running.append((kind, here, record)) if match else None
+        elif match:
+            same = [x for x in nested if x[0] == kind] or [x for x in running[::-1] if x[0] == kind]
+            found = next((x for x in running if x[2]["id"] == get("started_event_id")), None) or same[0]
+            running.remove(found)
+            record = found[2]
+        if not match:
+            return
+        task, args, output = get("task"), get("tool_args"), get("output")
+        agent = (get("role", get("agent")) or get("agent_role") or (get("agent_info") or {}).get("role")
+                 or get("role", get("agent", task)))
+        name = (get("tool_name") or get("model") or get("crew_name") or get("method_name") or get("flow_name")
+                or (get("name", task) or get("description", task) if kind == "task" else None) or agent or kind)
+        given = get("inputs") or get("task_prompt") or get("messages") or args or get("description", task)
+        news = {"name": text(name, 200), "agent": agent, "model": get("model"), "input": text(given),
+                "output": text(get("raw", output) or output or get("response") or get("result")),
+                "to": args.get("coworker") if isinstance(args, dict) else None,
+                "error": text(get("error") or get("failure")), **tokens(get("usage"))}
+        record.update({key: value for key, value in news.items() if value is not None})
+        put(**record, event="start" if start else "end")
+        if not start:  # What may still point here needs the ids only.
+            record.update(input=None, output=None)
+    after(module.CrewAIEventsBus, "emit", listen)
+
+def otel(module):
+    """OpenTelemetry: one more span processor in each provider, since OTLP tells of ends only."""
+    def exports(thing, depth=8):
+        """Whether an exporter below sends its spans to the receiver by OTLP over HTTP."""
+        fields = [v for k, v in getattr(thing, "__dict__", {}).items() if "process" in k or "export" in k]
+        return str(getattr(thing, "_endpoint", "")).startswith(f"http://{HOST}/") or depth > 0 and any(
+            exports(x, depth - 1) for x in (thing if isinstance(thing, tuple) else fields))
+    def tell(event, span, **more):
+        context, parent, room, attributes = span.get_span_context(), span.parent, 3 * TEXT, {}
+        scope = getattr(getattr(span, "instrumentation_scope", None), "name", None) or ""
+        if not context.trace_flags.sampled or scope.startswith("crewai.telemetry"):
+            return
+        for key, value in dict(span.attributes or {}).items():
+            value = value if isinstance(value, (bool, int)) else text(value)
+            room -= len(str(value))
+            attributes.update({key: value} if room > 0 else {})
+        put(door="otel", event=event, trace=f"{context.trace_id:032x}", id=f"{context.span_id:016x}",
+            parent=f"{parent.span_id:016x}" if parent else None, name=text(span.name), scope=scope,
+            attributes=attributes, started_at=span.start_time / 1e9, **more)
+    class Tap(module.SpanProcessor):
+        def __init__(self, provider): self.processors, self.seen, self.told = provider._active_span_processor, 0, False
+        def on_start(self, span, parent_context=None): quiet(tell)("start", span)
+        def on_end(self, span): quiet(self.end)(span)
+        def end(self, span):
+            """Tells of the end too when nobody else does."""
+            if len(self.processors._span_processors) != self.seen:
+                self.seen, self.told = len(self.processors._span_processors), exports(self.processors)
+            if not self.told:
+                raised = [e.attributes.get("exception.message") for e in span.events or () if e.name == "exception"]
+                error = text(span.status.description or (raised[-1] if raised else None))
+                tell("end", span, at=span.end_time / 1e9, status=span.status.status_code.name, error=error)
+    after(module.TracerProvider, "__init__", lambda provider, *_, **__: provider.add_span_processor(Tap(provider)))
+
+def pydantic_ai(module):
+    """Pydantic AI: turns its spans on, with a provider of our own while the program has set none."""
+    from importlib.util import find_spec
+    if not find_spec("opentelemetry.sdk.trace"):
+        return
+    from opentelemetry import trace
+    made = []
+    def provider():
+        current = trace.get_tracer_provider()
+        with sender.lock:
+            if not made and isinstance(current, trace.ProxyTracerProvider):
+                from opentelemetry.sdk.trace import TracerProvider
+                made.append(TracerProvider())
+                quiet(export)(made[0])
+        return made[0] if isinstance(current, trace.ProxyTracerProvider) else current
+    def export(own):
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        if {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} & set(os.environ):
+            own.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(), schedule_delay_millis=500))
+    class Tracer(trace.Tracer):  # Chooses at each span, so that a provider the program sets later wins.
+        def __init__(self, *args, **kwargs): self.real = lambda: provider().get_tracer(*args, **kwargs)
+        def start_span(self, *args, **kwargs): return self.real().start_span(*args, **kwargs)
+        def start_as_current_span(self, *args, **kwargs): return self.real().start_as_current_span(*args, **kwargs)
+    def settle(settings, *_, tracer_provider=None, **__):
+        if tracer_provider is None:
+            settings.tracer = Tracer("pydantic-ai", module.__version__)
+    after(sys.modules["pydantic_ai.models.instrumented"].InstrumentationSettings, "__init__", settle)
+    module.Agent.instrument_all()
+
+actions = {
+    "agents.tracing.provider": openai_agents, "agents.tracing.setup": openai_agents, "opentelemetry.sdk.trace": otel,
+    "crewai.events.event_bus": crewai, "crewai.utilities.events.crewai_event_bus": crewai, "pydantic_ai": pydantic_ai,
+    "multiprocessing.util": lambda util: util.register_after_fork(
+        sender, lambda tap: util.Finalize(None, tap.flush, exitpriority=-100))}
+
+class Finder:
+    """Finds no module by itself: runs an action after one of the modules above was imported."""
+    def find_spec(self, name, path=None, target=None):
+        return quiet(self.hook)(name, path, target) if name in actions else None
+    def hook(self, name, path, target):
+        finders = [x for x in list(sys.meta_path) if x is not self and hasattr(x, "find_spec")]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
+        run = spec.loader.exec_module
+        def exec_module(module):
+            quiet(delattr)(spec.loader, "exec_module")
+            run(module)
+            quiet(load)()
+            quiet(actions.pop(name, None))(module)
+        spec.loader.exec_module = exec_module
+        return spec
+
+def install():
+    import atexit
+    sys.meta_path.insert(0, Finder())
+    atexit.register(quiet(sender.flush))
+    os.register_at_fork(after_in_child=quiet(sender.__init__))
+
+def next_sitecustomize():
+    """Runs the program's own sitecustomize in place of this one. Its errors are Python's to report."""
+    from importlib.machinery import PathFinder
+    own = os.path.dirname(os.path.realpath(__file__))
+    spec = PathFinder.find_spec("sitecustomize", [p for p in sys.path if os.path.realpath(p or ".") != own])
+    if spec is not None and spec.loader is not None:
+        from importlib.util import module_from_spec
+        sys.modules["roundtable_sitecustomize"] = sys.modules.get(__name__)
+        sys.modules[__name__] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+if BASE:
+    quiet(install)()
+next_sitecustomize()

@@ -1,0 +1,459 @@
+//! `roundtable watch` starts a program and shows what it says of itself; `roundtable listen` only receives, from
+//! programs that are started elsewhere. The program is theirs: its output, its exit code and Ctrl-C stay as
+//! they are.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::args::{Global, RunFormat};
+use super::exit::Exit;
+use super::headless::on_stop;
+use super::launch::{FOLLOWED, OnStoreFailure, StoreOfCommand, engine_settings, print_notes};
+use super::output::RunWriter;
+use super::streams::{self, StreamStyle, print_message, refuse};
+use crate::base::refused::{OrRefuse as _, Refused};
+use crate::base::visible::{visible, visible_output};
+use crate::engine::{Engine, Launch, RunHandle};
+use crate::host::Dirs;
+use crate::log::event::{Command, EventKind, Seq, StopReason, World};
+use crate::scenario::Scenario;
+use crate::screen::theme::Theme;
+use crate::terminal::screen_guard;
+use crate::watch::child::{
+    OutputSink, ProgramSignals, RunningProgram, WatchedProgram, write_input, write_tap,
+};
+use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
+use crate::watch::{ReceiverAddress, serve};
+use crate::words::verdict::run_lead;
+
+/// Arguments of `roundtable watch`.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// Name of the runs in lists; without it that of the program
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Leave out the file that tells Python programs to say when something starts
+    #[arg(long)]
+    pub no_tap: bool,
+    /// Leave LangSmith's tracer as it is set up
+    #[arg(long)]
+    pub no_langsmith: bool,
+    /// Without the dashboard: the program has this terminal, and a summary follows
+    #[arg(long)]
+    pub headless: bool,
+    /// What is printed on standard output; the program's own output is then on standard error. Headless
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<RunFormat>,
+    /// The program and its arguments
+    #[arg(
+        value_name = "CMD",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<String>,
+}
+
+/// Arguments of `roundtable listen`.
+#[derive(Debug, Clone, Args)]
+pub struct ListenArgs {
+    /// Port on 127.0.0.1; 0: any free port
+    #[arg(value_name = "PORT", default_value_t = 0)]
+    pub port: u16,
+    /// Name of the runs in lists
+    #[arg(long, value_name = "NAME", default_value = "program")]
+    pub name: String,
+    /// What is printed on standard output
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<RunFormat>,
+}
+
+impl WatchArgs {
+    /// Whether it runs without the dashboard.
+    pub fn is_headless(&self) -> bool {
+        self.headless || self.format.is_some() || !streams::stdout_is_terminal()
+    }
+
+    /// Name of its runs.
+    fn run_name(&self) -> String {
+        let file = |text: &String| {
+            let name = Path::new(text).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            name.unwrap_or_else(|| text.clone())
+        };
+        let program = self.command.first().map(file).unwrap_or_default();
+        let is_runner = ["python", "node", "uv", "poetry", "npx", "deno", "bun", "ruby", "sh"]
+            .iter()
+            .any(|runner| program.starts_with(runner));
+        // What an interpreter runs says more than its own name.
+        let script = self.command.iter().skip(1).filter(|_| is_runner);
+        let script = script.filter(|arg| !arg.starts_with('-')).find(|arg| arg.contains('.'));
+        self.name.clone().unwrap_or_else(|| script.map_or(program, file))
+    }
+
+    fn program(&self, is_apart: bool) -> WatchedProgram {
+        WatchedProgram {
+            command: self.command.clone(),
+            has_tap: !self.no_tap,
+            has_langsmith: !self.no_langsmith,
+            is_apart,
+        }
+    }
+}
+
+/// Inputs that the hub has not read yet: more make the receiver wait.
+const QUEUED: usize = 256;
+
+/// How long what the program has sent last may take to be received.
+const RECEIVED: Duration = Duration::from_millis(300);
+
+/// How long a program that was asked to end may take.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// A token that nobody can guess.
+fn token() -> String {
+    let part = |nth: u8| format!("{:016x}", RandomState::new().hash_one((nth, std::process::id())));
+    part(0) + &part(1)
+}
+
+async fn listen_on(port: u16) -> Result<(TcpListener, ReceiverAddress), Refused> {
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let unheard = || format!("cannot listen on {wanted}");
+    let listener = TcpListener::bind(wanted).await.or_refuse(unheard())?;
+    let addr = listener.local_addr().or_refuse(unheard())?;
+    Ok((listener, ReceiverAddress { addr, token: token() }))
+}
+
+/// A program that is watched.
+pub struct Watching {
+    signals: ProgramSignals,
+    ended: JoinHandle<(i32, HubReport)>,
+    server: JoinHandle<()>,
+    /// Lines for its input.
+    pub input: mpsc::UnboundedSender<String>,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Watching {
+    /// Starts a program and the receiver. `start` starts a run; the output goes to the sinks.
+    ///
+    /// # Errors
+    /// No port is free, or the program cannot be started.
+    pub async fn begin(
+        args: &WatchArgs,
+        is_apart: bool,
+        start: StartRun,
+        sinks: [OutputSink; 2],
+    ) -> Result<Self, Refused> {
+        let program = args.program(is_apart);
+        let (listener, address) = listen_on(0).await?;
+        let get = |name: &str| std::env::var_os(name);
+        let mut notes = program.notes(get);
+        let tap = match (program.has_tap, Dirs::find()) {
+            (true, Some(dirs)) => {
+                write_tap(&dirs.state).map_err(|why| notes.push(format!("{why:#}"))).ok()
+            }
+            _ => None,
+        };
+        let environment = program.environment(&address, tap.as_deref(), get);
+        let (say, inputs) = mpsc::channel(QUEUED);
+        let server = tokio::spawn(serve(listener, address, say.clone()));
+        let mut hub = Hub::new(args.run_name(), args.command.clone(), start);
+        let what = format!("{} cannot be started", visible(&args.command[0]));
+        let (running, stdin) =
+            RunningProgram::start(&program, environment, sinks, &say).or_refuse(what)?;
+        hub.wait_for_trace();
+        for note in notes {
+            let _ = say.send(HubInput::Warning(note)).await;
+        }
+        let (input, lines) = mpsc::unbounded_channel();
+        if let Some(stdin) = stdin {
+            tokio::spawn(write_input(stdin, lines));
+        }
+        let signals = running.signals();
+        let ended = tokio::spawn(async move {
+            let hub = tokio::spawn(hub.run(inputs));
+            let code = running.wait().await;
+            tokio::time::sleep(RECEIVED).await;
+            let _ = say.send(HubInput::Ended(code)).await;
+            (code, hub.await.unwrap_or_default())
+        });
+        Ok(Self { signals, ended, server, input })
+    }
+
+    /// Sends signals to the program.
+    pub fn signals(&self) -> ProgramSignals {
+        self.signals
+    }
+
+    /// Waits for the end of the program and of its runs.
+    pub async fn wait(mut self) -> (i32, HubReport) {
+        (&mut self.ended).await.unwrap_or((1, HubReport::default()))
+    }
+
+    /// Ends the program: asks it first.
+    pub async fn end(mut self) -> (i32, HubReport) {
+        for ask in [ProgramSignals::interrupt, ProgramSignals::terminate, ProgramSignals::kill] {
+            if !self.ended.is_finished() {
+                ask(self.signals);
+            }
+            if let Ok(ended) = tokio::time::timeout(ENDS_WITHIN, &mut self.ended).await {
+                return ended.unwrap_or((1, HubReport::default()));
+            }
+        }
+        (137, HubReport::default())
+    }
+}
+
+/// The end of the output of a program, for the terminal after the dashboard.
+#[derive(Clone, Default)]
+pub struct ProgramOutput(Arc<Mutex<VecDeque<u8>>>);
+
+/// Bytes of it that are kept.
+const MAX_OUTPUT: usize = 1 << 20;
+
+impl ProgramOutput {
+    /// Adds what comes to it.
+    pub fn sink(&self) -> OutputSink {
+        let output = Arc::clone(&self.0);
+        Box::new(move |bytes| {
+            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            output.extend(bytes);
+            let over = output.len().saturating_sub(MAX_OUTPUT);
+            output.drain(..over);
+        })
+    }
+
+    /// Prints it; control sequences other than styles are made visible.
+    pub fn print(&self) {
+        let mut output = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(output.make_contiguous()).into_owned();
+        // The terminal may be closed or stalled; then it is not printed.
+        let _ = screen_guard::write_last(visible_output(&text, true).as_bytes());
+    }
+}
+
+/// A launch of the scenario of an observed run.
+pub fn observed_launch(scenario: Scenario) -> Launch {
+    Launch::scripted(Arc::new(scenario), true)
+}
+
+/// Interrupts the program when the operator ends its run.
+pub async fn interrupt_with(run: RunHandle, signals: Arc<OnceLock<ProgramSignals>>) {
+    run.wait_until_finished().await;
+    let mut last = Vec::new();
+    run.bus().reader(Seq(run.bus().len().saturating_sub(1))).take(&mut last, 1);
+    let is_cancelled = |kind: &EventKind| matches!(kind, EventKind::RunClosed(closed) if closed.reason == StopReason::Cancelled);
+    if last.first().is_some_and(|event| is_cancelled(&event.kind)) {
+        signals.get().copied().inspect(|signals| signals.interrupt());
+    }
+}
+
+type SharedWriter = Arc<Mutex<RunWriter<Box<dyn std::io::Write + Send>>>>;
+
+/// Runs `roundtable watch` without the dashboard.
+pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
+    if let Err(exit) = streams::check_stdout() {
+        return exit;
+    }
+    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
+    print_notes(&stored.problems);
+    let headless = HeadlessRuns::new(args.format, global, theme, &stored);
+    let to_stdout = args.format.is_none();
+    let sinks: [OutputSink; 2] = [
+        Box::new(move |bytes| match to_stdout {
+            true => streams::pass_on(bytes),
+            false => streams::pass_on_as_errors(bytes),
+        }),
+        Box::new(streams::pass_on_as_errors),
+    ];
+    let watching = match Watching::begin(args, false, headless.start(), sinks).await {
+        Ok(watching) => watching,
+        Err(why) => return refuse(&why, Exit::Stopped),
+    };
+    pass_signals(watching.signals());
+    let (code, report) = watching.wait().await;
+    headless.end(&report).await;
+    print_notes(&stored.finish().await);
+    Exit::Other(u8::try_from(code).unwrap_or(1))
+}
+
+/// Runs `roundtable listen`: until an interrupt.
+pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
+    if let Err(exit) = streams::check_stdout() {
+        return exit;
+    }
+    let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
+    print_notes(&stored.problems);
+    let (listener, address) = match listen_on(args.port).await {
+        Ok(listening) => listening,
+        Err(why) => return refuse(&why, Exit::Stopped),
+    };
+    let url = address.url();
+    print_message(&format!(
+        "listening; give a program these variables (Ctrl-C ends):\n  \
+         OTEL_EXPORTER_OTLP_ENDPOINT={url} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\n  \
+         LANGSMITH_TRACING=true LANGSMITH_ENDPOINT={url} LANGSMITH_API_KEY=any"
+    ));
+    let headless = HeadlessRuns::new(args.format, global, theme, &stored);
+    let (say, inputs) = mpsc::channel(QUEUED);
+    let server = tokio::spawn(serve(listener, address, say.clone()));
+    let hub = Hub::new(args.name.clone(), Vec::new(), headless.start());
+    let stop = say.clone();
+    let stops = on_stop(move || drop(stop.try_send(HubInput::Ended(0))), Exit::Cancelled.code());
+    drop((say, stops));
+    let report = hub.run(inputs).await;
+    server.abort();
+    headless.end(&report).await;
+    print_notes(&stored.finish().await);
+    Exit::Ok
+}
+
+/// The program decides when it ends: an interrupt of the terminal reaches it too, other signals are passed on.
+fn pass_signals(to: ProgramSignals) {
+    #[cfg(unix)]
+    {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let handled =
+            crate::terminal::signals::handle_each(&[SIGINT, SIGTERM, SIGHUP], move |signal| {
+                if signal != SIGINT {
+                    to.terminate();
+                }
+            });
+        if let Err(error) = handled {
+            tracing::warn!("signals end the program immediately: {error}");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = to;
+}
+
+/// The runs of a program without the dashboard.
+struct HeadlessRuns {
+    engine: Arc<Engine>,
+    writer: Option<SharedWriter>,
+    followers: Arc<Mutex<Vec<JoinHandle<World>>>>,
+    #[cfg(unix)]
+    _server: Option<crate::host::peers::PeerServer>,
+}
+
+impl HeadlessRuns {
+    fn new(
+        format: Option<RunFormat>,
+        global: &Global,
+        theme: Theme,
+        stored: &StoreOfCommand,
+    ) -> Self {
+        let engine = Arc::new(Engine::with_keeper(engine_settings(FOLLOWED), stored.keeper()));
+        let paint = StreamStyle::of_stdout(theme, global.is_ascii());
+        let out = || Box::new(streams::stdout_data()) as Box<dyn std::io::Write + Send>;
+        let writer = format.map(|format| RunWriter::new(format, paint, out()));
+        Self {
+            #[cfg(unix)]
+            _server: super::launch::serve_peers(&engine).ok().map(|(server, _)| server),
+            engine,
+            writer: writer.map(|writer| Arc::new(Mutex::new(writer))),
+            followers: Arc::default(),
+        }
+    }
+
+    fn start(&self) -> StartRun {
+        let (engine, writer) = (Arc::clone(&self.engine), self.writer.clone());
+        let followers = Arc::clone(&self.followers);
+        Box::new(move |scenario| {
+            let run = engine.start(observed_launch(scenario));
+            let follower = tokio::spawn(follow(run.clone(), writer.clone()));
+            followers.lock().unwrap_or_else(PoisonError::into_inner).push(follower);
+            Some(run)
+        })
+    }
+
+    /// Prints the summary.
+    async fn end(&self, report: &HubReport) {
+        let followers: Vec<_> =
+            self.followers.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
+        for follower in followers {
+            let Ok(world) = follower.await else { continue };
+            if self.writer.is_none() {
+                print_message(&summary(&world));
+            }
+        }
+        for text in report_notes(report) {
+            print_message(&text);
+        }
+    }
+}
+
+/// What the operator should know at the end of a program.
+pub fn report_notes(report: &HubReport) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.late > 0 {
+        notes.push(format!(
+            "{} spans came after the end of their run and are left out",
+            report.late
+        ));
+    }
+    for ((door, framework), count) in &report.ignored {
+        notes.push(format!("{count} spans of {framework} by {door} are not drawn twice"));
+    }
+    notes
+}
+
+async fn follow(run: RunHandle, writer: Option<SharedWriter>) -> World {
+    let (mut reader, mut world, mut batch) = (run.first_reader(), World::new(), Vec::new());
+    while reader.next_batch(&mut batch, 256).await > 0 {
+        let mut broken = false;
+        for event in batch.drain(..) {
+            world.apply(&event);
+            if let Some(writer) = &writer {
+                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                broken |= writer.event(&event, &world).is_err();
+            } else if let EventKind::Warning { text } = &event.kind {
+                print_message(&visible(text));
+            }
+        }
+        if let Some(writer) = &writer {
+            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            broken |= writer.flush().is_err();
+        }
+        if broken {
+            run.send(Command::Cancel);
+        }
+    }
+    if let (Some(writer), Some(outcome)) = (&writer, world.outcome()) {
+        let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = writer.outcome(&outcome, &world);
+    }
+    world
+}
+
+/// A run in a few lines.
+fn summary(world: &World) -> String {
+    let (Some(head), Some(closed)) = (&world.head, &world.progress.closed) else {
+        return String::new();
+    };
+    let lead = run_lead(world, closed);
+    let mut text = format!("{} {}: {lead}", head.run, visible(&head.title));
+    if let Some(words) = crate::words::patterns::words_of(world) {
+        let table = words.closing().table;
+        for line in table.lines().filter(|line| !line.is_empty()) {
+            text.push_str("\n  ");
+            text.push_str(line);
+        }
+    }
+    text
+}

@@ -1,0 +1,261 @@
+//! The facts of an observed run: what another program says of its spans while it runs. Times are those of that
+//! program; the events of the log have the time at which they arrived.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{EndedCall, Fact, FactAbout, Plan, facts};
+use crate::base::worded;
+use crate::log::event::failure::FailureClass;
+use crate::log::event::id::SpanId;
+use crate::log::event::kind::{Asks, Usage};
+use crate::log::event::{SpanKind, SpanState, StopReason, TextPart};
+
+facts! {
+    /// A fact of an observed run.
+    pub enum ObservedFact in Observed {
+        /// A span began, or another one names it as its parent. It may be said again with more.
+        "span.opened" SpanOpened {
+            /// The span around it.
+            parent: SpanId,
+            /// What is known of it.
+            #[serde(flatten)]
+            about: Arc<SpanAbout>,
+        },
+        /// A span ended. What is said here takes precedence.
+        "span.closed" SpanClosed {
+            /// How it ended.
+            end: SpanEnd,
+            /// What is known of it now.
+            #[serde(flatten)]
+            about: Arc<SpanAbout>,
+        },
+        /// A text of the program: a line of its output, or a log record; belongs to the run or to a span.
+        "span.text" SpanText {
+            /// Where it was written.
+            stream: TextStream,
+            /// The text.
+            text: Arc<str>,
+        },
+        /// What happened in a span, such as an exception or an interrupt.
+        "span.note" SpanNote {
+            /// What happened.
+            text: Arc<str>,
+        },
+    }
+}
+
+impl Fact for ObservedFact {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+
+    fn opens(&self) -> Option<(SpanId, SpanKind)> {
+        match self {
+            Self::SpanOpened { parent, about } => Some((*parent, SpanKind::Observed(about.role))),
+            _ => None,
+        }
+    }
+
+    fn closes(&self) -> Option<SpanState> {
+        match self {
+            Self::SpanClosed { end: SpanEnd::Done, .. } => Some(SpanState::Done),
+            Self::SpanClosed { end: SpanEnd::Failed, .. } => {
+                Some(SpanState::Failed(Some(FailureClass::Tool)))
+            }
+            Self::SpanClosed { end: SpanEnd::Lost, .. } => Some(SpanState::Failed(None)),
+            _ => None,
+        }
+    }
+
+    fn about(&self) -> FactAbout<'_> {
+        match self {
+            Self::SpanOpened { about, .. } | Self::SpanClosed { about, .. } => {
+                FactAbout { agent: about.agent.as_deref(), ..FactAbout::default() }
+            }
+            _ => FactAbout::default(),
+        }
+    }
+
+    fn said(&self) -> Option<TextPart<'_>> {
+        Some(match self {
+            Self::SpanOpened { about, .. } => TextPart::Reply(about.input.as_deref()?),
+            Self::SpanClosed { about, .. } => match (&about.error, &about.output) {
+                (Some(error), output) => TextPart::Error(error, output.as_deref()),
+                (None, Some(output)) => TextPart::Reply(output),
+                (None, None) => return None,
+            },
+            Self::SpanText { text, .. } | Self::SpanNote { text } => TextPart::Reply(text),
+        })
+    }
+
+    fn ended_call(&self) -> Option<EndedCall> {
+        let Self::SpanClosed { end, about } = self else { return None };
+        let asks = match about.role {
+            SpanRole::Model => Asks::Model,
+            SpanRole::Tool | SpanRole::Retriever => Asks::Tool,
+            SpanRole::Agent | SpanRole::Node => Asks::Agent,
+            SpanRole::Step | SpanRole::Handoff | SpanRole::Guardrail => return None,
+        };
+        let usage = about.tokens_in.filter(|_| asks == Asks::Model);
+        let usage = usage.map(|prompt| Usage::new(prompt, about.tokens_out.unwrap_or(0)));
+        let failed = match end {
+            SpanEnd::Done => None,
+            SpanEnd::Failed => Some(StopReason::SpanFailed),
+            SpanEnd::Lost => Some(StopReason::Cancelled),
+        };
+        Some(EndedCall { asks, failed, usage })
+    }
+}
+
+/// What is known of a span. A text is at most 32 KiB long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct SpanAbout {
+    /// Its id in that program; empty: not said.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub id: Arc<str>,
+    /// Its name; empty: only a child has named it yet.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub name: Arc<str>,
+    /// What it is.
+    pub role: SpanRole,
+    /// The agent that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Arc<str>>,
+    /// The agent that takes over, of a handoff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Arc<str>>,
+    /// The model, of a call of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
+    /// What it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Arc<str>>,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<str>>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Arc<str>>,
+    /// Tokens of the prompt, of the call of a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_in: Option<u64>,
+    /// Tokens of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_out: Option<u64>,
+    /// When it began, as Unix time in microseconds of that program's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_us: Option<u64>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_us: Option<u64>,
+}
+
+impl SpanAbout {
+    /// Adds what was said later: it takes precedence.
+    pub(crate) fn add(&mut self, later: &Self) {
+        fn set<T: Clone>(known: &mut Option<T>, later: &Option<T>) {
+            if later.is_some() {
+                known.clone_from(later);
+            }
+        }
+        if !later.id.is_empty() {
+            self.id = Arc::clone(&later.id);
+        }
+        if !later.name.is_empty() {
+            self.name = Arc::clone(&later.name);
+        }
+        if later.role != SpanRole::Step {
+            self.role = later.role;
+        }
+        set(&mut self.agent, &later.agent);
+        set(&mut self.to, &later.to);
+        set(&mut self.model, &later.model);
+        set(&mut self.input, &later.input);
+        set(&mut self.output, &later.output);
+        set(&mut self.error, &later.error);
+        set(&mut self.tokens_in, &later.tokens_in);
+        set(&mut self.tokens_out, &later.tokens_out);
+        set(&mut self.from_us, &later.from_us);
+        set(&mut self.until_us, &later.until_us);
+    }
+
+    /// How long it took by that program's clock, in microseconds.
+    pub fn took_us(&self) -> Option<u64> {
+        self.until_us?.checked_sub(self.from_us?)
+    }
+}
+
+/// What a span is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum SpanRole {
+    /// A part of the program, such as a chain, or nothing is known.
+    #[default]
+    Step,
+    /// A node of a graph.
+    Node,
+    /// The turn of an agent.
+    Agent,
+    /// The call of a model.
+    Model,
+    /// The call of a tool.
+    Tool,
+    /// One agent hands over to another.
+    Handoff,
+    /// A search for documents.
+    Retriever,
+    /// A check of an input or an output.
+    Guardrail,
+}
+
+worded! { SpanRole {
+    Step = "step", Node = "node", Agent = "agent", Model = "model", Tool = "tool", Handoff = "handoff",
+    Retriever = "retriever", Guardrail = "guardrail",
+} }
+
+/// How a span ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum SpanEnd {
+    /// Without an error.
+    Done,
+    /// With an error.
+    Failed,
+    /// The program ended, or was silent, before the span's end was said.
+    Lost,
+}
+
+/// Where a text was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum TextStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A log record.
+    Log,
+}
+
+worded! { TextStream { Stdout = "stdout", Stderr = "stderr", Log = "log" } }
+
+/// Setup of an observed run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct ObservedPlan {
+    /// The program and its arguments; empty: it was not started here.
+    pub command: Vec<String>,
+}
+
+impl Plan for ObservedPlan {
+    fn max_ms(&self) -> u64 {
+        u64::MAX
+    }
+}

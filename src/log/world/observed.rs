@@ -1,0 +1,487 @@
+//! Projection of an observed run: the spans of another program, its agents and what they pass to each other,
+//! its tools and models.
+//!
+//! The fields of its outcome are those of roundtable (docs/watch.md).
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::agents::{AgentsFold, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine};
+use super::chunked::Chunked;
+use super::outcome::OutcomeFields;
+use super::{EventLog, MarkKind, Projection, RunFold};
+use crate::base::name::AgentName;
+use crate::log::event::{BoundaryId, Elapsed, Event, Seq, SpanId, StopReason};
+use crate::log::facts::agents::AgentsPlan;
+use crate::log::facts::observed::{
+    ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole, TextStream,
+};
+use crate::scenario::spec::tool::ToolCall;
+
+/// State of an observed run.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The setup of the run.
+    pub plan: Arc<ObservedPlan>,
+    /// Its agents: nodes of a graph count as agents.
+    pub agents: AgentsFold,
+    /// Its spans, in the order in which they became known.
+    pub spans: Chunked<ObservedSpan>,
+    /// Its tools, in the order of their first calls.
+    pub tools: Vec<CallTotals>,
+    /// Its models, in the order of their first calls.
+    pub models: Vec<CallTotals>,
+    /// Spans that failed.
+    pub failed: u64,
+    /// Spans whose end was never said.
+    pub lost: u64,
+    /// What the time of the log is later than the clock of the program, in microseconds: the least that was
+    /// seen, since what is said arrives later than it happens.
+    clock_us: Option<i64>,
+    /// The agent of the last turn outside of other agents.
+    last_turn: Option<AgentName>,
+    /// The message for the next agent.
+    handed: Option<Arc<str>>,
+}
+
+/// A span of the program.
+#[derive(Clone, Debug)]
+pub struct ObservedSpan {
+    /// Its id in the log.
+    pub id: SpanId,
+    /// What is known of it.
+    pub about: Arc<SpanAbout>,
+    /// How it ended; `None`: it is open.
+    pub end: Option<SpanEnd>,
+    /// Its turn among those of agents, if it is one.
+    hop: Option<usize>,
+}
+
+/// The calls of a tool or a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallTotals {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Calls.
+    pub calls: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that have not ended.
+    pub open: u64,
+    /// Time of those that have ended, in microseconds.
+    pub took_us: u64,
+    /// Tokens of the prompts.
+    pub tokens_in: u64,
+    /// Tokens of the replies.
+    pub tokens_out: u64,
+}
+
+impl Observed {
+    /// The state at the start of a run of this program; `goal`: what it was started with.
+    pub fn new(plan: Arc<ObservedPlan>, goal: &Arc<str>) -> Self {
+        let agents = AgentsPlan { root: None, agents: Arc::default() };
+        Self {
+            agents: AgentsFold::new(agents, goal),
+            plan,
+            spans: Chunked::default(),
+            tools: Vec::new(),
+            models: Vec::new(),
+            failed: 0,
+            lost: 0,
+            clock_us: None,
+            last_turn: None,
+            handed: None,
+        }
+    }
+
+    /// The span with this id.
+    pub fn span(&self, id: SpanId) -> Option<&ObservedSpan> {
+        self.spans.get(self.place(id)).filter(|span| span.id == id)
+    }
+
+    /// Ids are given in the order in which spans are opened.
+    fn place(&self, id: SpanId) -> usize {
+        self.spans.partition_point(|span| span.id < id)
+    }
+
+    /// The agent whose turn a span is in.
+    fn agent_of(&self, id: SpanId, about: &SpanAbout, run: &RunFold) -> AgentName {
+        if let Some(agent) = &about.agent {
+            return AgentName::new(Arc::clone(agent));
+        }
+        match self.turn_around(id, run) {
+            Some(turn) => turn_name(&turn.about),
+            None => AgentName::new(short(&about.name)),
+        }
+    }
+
+    /// The turn of an agent that a span is in.
+    fn turn_around(&self, id: SpanId, run: &RunFold) -> Option<&ObservedSpan> {
+        let mut at = run.spans.get(id)?.parent;
+        // A file may have spans that enclose each other.
+        for _ in 0..MAX_DEPTH {
+            if at == SpanId::RUN {
+                return None;
+            }
+            if let Some(turn) = self.span(at).filter(|span| span.hop.is_some()) {
+                return Some(turn);
+            }
+            at = run.spans.get(at)?.parent;
+        }
+        None
+    }
+
+    fn open(&mut self, event: &Event, about: &Arc<SpanAbout>, run: &RunFold) {
+        self.see_time(event, about.from_us);
+        let place = self.place(event.span);
+        let is_known = self.spans.get(place).is_some_and(|span| span.id == event.span);
+        let span = match is_known {
+            true => {
+                let Some(span) = self.spans.get_mut(place) else { return };
+                Arc::make_mut(&mut span.about).add(about);
+                span.clone()
+            }
+            // Of a damaged log: spans come in the order of their ids.
+            false if place < self.spans.len() => return,
+            false => {
+                let about = Arc::clone(about);
+                let span = ObservedSpan { id: event.span, about, end: None, hop: None };
+                self.spans.push(span.clone());
+                span
+            }
+        };
+        let (about, is_new) = (span.about, span.hop.is_none());
+        match about.role {
+            SpanRole::Agent | SpanRole::Node if is_new && !about.name.is_empty() => {
+                self.begin_turn(event, &about, run);
+            }
+            SpanRole::Tool | SpanRole::Retriever if !is_known => {
+                totals(&mut self.tools, &about.name).open += 1;
+                let author = self.agent_of(event.span, &about, run);
+                let arguments = about.input.clone().unwrap_or_default();
+                let call =
+                    ToolCall { id: Arc::default(), name: Arc::clone(&about.name), arguments };
+                self.say(event, Some(author), LineKind::Called(call));
+            }
+            SpanRole::Model if !is_known => {
+                totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name)).open += 1;
+                let author = self.agent_of(event.span, &about, run);
+                if let Some(row) = self.agents.row(&author) {
+                    row.calls += 1;
+                    row.last_call = Some(event.span);
+                }
+            }
+            SpanRole::Handoff if !is_known => self.hand_over(event, &about, run),
+            _ => {}
+        }
+    }
+
+    /// Compares the clock of the program with the time of the log.
+    fn see_time(&mut self, event: &Event, time_us: Option<u64>) {
+        let Some(time) = time_us else { return };
+        let later = event.at.0.cast_signed().saturating_sub(time.cast_signed());
+        self.clock_us = Some(self.clock_us.map_or(later, |least| least.min(later)));
+    }
+
+    fn hand_over(&mut self, event: &Event, about: &SpanAbout, run: &RunFold) {
+        let author = self.agent_of(event.span, about, run);
+        let to = about.to.clone().unwrap_or_else(|| short(&about.name));
+        let message = about.input.clone().filter(|text| !text.is_empty());
+        self.handed.clone_from(&message);
+        self.say(event, Some(author), LineKind::HandedOver { to: AgentName::new(to), message });
+    }
+
+    /// An agent has its turn.
+    fn begin_turn(&mut self, event: &Event, about: &SpanAbout, run: &RunFold) {
+        let name = turn_name(about);
+        if self.agents.agent(&name).is_none() && !self.agents.add_agent(&name, MAX_AGENTS) {
+            return;
+        }
+        let outer = self.turn_around(event.span, run).map(|turn| turn_name(&turn.about));
+        let (kind, from) = match (outer, &self.last_turn) {
+            (Some(outer), _) => (HopKind::Consult, Some(outer)),
+            (None, Some(last)) => (HopKind::Handoff, Some(last.clone())),
+            (None, None) => (HopKind::Start, None),
+        };
+        let is_inner = kind == HopKind::Consult;
+        if !is_inner {
+            self.last_turn = Some(name.clone());
+            self.agents.in_control = Some(name.clone());
+        }
+        self.agents.edge(from.as_ref(), &name, is_inner).count += 1;
+        self.agents.begins(&name, event.at);
+        let message = match kind {
+            HopKind::Handoff => self.handed.take(),
+            _ => None,
+        };
+        let hop = self.agents.add_hop(HopRow {
+            at: event.at,
+            until: None,
+            kind,
+            from,
+            to: name.clone(),
+            team: AgentName::new(""),
+            message,
+            context_tokens: None,
+            state: HopState::Running,
+            span: event.span,
+            requested_by: None,
+            depth: u16::from(is_inner),
+            in_control: self.agents.in_control.clone(),
+            seq: event.seq,
+        });
+        let place = self.place(event.span);
+        if let Some(span) = self.spans.get_mut(place) {
+            span.hop = Some(hop);
+        }
+    }
+
+    fn close(&mut self, event: &Event, end: SpanEnd, about: &SpanAbout, run: &RunFold) {
+        self.see_time(event, about.until_us);
+        let place = self.place(event.span);
+        let Some(span) = self.spans.get_mut(place).filter(|span| span.id == event.span) else {
+            return;
+        };
+        let (was_open, was_named) = (span.end.is_none(), !span.about.name.is_empty());
+        let was = span.about.role;
+        Arc::make_mut(&mut span.about).add(about);
+        span.end = Some(end);
+        let (about, hop) = (Arc::clone(&span.about), span.hop);
+        if !was_open {
+            return;
+        }
+        self.failed += u64::from(end == SpanEnd::Failed);
+        self.lost += u64::from(end == SpanEnd::Lost);
+        // What it is was not known at its start.
+        let is_late = !was_named || was != about.role;
+        match about.role {
+            SpanRole::Agent | SpanRole::Node => {
+                let hop = match hop {
+                    None if !about.name.is_empty() => {
+                        self.begin_turn(event, &about, run);
+                        self.spans.get(place).and_then(|span| span.hop)
+                    }
+                    hop => hop,
+                };
+                if let Some(hop) = hop {
+                    self.end_turn(event, hop, end, &about, run);
+                }
+            }
+            SpanRole::Tool | SpanRole::Retriever => {
+                let row = totals(&mut self.tools, &about.name);
+                row.open = row.open.saturating_sub(u64::from(!is_late));
+                row.count(end, &about);
+                let author = self.agent_of(event.span, &about, run);
+                if is_late {
+                    let arguments = about.input.clone().unwrap_or_default();
+                    let name = Arc::clone(&about.name);
+                    let call = ToolCall { id: Arc::default(), name, arguments };
+                    self.say(event, Some(author.clone()), LineKind::Called(call));
+                }
+                let end = match end {
+                    SpanEnd::Done => ResultEnd::Answered,
+                    SpanEnd::Failed => ResultEnd::Failed,
+                    SpanEnd::Lost => ResultEnd::Cancelled,
+                };
+                let text = about.error.as_ref().or(about.output.as_ref()).cloned();
+                let (of, text) = (Arc::clone(&about.name), text.unwrap_or_default());
+                self.say(event, Some(author), LineKind::Result { of, text, end });
+            }
+            SpanRole::Model => {
+                let row = totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name));
+                row.open = row.open.saturating_sub(u64::from(!is_late));
+                row.count(end, &about);
+                if let Some(said) = about.error.as_ref().or(about.output.as_ref()) {
+                    let author = self.agent_of(event.span, &about, run);
+                    self.say(event, Some(author), LineKind::Said(Arc::clone(said)));
+                }
+            }
+            SpanRole::Handoff if is_late => self.hand_over(event, &about, run),
+            SpanRole::Guardrail | SpanRole::Step if end == SpanEnd::Failed => {
+                if let Some(error) = &about.error {
+                    // The span has the rest.
+                    let first = error.lines().next().unwrap_or_default();
+                    let author = AgentName::new(short(&about.name));
+                    self.say(event, Some(author), LineKind::Said(first.into()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_turn(
+        &mut self,
+        event: &Event,
+        hop: usize,
+        end: SpanEnd,
+        about: &SpanAbout,
+        run: &RunFold,
+    ) {
+        let failed = match end {
+            SpanEnd::Done => None,
+            SpanEnd::Failed => {
+                let why = about.error.as_deref().unwrap_or("failed");
+                let line = why.lines().last().unwrap_or(why);
+                Some(StopReason::Other(line.chars().take(80).collect::<String>().into()))
+            }
+            SpanEnd::Lost => Some(StopReason::Cancelled),
+        };
+        let Some(row) = self.agents.hops.get_mut(hop) else { return };
+        row.until = Some(event.at);
+        row.state = failed.clone().map_or(HopState::Done, HopState::Failed);
+        let (at, name) = (row.at, row.to.clone());
+        self.agents.over(&name, at, event.at, failed.as_ref(), run.progress.pauses());
+        if end == SpanEnd::Done && about.role == SpanRole::Agent {
+            self.agents.answered_by = Some(name);
+        }
+    }
+
+    fn say(&mut self, event: &Event, author: Option<AgentName>, what: LineKind) {
+        let (at, seq, span) = (event.at, event.seq, event.span);
+        self.agents.lines.push(TranscriptLine { at, seq, span, author, depth: 0, what });
+    }
+
+    /// When a span began and, if it has, ended, in the time of the log: by the clock of the program where that
+    /// is known, else as it arrived.
+    pub fn times(&self, span: &ObservedSpan, run: &RunFold) -> (Elapsed, Option<Elapsed>) {
+        let seen = run.spans.get(span.id);
+        let in_log = |time_us: Option<u64>| {
+            let time = time_us?.cast_signed().saturating_add(self.clock_us?);
+            Some(Elapsed(time.max(0).cast_unsigned()))
+        };
+        let from = in_log(span.about.from_us).or(seen.map(|seen| seen.opened)).unwrap_or_default();
+        let until = span
+            .end
+            .and_then(|_| in_log(span.about.until_us).or(seen.and_then(|seen| seen.closed)));
+        (from, until.map(|until| until.max(from)))
+    }
+}
+
+impl CallTotals {
+    fn count(&mut self, end: SpanEnd, about: &SpanAbout) {
+        self.calls += 1;
+        self.failed += u64::from(end == SpanEnd::Failed);
+        self.took_us = self.took_us.saturating_add(about.took_us().unwrap_or(0));
+        self.tokens_in = self.tokens_in.saturating_add(about.tokens_in.unwrap_or(0));
+        self.tokens_out = self.tokens_out.saturating_add(about.tokens_out.unwrap_or(0));
+    }
+}
+
+/// Most agents, tools and models with a row of their own.
+const MAX_AGENTS: usize = 64;
+
+/// Most spans that are looked through for the agent around one.
+const MAX_DEPTH: usize = 64;
+
+/// Longest name of an agent in a diagram, in characters.
+const NAME_CHARS: usize = 40;
+
+fn short(name: &Arc<str>) -> Arc<str> {
+    match name.char_indices().nth(NAME_CHARS) {
+        Some((at, _)) => name.get(..at).unwrap_or_default().into(),
+        None => Arc::clone(name),
+    }
+}
+
+fn turn_name(about: &SpanAbout) -> AgentName {
+    let name = match (&about.agent, about.role) {
+        (Some(agent), SpanRole::Agent) => agent,
+        _ => &about.name,
+    };
+    AgentName::new(short(name))
+}
+
+/// The row of a tool or model; beyond a limit that of all others.
+fn totals<'r>(rows: &'r mut Vec<CallTotals>, name: &Arc<str>) -> &'r mut CallTotals {
+    let place = rows.iter().position(|row| row.name == *name).unwrap_or(rows.len());
+    if place == rows.len() && place <= MAX_AGENTS {
+        let name = if place < MAX_AGENTS { Arc::clone(name) } else { "others".into() };
+        rows.push(CallTotals { name, ..CallTotals::default() });
+    }
+    let last = rows.len() - 1;
+    &mut rows[place.min(last)]
+}
+
+impl Projection for Observed {
+    fn apply(&mut self, event: &Event, run: &RunFold) {
+        match ObservedFact::of(&event.kind) {
+            Some(ObservedFact::SpanOpened { about, .. }) => self.open(event, about, run),
+            Some(ObservedFact::SpanClosed { end, about }) => self.close(event, *end, about, run),
+            Some(ObservedFact::SpanText { stream, text }) => {
+                let author = match stream {
+                    TextStream::Log => {
+                        self.turn_around(event.span, run).map(|it| turn_name(&it.about))
+                    }
+                    _ => None,
+                };
+                let author = author.unwrap_or_else(|| AgentName::new(stream.word()));
+                self.say(event, Some(author), LineKind::Said(Arc::clone(text)));
+            }
+            Some(ObservedFact::SpanNote { text }) => {
+                let about = self.span(event.span).map(|span| Arc::clone(&span.about));
+                let author = about.map(|about| self.agent_of(event.span, &about, run));
+                self.say(event, author, LineKind::Said(Arc::clone(text)));
+            }
+            None => {}
+        }
+    }
+
+    fn outcome(&self, run: &RunFold, fields: &mut OutcomeFields) {
+        let mut add = |name: &'static str, value: Value| fields.add(name, &value);
+        add("command", json!(self.plan.command));
+        if let Some(answer) = &run.progress.answer {
+            add("answer", (**answer).into());
+        }
+        add("spans", run.spans.opened().saturating_sub(1).into());
+        add("failed_spans", self.failed.into());
+        add("lost_spans", self.lost.into());
+        let turns = self.agents.agents.iter();
+        add("agents", turns.map(|row| json!({ "agent": row.name, "turns": row.turns })).collect());
+        let rows = |rows: &[CallTotals], is_model: bool| -> Value {
+            let row = |row: &CallTotals| {
+                let mut value = json!({ "name": row.name, "calls": row.calls, "failed": row.failed, "took_ms": row.took_us / 1_000 });
+                if is_model && row.tokens_in + row.tokens_out > 0 {
+                    value["tokens_in"] = row.tokens_in.into();
+                    value["tokens_out"] = row.tokens_out.into();
+                }
+                value
+            };
+            rows.iter().map(row).collect()
+        };
+        add("tool_calls", rows(&self.tools, false));
+        add("model_calls", rows(&self.models, true));
+        let hops = self.agents.hops.iter().filter(|hop| hop.kind != HopKind::Consult);
+        add("path", hops.map(|hop| Value::from(hop.to.as_str())).collect());
+    }
+
+    fn mark(&self, event: &Event) -> Option<MarkKind> {
+        match ObservedFact::of(&event.kind)? {
+            ObservedFact::SpanClosed { end: SpanEnd::Failed, .. } => Some(MarkKind::Failed),
+            _ => {
+                let hop = self.agents.hops.last().filter(|hop| hop.seq == event.seq)?;
+                Some(MarkKind::Handoff(hop.to.clone()))
+            }
+        }
+    }
+
+    fn call_of(&self, event: &Event, _run: &RunFold) -> Option<SpanId> {
+        self.span(event.span).map(|span| span.id)
+    }
+
+    fn cause_of(&self, event: &Event, run: &RunFold, _log: &dyn EventLog) -> Option<Seq> {
+        let span = run.spans.get(event.span)?;
+        match span.opened_by == event.seq {
+            true => run.spans.opened_by(span.parent),
+            false => Some(span.opened_by),
+        }
+    }
+
+    fn next_breakpoint(&self, _run: &RunFold) -> Result<BoundaryId, &'static str> {
+        Err("No breakpoint here: another program plays this run.")
+    }
+
+    fn agents(&self) -> Option<&AgentsFold> {
+        Some(&self.agents)
+    }
+}

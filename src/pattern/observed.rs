@@ -1,0 +1,214 @@
+//! An observed run: what is said of another program becomes the facts of a log. Spans are said in any order:
+//! a parent that only its children have named is open until it is said.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::log::event::{EventKind, SpanId, StopReason};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
+use crate::run::RunContext;
+use crate::scenario::Scenario;
+use crate::scenario::patterns::observed;
+use crate::scenario::patterns::observed::ObservedSpec;
+use crate::scenario::spec::script::ReplyEnd;
+
+/// What is said of a program that is watched.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Observation {
+    /// A span began. `parent`: the id of the span around it; empty: the run.
+    Opened { parent: Arc<str>, about: SpanAbout },
+    /// A span ended, whether or not its start was said.
+    Closed { parent: Arc<str>, end: SpanEnd, about: SpanAbout },
+    /// A line of the output (`span` is empty), or a log record.
+    Text { span: Arc<str>, stream: TextStream, text: Arc<str> },
+    /// What happened in a span; `span` is empty: in the run.
+    Note { span: Arc<str>, text: Arc<str> },
+    /// Something that the operator should know of the receiver.
+    Warning(String),
+    /// Nothing more is said of the run.
+    Over(ObservedEnd),
+}
+
+/// How an observed run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObservedEnd {
+    /// Its outermost spans have ended.
+    Spans,
+    /// The program has ended, with this exit code.
+    Program(i32),
+}
+
+/// Says what happens in the program; it may wait for the run to read it.
+pub type ObservationSender = mpsc::Sender<Observation>;
+
+/// Observations that the run has not read yet: more make the sender wait.
+const QUEUED: usize = 1_024;
+
+/// The scenario of one observed run of a program, and what tells the run of it. `name`: of the program, for
+/// lists; `command`: the program and its arguments, empty if it was not started here.
+pub fn scenario(name: &str, command: Vec<String>) -> Option<(Scenario, ObservationSender)> {
+    let (say, source) = mpsc::channel::<Observation>(QUEUED);
+    Some((observed::scenario(name, command, Box::new(source))?, say))
+}
+
+/// Most spans of a run; more are counted.
+pub const MAX_SPANS: usize = 1_000_000;
+
+/// Reads what is said of the program until it is over.
+///
+/// # Errors
+/// The program, or its outermost span, failed.
+pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason> {
+    let source = spec.source().and_then(|it| it.downcast::<mpsc::Receiver<Observation>>().ok());
+    let Some(mut source) = source else { return Err(StopReason::InternalError) };
+    cx.set_phase("program".to_owned());
+    let mut run = ObservedRun { cx, spans: HashMap::new(), left_out: 0, root: None, said: None };
+    let end = loop {
+        match source.recv().await {
+            Some(Observation::Over(end)) => break end,
+            Some(said) => run.hear(said),
+            // What receives has ended.
+            None => break ObservedEnd::Spans,
+        }
+    };
+    run.end(end)
+}
+
+/// A span whose id is known.
+struct KnownSpan {
+    id: SpanId,
+    parent: SpanId,
+    /// Whether only its children have named it.
+    is_named_only: bool,
+    is_open: bool,
+}
+
+struct ObservedRun<'a> {
+    cx: &'a RunContext,
+    spans: HashMap<Arc<str>, KnownSpan>,
+    /// Spans beyond the limit.
+    left_out: u64,
+    /// The outermost span that ended last: its output is the answer.
+    root: Option<(SpanEnd, Arc<SpanAbout>)>,
+    /// What a model said last: the answer where the outermost span has no output.
+    said: Option<Arc<str>>,
+}
+
+impl ObservedRun<'_> {
+    fn hear(&mut self, said: Observation) {
+        match said {
+            Observation::Opened { parent, about } => {
+                self.open(&parent, about);
+            }
+            Observation::Closed { parent, end, about } => self.close(&parent, end, about),
+            Observation::Text { span, stream, text } => {
+                let at = self.span_of(&span);
+                self.cx.publish(at, ObservedFact::SpanText { stream, text });
+            }
+            Observation::Note { span, text } => {
+                let at = self.span_of(&span);
+                self.cx.publish(at, ObservedFact::SpanNote { text });
+            }
+            Observation::Warning(text) => {
+                self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+            }
+            Observation::Over(_) => {}
+        }
+    }
+
+    /// The span with this id; the run, if it has none.
+    fn span_of(&self, id: &str) -> SpanId {
+        self.spans.get(id).map_or(SpanId::RUN, |known| known.id)
+    }
+
+    /// The parent with this id, which is opened if it was never said; the run, if the id is empty.
+    fn parent_of(&mut self, id: &Arc<str>, of: &SpanAbout) -> SpanId {
+        if id.is_empty() || *id == of.id {
+            return SpanId::RUN;
+        }
+        if let Some(known) = self.spans.get(id) {
+            return known.id;
+        }
+        if self.spans.len() >= MAX_SPANS {
+            return SpanId::RUN;
+        }
+        let about = SpanAbout { id: Arc::clone(id), from_us: of.from_us, ..SpanAbout::default() };
+        self.add(SpanId::RUN, about, true)
+    }
+
+    fn add(&mut self, parent: SpanId, about: SpanAbout, is_named_only: bool) -> SpanId {
+        let (key, about) = (Arc::clone(&about.id), Arc::new(about));
+        let id = self.cx.open_span(ObservedFact::SpanOpened { parent, about });
+        self.spans.insert(key, KnownSpan { id, parent, is_named_only, is_open: true });
+        id
+    }
+
+    /// Opens a span, or says more of an open one. `None`: there are too many.
+    fn open(&mut self, parent: &Arc<str>, about: SpanAbout) -> Option<SpanId> {
+        if let Some(known) = self.spans.get(&about.id) {
+            let (id, was_named_only) = (known.id, known.is_named_only);
+            if !known.is_open {
+                return Some(id);
+            }
+            let parent = self.parent_of(parent, &about);
+            let known = self.spans.get_mut(&about.id)?;
+            if was_named_only || known.parent != parent {
+                (known.is_named_only, known.parent) = (false, parent);
+                let about = Arc::new(about);
+                self.cx.publish(id, ObservedFact::SpanOpened { parent, about });
+            }
+            return Some(id);
+        }
+        if self.spans.len() >= MAX_SPANS {
+            self.left_out += 1;
+            return None;
+        }
+        let parent = self.parent_of(parent, &about);
+        Some(self.add(parent, about, false))
+    }
+
+    fn close(&mut self, parent: &Arc<str>, end: SpanEnd, about: SpanAbout) {
+        let start = SpanAbout { output: None, error: None, until_us: None, ..about.clone() };
+        let Some(id) = self.open(parent, start) else { return };
+        let Some(known) = self.spans.get_mut(&about.id).filter(|known| known.is_open) else {
+            return;
+        };
+        known.is_open = false;
+        if about.role == SpanRole::Model && about.output.is_some() {
+            self.said.clone_from(&about.output);
+        }
+        let about = Arc::new(about);
+        if known.parent == SpanId::RUN {
+            self.root = Some((end, Arc::clone(&about)));
+        }
+        self.cx.publish(id, ObservedFact::SpanClosed { end, about });
+    }
+
+    fn end(mut self, end: ObservedEnd) -> Result<(), StopReason> {
+        let mut open: Vec<_> = self.spans.values().filter(|known| known.is_open).collect();
+        // Children first.
+        open.sort_unstable_by_key(|known| std::cmp::Reverse(known.id));
+        for known in open {
+            let about = Arc::default();
+            let lost = ObservedFact::SpanClosed { end: SpanEnd::Lost, about };
+            self.cx.publish(known.id, lost);
+        }
+        if self.left_out > 0 {
+            let text = format!("{} spans beyond {MAX_SPANS} are left out", self.left_out);
+            self.cx.publish(SpanId::RUN, EventKind::Warning { text });
+        }
+        let root = self.root.take();
+        let answer = root.as_ref().and_then(|(_, about)| about.output.clone()).or(self.said);
+        if let Some(answer) = answer {
+            let end = ReplyEnd::default();
+            self.cx.publish(SpanId::RUN, EventKind::AnswerComposed { text: answer, by: None, end });
+        }
+        match (end, root) {
+            (ObservedEnd::Program(code), _) if code != 0 => Err(StopReason::ProgramFailed),
+            (_, Some((SpanEnd::Failed, _))) => Err(StopReason::SpanFailed),
+            _ => Ok(()),
+        }
+    }
+}

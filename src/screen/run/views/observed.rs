@@ -1,0 +1,543 @@
+//! The view of an observed run: the tree of its spans with a bar for each, what is known of the selected one or
+//! of all, then the diagram of its agents and the transcript, which all patterns of agents show.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::agents::{add_outcome, transcript};
+use super::team::TeamView;
+use super::{PaneAt, PaneTitle, TrackRow, View, pane_title};
+use crate::base::time::duration_text;
+use crate::log::event::{Elapsed, Seq, SpanId};
+use crate::log::facts::observed::{SpanEnd, SpanRole};
+use crate::log::world::observed::{Observed, ObservedSpan};
+use crate::log::world::{RunState, World};
+use crate::screen::DrawContext;
+use crate::screen::action::Action;
+use crate::screen::key_hints::Why;
+use crate::screen::layout::line;
+use crate::screen::list;
+use crate::screen::list::{Column, RowCursor, heads, range};
+use crate::screen::run::data::RunData;
+use crate::screen::run::inspector::{InspectTarget, WrappedDocument};
+use crate::screen::run::layout::{EndedSize, Pane, PaneSizes, RowSize, inner_columns};
+use crate::screen::run::pane_text::{MAX_ROWS, rows_scrolled, text_area};
+use crate::screen::scroll::{Scroll, WrappingLines, draw_scrolled};
+use crate::screen::text::Pen;
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::patterns::observed::{add_fields, add_totals};
+use crate::words::styled::{StyleRole, StyledText};
+
+/// Rows above the spans: the column names.
+const HEAD: u16 = 1;
+
+/// Deepest level with an indentation of its own.
+const MAX_INDENT: u16 = 12;
+
+/// Deepest spans that are shown.
+const MAX_DEPTH: u16 = 256;
+
+/// Selections and scroll positions in the panes of an observed run.
+#[derive(Debug, Default)]
+pub struct ObservedView {
+    /// The selected span; `None` follows the newest row.
+    span: Option<SpanId>,
+    top: usize,
+    folded: BTreeSet<SpanId>,
+    scroll: Option<Scroll>,
+    /// The diagram and the transcript.
+    team: TeamView,
+    tree: RefCell<Arc<SpanTree>>,
+}
+
+/// The rows of the tree, as far as the log was read.
+#[derive(Debug, Default)]
+struct SpanTree {
+    /// Number of events, and of folded spans, that the rows are for.
+    of: Option<(Seq, usize)>,
+    rows: Vec<TreeRow>,
+    /// When the first span began, and the last one that has ended did.
+    from: Elapsed,
+    until: Elapsed,
+}
+
+/// A row of the tree.
+#[derive(Clone, Copy, Debug)]
+struct TreeRow {
+    span: SpanId,
+    depth: u16,
+    has_children: bool,
+}
+
+impl SpanTree {
+    fn of(world: &World, observed: &Observed, folded: &BTreeSet<SpanId>) -> Self {
+        let mut tree = Self { from: Elapsed(u64::MAX), ..Self::default() };
+        let spans = &world.spans;
+        let mut next: Vec<(SpanId, u16)> = Vec::new();
+        let add_children = |of: SpanId, depth: u16, next: &mut Vec<(SpanId, u16)>| {
+            let first = next.len();
+            next.extend(spans.children(of).map(|span| (span.id, depth)));
+            if let Some(added) = next.get_mut(first..) {
+                added.reverse();
+            }
+        };
+        add_children(SpanId::RUN, 0, &mut next);
+        while let Some((id, depth)) = next.pop() {
+            // A file may have spans that enclose each other.
+            if tree.rows.len() as u64 > spans.opened() {
+                break;
+            }
+            let Some(span) = observed.span(id) else { continue };
+            let (from, until) = observed.times(span, world);
+            tree.from = tree.from.min(from);
+            tree.until = tree.until.max(until.unwrap_or(from));
+            let has_children = spans.get(id).is_some_and(|it| it.first_child.is_some());
+            tree.rows.push(TreeRow { span: id, depth, has_children });
+            if has_children && depth < MAX_DEPTH && !folded.contains(&id) {
+                add_children(id, depth + 1, &mut next);
+            }
+        }
+        tree.from = tree.from.min(tree.until);
+        tree
+    }
+
+    fn place(&self, span: SpanId) -> Option<usize> {
+        self.rows.iter().position(|row| row.span == span)
+    }
+}
+
+impl ObservedView {
+    /// The rows of the tree, made once for each state of the log.
+    fn tree(&self, run: &RunData) -> Arc<SpanTree> {
+        let world = run.shown();
+        let of = Some((world.progress.next, self.folded.len()));
+        let mut tree = self.tree.borrow_mut();
+        if tree.of != of
+            && let Some(observed) = world.observed()
+        {
+            *tree = Arc::new(SpanTree { of, ..SpanTree::of(world, observed, &self.folded) });
+        }
+        Arc::clone(&tree)
+    }
+
+    fn cursor(&self, tree: &SpanTree) -> RowCursor {
+        RowCursor { cursor: self.span.and_then(|span| tree.place(span)), top: self.top }
+    }
+
+    /// The rows in view, and how many there are.
+    fn in_view(&self, run: &RunData, area: Rect) -> (Range<usize>, usize) {
+        let tree = self.tree(run);
+        let height = usize::from(area.height.saturating_sub(HEAD));
+        (self.cursor(&tree).window(tree.rows.len(), height), tree.rows.len())
+    }
+
+    fn select(&mut self, tree: &SpanTree, cursor: RowCursor) {
+        let span = cursor.cursor.and_then(|row| tree.rows.get(row)).map(|row| row.span);
+        if self.span != span {
+            self.scroll = None;
+        }
+        (self.span, self.top) = (span, cursor.top);
+    }
+
+    fn move_among_spans(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
+        let tree = self.tree(run);
+        let height = at.height().saturating_sub(usize::from(HEAD)).max(1);
+        let cursor = self.cursor(&tree);
+        match action {
+            Action::Left | Action::Right => self.fold(&tree, cursor, action == Action::Left),
+            _ => self.select(&tree, cursor.after_action(action, tree.rows.len(), height)),
+        }
+    }
+
+    /// Folds the selected span; if it is folded or has no children, its parent is selected.
+    fn fold(&mut self, tree: &SpanTree, cursor: RowCursor, closes: bool) {
+        let Some(at) = cursor.row(tree.rows.len()) else { return };
+        let Some(row) = tree.rows.get(at) else { return };
+        self.span = Some(row.span);
+        if !closes {
+            self.folded.remove(&row.span);
+        } else if !row.has_children || !self.folded.insert(row.span) {
+            let above = tree.rows.get(..at).unwrap_or_default();
+            if let Some(parent) = above.iter().rev().find(|it| it.depth < row.depth) {
+                self.span = Some(parent.span);
+            }
+        }
+    }
+
+    fn scroll_text(&mut self, run: &RunData, area: Option<Rect>, by: isize) {
+        let Some(area) = area.map(text_area) else { return };
+        let document = self.document(run);
+        let lines = WrappedDocument { document: &document, width: area.width };
+        let scroll = self.scroll.unwrap_or_default();
+        let to = scroll.step(by, &lines, usize::from(area.height));
+        self.scroll = (to != Scroll::default()).then_some(to);
+    }
+
+    /// The text of pane 2: the selected span, else the outcome and what the run is made of.
+    fn document(&self, run: &RunData) -> StyledText {
+        let mut text = StyledText::default();
+        let world = run.shown();
+        let Some(observed) = world.observed() else { return text };
+        match self.span.and_then(|span| observed.span(span)) {
+            Some(span) => {
+                let (from, _) = observed.times(span, world);
+                add_fields(&span.about, &mut text);
+                text.field("at", format::time_in_run(from.duration()));
+            }
+            None => {
+                if self.shows_outcome(run) {
+                    add_outcome(run, None, &mut text);
+                    text.gap();
+                } else if observed.spans.is_empty() {
+                    let waits = "The program runs. Nothing was said of its spans yet.";
+                    text.item("", StyleRole::Dim, waits);
+                }
+                add_totals(observed, &mut text);
+            }
+        }
+        text
+    }
+}
+
+impl View for ObservedView {
+    fn tabs(&self) -> [&'static str; 4] {
+        ["Spans", "Span", "Hops", "Transcript"]
+    }
+
+    fn titles(&self) -> [&'static str; 4] {
+        let second = if self.span.is_some() { "Span" } else { "Calls" };
+        ["Spans", second, "Hops", "Transcript"]
+    }
+
+    fn asking_pane(&self) -> Pane {
+        Pane::Fourth
+    }
+
+    fn shows_outcome(&self, run: &RunData) -> bool {
+        self.span.is_none() && run.shown().progress.stage == RunState::Closed
+    }
+
+    fn layout(&self, run: &RunData, page: Rect) -> PaneSizes {
+        let inner = inner_columns(page);
+        let share = |percent: u16| inner.saturating_mul(percent) / 100;
+        let first = share(62);
+        let ended = run.shown().progress.closed.as_ref().map(|_| {
+            let document = self.document(run);
+            let width = (inner - first).saturating_sub(2);
+            let lines = WrappedDocument { document: &document, width };
+            let rows = self.tree(run).rows.len().min(usize::from(MAX_ROWS)) as u16;
+            EndedSize {
+                left: first,
+                picture: HEAD + rows,
+                outcome: lines.rows_within(MAX_ROWS),
+                rows: u16::MAX,
+            }
+        });
+        PaneSizes { rows: RowSize::Texts, first, third: share(50), ended }
+    }
+
+    fn on_move(&mut self, run: &RunData, at: PaneAt<'_>, action: Action) {
+        match (at.pane, rows_scrolled(action, at.area())) {
+            (Pane::First, _) => self.move_among_spans(run, at, action),
+            (Pane::Second, Some(by)) => self.scroll_text(run, at.area(), by),
+            (Pane::Third, _) => {
+                let areas = at.areas.swapped(Pane::First, Pane::Third);
+                self.team.on_move(run, PaneAt { pane: Pane::First, areas: &areas }, action);
+            }
+            (Pane::Fourth, _) => self.team.on_move(run, at, action),
+            (Pane::Second, None) | (Pane::Events, _) => {}
+        }
+    }
+
+    fn on_wheel(&mut self, run: &RunData, at: PaneAt<'_>, by: isize) -> bool {
+        match at.pane {
+            Pane::First => {
+                let tree = self.tree(run);
+                let height = at.height().saturating_sub(usize::from(HEAD)).max(1);
+                let cursor = self.cursor(&tree).after_wheel(by, tree.rows.len(), height);
+                self.select(&tree, cursor);
+            }
+            Pane::Second => self.scroll_text(run, at.area(), by),
+            Pane::Third => {
+                let areas = at.areas.swapped(Pane::First, Pane::Third);
+                self.team.on_wheel(run, PaneAt { pane: Pane::First, areas: &areas }, by);
+            }
+            Pane::Fourth | Pane::Events => {
+                self.team.on_wheel(run, at, by);
+            }
+        }
+        true
+    }
+
+    fn on_click(&mut self, run: &RunData, at: PaneAt<'_>, col: u16, row: u16) {
+        match at.pane {
+            Pane::First => {
+                let Some(area) = at.area() else { return };
+                let Some(nth) = (row - area.y).checked_sub(HEAD) else { return };
+                let (window, _) = self.in_view(run, area);
+                let (tree, place) = (self.tree(run), window.start + usize::from(nth));
+                if usize::from(nth) < window.len() {
+                    let cursor = self.cursor(&tree);
+                    self.select(&tree, cursor.select(place, tree.rows.len(), window.len().max(1)));
+                }
+            }
+            Pane::Third => {
+                let areas = at.areas.swapped(Pane::First, Pane::Third);
+                self.team.on_click(run, PaneAt { pane: Pane::First, areas: &areas }, col, row);
+            }
+            Pane::Fourth => self.team.on_click(run, at, col, row),
+            Pane::Second | Pane::Events => {}
+        }
+    }
+
+    fn clear_selection(&mut self, with_tool: bool) -> bool {
+        let any = self.span.is_some();
+        if with_tool || !any {
+            return self.team.clear_selection(with_tool);
+        }
+        (self.span, self.scroll, self.top) = (None, None, 0);
+        true
+    }
+
+    fn reset_scroll(&mut self) -> bool {
+        self.scroll.take().is_some()
+    }
+
+    fn target(&self, run: &RunData, focus: Pane) -> Option<InspectTarget> {
+        match focus {
+            Pane::Fourth => self.team.lower().transcript_target(run),
+            _ => {
+                let tree = self.tree(run);
+                let row = self.cursor(&tree).row(tree.rows.len())?;
+                let span = run.shown().spans.get(tree.rows.get(row)?.span)?;
+                Some(InspectTarget::Event(span.closed_by.unwrap_or(span.opened_by)))
+            }
+        }
+    }
+
+    fn subject_call(&self, _run: &RunData) -> Option<SpanId> {
+        None
+    }
+
+    fn text(&self, run: &RunData, focus: Pane) -> Option<String> {
+        if focus == Pane::Fourth
+            && let Some(line) = self.team.lower().line_text(run)
+        {
+            return Some(line);
+        }
+        let document = self.document(run);
+        (!document.lines.is_empty()).then(|| document.to_plain())
+    }
+
+    fn available(&self, run: &RunData, _focus: Pane, action: Action) -> Result<(), Why> {
+        if action == Action::Message && run.world().progress.is_live() {
+            return Ok(());
+        }
+        Err("Another program plays this run: it is only watched.".into())
+    }
+
+    fn pane(&self, data: &RunData, pane: Pane, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        match pane {
+            Pane::First => self.render_spans(data, cx, area, buf),
+            Pane::Second => {
+                let text = self.document(data);
+                draw_scrolled(cx, text_area(area), &text, self.scroll.unwrap_or_default(), buf);
+            }
+            Pane::Third => self.team.pane(data, Pane::First, cx, area, buf),
+            Pane::Fourth => transcript::render(self.team.lower(), data, cx, area, buf),
+            Pane::Events => {}
+        }
+    }
+
+    fn title(&self, data: &RunData, pane: Pane, cx: &DrawContext, inside: Rect) -> PaneTitle {
+        let dot = cx.glyphs.symbol(Glyph::Dot);
+        let down = cx.glyphs.symbol(Glyph::Down);
+        match pane {
+            Pane::First => {
+                let (rows, all) = self.in_view(data, inside);
+                let aside = match rows.len() < all {
+                    true => range(rows.start, rows.len(), all),
+                    false => String::new(),
+                };
+                let note = match self.span {
+                    None => format!(" {dot} following {down}"),
+                    Some(_) => format!(" {dot} G: follow"),
+                };
+                PaneTitle { notes: vec![note], aside, ..PaneTitle::plain("Spans") }
+            }
+            Pane::Second if self.shows_outcome(data) => {
+                let sign = cx.theme.run(data.shown());
+                PaneTitle::with_sign(("Outcome".to_owned(), Some(sign)))
+            }
+            Pane::Third => PaneTitle::plain("Hops"),
+            Pane::Fourth => self.team.title(data, pane, cx, inside),
+            _ => PaneTitle::plain(pane_title(self.titles(), pane)),
+        }
+    }
+
+    fn track(&self, data: &RunData, cx: &DrawContext, row: TrackRow, buf: &mut Buffer) {
+        self.team.track(data, cx, row, buf);
+    }
+
+    fn track_columns(&self, data: &RunData) -> (u16, u16) {
+        self.team.track_columns(data)
+    }
+}
+
+/// The widths of the columns.
+struct SpanColumns {
+    name: u16,
+    bar: u16,
+    took: u16,
+    tokens: u16,
+}
+
+impl SpanColumns {
+    fn for_width(width: u16) -> Self {
+        let (took, tokens) = (8, if width >= 64 { 8 } else { 0 });
+        let free = width.saturating_sub(3 + took + tokens);
+        let name = match width {
+            110.. => free / 2,
+            50.. => free * 11 / 20,
+            _ => free,
+        };
+        Self { name, bar: free.saturating_sub(name + 1), took, tokens }
+    }
+}
+
+impl ObservedView {
+    fn render_spans(&self, data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
+        let world = data.shown();
+        let Some(observed) = world.observed() else { return };
+        let widths = SpanColumns::for_width(area.width);
+        let tokens = if widths.tokens > 0 { "tokens" } else { "" };
+        let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);
+        pen.space(3);
+        heads(
+            cx,
+            &mut pen,
+            &[
+                Column::left("span", widths.name + 1 + widths.bar),
+                Column::right("took", widths.took - 1),
+                Column::right(tokens, widths.tokens.saturating_sub(1)),
+            ],
+        );
+        let tree = self.tree(data);
+        let (window, _) = self.in_view(data, area);
+        let now = data.drawn_to(cx.now);
+        let until = match world.progress.is_live() {
+            true => tree.until.max(now),
+            false => tree.until,
+        };
+        let axis = (tree.from, until);
+        let first = window.start;
+        let selected = self.cursor(&tree).cursor;
+        for nth in window {
+            let Some(row) = tree.rows.get(nth) else { break };
+            let Some(span) = observed.span(row.span) else { continue };
+            let here = line(area, HEAD + (nth - first) as u16);
+            let mut pen = list::row(cx, here, selected == Some(nth), buf);
+            let (from, end) = observed.times(span, world);
+            let times = (from, end.unwrap_or_else(|| now.max(from)));
+            self.span_row(cx, world, *row, span, &mut pen, (&widths, axis, times));
+        }
+    }
+
+    fn span_row(
+        &self,
+        cx: &DrawContext,
+        world: &World,
+        row: TreeRow,
+        span: &ObservedSpan,
+        pen: &mut Pen,
+        (widths, axis, times): (&SpanColumns, (Elapsed, Elapsed), (Elapsed, Elapsed)),
+    ) {
+        let theme = cx.theme;
+        let (glyph, role) = match (span.end, world.progress.is_live()) {
+            (Some(SpanEnd::Done), _) => (Glyph::Done, StyleRole::Done),
+            (Some(SpanEnd::Failed), _) => (Glyph::Failed, StyleRole::Failed),
+            (Some(SpanEnd::Lost), _) | (None, false) => (Glyph::Off, StyleRole::Off),
+            (None, true) => (Glyph::Running, StyleRole::Running),
+        };
+        pen.glyph(glyph, theme.style(role)).space(1);
+        let start = pen.x();
+        pen.space(row.depth.min(MAX_INDENT).min(widths.name / 2));
+        let fold = match (row.has_children, self.folded.contains(&row.span)) {
+            (false, _) => None,
+            (true, true) => Some(Glyph::Folded),
+            (true, false) => Some(Glyph::Unfolded),
+        };
+        let dim = theme.style(StyleRole::Dim);
+        match fold {
+            Some(glyph) => pen.glyph(glyph, dim),
+            None => pen.space(1),
+        };
+        let room = (start + widths.name).saturating_sub(pen.x());
+        let (name, style) = span_name(span);
+        pen.name(&name, room, theme.style(style));
+        pen.advance_to(start + widths.name).space(1);
+        if widths.bar > 0 {
+            bar(cx, pen, widths.bar, axis, times, role);
+        }
+        let took = match (span.end, span.about.took_us()) {
+            (Some(_), Some(us)) => duration_text(Duration::from_micros(us)),
+            (Some(SpanEnd::Lost), None) => String::new(),
+            _ => duration_text(times.1.since(times.0)),
+        };
+        let style = theme.style(if span.end.is_some() { StyleRole::Text } else { role });
+        pen.right_aligned(&took, widths.took - 1, style);
+        let tokens = span.about.tokens_in.unwrap_or(0) + span.about.tokens_out.unwrap_or(0);
+        if widths.tokens > 1 && tokens > 0 {
+            pen.space(1).right_aligned(&format::count(tokens), widths.tokens - 1, dim);
+        }
+    }
+}
+
+/// The name of a span in the tree, and how it is painted.
+fn span_name(span: &ObservedSpan) -> (String, StyleRole) {
+    let about = &*span.about;
+    if about.name.is_empty() {
+        return ("…".to_owned(), StyleRole::Dim);
+    }
+    match about.role {
+        SpanRole::Agent => (about.name.to_string(), StyleRole::Strong),
+        SpanRole::Node => (about.name.to_string(), StyleRole::Text),
+        SpanRole::Handoff => match &about.to {
+            Some(to) => (format!("to {to}"), StyleRole::Notice),
+            None => (about.name.to_string(), StyleRole::Notice),
+        },
+        SpanRole::Model => match about.model.as_ref().filter(|model| **model != about.name) {
+            Some(model) => (format!("{} {model}", about.name), StyleRole::Text),
+            None => (about.name.to_string(), StyleRole::Text),
+        },
+        SpanRole::Tool | SpanRole::Retriever => (format!("{}()", about.name), StyleRole::Text),
+        SpanRole::Guardrail | SpanRole::Step => (about.name.to_string(), StyleRole::Dim),
+    }
+}
+
+/// The part of the time axis that a span took, at least one cell.
+fn bar(
+    cx: &DrawContext,
+    pen: &mut Pen,
+    width: u16,
+    axis: (Elapsed, Elapsed),
+    times: (Elapsed, Elapsed),
+    role: StyleRole,
+) {
+    let all = axis.1.since(axis.0).max(Duration::from_micros(1)).as_micros();
+    let cell = |at: Elapsed| {
+        let part = at.since(axis.0).as_micros() * u128::from(width) / all;
+        u16::try_from(part).unwrap_or(u16::MAX).min(width)
+    };
+    let from = cell(times.0).min(width - 1);
+    let until = cell(times.1).max(from + 1);
+    let end = pen.x() + width;
+    pen.space(from).glyphs(Glyph::BarFull, until - from, cx.theme.style(role)).advance_to(end);
+}

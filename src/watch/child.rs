@@ -1,0 +1,326 @@
+//! The program that is watched: its environment, which points at the receiver; its output, input and end.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::ReceiverAddress;
+use super::hub::HubInput;
+use crate::base::private_file::{make_dir, replace_file};
+use crate::base::refused::{OrRefuse as _, Refused};
+use crate::log::facts::observed::TextStream;
+
+/// The tap: a file that Python imports at its start.
+const TAP: &str = include_str!("../../assets/watch/sitecustomize.py");
+
+/// How a program is watched.
+#[derive(Clone, Debug)]
+pub struct WatchedProgram {
+    /// The program and its arguments; not empty.
+    pub command: Vec<String>,
+    /// Whether Python says when something starts.
+    pub has_tap: bool,
+    /// Whether LangSmith's tracer reports here.
+    pub has_langsmith: bool,
+    /// Whether its input is a pipe, and it has a process group of its own. Else it has those of this program.
+    pub is_apart: bool,
+}
+
+/// The key for LangSmith's tracer, which needs one; a real one is never read.
+const DUMMY_KEY: &str = "roundtable";
+
+/// Variables that would send spans elsewhere, or make an exporter raise.
+const UNSET: [&str; 22] = [
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_COMPRESSION",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
+    "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_LOGS_COMPRESSION",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    "OTEL_EXPORTER_OTLP_INSECURE",
+    "OTEL_SDK_DISABLED",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
+    "OTEL_TRACES_EXPORTER",
+];
+
+/// Those of LangSmith's tracer.
+const UNSET_LANGSMITH: [&str; 8] = [
+    "LANGSMITH_RUNS_ENDPOINTS",
+    "LANGSMITH_WORKSPACE_ID",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING_V2",
+    "LANGCHAIN_ENDPOINT",
+    "LANGCHAIN_API_KEY",
+    "LANGCHAIN_TRACING",
+    "LANGSMITH_TRACING_SAMPLING_RATE",
+];
+
+impl WatchedProgram {
+    /// What happens to a tracing set-up that the user has: sentences for the operator. `get`: the environment.
+    pub fn notes(&self, get: impl Fn(&str) -> Option<OsString>) -> Vec<String> {
+        let mut notes = Vec::new();
+        let has = |names: &[&str]| names.iter().any(|name| get(name).is_some());
+        if self.has_langsmith && has(&["LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"]) {
+            notes.push(
+                "LangSmith gets nothing from this program: its tracer reports here (--no-langsmith leaves it alone)"
+                    .to_owned(),
+            );
+        }
+        if has(&["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]) {
+            notes.push(
+                "your OTLP endpoint gets nothing from this program: its exporter reports here"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    /// The variables that the program gets, and those that it does not get. `tap`: the folder of the tap.
+    pub fn environment(
+        &self,
+        address: &ReceiverAddress,
+        tap: Option<&Path>,
+        get: impl Fn(&str) -> Option<OsString>,
+    ) -> (Vec<(&'static str, OsString)>, Vec<&'static str>) {
+        let url = OsString::from(address.url());
+        let mut set = vec![
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", url.clone()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf".into()),
+            ("OTEL_BSP_SCHEDULE_DELAY", "200".into()),
+            ("PYTHONUNBUFFERED", "1".into()),
+        ];
+        let mut unset = UNSET.to_vec();
+        if self.has_langsmith {
+            set.push(("LANGSMITH_TRACING", "true".into()));
+            set.push(("LANGSMITH_ENDPOINT", url.clone()));
+            set.push(("LANGSMITH_API_KEY", DUMMY_KEY.into()));
+            // It would be announced on standard error that there is no compression.
+            set.push(("LANGSMITH_DISABLE_RUN_COMPRESSION", "true".into()));
+            unset.extend(UNSET_LANGSMITH);
+        }
+        // Otherwise a proxy would get the requests to this machine.
+        for name in ["NO_PROXY", "no_proxy"] {
+            let mut list = get(name).filter(|list| !list.is_empty()).unwrap_or_default();
+            if !list.is_empty() {
+                list.push(",");
+            }
+            list.push("127.0.0.1,localhost");
+            set.push((name, list));
+        }
+        if let Some(tap) = tap {
+            let mut path = tap.as_os_str().to_owned();
+            if let Some(own) = get("PYTHONPATH").filter(|own| !own.is_empty()) {
+                path.push(if cfg!(windows) { ";" } else { ":" });
+                path.push(own);
+            }
+            set.push(("PYTHONPATH", path));
+            set.push(("ROUNDTABLE_TAP", url));
+        }
+        (set, unset)
+    }
+}
+
+/// Writes the tap into a folder that only this user can change; returns the folder.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_tap(state: &Path) -> Result<PathBuf, Refused> {
+    let folder = state.join("tap");
+    let file = folder.join("sitecustomize.py");
+    let unwritten = "the tap cannot be written, so some starts are missing";
+    make_dir(&folder).or_refuse(unwritten)?;
+    if std::fs::read(&file).is_ok_and(|text| text == TAP.as_bytes()) {
+        return Ok(folder);
+    }
+    replace_file(&file, TAP.as_bytes()).or_refuse(unwritten)?;
+    Ok(folder)
+}
+
+/// A program that runs.
+pub struct RunningProgram {
+    child: Child,
+    /// Number of its process.
+    pub pid: Option<u32>,
+    is_apart: bool,
+    readers: Vec<tokio::task::JoinHandle<()>>,
+}
+
+/// Takes the bytes of an output as they come.
+pub type OutputSink = Box<dyn FnMut(&[u8]) + Send>;
+
+/// How long what is left of the output is read after the end of the program: one that it has started may keep
+/// it open.
+const OUTPUT: Duration = Duration::from_secs(1);
+
+impl RunningProgram {
+    /// Starts a program. Its output goes to the two sinks, and line by line to the hub.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        program: &WatchedProgram,
+        (set, unset): (Vec<(&'static str, OsString)>, Vec<&'static str>),
+        sinks: [OutputSink; 2],
+        hub: &mpsc::Sender<HubInput>,
+    ) -> io::Result<(Self, Option<ChildStdin>)> {
+        let (name, args) = program.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(name);
+        command.args(args).envs(set).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for name in unset {
+            command.env_remove(name);
+        }
+        if program.is_apart {
+            command.stdin(Stdio::piped());
+            #[cfg(unix)]
+            command.process_group(0);
+        }
+        let mut child = command.spawn()?;
+        let [out, err] = sinks;
+        let mut readers = Vec::new();
+        if let Some(stdout) = child.stdout.take() {
+            readers.push(tokio::spawn(read_output(stdout, TextStream::Stdout, out, hub.clone())));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            readers.push(tokio::spawn(read_output(stderr, TextStream::Stderr, err, hub.clone())));
+        }
+        let stdin = child.stdin.take();
+        let pid = child.id();
+        Ok((Self { child, pid, is_apart: program.is_apart, readers }, stdin))
+    }
+
+    /// Waits for its end and the rest of its output; returns the exit code, of a signal 128 and its number.
+    pub async fn wait(mut self) -> i32 {
+        let code = self.child.wait().await.map_or(1, exit_code);
+        for mut reader in self.readers {
+            if timeout(OUTPUT, &mut reader).await.is_err() {
+                reader.abort();
+            }
+        }
+        code
+    }
+
+    /// What sends it signals while it is waited for.
+    pub fn signals(&self) -> ProgramSignals {
+        ProgramSignals { pid: self.pid, is_apart: self.is_apart }
+    }
+}
+
+/// Sends signals to a program.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramSignals {
+    pid: Option<u32>,
+    is_apart: bool,
+}
+
+impl ProgramSignals {
+    /// Interrupts it, as Ctrl-C does.
+    pub fn interrupt(self) {
+        #[cfg(unix)]
+        self.send(rustix::process::Signal::INT);
+    }
+
+    /// Asks it to end.
+    pub fn terminate(self) {
+        #[cfg(unix)]
+        self.send(rustix::process::Signal::TERM);
+    }
+
+    /// Ends it.
+    pub fn kill(self) {
+        #[cfg(unix)]
+        self.send(rustix::process::Signal::KILL);
+    }
+
+    #[cfg(unix)]
+    fn send(self, signal: rustix::process::Signal) {
+        use rustix::process::{Pid, kill_process, kill_process_group};
+        let pid = self.pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        let Some(pid) = pid else { return };
+        let sent = match self.is_apart {
+            true => kill_process_group(pid, signal),
+            false => kill_process(pid, signal),
+        };
+        if let Err(error) = sent {
+            tracing::debug!("the program gets no signal: {error}");
+        }
+    }
+}
+
+fn exit_code(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return 128 + signal;
+    }
+    status.code().unwrap_or(1)
+}
+
+/// Longest line of the output, in bytes; a longer one is several.
+const MAX_LINE: usize = 32 << 10;
+
+async fn read_output(
+    from: impl AsyncRead + Unpin,
+    stream: TextStream,
+    mut sink: OutputSink,
+    hub: mpsc::Sender<HubInput>,
+) {
+    let mut from = BufReader::new(from);
+    let mut line: Vec<u8> = Vec::new();
+    loop {
+        let bytes = match from.fill_buf().await {
+            Ok([]) | Err(_) => break,
+            Ok(bytes) => bytes,
+        };
+        sink(bytes);
+        let count = bytes.len();
+        for byte in bytes {
+            match byte {
+                b'\n' => say_line(stream, &mut line, &hub).await,
+                byte => line.push(*byte),
+            }
+            if line.len() >= MAX_LINE {
+                say_line(stream, &mut line, &hub).await;
+            }
+        }
+        from.consume(count);
+    }
+    say_line(stream, &mut line, &hub).await;
+}
+
+async fn say_line(stream: TextStream, line: &mut Vec<u8>, hub: &mpsc::Sender<HubInput>) {
+    let text = String::from_utf8_lossy(line).into_owned();
+    line.clear();
+    // What a carriage return has overwritten is not shown.
+    let text = text.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default().trim_end();
+    if !text.is_empty() {
+        let _ = hub.send(HubInput::Line(stream, text.to_owned())).await;
+    }
+}
+
+/// Writes lines to the input of a program until it is closed.
+pub async fn write_input(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<String>) {
+    while let Some(line) = lines.recv().await {
+        if stdin.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+            return;
+        }
+        let _ = stdin.flush().await;
+    }
+}

@@ -1,0 +1,288 @@
+//! The receiver: an HTTP server for one program on this machine. The token is in the path; a request from a page
+//! in a browser, or for another host, is refused. What is received is bounded.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use flate2::read::MultiGzDecoder;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::hub::HubInput;
+use super::langsmith::OpenRuns;
+use super::{Said, langsmith, otlp, tap};
+
+/// Longest body, in bytes; also announced to LangSmith's tracer.
+const MAX_BODY: usize = 20 << 20;
+
+/// Longest body after it is decompressed, in bytes.
+const MAX_DECODED: usize = 64 << 20;
+
+/// Most connections.
+const MAX_CONNECTIONS: usize = 128;
+
+/// Timeout of the head of a request, and of its body.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Where a program finds the receiver.
+#[derive(Clone, Debug)]
+pub struct ReceiverAddress {
+    pub addr: SocketAddr,
+    /// The first part of each path.
+    pub token: String,
+}
+
+impl ReceiverAddress {
+    /// The base of all paths.
+    pub fn url(&self) -> String {
+        format!("http://{}/{}", self.addr, self.token)
+    }
+}
+
+/// Receives until it is dropped; what is said goes to the hub.
+pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::Sender<HubInput>) {
+    let receiver = Arc::new(Receiver {
+        address,
+        hub,
+        open_runs: AsyncMutex::default(),
+        told: Mutex::default(),
+    });
+    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!("no connection is accepted: {error}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let receiver = Arc::clone(&receiver);
+        tokio::spawn(async move {
+            let _slot = slot;
+            serve_connection(receiver, stream).await;
+        });
+    }
+}
+
+/// How a connection over HTTP/2 begins, as of gRPC.
+const HTTP2: &[u8] = b"PRI * HTTP/2";
+
+async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
+    let mut first = [0; HTTP2.len()];
+    let peeked = timeout(TIMEOUT, stream.peek(&mut first)).await;
+    if matches!(peeked, Ok(Ok(count)) if first.get(..count) == Some(HTTP2)) {
+        let why = "an exporter speaks gRPC, which is not received: set \
+                   OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and use the exporter for HTTP";
+        receiver.tell_once(why.to_owned()).await;
+        return;
+    }
+    let service = service_fn(move |request| {
+        let receiver = Arc::clone(&receiver);
+        async move { Ok::<_, Infallible>(receiver.answer(request).await) }
+    });
+    let mut server = hyper::server::conn::http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT).max_buf_size(64 << 10);
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!("a connection ended: {error}");
+    }
+}
+
+struct Receiver {
+    address: ReceiverAddress,
+    hub: mpsc::Sender<HubInput>,
+    open_runs: AsyncMutex<OpenRuns>,
+    /// The notes that the operator has.
+    told: Mutex<BTreeSet<String>>,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+/// Most different notes of the receiver.
+const MAX_NOTES: usize = 20;
+
+impl Receiver {
+    /// Tells the operator something once.
+    async fn tell_once(&self, text: String) {
+        let is_new = {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            told.len() < MAX_NOTES && told.insert(text.clone())
+        };
+        if is_new {
+            let _ = self.hub.send(HubInput::Warning(text)).await;
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let header = |name| request.headers().get(name).and_then(|it| it.to_str().ok());
+        let is_host = header(HOST).is_some_and(|host| self.is_own_host(host));
+        if !is_host || request.headers().contains_key(ORIGIN) {
+            return refused(StatusCode::FORBIDDEN, "only programs of this machine may post here");
+        }
+        let path = request.uri().path().to_owned();
+        let inside =
+            path.strip_prefix('/').and_then(|path| path.strip_prefix(&*self.address.token));
+        let Some(path) = inside.filter(|path| path.starts_with('/')) else {
+            return refused(StatusCode::NOT_FOUND, "wrong token");
+        };
+        let path = path.to_owned();
+        match (request.method().clone(), &*path) {
+            (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
+            (Method::POST | Method::PATCH, _) => match self.receive(&path, request).await {
+                Ok(answer) => answer,
+                Err((status, why)) => refused(status, &why),
+            },
+            _ => self.unknown(&path).await,
+        }
+    }
+
+    async fn unknown(&self, path: &str) -> Answer {
+        let path: String = path.chars().filter(|c| c.is_ascii_graphic()).take(80).collect();
+        self.tell_once(format!(
+            "a request for {path} is not answered: the receiver has no such path"
+        ))
+        .await;
+        refused(StatusCode::NOT_FOUND, "no such path")
+    }
+
+    fn is_own_host(&self, host: &str) -> bool {
+        let port = self.address.addr.port();
+        let own = self.address.addr.to_string();
+        host == own || (self.address.addr.ip().is_loopback() && host == format!("localhost:{port}"))
+    }
+
+    async fn receive(
+        &self,
+        path: &str,
+        request: Request<Incoming>,
+    ) -> Result<Answer, (StatusCode, String)> {
+        let header = |name| {
+            let value = request.headers().get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        let (content_type, encoding) = (header(CONTENT_TYPE), header(CONTENT_ENCODING));
+        let is_json = content_type.starts_with("application/json");
+        let is_post = request.method() == Method::POST;
+        let body = timeout(TIMEOUT, Limited::new(request.into_body(), MAX_BODY).collect()).await;
+        let body = match body {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(_)) => {
+                self.tell_once(format!("a request of more than {MAX_BODY} bytes is refused")).await;
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, "too large".to_owned()));
+            }
+            Err(_) => {
+                return Err((StatusCode::REQUEST_TIMEOUT, "the body did not come".to_owned()));
+            }
+        };
+        let body = decoded(body, &encoding)?;
+        let bad =
+            |why: crate::base::refused::Refused| (StatusCode::BAD_REQUEST, format!("{why:#}"));
+        let otlp_answer = || match is_json {
+            true => json(StatusCode::OK, "{}"),
+            false => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
+        };
+        let accepted = || json(StatusCode::ACCEPTED, "{\"message\":\"ok\"}");
+        match path {
+            "/v1/traces" => {
+                self.pass_on(otlp::traces(&body, is_json).map_err(bad)?).await;
+                Ok(otlp_answer())
+            }
+            "/v1/logs" => {
+                self.pass_on(otlp::logs(&body, is_json).map_err(bad)?).await;
+                Ok(otlp_answer())
+            }
+            // They are accepted, so that their sender does not report errors, and dropped.
+            "/v1/metrics" => Ok(otlp_answer()),
+            "/tap" => {
+                let (said, lost) = tap::read(&body);
+                if lost > 0 {
+                    self.tell_once(
+                        "the tap could not say everything: some starts are missing".into(),
+                    )
+                    .await;
+                }
+                self.pass_on(said).await;
+                Ok(accepted())
+            }
+            "/runs/multipart" => {
+                let mut open = self.open_runs.lock().await;
+                let said = langsmith::multipart(body, &content_type, &mut open).await;
+                self.pass_on(said.map_err(bad)?).await;
+                Ok(accepted())
+            }
+            "/runs/batch" | "/runs" => {
+                let mut open = self.open_runs.lock().await;
+                let said = match path {
+                    "/runs" => langsmith::single(&body, None, &mut open),
+                    _ => langsmith::batch(&body, &mut open),
+                };
+                self.pass_on(said.map_err(bad)?).await;
+                Ok(accepted())
+            }
+            _ => match path.strip_prefix("/runs/").filter(|id| !is_post && !id.contains('/')) {
+                Some(id) => {
+                    let mut open = self.open_runs.lock().await;
+                    let said = langsmith::single(&body, Some(id), &mut open);
+                    self.pass_on(said.map_err(bad)?).await;
+                    Ok(accepted())
+                }
+                None => Ok(self.unknown(path).await),
+            },
+        }
+    }
+
+    async fn pass_on(&self, said: Vec<Said>) {
+        if !said.is_empty() {
+            let _ = self.hub.send(HubInput::Said(said)).await;
+        }
+    }
+}
+
+/// The body without its compression.
+fn decoded(body: Bytes, encoding: &str) -> Result<Bytes, (StatusCode, String)> {
+    match encoding {
+        "" | "identity" => Ok(body),
+        "gzip" => {
+            let mut decoded = Vec::new();
+            let most = MAX_DECODED as u64 + 1;
+            let read = MultiGzDecoder::new(&*body).take(most).read_to_end(&mut decoded);
+            match read {
+                Ok(_) if decoded.len() <= MAX_DECODED => Ok(decoded.into()),
+                Ok(_) => Err((StatusCode::PAYLOAD_TOO_LARGE, "too large".to_owned())),
+                Err(_) => Err((StatusCode::BAD_REQUEST, "no gzip".to_owned())),
+            }
+        }
+        other => {
+            let other: String = other.chars().take(40).collect();
+            Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("{other} is not decoded: use gzip")))
+        }
+    }
+}
+
+fn with_type(status: StatusCode, content_type: &'static str, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body));
+    *answer.status_mut() = status;
+    let content_type = hyper::header::HeaderValue::from_static(content_type);
+    answer.headers_mut().insert(CONTENT_TYPE, content_type);
+    answer
+}
+
+fn json(status: StatusCode, body: &str) -> Answer {
+    with_type(status, "application/json", Bytes::copy_from_slice(body.as_bytes()))
+}
+
+fn refused(status: StatusCode, why: &str) -> Answer {
+    json(status, &serde_json::json!({ "error": why }).to_string())
+}

@@ -1,0 +1,102 @@
+//! The lines of the tap: what frameworks of Python without a door of their own say when something starts and
+//! ends, and the starts of OpenTelemetry, whose exporters speak only at the end of a span.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::otlp::{Attributes, about_of};
+use super::{Door, Said, SpanSaid, texts};
+use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
+
+/// A line.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    door: String,
+    event: String,
+    #[serde(default)]
+    trace: String,
+    #[serde(default)]
+    id: String,
+    parent: Option<String>,
+    #[serde(default)]
+    name: String,
+    role: Option<SpanRole>,
+    agent: Option<String>,
+    model: Option<String>,
+    to: Option<String>,
+    input: Option<String>,
+    output: Option<String>,
+    error: Option<String>,
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    at: Option<f64>,
+    #[serde(default)]
+    attributes: Map<String, Value>,
+    #[serde(default)]
+    scope: String,
+    count: Option<u64>,
+}
+
+/// What the lines of a body say, and how many of them cannot be read or were dropped by their sender.
+pub(super) fn read(body: &[u8]) -> (Vec<Said>, u64) {
+    let (mut said, mut lost) = (Vec::new(), 0);
+    for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        match serde_json::from_slice::<Line>(line) {
+            Ok(line) if line.event == "dropped" => lost += line.count.unwrap_or(1),
+            Ok(line) if !line.id.is_empty() && !line.trace.is_empty() => said.push(line.said()),
+            _ => lost += 1,
+        }
+    }
+    (said, lost)
+}
+
+impl Line {
+    fn said(self) -> Said {
+        let at_us = self.at.filter(|at| *at >= 0.0).map(|at| (at * 1e6) as u64);
+        let is_end = self.event == "end";
+        let framework = match &*self.door {
+            "openai-agents" => "openai-agents",
+            "crewai" => "crewai",
+            _ => super::framework_of(&self.scope),
+        };
+        // The starts of OpenTelemetry belong to the spans of OTLP.
+        let door = if self.door == "otel" { Door::Otlp } else { Door::Tap };
+        let optional = |text: &Option<String>| text.as_deref().map(texts::name);
+        let known = SpanAbout {
+            id: texts::name(&self.id),
+            name: texts::name(&self.name),
+            role: self.role.unwrap_or_default(),
+            agent: optional(&self.agent),
+            to: optional(&self.to),
+            model: optional(&self.model),
+            input: self.input.as_deref().and_then(texts::json_text),
+            output: self.output.as_deref().and_then(texts::json_text),
+            error: self.error.as_deref().map(texts::text),
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            from_us: at_us.filter(|_| !is_end),
+            until_us: at_us.filter(|_| is_end),
+        };
+        let about = match self.attributes.is_empty() {
+            true => known,
+            false => {
+                let mut about = about_of(&self.name, &Attributes::of_json(&self.attributes));
+                about.add(&known);
+                about
+            }
+        };
+        let parent: Arc<str> = texts::name(self.parent.as_deref().unwrap_or_default());
+        let what = match is_end {
+            false => SpanSaid::Opened { parent, about },
+            true => {
+                let failed = about.error.is_some();
+                let end = if failed { SpanEnd::Failed } else { SpanEnd::Done };
+                SpanSaid::Closed { parent, end, about }
+            }
+        };
+        Said { door, framework, trace: texts::name(&self.trace), what }
+    }
+}

@@ -1,0 +1,139 @@
+//! The texts that spans carry: bounded, and the plain text of messages where a framework wraps it in JSON.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// Longest text of a span, in bytes.
+const MAX_TEXT: usize = 32 << 10;
+
+/// Longest name, in bytes.
+const MAX_NAME: usize = 256;
+
+/// A text of at most 32 KiB.
+pub(super) fn text(text: &str) -> Arc<str> {
+    cut(text, MAX_TEXT)
+}
+
+/// A name of at most 256 bytes.
+pub(super) fn name(text: &str) -> Arc<str> {
+    cut(text, MAX_NAME)
+}
+
+fn cut(text: &str, most: usize) -> Arc<str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(3));
+    format!("{}…", text.get(..end).unwrap_or_default()).into()
+}
+
+/// The value as a text: a string as it is, messages as what they say, anything else as JSON. `None`: it is empty.
+pub(super) fn value_text(value: &Value) -> Option<Arc<str>> {
+    if let Some(said) = said(value, 0) {
+        return Some(text(&said));
+    }
+    match value {
+        Value::Null => None,
+        Value::String(string) if string.is_empty() => None,
+        Value::String(string) => Some(text(string)),
+        Value::Object(fields) if fields.is_empty() => None,
+        Value::Array(items) if items.is_empty() => None,
+        other => Some(text(&other.to_string())),
+    }
+}
+
+/// A text that may be the JSON of messages.
+pub(super) fn json_text(string: &str) -> Option<Arc<str>> {
+    let is_json = string.starts_with(['[', '{']) && string.len() <= MAX_JSON;
+    let parsed = is_json.then(|| serde_json::from_str::<Value>(string).ok()).flatten();
+    match parsed.and_then(|value| said(&value, 0)) {
+        Some(said) => Some(text(&said)),
+        None => (!string.is_empty()).then(|| text(string)),
+    }
+}
+
+/// Longest JSON that is looked into for what messages say, in bytes.
+const MAX_JSON: usize = 1 << 20;
+
+/// What the last message of a value says, in the forms of the usual frameworks; `None`: it is no message.
+fn said(value: &Value, depth: u8) -> Option<String> {
+    if depth > 6 {
+        return None;
+    }
+    let deeper = |value: &Value| said(value, depth + 1);
+    match value {
+        // A list of messages: the last one that says something.
+        Value::Array(items) => items.iter().rev().find_map(deeper),
+        Value::Object(fields) => {
+            let get = |name: &str| fields.get(name);
+            // LangChain's form of an object, and wrappers of one.
+            if let Some(inner) = get("kwargs").filter(|it| it.get("content").is_some()) {
+                return deeper(inner);
+            }
+            let message =
+                get("role").is_some() || get("type").is_some() || get("content").is_some();
+            for name in ["content", "parts", "text"] {
+                match get(name).filter(|_| message) {
+                    Some(Value::String(text)) if !text.is_empty() => return Some(text.clone()),
+                    Some(parts @ Value::Array(_)) => {
+                        if let Some(text) = parts_text(parts) {
+                            return Some(text);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            ["messages", "message", "generations", "output", "choices"]
+                .iter()
+                .find_map(|name| deeper(get(name)?))
+        }
+        _ => None,
+    }
+}
+
+/// The texts of the parts of a message; `None`: it has none.
+fn parts_text(parts: &Value) -> Option<String> {
+    let parts = parts.as_array()?.iter();
+    let texts: Vec<&str> = parts
+        .filter_map(|part| match part {
+            Value::String(text) => Some(text.as_str()),
+            part => ["text", "content"].iter().find_map(|name| part.get(name)?.as_str()),
+        })
+        .filter(|text| !text.is_empty())
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_plain_text() {
+        for (value, expected) in [
+            (json!("hello"), Some("hello")),
+            (json!({}), None),
+            (
+                json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]),
+                Some("b"),
+            ),
+            (
+                json!([{"role": "assistant", "parts": [{"type": "text", "content": "c"}]}]),
+                Some("c"),
+            ),
+            (json!({"messages": [{"kwargs": {"content": "d", "type": "ai"}}]}), Some("d")),
+            (json!({"generations": [[{"text": "e", "type": "ChatGeneration"}]]}), Some("e")),
+            (json!({"n": 1}), Some("{\"n\":1}")),
+        ] {
+            assert_eq!(value_text(&value).as_deref(), expected, "{value}");
+            let string = value.to_string();
+            assert_eq!(json_text(&string).is_some(), true, "{value}");
+        }
+        assert_eq!(json_text("[{\"role\":\"user\",\"content\":\"x\"}]").as_deref(), Some("x"));
+        assert_eq!(json_text("[broken").as_deref(), Some("[broken"));
+        assert!(text(&"ä".repeat(40_000)).len() <= MAX_TEXT);
+    }
+}

@@ -1,0 +1,228 @@
+//! An observed run in words. What is about its agents is in [`agents`].
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::{Closing, Narrate, PatternTerms, Progress, add_end, agents, end_line};
+use crate::base::time::duration_text;
+use crate::base::visible::{REASON_CHARS, visible, visible_within};
+use crate::log::event::kind::{Purpose, RunClosed};
+use crate::log::event::{Event, SpanId};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
+use crate::log::world::observed::{CallTotals, Observed};
+use crate::log::world::{RunFold, SpanKind};
+use crate::words::format;
+use crate::words::glyph::Glyph;
+use crate::words::sentence::Sentence;
+use crate::words::styled::{StyleRole, StyledLine, StyledPart, StyledText};
+use crate::words::verdict::RunVerdict;
+
+/// Longest subject of an event, in columns.
+const MAX_SUBJECT: usize = 24;
+
+impl Narrate for Observed {
+    fn terms(&self) -> PatternTerms {
+        PatternTerms { answer: "answer", answer_mark: "answer", has_rounds: false }
+    }
+
+    fn progress(&self, run: &RunFold) -> Progress {
+        let spans = run.spans.opened().saturating_sub(1);
+        let short = if spans == 0 { String::new() } else { spans.to_string() };
+        let text = match spans {
+            0 => "waits for the first span".to_owned(),
+            _ => format::count_noun(spans, "span"),
+        };
+        Progress { text: Some(text), short, ..Progress::default() }
+    }
+
+    fn started(&self) -> (String, String) {
+        ("another program".to_owned(), "watched".to_owned())
+    }
+
+    fn span_name(&self, span: &SpanKind) -> Option<Cow<'_, str>> {
+        match span {
+            SpanKind::Observed(role) => Some(role.word().into()),
+            _ => None,
+        }
+    }
+
+    fn tell<'w>(&'w self, event: &'w Event, _run: &'w RunFold, it: &mut Sentence<'w>) {
+        let Some(fact) = ObservedFact::of(&event.kind) else { return };
+        if event.span != SpanId::RUN {
+            it.about(self.span(event.span).map_or(Cow::Borrowed(""), |span| subject(&span.about)));
+        }
+        match fact {
+            ObservedFact::SpanOpened { about, .. } if about.name.is_empty() => {
+                it.set(StyleRole::Dim, "a span that only its children name so far");
+            }
+            ObservedFact::SpanOpened { about, .. } => {
+                it.set(StyleRole::Text, begin_text(about));
+                if let Some(input) = &about.input {
+                    it.with_detail(&**input);
+                }
+            }
+            ObservedFact::SpanClosed { end, about } => {
+                let known = self.span(event.span).map_or(&**about, |span| &*span.about);
+                let took =
+                    took_text(known).map_or_else(String::new, |took| format!(" after {took}"));
+                let (role, text) = match end {
+                    SpanEnd::Done => (StyleRole::Done, format!("ended{took}")),
+                    SpanEnd::Failed => (StyleRole::Failed, format!("failed{took}")),
+                    SpanEnd::Lost => (StyleRole::Dim, "its end was never said".to_owned()),
+                };
+                it.set(role, text);
+                if let Some(said) = known.error.as_ref().or(known.output.as_ref()) {
+                    it.with_detail(&**said);
+                }
+            }
+            ObservedFact::SpanText { stream, text } => {
+                it.about(stream.word()).set(StyleRole::Text, &**text);
+            }
+            ObservedFact::SpanNote { text } => {
+                it.set(StyleRole::Notice, &**text).as_run(Glyph::Alert, "note");
+            }
+        }
+    }
+
+    fn call_fields(&self, _purpose: &Purpose, _of_event: bool, _to: &mut StyledText) {}
+
+    fn event_fields(&self, event: &Event, _run: &RunFold, to: &mut StyledText) {
+        if let Some(span) = self.span(event.span) {
+            add_fields(&span.about, to);
+        }
+    }
+
+    fn preview(&self, run: &RunFold, to: &mut StyledText) {
+        add_end(run, to);
+        add_totals(self, to);
+    }
+
+    fn result(&self, run: &RunFold) -> StyledLine {
+        match &run.progress.closed {
+            Some(closed) => end_line(run, closed),
+            None => StyledLine::default(),
+        }
+    }
+
+    fn verdict(&self, run: &RunFold, closed: &RunClosed) -> RunVerdict {
+        let mut verdict = RunVerdict::of(run, closed);
+        verdict.facts.push(format::count_noun(run.spans.opened().saturating_sub(1), "span"));
+        if self.failed > 0 {
+            verdict.facts.push(format!("{} failed", self.failed));
+        }
+        verdict
+    }
+
+    fn transcript(&self, event: &Event, run: &RunFold) -> Vec<StyledLine> {
+        agents::transcript(&self.agents, event, run)
+    }
+
+    fn totals(&self) -> Vec<StyledPart> {
+        vec![StyledPart::plain(agents::totals(&self.agents))]
+    }
+
+    fn closing(&self) -> Closing {
+        Closing { answer: None, table: totals_table(self) }
+    }
+
+    fn longest_subject(&self, _run: &RunFold) -> usize {
+        MAX_SUBJECT
+    }
+}
+
+fn subject(about: &SpanAbout) -> Cow<'_, str> {
+    let name = about.agent.as_deref().filter(|_| about.role == SpanRole::Model);
+    visible_within(name.unwrap_or(&about.name), MAX_SUBJECT).into()
+}
+
+fn begin_text(about: &SpanAbout) -> String {
+    match about.role {
+        SpanRole::Step => "begins".to_owned(),
+        SpanRole::Node => "begins, a node".to_owned(),
+        SpanRole::Agent => "has its turn".to_owned(),
+        SpanRole::Model => {
+            let model = about.model.as_deref().unwrap_or(&about.name);
+            format!("calls the model {}", visible_within(model, REASON_CHARS))
+        }
+        SpanRole::Tool => "is called".to_owned(),
+        SpanRole::Handoff => {
+            let to = about.to.as_deref().unwrap_or_default();
+            format!("hands over to {}", visible_within(to, REASON_CHARS))
+        }
+        SpanRole::Retriever => "searches".to_owned(),
+        SpanRole::Guardrail => "is checked".to_owned(),
+    }
+}
+
+/// How long a span took by the clock of its program.
+pub fn took_text(about: &SpanAbout) -> Option<String> {
+    about.took_us().map(|us| duration_text(Duration::from_micros(us)))
+}
+
+/// Adds what is known of a span, its texts in full.
+pub fn add_fields(about: &SpanAbout, to: &mut StyledText) {
+    to.field("span", format!("{}, {}", visible(&about.name), about.role.word()));
+    let texts = [("agent", &about.agent), ("to", &about.to), ("model", &about.model)];
+    for (label, text) in texts {
+        if let Some(text) = text {
+            to.field(label, visible(text).into_owned());
+        }
+    }
+    if let Some(took) = took_text(about) {
+        to.field("took", took);
+    }
+    if let (Some(prompt), reply) = (about.tokens_in, about.tokens_out.unwrap_or(0)) {
+        to.field("tokens", format!("{prompt} in, {reply} out"));
+    }
+    for (label, text) in [("input", &about.input), ("output", &about.output)] {
+        if let Some(text) = text {
+            to.paragraph(label, text);
+        }
+    }
+    if let Some(error) = &about.error {
+        to.item("error", StyleRole::Failed, "");
+        to.paragraph("", error);
+    }
+    to.field("id", visible(&about.id).into_owned());
+}
+
+/// Adds its agents, tools and models with their calls.
+pub fn add_totals(run: &Observed, to: &mut StyledText) {
+    let agents = run.agents.agents.iter();
+    to.list(
+        "agents",
+        agents.map(|row| {
+            let turns = format::count_noun(row.turns.into(), "turn");
+            format!("{} {turns}", visible(row.name.as_str()))
+        }),
+    );
+    for (label, rows) in [("tools", &run.tools), ("models", &run.models)] {
+        to.list(label, rows.iter().map(totals_text));
+    }
+}
+
+fn totals_text(row: &CallTotals) -> String {
+    let mut text = format!("{} {}", visible(&row.name), format::count_noun(row.calls, "call"));
+    if row.open > 0 {
+        text.push_str(&format!(", {} open", row.open));
+    }
+    if row.failed > 0 {
+        text.push_str(&format!(", {} failed", row.failed));
+    }
+    if row.took_us > 0 {
+        text.push_str(&format!(", {}", duration_text(Duration::from_micros(row.took_us))));
+    }
+    if row.tokens_in + row.tokens_out > 0 {
+        text.push_str(&format!(", {} tok", format::count(row.tokens_in + row.tokens_out)));
+    }
+    text
+}
+
+/// The table at the end of headless text.
+fn totals_table(run: &Observed) -> String {
+    let rows = run.tools.iter().map(|row| ("tool", row));
+    let rows = rows.chain(run.models.iter().map(|row| ("model", row)));
+    let lines = rows.map(|(what, row)| format!("{what:<6} {}\n", totals_text(row)));
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
