@@ -176,6 +176,10 @@ fn on_screen(state: &mut AppState, action: Action) -> Update {
         state.to_compare.awaited = None;
     }
     let size = state.size;
+    if kept::is_only_watched(state, action) {
+        state.notify(NoticeKind::Info, kept::ONLY_WATCHED);
+        return Update::redraw();
+    }
     if let Some(run) = kept::refused_run(state, action).cloned() {
         return match action {
             Action::PauseResume => launch::resume(state, &run),

@@ -173,32 +173,14 @@ pub(crate) fn available(state: &AppState, action: Action) -> Result<(), Why> {
             _ => Err(format!("{run} is a kept run, which does not change").into()),
         };
     }
-    if is_only_watched(state, action) {
-        return Err("another program plays this run: it is only watched".into());
+    if kept::is_only_watched(state, action) {
+        return Err(kept::ONLY_WATCHED.into());
     }
     match (state.overlays.last(), state.visible_run()) {
         (Some(overlay), _) => Why::unless(in_window(state, overlay, action)),
         (None, Some(page)) => in_run(state, page, action),
         (None, None) => on_home(state, action),
     }
-}
-
-/// Whether an action would change a run that another program plays.
-fn is_only_watched(state: &AppState, action: Action) -> bool {
-    let changes = matches!(
-        action,
-        Action::PauseResume
-            | Action::Step
-            | Action::StepRound
-            | Action::Breakpoint
-            | Action::Flags
-            | Action::Faults
-            | Action::Members
-            | Action::Fork
-            | Action::Rerun
-    );
-    let page = state.visible_run().or_else(|| state.target_run());
-    changes && page.is_some_and(|page| page.world().observed().is_some() && !page.is_scrubbed())
 }
 
 /// Why an action does nothing in the focused context, as the part of a sentence after a colon;

@@ -33,6 +33,7 @@ struct Line {
     tokens_in: Option<u64>,
     tokens_out: Option<u64>,
     at: Option<f64>,
+    started_at: Option<f64>,
     #[serde(default)]
     attributes: Map<String, Value>,
     #[serde(default)]
@@ -55,19 +56,22 @@ pub(super) fn read(body: &[u8]) -> (Vec<Said>, u64) {
 
 impl Line {
     fn said(self) -> Said {
-        let at_us = self.at.filter(|at| *at >= 0.0).map(|at| (at * 1e6) as u64);
+        let us = |at: Option<f64>| at.filter(|at| *at >= 0.0).map(|at| (at * 1e6) as u64);
+        let (at_us, started_us) = (us(self.at), us(self.started_at));
         let is_end = self.event == "end";
         let framework = match &*self.door {
             "openai-agents" => "openai-agents",
             "crewai" => "crewai",
             _ => super::framework_of(&self.scope),
         };
+        // The conventions of OpenTelemetry say what a span is, and its name.
+        let is_otel = self.door == "otel";
         // The starts of OpenTelemetry belong to the spans of OTLP.
-        let door = if self.door == "otel" { Door::Otlp } else { Door::Tap };
+        let door = if is_otel { Door::Otlp } else { Door::Tap };
         let optional = |text: &Option<String>| text.as_deref().map(texts::name);
         let known = SpanAbout {
             id: texts::name(&self.id),
-            name: texts::name(&self.name),
+            name: if is_otel { Arc::default() } else { texts::name(&self.name) },
             role: self.role.unwrap_or_default(),
             agent: optional(&self.agent),
             to: optional(&self.to),
@@ -77,12 +81,12 @@ impl Line {
             error: self.error.as_deref().map(texts::text),
             tokens_in: self.tokens_in,
             tokens_out: self.tokens_out,
-            from_us: at_us.filter(|_| !is_end),
+            from_us: started_us.or(at_us.filter(|_| !is_end)),
             until_us: at_us.filter(|_| is_end),
         };
-        let about = match self.attributes.is_empty() {
-            true => known,
-            false => {
+        let about = match is_otel {
+            false => known,
+            true => {
                 let mut about = about_of(&self.name, &Attributes::of_json(&self.attributes));
                 about.add(&known);
                 about

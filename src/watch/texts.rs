@@ -56,9 +56,12 @@ pub(super) fn json_text(string: &str) -> Option<Arc<str>> {
 /// Longest JSON that is looked into for what messages say, in bytes.
 const MAX_JSON: usize = 1 << 20;
 
+/// Deepest messages that are looked for.
+const MAX_DEPTH: u8 = 6;
+
 /// What the last message of a value says, in the forms of the usual frameworks; `None`: it is no message.
 fn said(value: &Value, depth: u8) -> Option<String> {
-    if depth > 6 {
+    if depth > MAX_DEPTH {
         return None;
     }
     let deeper = |value: &Value| said(value, depth + 1);
@@ -70,6 +73,11 @@ fn said(value: &Value, depth: u8) -> Option<String> {
             // LangChain's form of an object, and wrappers of one.
             if let Some(inner) = get("kwargs").filter(|it| it.get("content").is_some()) {
                 return deeper(inner);
+            }
+            if let (Some(Value::String(name)), Some(arguments)) = (get("name"), get("arguments")) {
+                let arguments =
+                    arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+                return Some(format!("{name}({arguments})"));
             }
             let message =
                 get("role").is_some() || get("type").is_some() || get("content").is_some();
@@ -95,10 +103,13 @@ fn said(value: &Value, depth: u8) -> Option<String> {
 /// The texts of the parts of a message; `None`: it has none.
 fn parts_text(parts: &Value) -> Option<String> {
     let parts = parts.as_array()?.iter();
-    let texts: Vec<&str> = parts
+    let texts: Vec<String> = parts
         .filter_map(|part| match part {
-            Value::String(text) => Some(text.as_str()),
-            part => ["text", "content"].iter().find_map(|name| part.get(name)?.as_str()),
+            Value::String(text) => Some(text.clone()),
+            part => {
+                let text = ["text", "content"].iter().find_map(|name| part.get(name)?.as_str());
+                text.map(str::to_owned).or_else(|| said(part, MAX_DEPTH))
+            }
         })
         .filter(|text| !text.is_empty())
         .collect();
@@ -126,11 +137,16 @@ mod tests {
             ),
             (json!({"messages": [{"kwargs": {"content": "d", "type": "ai"}}]}), Some("d")),
             (json!({"generations": [[{"text": "e", "type": "ChatGeneration"}]]}), Some("e")),
+            (json!([{"type": "function_call", "name": "pay", "arguments": "{}"}]), Some("pay({})")),
+            (
+                json!([{"role": "assistant", "parts": [{"type": "tool_call", "name": "pay", "arguments": {"usd": 2}}]}]),
+                Some("pay({\"usd\":2})"),
+            ),
             (json!({"n": 1}), Some("{\"n\":1}")),
         ] {
             assert_eq!(value_text(&value).as_deref(), expected, "{value}");
             let string = value.to_string();
-            assert_eq!(json_text(&string).is_some(), true, "{value}");
+            assert!(json_text(&string).is_some(), "{value}");
         }
         assert_eq!(json_text("[{\"role\":\"user\",\"content\":\"x\"}]").as_deref(), Some("x"));
         assert_eq!(json_text("[broken").as_deref(), Some("[broken"));

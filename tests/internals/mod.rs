@@ -17,3 +17,4 @@ mod scenario;
 mod shell;
 mod tool;
 mod ui;
+mod watch;

@@ -46,4 +46,6 @@ mod spending;
 mod stream_errors;
 #[path = "../support/program.rs"]
 mod support;
+#[cfg(unix)]
+mod watch;
 mod wrong_clock;

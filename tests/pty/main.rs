@@ -15,3 +15,4 @@ mod people;
 #[path = "../support/program.rs"]
 mod support;
 mod terminal;
+mod watch;

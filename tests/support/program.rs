@@ -17,6 +17,7 @@ pub mod pipe;
 pub mod pty;
 pub mod runners;
 pub mod scene;
+pub mod senders;
 pub mod server;
 pub mod site;
 pub mod strict;

@@ -172,7 +172,10 @@ impl Observed {
                     row.last_call = Some(event.span);
                 }
             }
-            SpanRole::Handoff if !is_known => self.hand_over(event, &about, run),
+            // Some name the other agent at the end.
+            SpanRole::Handoff if !is_known && about.to.is_some() => {
+                self.hand_over(event, &about, run);
+            }
             _ => {}
         }
     }
@@ -243,8 +246,7 @@ impl Observed {
         let Some(span) = self.spans.get_mut(place).filter(|span| span.id == event.span) else {
             return;
         };
-        let (was_open, was_named) = (span.end.is_none(), !span.about.name.is_empty());
-        let was = span.about.role;
+        let (was_open, before) = (span.end.is_none(), Arc::clone(&span.about));
         Arc::make_mut(&mut span.about).add(about);
         span.end = Some(end);
         let (about, hop) = (Arc::clone(&span.about), span.hop);
@@ -254,7 +256,7 @@ impl Observed {
         self.failed += u64::from(end == SpanEnd::Failed);
         self.lost += u64::from(end == SpanEnd::Lost);
         // What it is was not known at its start.
-        let is_late = !was_named || was != about.role;
+        let is_late = before.name.is_empty() || before.role != about.role;
         match about.role {
             SpanRole::Agent | SpanRole::Node => {
                 let hop = match hop {
@@ -269,9 +271,7 @@ impl Observed {
                 }
             }
             SpanRole::Tool | SpanRole::Retriever => {
-                let row = totals(&mut self.tools, &about.name);
-                row.open = row.open.saturating_sub(u64::from(!is_late));
-                row.count(end, &about);
+                totals(&mut self.tools, &about.name).count(end, &about);
                 let author = self.agent_of(event.span, &about, run);
                 if is_late {
                     let arguments = about.input.clone().unwrap_or_default();
@@ -289,15 +289,16 @@ impl Observed {
                 self.say(event, Some(author), LineKind::Result { of, text, end });
             }
             SpanRole::Model => {
-                let row = totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name));
-                row.open = row.open.saturating_sub(u64::from(!is_late));
-                row.count(end, &about);
+                let name = about.model.as_ref().unwrap_or(&about.name);
+                totals(&mut self.models, name).count(end, &about);
                 if let Some(said) = about.error.as_ref().or(about.output.as_ref()) {
                     let author = self.agent_of(event.span, &about, run);
                     self.say(event, Some(author), LineKind::Said(Arc::clone(said)));
                 }
             }
-            SpanRole::Handoff if is_late => self.hand_over(event, &about, run),
+            SpanRole::Handoff if is_late || before.to.is_none() => {
+                self.hand_over(event, &about, run);
+            }
             SpanRole::Guardrail | SpanRole::Step if end == SpanEnd::Failed => {
                 if let Some(error) = &about.error {
                     // The span has the rest.
@@ -308,6 +309,20 @@ impl Observed {
             }
             _ => {}
         }
+        self.end_call_of(&before);
+    }
+
+    /// A call is not open any more, under the name that it had at its start.
+    fn end_call_of(&mut self, before: &SpanAbout) {
+        let (rows, name) = match before.role {
+            SpanRole::Tool | SpanRole::Retriever => (&mut self.tools, &before.name),
+            SpanRole::Model => (&mut self.models, before.model.as_ref().unwrap_or(&before.name)),
+            _ => return,
+        };
+        let row = totals(rows, name);
+        row.open = row.open.saturating_sub(1);
+        // It has another name now.
+        rows.retain(|row| row.calls + row.open > 0);
     }
 
     fn end_turn(

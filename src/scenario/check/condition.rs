@@ -310,7 +310,7 @@ fn warn_of_unknown_fields(
 }
 
 /// The words of all stop reasons; what follows a colon depends on the run.
-const WORDS: [&str; 42] = [
+const WORDS: [&str; 44] = [
     "success",
     "max_messages",
     "max_rounds_reached",
@@ -329,6 +329,8 @@ const WORDS: [&str; 42] = [
     "no_sources_after_dedupe",
     "no_reliable_sources",
     "no_route",
+    "program_failed",
+    "span_failed",
     "cancelled",
     "too_many_questions",
     "store_failed",

@@ -64,6 +64,21 @@ pub(crate) fn refused_run(state: &AppState, action: Action) -> Option<&RunId> {
     }
 }
 
+/// Why a key does nothing to an observed run.
+pub(crate) const ONLY_WATCHED: &str = "Another program plays this run: it is only watched.";
+
+/// Whether an action would change an observed run. The kill switch interrupts its program, a message is a line of
+/// its input.
+pub(crate) fn is_only_watched(state: &AppState, action: Action) -> bool {
+    let changes = changes_run(action) || matches!(action, Action::Fork | Action::Rerun);
+    let page = state.visible_run().or_else(|| state.target_run());
+    let is_observed = page.is_some_and(|page| {
+        let leads_back = action == Action::PauseResume && page.is_scrubbed();
+        page.world().observed().is_some() && !leads_back
+    });
+    changes && !matches!(action, Action::Kill | Action::Message) && is_observed
+}
+
 /// Says that a kept run cannot be changed.
 pub(crate) fn refuse(state: &mut AppState, run: &RunId) -> Update {
     let text = format!("{run} is a kept run: nothing of it can be changed.");

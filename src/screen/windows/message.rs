@@ -401,15 +401,13 @@ fn from_elsewhere(page: &RunPage) -> Option<String> {
     world.progress.next_message().filter(|_| is_own)
 }
 
-/// A run of another process has started: if it answers the message that was queued in the run on the screen, it
-/// is shown next.
+/// A run of another process has started: if the run before it in the session is on the screen and has ended, it is
+/// shown next.
 pub(crate) fn on_run_start(state: &mut AppState, run: &RunId) {
-    let previous = |page: &RunPage| page.world().session()?.previous_run.clone();
-    let shown = state.visible_run().filter(|page| page.is_of_process());
-    let is_answer = shown.zip(state.run(run)).is_some_and(|(shown, started)| {
-        previous(started).as_ref() == Some(shown.id()) && !shown.world().progress.queued.is_empty()
-    });
-    if is_answer && state.overlays.is_empty() {
+    let started = state.run(run).filter(|page| page.is_of_process());
+    let before = started.and_then(|page| page.world().session()?.previous_run.clone());
+    let shown = state.visible_run().map(|page| page.id().clone());
+    if before.is_some() && before == shown && state.shows_ended_run() {
         state.screen = ActiveScreen::Run(run.clone());
     }
 }

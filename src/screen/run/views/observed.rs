@@ -513,10 +513,12 @@ fn span_name(span: &ObservedSpan) -> (String, StyleRole) {
             Some(to) => (format!("to {to}"), StyleRole::Notice),
             None => (about.name.to_string(), StyleRole::Notice),
         },
-        SpanRole::Model => match about.model.as_ref().filter(|model| **model != about.name) {
-            Some(model) => (format!("{} {model}", about.name), StyleRole::Text),
-            None => (about.name.to_string(), StyleRole::Text),
-        },
+        SpanRole::Model => {
+            match about.model.as_ref().filter(|model| !about.name.contains(&***model)) {
+                Some(model) => (format!("{} {model}", about.name), StyleRole::Text),
+                None => (about.name.to_string(), StyleRole::Text),
+            }
+        }
         SpanRole::Tool | SpanRole::Retriever => (format!("{}()", about.name), StyleRole::Text),
         SpanRole::Guardrail | SpanRole::Step => (about.name.to_string(), StyleRole::Dim),
     }

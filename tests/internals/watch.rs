@@ -1,0 +1,426 @@
+//! Requests that real frameworks have sent, replayed to the receiver over a real socket: what the run says of
+//! the program. And senders that mean no good.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::engine::{Engine, EngineSettings, Launch};
+use crate::log::event::{Event, EventKind, Seq, SpanId, World};
+use crate::log::facts::observed::{ObservedFact, SpanEnd, SpanRole};
+use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
+use crate::log::world::observed::{Observed, ObservedSpan};
+use crate::watch::hub::{Hub, HubInput, HubReport};
+use crate::watch::{ReceiverAddress, serve};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A receiver, and the runs of what it receives.
+struct Watched {
+    address: ReceiverAddress,
+    say: mpsc::Sender<HubInput>,
+    hub: JoinHandle<HubReport>,
+    server: JoinHandle<()>,
+}
+
+impl Watched {
+    async fn start() -> Self {
+        let engine = Engine::new(EngineSettings::default());
+        let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
+        let mut hub = Hub::new("desk".into(), vec!["desk".into()], Box::new(start));
+        hub.wait_for_trace();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let addr = listener.local_addr().expect("an address");
+        let address = ReceiverAddress { addr, token: "secret".to_owned() };
+        let (say, inputs) = mpsc::channel(64);
+        let server = tokio::spawn(serve(listener, address.clone(), say.clone()));
+        Self { address, say, hub: tokio::spawn(hub.run(inputs)), server }
+    }
+
+    /// Sends bytes and returns the whole answer.
+    async fn raw(&self, parts: &[&[u8]]) -> String {
+        let mut stream = TcpStream::connect(self.address.addr).await.expect("connected");
+        for part in parts {
+            let sent = async {
+                stream.write_all(part).await?;
+                stream.flush().await
+            };
+            // It may be closed before all is sent.
+            if sent.await.is_err() {
+                break;
+            }
+        }
+        let mut answer = Vec::new();
+        let read = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+        drop(read.expect("in time"));
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn head(&self, method: &str, path: &str, more: &str, length: usize) -> String {
+        format!(
+            "{method} /secret{path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{more}\
+             Content-Length: {length}\r\n\r\n",
+            self.address.addr
+        )
+    }
+
+    async fn post(&self, path: &str, content_type: &str, body: &[u8]) -> String {
+        let more = format!("Content-Type: {content_type}\r\n");
+        let head = self.head("POST", path, &more, body.len());
+        let answer = self.raw(&[head.as_bytes(), body]).await;
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// The runs, once the program has ended with this exit code.
+    async fn end(self, code: i32) -> (HubReport, Vec<(World, Vec<Arc<Event>>)>) {
+        self.say.send(HubInput::Ended(code)).await.expect("heard");
+        let report = timeout(PATIENCE, self.hub).await.expect("in time").expect("ended");
+        self.server.abort();
+        let events = |run: &crate::RunHandle| {
+            let (mut events, mut reader) = (Vec::new(), run.bus().reader(Seq(0)));
+            while reader.take(&mut events, 1_000) > 0 {}
+            (World::from_events(events.iter().map(|event| &**event)), events)
+        };
+        let runs = report.runs.iter().map(events).collect();
+        (report, runs)
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/watch").join(name)
+}
+
+/// Replays the requests of a program.
+async fn replay(name: &str, code: i32) -> Vec<(World, Vec<Arc<Event>>)> {
+    let watched = Watched::start().await;
+    let index = std::fs::read_to_string(folder(name).join("index.json")).expect("an index");
+    let index: Vec<Value> = serde_json::from_str(&index).expect("JSON");
+    for request in index {
+        let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
+        let body = std::fs::read(folder(name).join(text("file"))).expect("a body");
+        let encoding = match request["content_encoding"].as_str() {
+            Some(encoding) => format!("Content-Encoding: {encoding}\r\n"),
+            None => String::new(),
+        };
+        let more = format!("Content-Type: {}\r\n{encoding}", text("content_type"));
+        let head = watched.head(&text("method"), &text("path"), &more, body.len());
+        let answer = watched.raw(&[head.as_bytes(), &body]).await;
+        let status = answer.split(' ').nth(1).unwrap_or_default().to_owned();
+        assert!(status.starts_with('2'), "{name}: {request}: {answer}");
+    }
+    watched.end(code).await.1
+}
+
+fn spans(observed: &Observed) -> Vec<&ObservedSpan> {
+    observed.spans.iter().collect()
+}
+
+/// The names of a span and of those around it, the innermost first.
+fn path(world: &World, name: &str) -> Vec<String> {
+    let observed = world.observed().expect("observed");
+    let span = spans(observed).into_iter().find(|span| *span.about.name == *name);
+    let mut at = span.unwrap_or_else(|| panic!("no span {name}")).id;
+    let mut names = Vec::new();
+    while at != SpanId::RUN {
+        names.push(observed.span(at).expect("a span").about.name.to_string());
+        at = world.spans.get(at).expect("a span").parent;
+    }
+    names
+}
+
+fn outcome(world: &World) -> Value {
+    serde_json::to_value(world.outcome().expect("an outcome")).expect("JSON")
+}
+
+/// The spans of this role, and how each ended.
+fn of_role(world: &World, role: SpanRole) -> Vec<(String, Option<SpanEnd>)> {
+    let spans = spans(world.observed().expect("observed")).into_iter();
+    let spans = spans.filter(|span| span.about.role == role);
+    spans.map(|span| (span.about.name.to_string(), span.end)).collect()
+}
+
+/// What is said in the transcript: who, and what.
+fn transcript(world: &World) -> Vec<String> {
+    let lines = world.agents().expect("agents").lines.iter();
+    let text = |line: &TranscriptLine| {
+        let who = line.author.as_ref().map_or("", |author| author.as_str());
+        match &line.what {
+            LineKind::Said(text) => format!("{who}: {text}"),
+            LineKind::Called(call) => format!("{who} calls {}({})", call.name, call.arguments),
+            LineKind::Result { of, text, end } => format!("{of} {end:?}: {text}"),
+            LineKind::HandedOver { to, .. } => format!("{who} hands over to {to}"),
+            other => format!("{other:?}"),
+        }
+    };
+    lines.map(text).collect()
+}
+
+fn says(world: &World, text: &str) -> bool {
+    transcript(world).iter().any(|line| line.contains(text))
+}
+
+fn hops(world: &World) -> Vec<String> {
+    let hops = world.agents().expect("agents").hops.iter();
+    let from = |hop: &HopRow| hop.from.as_ref().map_or("you".to_owned(), ToString::to_string);
+    hops.map(|hop| format!("{} > {}", from(hop), hop.to)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn langgraph_tells_nodes_and_tools() {
+    let [(world, events)] = &replay("langgraph", 0).await[..] else { panic!("one run") };
+    assert_eq!(
+        path(world, "search_orders"),
+        ["search_orders", "fetch", "research", "research", "support_desk"]
+    );
+    let failed = |(_, end): &&(String, Option<SpanEnd>)| *end == Some(SpanEnd::Failed);
+    let steps = of_role(world, SpanRole::Step);
+    assert_eq!(steps.iter().filter(failed).count(), 1, "{steps:?}");
+    assert!(
+        says(world, "live_price: ConnectionError: price service is down"),
+        "{:?}",
+        transcript(world)
+    );
+    assert!(says(world, "fetch calls search_orders({\"customer\":\"Ada\"})"));
+    assert!(says(world, "answer: Order #1002 is cancelled. You get 40 EUR back."));
+    let outcome = outcome(world);
+    assert_eq!(
+        outcome["path"],
+        json!(["intake", "research", "research", "price", "approve", "answer"])
+    );
+    assert_eq!((&outcome["usage"]["prompt_tokens"], &outcome["spans"]), (&json!(120), &json!(20)));
+    assert_eq!(outcome["model_calls"][0]["name"], "desk-model-1");
+    // Each start was said before its end.
+    let place = |wanted: &str, opens: bool| {
+        events.iter().position(|event| match ObservedFact::of(&event.kind) {
+            Some(ObservedFact::SpanOpened { about, .. }) => opens && *about.name == *wanted,
+            Some(ObservedFact::SpanClosed { about, .. }) => !opens && *about.name == *wanted,
+            _ => false,
+        })
+    };
+    assert!(place("search_orders", true) < place("read_policy", false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn langgraph_fails_and_is_interrupted() {
+    let [(world, _)] = &replay("langgraph-fail", 1).await[..] else { panic!("one run") };
+    assert_eq!(outcome(world)["stop_reason"], "program_failed");
+    let failed = of_role(world, SpanRole::Node).into_iter().find(|(name, _)| name == "answer");
+    assert_eq!(failed.expect("a node").1, Some(SpanEnd::Failed));
+    let [(world, _)] = &replay("langgraph-interrupt", 0).await[..] else { panic!("one run") };
+    assert_eq!(outcome(world)["stop_reason"], "success");
+    assert!(says(world, "GraphInterrupt((Interrupt(value="), "{:?}", transcript(world));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn openai_agents_hand_over() {
+    // Two traces, the second one refused by a guardrail.
+    let [(first, _), (second, _)] = &replay("openai-agents", 0).await[..] else {
+        panic!("two runs")
+    };
+    assert_eq!(hops(first), ["you > triage", "triage > billing"]);
+    for said in [
+        "triage hands over to billing",
+        "triage: transfer_to_billing({})",
+        "find_invoice Answered: invoice 2041: 40 EUR, paid twice",
+        "billing: Invoice 2041 was paid twice. You get 40 EUR back.",
+    ] {
+        assert!(says(first, said), "{said}: {:?}", transcript(first));
+    }
+    let outcome_of = outcome(first);
+    assert_eq!(outcome_of["usage"]["prompt_tokens"], 270);
+    assert_eq!(outcome_of["answer"], "Invoice 2041 was paid twice. You get 40 EUR back.");
+    assert_eq!(of_role(second, SpanRole::Guardrail).len(), 1);
+    assert!(says(second, "Guardrail tripwire triggered"), "{:?}", transcript(second));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opentelemetry_tells_by_conventions() {
+    let [(world, _)] = &replay("otel", 0).await[..] else { panic!("one run") };
+    assert_eq!(path(world, "read_sensor"), ["read_sensor", "chat fake-weather-1", "forecaster"]);
+    let tools = &outcome(world)["tool_calls"];
+    let tools: Vec<_> = tools.as_array().expect("tools").iter().map(|it| &it["name"]).collect();
+    assert_eq!(tools, ["read_old_sensor", "read_sensor"], "none is counted under two names");
+    for name in ["pydantic-ai", "pydantic-ai-tap"] {
+        let [(world, _)] = &replay(name, 0).await[..] else { panic!("one run") };
+        assert_eq!(hops(world), ["you > planner", "planner > researcher"], "{name}");
+        let outcome = outcome(world);
+        assert_eq!(outcome["answer"], "Plan: write one page on the landing.", "{name}");
+        assert_eq!(outcome["usage"]["prompt_tokens"], 232, "{name}");
+        let tools: Vec<String> =
+            of_role(world, SpanRole::Tool).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(tools, ["ask_researcher", "read_archive"], "{name}");
+    }
+    let [(world, _)] = &replay("crewai", 0).await[..] else { panic!("one run") };
+    assert_eq!(outcome(world)["agents"][0]["agent"], "Researcher");
+    assert!(says(world, "In 1969 people landed on the moon."), "{:?}", transcript(world));
+}
+
+fn otlp(spans: &Value) -> Vec<u8> {
+    json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": spans }] }] }).to_string().into_bytes()
+}
+
+fn span(id: &str, parent: &str, name: &str, from: &str, until: &str) -> Value {
+    json!({
+        "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": id, "parentSpanId": parent,
+        "name": name, "startTimeUnixNano": from, "endTimeUnixNano": until,
+    })
+}
+
+/// Children come before their parents, encircle each other, or never end.
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_trees_are_bounded() {
+    let watched = Watched::start().await;
+    let (past, future) = ("1000000000", "3155760000000000000");
+    for spans in [
+        json!([span("0000000000000003", "0000000000000002", "child", past, future)]),
+        json!([span("0000000000000002", "0000000000000001", "parent", future, past)]),
+        json!([span("0000000000000001", "", "root", "0", "0")]),
+        json!([
+            span("00000000000000a1", "00000000000000a2", "a", "0", "0"),
+            span("00000000000000a2", "00000000000000a3", "b", "0", "0"),
+            span("00000000000000a3", "00000000000000a1", "c", "0", "0"),
+            span("00000000000000a4", "00000000000000a4", "own parent", "0", "0"),
+            span("00000000000000a5", "00000000000000ff", "orphan", "0", "0"),
+        ]),
+    ] {
+        let status = watched.post("/v1/traces", "application/json", &otlp(&spans)).await;
+        assert_eq!(status, "HTTP/1.1 200 OK");
+    }
+    let runs = watched.end(0).await.1;
+    let [(world, _)] = &runs[..] else { panic!("one run") };
+    assert_eq!(path(world, "child"), ["child", "parent", "root"]);
+    let observed = world.observed().expect("observed");
+    // The parent that was never said.
+    assert_eq!((observed.spans.len(), observed.lost), (9, 1));
+    let seen: usize = {
+        let mut next: Vec<SpanId> = world.spans.children(SpanId::RUN).map(|span| span.id).collect();
+        let mut seen = 0;
+        while let Some(id) = next.pop() {
+            seen += 1;
+            assert!(seen < 100, "a cycle");
+            next.extend(world.spans.children(id).map(|span| span.id));
+        }
+        seen
+    };
+    assert_eq!(seen, 9);
+    // No span is drawn in 1970 or 2070.
+    for span in spans(observed) {
+        let (from, until) = observed.times(span, world);
+        assert!(from.duration() < PATIENCE && until.is_some_and(|it| it.duration() < PATIENCE));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_requests_are_refused() {
+    let watched = Watched::start().await;
+    let host = watched.address.addr.to_string();
+    let ask = |path: &str, headers: &str| {
+        format!("GET {path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n\r\n")
+    };
+    for (request, status) in [
+        (ask("/secret/info", &format!("Host: {host}")), "200"),
+        (ask("/secret/info", "Host: evil.example"), "403"),
+        (ask("/secret/info", &format!("Host: {host}\r\nOrigin: http://evil.example")), "403"),
+        (ask("/wrong/info", &format!("Host: {host}")), "404"),
+        (ask("/info", &format!("Host: {host}")), "404"),
+        (ask("/secret/unknown", &format!("Host: {host}")), "404"),
+        (ask("/secretinfo", &format!("Host: {host}")), "404"),
+    ] {
+        let answer = watched.raw(&[request.as_bytes()]).await;
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{request}: {answer}");
+    }
+    let bomb = {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..100 {
+            std::io::Write::write_all(&mut gzip, &zeros).expect("compressed");
+        }
+        gzip.finish().expect("compressed")
+    };
+    let large = vec![b'x'; 21 << 20];
+    for (headers, body, status) in [
+        ("Content-Type: application/json\r\nContent-Encoding: gzip\r\n", &bomb[..], "413"),
+        ("Content-Type: application/json\r\n", &large[..], "413"),
+        ("Content-Type: application/json\r\nContent-Encoding: zstd\r\n", b"x", "415"),
+        ("Content-Type: application/json\r\nContent-Encoding: gzip\r\n", b"not gzip", "400"),
+        ("Content-Type: application/json\r\n", b"{broken", "400"),
+        ("Content-Type: application/x-protobuf\r\n", &[0xff; 64], "400"),
+    ] {
+        let head = watched.head("POST", "/v1/traces", headers, body.len());
+        let answer = watched.raw(&[head.as_bytes(), body]).await;
+        // A body that is too large is not read to its end.
+        assert!(
+            answer.is_empty() || answer.split(' ').nth(1) == Some(status),
+            "{headers}: {answer}"
+        );
+    }
+    let cut = [
+        watched.head(
+            "POST",
+            "/runs/multipart",
+            "Content-Type: multipart/form-data; boundary=x\r\n",
+            9,
+        ),
+        watched.head("POST", "/tap", "", 4),
+    ];
+    for head in &cut {
+        watched.raw(&[head.as_bytes(), b"--x\r\ngarb"]).await;
+    }
+    watched.raw(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]).await;
+    watched.raw(&[&[0x16, 0x03, 0x01, 0x00, 0xff], &[0xab; 300]]).await;
+    let mut chunked = Vec::new();
+    for byte in otlp(&json!([span("0000000000000001", "", "whole", "0", "0")])) {
+        chunked.extend(format!("1\r\n{}\r\n", byte as char).into_bytes());
+    }
+    chunked.extend(b"0\r\n\r\n");
+    let head = format!(
+        "POST /secret/v1/traces HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    let answer = watched.raw(&[head.as_bytes(), &chunked]).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+
+    let runs = watched.end(0).await.1;
+    let [(world, events)] = &runs[..] else { panic!("one run") };
+    assert_eq!(world.observed().expect("observed").spans.len(), 1);
+    let warnings: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::Warning { text } => Some(&**text),
+            _ => None,
+        })
+        .collect();
+    for said in ["/unknown", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "bytes is refused"] {
+        assert!(warnings.iter().any(|text| text.contains(said)), "{said}: {warnings:?}");
+    }
+}
+
+/// What one door has said is not drawn twice, and what comes after the end is counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_door_counts_per_framework() {
+    let watched = Watched::start().await;
+    let tap = |door: &str, event: &str, id: &str| {
+        json!({ "door": door, "event": event, "trace": "t1", "id": id, "name": id, "role": "agent" })
+            .to_string()
+    };
+    let line = tap("openai-agents", "start", "triage");
+    watched.post("/tap", "application/x-ndjson", line.as_bytes()).await;
+    let spans = json!([span("0000000000000001", "", "Agent workflow", "0", "0")]);
+    let scope = json!({ "name": "openinference.instrumentation.openai_agents" });
+    let body = json!({ "resourceSpans": [{ "scopeSpans": [{ "scope": scope, "spans": spans }] }] });
+    let body = body.to_string().into_bytes();
+    watched.post("/v1/traces", "application/json", &body).await;
+    let line = tap("openai-agents", "end", "triage") + "\nnot JSON\n";
+    watched.post("/tap", "application/x-ndjson", line.as_bytes()).await;
+    let (report, runs) = watched.end(0).await;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(report.ignored.get(&("OTLP", "openai-agents")), Some(&1));
+    assert_eq!(hops(&runs[0].0), ["you > triage"]);
+}

@@ -1,0 +1,183 @@
+//! Programs of others, watched: what they print and how they end stays as it is, what they say of their spans is
+//! kept, and nothing of their set-up is lost or sent.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::binary::{Ended, Home, end};
+use crate::support::senders::{SENDER, python_of};
+
+fn watch(home: &Home, args: &[&str], command: &[&str]) -> Ended {
+    home.run(&[&["watch"], args, &["--"], command].concat())
+}
+
+#[test]
+fn output_and_exit_code_stay() {
+    let home = Home::new();
+    for (script, code, out) in [
+        ("echo out; echo err >&2; exit 3", 3, "out\n"),
+        ("printf 'no end of line'", 0, "no end of line"),
+        ("kill -TERM $$", 143, ""),
+        ("exec 1>&- 2>&-; exit 7", 7, ""),
+    ] {
+        let ended = watch(&home, &[], &["sh", "-c", script]);
+        assert_eq!((ended.code, &*ended.out), (Some(code), out), "{script}: {ended:?}");
+    }
+    let ended =
+        watch(&home, &["--format", "jsonl"], &["sh", "-c", "echo out; echo err >&2; exit 3"]);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.err.contains("out\n") && ended.err.contains("err\n"), "{ended:?}");
+    let texts: Vec<Value> =
+        ended.lines().into_iter().filter(|line| line["kind"] == "span.text").collect();
+    let of =
+        |stream: &str| texts.iter().find(|line| line["stream"] == stream).map(|it| &it["text"]);
+    assert_eq!((of("stdout"), of("stderr")), (Some(&json!("out")), Some(&json!("err"))));
+    let missing = watch(&home, &[], &["no-such-program"]);
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert!(missing.err.contains("no-such-program cannot be started"), "{missing:?}");
+}
+
+#[test]
+fn spans_are_kept_like_runs() {
+    let home = Home::new();
+    home.write("desk.py", SENDER);
+    let ended = watch(&home, &["--name", "refunds"], &["python3", "desk.py"]);
+    assert_eq!((ended.code, &*ended.out), (Some(0), "got re_31\n"), "{ended:?}");
+    assert!(ended.err.contains("refunds: completed"), "{ended:?}");
+    let rows = home.run(&["runs", "--json"]).json();
+    let (id, row) = (rows[0]["id"].as_str().expect("an id").to_owned(), &rows[0]);
+    assert_eq!((&row["pattern"], &row["title"]), (&json!("observed"), &json!("refunds")));
+    let shown = home.run(&["show", &id]).json();
+    assert_eq!((&shown["answer"], &shown["path"]), (&json!("Refunded."), &json!(["desk"])));
+    assert_eq!(shown["tool_calls"][0]["name"], "refund");
+    let found = home.run(&["runs", "--grep", "ch_2", "--json"]).json();
+    assert_eq!(found[0]["id"], *id, "{found}");
+    let log = home.run(&["export", &id]).lines();
+    let kinds = |kind: &str| log.iter().filter(|line| line["kind"] == kind).count();
+    assert_eq!((kinds("span.opened"), kinds("span.closed")), (2, 2));
+    let text = home.run(&["export", &id]).out;
+    assert!(!text.contains("roundtable.pending"), "only what is shown is kept");
+    home.write("log.jsonl", &text);
+    for args in
+        [&["diff", &id, "log.jsonl"][..], &["picture", &id], &["show", &id, "--format", "text"]]
+    {
+        let ended = home.run(args);
+        assert!(matches!(ended.code, Some(0 | 1)) && !ended.out.is_empty(), "{args:?}: {ended:?}");
+    }
+    for args in [&["fork", &id][..], &["resume", &id], &["run", &id]] {
+        assert_ne!(home.run(args).code, Some(0), "{args:?}");
+    }
+    let redacted = home.run(&["export", "--redact", &id]).out;
+    assert!(!redacted.contains("ch_2") && !redacted.contains("re_31"), "{redacted}");
+}
+
+/// The program gets an address on this machine and a key that is none; what it had is not read.
+#[test]
+fn environment_points_at_the_receiver() {
+    let home = Home::new();
+    home.write("own/sitecustomize.py", "import sys; sys.stdout.write('own sitecustomize\\n')");
+    home.write(
+        "show.py",
+        "import json, os\n\
+         names = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'LANGSMITH_ENDPOINT', 'LANGSMITH_API_KEY', 'LANGCHAIN_API_KEY',\n\
+                  'LANGSMITH_PROJECT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'NO_PROXY']\n\
+         print(json.dumps({name: os.environ.get(name) for name in names}))\n",
+    );
+    let of = |args: &[&str]| {
+        let mut command = home.command(&[&["watch"], args, &["--", "python3", "show.py"]].concat());
+        command.env("PYTHONPATH", home.path().join("own"));
+        command.env("LANGSMITH_API_KEY", "lsv2_secret").env("LANGSMITH_PROJECT", "mine");
+        command.env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://otel.example/v1/traces");
+        command
+            .env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret")
+            .env("NO_PROXY", "x.example");
+        end(&mut command)
+    };
+    let ended = of(&[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let (own, shown) = ended.out.split_once('\n').expect("two lines");
+    assert_eq!(own, "own sitecustomize");
+    let shown: Value = serde_json::from_str(shown).expect("JSON");
+    let starts =
+        |name: &str| shown[name].as_str().is_some_and(|it| it.starts_with("http://127.0.0.1:"));
+    assert!(starts("OTEL_EXPORTER_OTLP_ENDPOINT") && starts("LANGSMITH_ENDPOINT"), "{shown}");
+    assert_eq!(shown["LANGSMITH_API_KEY"], "roundtable");
+    assert_eq!(shown["LANGSMITH_PROJECT"], "mine");
+    for name in
+        ["LANGCHAIN_API_KEY", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS"]
+    {
+        assert_eq!(shown[name], Value::Null, "{name}");
+    }
+    assert_eq!(shown["NO_PROXY"], "x.example,127.0.0.1,localhost");
+    assert!(ended.err.contains("LangSmith gets nothing"), "{ended:?}");
+    assert!(ended.err.contains("your OTLP endpoint gets nothing"), "{ended:?}");
+    let token = shown["LANGSMITH_ENDPOINT"]
+        .as_str()
+        .and_then(|url| url.rsplit('/').next())
+        .expect("a token");
+    assert!(token.len() == 32 && !ended.err.contains(token), "the token is not shown");
+    let left = of(&["--no-langsmith", "--no-tap"]);
+    assert!(left.out.contains("lsv2_secret") && !left.err.contains("LangSmith"), "{left:?}");
+}
+
+/// Real frameworks with models that are no models.
+#[test]
+fn frameworks_are_watched_live() {
+    let senders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/senders");
+    for (framework, script, code, agents, tool) in [
+        ("langgraph", "langgraph_desk.py", 0, &["intake", "research"][..], "search_orders"),
+        ("openai-agents", "openai_agents_desk.py", 0, &["triage", "billing"], "find_invoice"),
+        ("pydantic-ai", "pydantic_ai_desk.py", 0, &["planner", "researcher"], "read_archive"),
+        ("crewai", "crewai_desk.py", 0, &["Researcher", "Writer"], "read_archive"),
+        ("otel", "otel_plain.py", 0, &["forecaster"], "read_sensor"),
+    ] {
+        let Some(python) = python_of(framework) else { continue };
+        let home = Home::new();
+        let script = senders.join(script);
+        let (python, script) = (python.to_string_lossy(), script.to_string_lossy());
+        let mut plain = std::process::Command::new(&*python);
+        plain
+            .arg(&*script)
+            .env("SLOW_S", "0")
+            .env("OTEL_SDK_DISABLED", "true")
+            .env("HOME", home.path());
+        let plain = end(&mut plain);
+        let mut command = home.command(&["watch", "--format", "jsonl", "--", &python, &script]);
+        let ended = end(command.env("SLOW_S", "2"));
+        assert_eq!(ended.code, Some(code), "{framework}: {ended:?}");
+        for line in plain.out.lines() {
+            assert!(ended.err.contains(line), "{framework}: {line}: {}", ended.err);
+        }
+        let lines = ended.lines();
+        let of = |kind: &str, name: &str| {
+            let found = lines.iter().find(|it| it["kind"] == kind && it["name"] == *name);
+            let found = found.unwrap_or_else(|| panic!("{framework}: no {kind} of {name}"));
+            (Duration::from_micros(found["at_us"].as_u64().expect("a time")), found["span"].clone())
+        };
+        for agent in agents {
+            of("span.opened", agent);
+        }
+        // A start is here long before its end.
+        let (began, span) = of("span.opened", tool);
+        let closed = lines.iter().find(|it| it["kind"] == "span.closed" && it["span"] == span);
+        let ended_at =
+            Duration::from_micros(closed.expect("an end")["at_us"].as_u64().expect("a time"));
+        let between = ended_at.saturating_sub(began);
+        assert!(between > Duration::from_millis(1_500), "{framework}: {between:?}");
+        let outcomes: Vec<&Value> = lines.iter().filter(|it| it["kind"] == "outcome").collect();
+        assert!(!outcomes.is_empty(), "{framework}");
+    }
+    if let Some(python) = python_of("langgraph") {
+        let home = Home::new();
+        let (python, script) = (python.to_string_lossy(), senders.join("langgraph_desk.py"));
+        for (wanted, code, reason) in [("fail", 1, "program_failed"), ("interrupt", 0, "success")] {
+            let args =
+                ["watch", "--format", "json", "--", &python, &script.to_string_lossy(), wanted];
+            let ended = end(home.command(&args).env("SLOW_S", "0"));
+            assert_eq!(ended.code, Some(code), "{wanted}: {ended:?}");
+            assert_eq!(ended.json()["stop_reason"], reason, "{wanted}");
+        }
+    }
+}
