@@ -105,11 +105,11 @@ impl ObservedRun<'_> {
             Observation::Closed { parent, end, about } => self.close(&parent, end, about),
             Observation::Text { span, stream, text } => {
                 let at = self.span_of(&span);
-                self.cx.publish(at, ObservedFact::SpanText { stream, text });
+                self.cx.publish(at, ObservedFact::Text { stream, text });
             }
             Observation::Note { span, text } => {
                 let at = self.span_of(&span);
-                self.cx.publish(at, ObservedFact::SpanNote { text });
+                self.cx.publish(at, ObservedFact::Note { text });
             }
             Observation::Warning(text) => {
                 self.cx.publish(SpanId::RUN, EventKind::Warning { text });
@@ -140,7 +140,7 @@ impl ObservedRun<'_> {
 
     fn add(&mut self, parent: SpanId, about: SpanAbout, is_named_only: bool) -> SpanId {
         let (key, about) = (Arc::clone(&about.id), Arc::new(about));
-        let id = self.cx.open_span(ObservedFact::SpanOpened { parent, about });
+        let id = self.cx.open_span(ObservedFact::Opened { parent, about });
         self.spans.insert(key, KnownSpan { id, parent, is_named_only, is_open: true });
         id
     }
@@ -157,7 +157,7 @@ impl ObservedRun<'_> {
             if was_named_only || known.parent != parent {
                 (known.is_named_only, known.parent) = (false, parent);
                 let about = Arc::new(about);
-                self.cx.publish(id, ObservedFact::SpanOpened { parent, about });
+                self.cx.publish(id, ObservedFact::Opened { parent, about });
             }
             return Some(id);
         }
@@ -183,7 +183,7 @@ impl ObservedRun<'_> {
         if known.parent == SpanId::RUN {
             self.root = Some((end, Arc::clone(&about)));
         }
-        self.cx.publish(id, ObservedFact::SpanClosed { end, about });
+        self.cx.publish(id, ObservedFact::Closed { end, about });
     }
 
     fn end(mut self, end: ObservedEnd) -> Result<(), StopReason> {
@@ -192,7 +192,7 @@ impl ObservedRun<'_> {
         open.sort_unstable_by_key(|known| std::cmp::Reverse(known.id));
         for known in open {
             let about = Arc::default();
-            let lost = ObservedFact::SpanClosed { end: SpanEnd::Lost, about };
+            let lost = ObservedFact::Closed { end: SpanEnd::Lost, about };
             self.cx.publish(known.id, lost);
         }
         if self.left_out > 0 {

@@ -24,7 +24,8 @@ fn cut(text: &str, most: usize) -> Arc<str> {
     if text.len() <= most {
         return text.into();
     }
-    let end = text.floor_char_boundary(most.saturating_sub(3));
+    let most = most.saturating_sub(3);
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     format!("{}…", text.get(..end).unwrap_or_default()).into()
 }
 

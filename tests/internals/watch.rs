@@ -199,8 +199,8 @@ async fn langgraph_tells_nodes_and_tools() {
     // Each start was said before its end.
     let place = |wanted: &str, opens: bool| {
         events.iter().position(|event| match ObservedFact::of(&event.kind) {
-            Some(ObservedFact::SpanOpened { about, .. }) => opens && *about.name == *wanted,
-            Some(ObservedFact::SpanClosed { about, .. }) => !opens && *about.name == *wanted,
+            Some(ObservedFact::Opened { about, .. }) => opens && *about.name == *wanted,
+            Some(ObservedFact::Closed { about, .. }) => !opens && *about.name == *wanted,
             _ => false,
         })
     };

@@ -16,7 +16,7 @@ facts! {
     /// A fact of an observed run.
     pub enum ObservedFact in Observed {
         /// A span began, or another one names it as its parent. It may be said again with more.
-        "span.opened" SpanOpened {
+        "span.opened" Opened {
             /// The span around it.
             parent: SpanId,
             /// What is known of it.
@@ -24,7 +24,7 @@ facts! {
             about: Arc<SpanAbout>,
         },
         /// A span ended. What is said here takes precedence.
-        "span.closed" SpanClosed {
+        "span.closed" Closed {
             /// How it ended.
             end: SpanEnd,
             /// What is known of it now.
@@ -32,14 +32,14 @@ facts! {
             about: Arc<SpanAbout>,
         },
         /// A text of the program: a line of its output, or a log record; belongs to the run or to a span.
-        "span.text" SpanText {
+        "span.text" Text {
             /// Where it was written.
             stream: TextStream,
             /// The text.
             text: Arc<str>,
         },
         /// What happened in a span, such as an exception or an interrupt.
-        "span.note" SpanNote {
+        "span.note" Note {
             /// What happened.
             text: Arc<str>,
         },
@@ -53,25 +53,25 @@ impl Fact for ObservedFact {
 
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
-            Self::SpanOpened { parent, about } => Some((*parent, SpanKind::Observed(about.role))),
+            Self::Opened { parent, about } => Some((*parent, SpanKind::Observed(about.role))),
             _ => None,
         }
     }
 
     fn closes(&self) -> Option<SpanState> {
         match self {
-            Self::SpanClosed { end: SpanEnd::Done, .. } => Some(SpanState::Done),
-            Self::SpanClosed { end: SpanEnd::Failed, .. } => {
+            Self::Closed { end: SpanEnd::Done, .. } => Some(SpanState::Done),
+            Self::Closed { end: SpanEnd::Failed, .. } => {
                 Some(SpanState::Failed(Some(FailureClass::Tool)))
             }
-            Self::SpanClosed { end: SpanEnd::Lost, .. } => Some(SpanState::Failed(None)),
+            Self::Closed { end: SpanEnd::Lost, .. } => Some(SpanState::Failed(None)),
             _ => None,
         }
     }
 
     fn about(&self) -> FactAbout<'_> {
         match self {
-            Self::SpanOpened { about, .. } | Self::SpanClosed { about, .. } => {
+            Self::Opened { about, .. } | Self::Closed { about, .. } => {
                 FactAbout { agent: about.agent.as_deref(), ..FactAbout::default() }
             }
             _ => FactAbout::default(),
@@ -80,18 +80,18 @@ impl Fact for ObservedFact {
 
     fn said(&self) -> Option<TextPart<'_>> {
         Some(match self {
-            Self::SpanOpened { about, .. } => TextPart::Reply(about.input.as_deref()?),
-            Self::SpanClosed { about, .. } => match (&about.error, &about.output) {
+            Self::Opened { about, .. } => TextPart::Reply(about.input.as_deref()?),
+            Self::Closed { about, .. } => match (&about.error, &about.output) {
                 (Some(error), output) => TextPart::Error(error, output.as_deref()),
                 (None, Some(output)) => TextPart::Reply(output),
                 (None, None) => return None,
             },
-            Self::SpanText { text, .. } | Self::SpanNote { text } => TextPart::Reply(text),
+            Self::Text { text, .. } | Self::Note { text } => TextPart::Reply(text),
         })
     }
 
     fn ended_call(&self) -> Option<EndedCall> {
-        let Self::SpanClosed { end, about } = self else { return None };
+        let Self::Closed { end, about } = self else { return None };
         let asks = match about.role {
             SpanRole::Model => Asks::Model,
             SpanRole::Tool | SpanRole::Retriever => Asks::Tool,

@@ -421,9 +421,9 @@ fn totals<'r>(rows: &'r mut Vec<CallTotals>, name: &Arc<str>) -> &'r mut CallTot
 impl Projection for Observed {
     fn apply(&mut self, event: &Event, run: &RunFold) {
         match ObservedFact::of(&event.kind) {
-            Some(ObservedFact::SpanOpened { about, .. }) => self.open(event, about, run),
-            Some(ObservedFact::SpanClosed { end, about }) => self.close(event, *end, about, run),
-            Some(ObservedFact::SpanText { stream, text }) => {
+            Some(ObservedFact::Opened { about, .. }) => self.open(event, about, run),
+            Some(ObservedFact::Closed { end, about }) => self.close(event, *end, about, run),
+            Some(ObservedFact::Text { stream, text }) => {
                 let author = match stream {
                     TextStream::Log => {
                         self.turn_around(event.span, run).map(|it| turn_name(&it.about))
@@ -433,7 +433,7 @@ impl Projection for Observed {
                 let author = author.unwrap_or_else(|| AgentName::new(stream.word()));
                 self.say(event, Some(author), LineKind::Said(Arc::clone(text)));
             }
-            Some(ObservedFact::SpanNote { text }) => {
+            Some(ObservedFact::Note { text }) => {
                 let about = self.span(event.span).map(|span| Arc::clone(&span.about));
                 let author = about.map(|about| self.agent_of(event.span, &about, run));
                 self.say(event, author, LineKind::Said(Arc::clone(text)));
@@ -472,7 +472,7 @@ impl Projection for Observed {
 
     fn mark(&self, event: &Event) -> Option<MarkKind> {
         match ObservedFact::of(&event.kind)? {
-            ObservedFact::SpanClosed { end: SpanEnd::Failed, .. } => Some(MarkKind::Failed),
+            ObservedFact::Closed { end: SpanEnd::Failed, .. } => Some(MarkKind::Failed),
             _ => {
                 let hop = self.agents.hops.last().filter(|hop| hop.seq == event.seq)?;
                 Some(MarkKind::Handoff(hop.to.clone()))

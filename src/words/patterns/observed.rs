@@ -52,16 +52,16 @@ impl Narrate for Observed {
             it.about(self.span(event.span).map_or(Cow::Borrowed(""), |span| subject(&span.about)));
         }
         match fact {
-            ObservedFact::SpanOpened { about, .. } if about.name.is_empty() => {
+            ObservedFact::Opened { about, .. } if about.name.is_empty() => {
                 it.set(StyleRole::Dim, "a span that only its children name so far");
             }
-            ObservedFact::SpanOpened { about, .. } => {
+            ObservedFact::Opened { about, .. } => {
                 it.set(StyleRole::Text, begin_text(about));
                 if let Some(input) = &about.input {
                     it.with_detail(&**input);
                 }
             }
-            ObservedFact::SpanClosed { end, about } => {
+            ObservedFact::Closed { end, about } => {
                 let known = self.span(event.span).map_or(&**about, |span| &*span.about);
                 let took =
                     took_text(known).map_or_else(String::new, |took| format!(" after {took}"));
@@ -75,10 +75,10 @@ impl Narrate for Observed {
                     it.with_detail(&**said);
                 }
             }
-            ObservedFact::SpanText { stream, text } => {
+            ObservedFact::Text { stream, text } => {
                 it.about(stream.word()).set(StyleRole::Text, &**text);
             }
-            ObservedFact::SpanNote { text } => {
+            ObservedFact::Note { text } => {
                 it.set(StyleRole::Notice, &**text).as_run(Glyph::Alert, "note");
             }
         }
@@ -165,7 +165,7 @@ pub fn add_fields(about: &SpanAbout, to: &mut StyledText) {
     let texts = [("agent", &about.agent), ("to", &about.to), ("model", &about.model)];
     for (label, text) in texts {
         if let Some(text) = text {
-            to.field(label, visible(text).into_owned());
+            to.field(label, visible(text));
         }
     }
     if let Some(took) = took_text(about) {
@@ -183,7 +183,7 @@ pub fn add_fields(about: &SpanAbout, to: &mut StyledText) {
         to.item("error", StyleRole::Failed, "");
         to.paragraph("", error);
     }
-    to.field("id", visible(&about.id).into_owned());
+    to.field("id", visible(&about.id));
 }
 
 /// Adds its agents, tools and models with their calls.
