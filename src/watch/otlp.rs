@@ -367,6 +367,10 @@ pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
         "traceloop.span.kind",
     ]);
     let word = word.map(str::to_ascii_lowercase).unwrap_or_default();
+    // A span is named by its operation and what it is about: `execute_tool refund`.
+    let named =
+        || span_name.split_once(' ').filter(|(word, _)| word.contains('_') || *word == "chat");
+    let word = if word.is_empty() { named().map_or("", |(word, _)| word) } else { &word };
     let known = ROLES.iter().find(|(known, _)| *known == word).map(|(_, role)| *role);
     let handoff = span_name.strip_prefix("handoff to ");
     let tool = attributes.first(&TOOL);
@@ -382,9 +386,10 @@ pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
         (None, None) => SpanRole::Step,
     };
     let agent = attributes.first(&AGENT);
+    let target = || named().map_or(span_name, |(_, target)| target);
     let shown = match role {
-        SpanRole::Tool => tool.unwrap_or(span_name),
-        SpanRole::Agent => agent.unwrap_or(span_name),
+        SpanRole::Tool => tool.unwrap_or_else(target),
+        SpanRole::Agent => agent.unwrap_or_else(target),
         _ => span_name,
     };
     let count = |names: &[&str]| attributes.first(names)?.parse().ok();

@@ -3,6 +3,7 @@
 mod comparison_screens;
 mod dashboard_screens;
 mod model_names_screens;
+mod observed_screens;
 mod orchestrator_screens;
 mod people_screens;
 mod question_cards;
