@@ -229,7 +229,8 @@ def otel(module):
                 self.seen, self.told = len(self.processors._span_processors), exports(self.processors)
             if not self.told:
                 raised = [e.attributes.get("exception.message") for e in span.events or () if e.name == "exception"]
-                error = text(span.status.description or (raised[-1] if raised else None))
+                failed = span.status.status_code.name == "ERROR"
+                error = text(span.status.description or (raised[-1] if raised else "failed")) if failed else None
                 tell("end", span, at=span.end_time / 1e9, status=span.status.status_code.name, error=error)
     after(module.TracerProvider, "__init__", lambda provider, *_, **__: provider.add_span_processor(Tap(provider)))
 

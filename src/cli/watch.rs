@@ -174,12 +174,12 @@ impl Watching {
         let server = tokio::spawn(serve(listener, address, say.clone()));
         let mut hub = Hub::new(args.run_name(), args.command.clone(), start);
         let what = format!("{} cannot be started", visible(&args.command[0]));
-        let (running, stdin) =
-            RunningProgram::start(&program, environment, sinks, &say).or_refuse(what)?;
-        hub.wait_for_trace();
         for note in notes {
             let _ = say.send(HubInput::Warning(note)).await;
         }
+        let (running, stdin) =
+            RunningProgram::start(&program, environment, sinks, &say).or_refuse(what)?;
+        hub.wait_for_trace();
         let (input, lines) = mpsc::unbounded_channel();
         if let Some(stdin) = stdin {
             tokio::spawn(write_input(stdin, lines));
@@ -314,7 +314,9 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     let server = tokio::spawn(serve(listener, address, say.clone()));
     let hub = Hub::new(args.name.clone(), Vec::new(), headless.start());
     let stop = say.clone();
-    let stops = on_stop(move || drop(stop.try_send(HubInput::Ended(0))), Exit::Cancelled.code());
+    // On a thread of its own: the hub may be busy.
+    let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));
+    let stops = on_stop(end, Exit::Cancelled.code());
     drop((say, stops));
     let report = hub.run(inputs).await;
     server.abort();
@@ -402,10 +404,8 @@ impl HeadlessRuns {
 pub fn report_notes(report: &HubReport) -> Vec<String> {
     let mut notes = Vec::new();
     if report.late > 0 {
-        notes.push(format!(
-            "{} spans came after the end of their run and are left out",
-            report.late
-        ));
+        let said = crate::words::format::count_noun(report.late, "message");
+        notes.push(format!("{said} came after the end of their run and are left out"));
     }
     for ((door, framework), count) in &report.ignored {
         notes.push(format!("{count} spans of {framework} by {door} are not drawn twice"));

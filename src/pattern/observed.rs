@@ -66,6 +66,10 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     cx.set_phase("program".to_owned());
     let mut run = ObservedRun { cx, spans: HashMap::new(), left_out: 0, root: None, said: None };
     let end = loop {
+        // What reads or stores the log may be behind.
+        if !cx.bus().is_within_limits() {
+            cx.bus().wait_for_room().await;
+        }
         match source.recv().await {
             Some(Observation::Over(end)) => break end,
             Some(said) => run.hear(said),
@@ -120,6 +124,9 @@ impl ObservedRun<'_> {
 
     /// The span with this id; the run, if it has none.
     fn span_of(&self, id: &str) -> SpanId {
+        if id.is_empty() {
+            return SpanId::RUN;
+        }
         self.spans.get(id).map_or(SpanId::RUN, |known| known.id)
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
 
 use super::ReceiverAddress;
 use super::hub::HubInput;
@@ -37,7 +37,7 @@ pub struct WatchedProgram {
 const DUMMY_KEY: &str = "roundtable";
 
 /// Variables that would send spans elsewhere, or make an exporter raise.
-const UNSET: [&str; 22] = [
+const UNSET: [&str; 18] = [
     "OTEL_EXPORTER_OTLP_HEADERS",
     "OTEL_EXPORTER_OTLP_CERTIFICATE",
     "OTEL_EXPORTER_OTLP_COMPRESSION",
@@ -56,10 +56,6 @@ const UNSET: [&str; 22] = [
     "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
     "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
     "OTEL_EXPORTER_OTLP_INSECURE",
-    "OTEL_SDK_DISABLED",
-    "OTEL_TRACES_SAMPLER",
-    "OTEL_TRACES_SAMPLER_ARG",
-    "OTEL_TRACES_EXPORTER",
 ];
 
 /// Those of LangSmith's tracer.
@@ -91,6 +87,11 @@ impl WatchedProgram {
                     .to_owned(),
             );
         }
+        if has(&["OTEL_SDK_DISABLED"]) {
+            notes.push(
+                "OpenTelemetry is off (OTEL_SDK_DISABLED): its spans are not seen".to_owned(),
+            );
+        }
         notes
     }
 
@@ -118,8 +119,9 @@ impl WatchedProgram {
             unset.extend(UNSET_LANGSMITH);
         }
         // Otherwise a proxy would get the requests to this machine.
-        for name in ["NO_PROXY", "no_proxy"] {
-            let mut list = get(name).filter(|list| !list.is_empty()).unwrap_or_default();
+        for (name, twin) in [("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")] {
+            let known = [name, twin].into_iter().filter_map(&get).find(|list| !list.is_empty());
+            let mut list = known.unwrap_or_default();
             if !list.is_empty() {
                 list.push(",");
             }
@@ -162,13 +164,14 @@ pub struct RunningProgram {
     pub pid: Option<u32>,
     is_apart: bool,
     readers: Vec<tokio::task::JoinHandle<()>>,
+    /// Whether it has ended, for the readers.
+    over: watch::Sender<bool>,
 }
 
 /// Takes the bytes of an output as they come.
 pub type OutputSink = Box<dyn FnMut(&[u8]) + Send>;
 
-/// How long what is left of the output is read after the end of the program: one that it has started may keep
-/// it open.
+/// How long the output may be silent after the end of the program: one that it has started may keep it open.
 const OUTPUT: Duration = Duration::from_secs(1);
 
 impl RunningProgram {
@@ -195,25 +198,26 @@ impl RunningProgram {
         }
         let mut child = command.spawn()?;
         let [out, err] = sinks;
-        let mut readers = Vec::new();
+        let (mut readers, (over, is_over)) = (Vec::new(), watch::channel(false));
         if let Some(stdout) = child.stdout.take() {
-            readers.push(tokio::spawn(read_output(stdout, TextStream::Stdout, out, hub.clone())));
+            let to = (TextStream::Stdout, out, hub.clone());
+            readers.push(tokio::spawn(read_output(stdout, to, is_over.clone())));
         }
         if let Some(stderr) = child.stderr.take() {
-            readers.push(tokio::spawn(read_output(stderr, TextStream::Stderr, err, hub.clone())));
+            let to = (TextStream::Stderr, err, hub.clone());
+            readers.push(tokio::spawn(read_output(stderr, to, is_over)));
         }
         let stdin = child.stdin.take();
         let pid = child.id();
-        Ok((Self { child, pid, is_apart: program.is_apart, readers }, stdin))
+        Ok((Self { child, pid, is_apart: program.is_apart, readers, over }, stdin))
     }
 
     /// Waits for its end and the rest of its output; returns the exit code, of a signal 128 and its number.
     pub async fn wait(mut self) -> i32 {
         let code = self.child.wait().await.map_or(1, exit_code);
-        for mut reader in self.readers {
-            if timeout(OUTPUT, &mut reader).await.is_err() {
-                reader.abort();
-            }
+        self.over.send_replace(true);
+        for reader in self.readers {
+            let _ = reader.await;
         }
         code
     }
@@ -276,16 +280,25 @@ fn exit_code(status: ExitStatus) -> i32 {
 /// Longest line of the output, in bytes; a longer one is several.
 const MAX_LINE: usize = 32 << 10;
 
+/// Waits until a program has ended, and then for as long as its output may be silent.
+async fn silent_after(mut over: watch::Receiver<bool>) {
+    let _ = over.wait_for(|over| *over).await;
+    sleep(OUTPUT).await;
+}
+
 async fn read_output(
     from: impl AsyncRead + Unpin,
-    stream: TextStream,
-    mut sink: OutputSink,
-    hub: mpsc::Sender<HubInput>,
+    (stream, mut sink, hub): (TextStream, OutputSink, mpsc::Sender<HubInput>),
+    over: watch::Receiver<bool>,
 ) {
     let mut from = BufReader::new(from);
     let mut line: Vec<u8> = Vec::new();
     loop {
-        let bytes = match from.fill_buf().await {
+        let read = tokio::select! {
+            read = from.fill_buf() => read,
+            () = silent_after(over.clone()) => break,
+        };
+        let bytes = match read {
             Ok([]) | Err(_) => break,
             Ok(bytes) => bytes,
         };

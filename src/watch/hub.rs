@@ -12,13 +12,16 @@ use super::{Door, Said, SpanSaid};
 use crate::base::time::now_ms;
 use crate::engine::RunHandle;
 use crate::log::facts::observed::{SpanAbout, TextStream};
-use crate::pattern::observed::{Observation, ObservationSender, ObservedEnd, scenario};
+use crate::pattern::observed::{MAX_SPANS, Observation, ObservationSender, ObservedEnd, scenario};
 use crate::scenario::Scenario;
 
 /// How long a trace whose outermost spans have ended must be quiet until its run ends.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Most traces with an open run; what is said of others is counted.
+/// The same where a parent was named and not said: it may be a span of another program.
+const PARENT: Duration = Duration::from_secs(300);
+
+/// Most traces with an open run: the one that is silent for the longest time makes room.
 const MAX_RUNS: usize = 64;
 
 /// A time of a span that differs by more from the time of this machine is left out.
@@ -43,7 +46,7 @@ pub type StartRun = Box<dyn Fn(Scenario) -> Option<RunHandle> + Send>;
 pub struct HubReport {
     /// The runs, in the order of their start.
     pub runs: Vec<RunHandle>,
-    /// Spans that came after the end of their run, or beyond the limit of traces.
+    /// What came after the end of its run, or of a trace without spans.
     pub late: u64,
     /// What doors said of a framework for which another one counts.
     pub ignored: BTreeMap<(&'static str, &'static str), u64>,
@@ -58,7 +61,12 @@ impl std::fmt::Debug for RunHandle {
 struct TraceRun {
     run: RunHandle,
     say: ObservationSender,
+    /// The spans that have begun and not ended.
     open: HashSet<Arc<str>>,
+    /// Those that have ended: what is said at the end may arrive before the start.
+    closed: HashSet<Arc<str>>,
+    /// Those that only their children have named.
+    named: HashSet<Arc<str>>,
     /// When something was said last.
     last: Instant,
     has_spans: bool,
@@ -131,8 +139,9 @@ impl Hub {
         let (scenario, say) = scenario(&self.name, self.command.clone())?;
         let run = (self.start)(scenario)?;
         self.report.runs.push(run.clone());
-        let (open, last) = (HashSet::new(), Instant::now());
-        Some(TraceRun { run, say, open, last, has_spans: false })
+        let last = Instant::now();
+        let [open, closed, named] = [HashSet::new(), HashSet::new(), HashSet::new()];
+        Some(TraceRun { run, say, open, closed, named, last, has_spans: false })
     }
 
     async fn hear(&mut self, said: Said) {
@@ -150,11 +159,17 @@ impl Hub {
             self.report.late += 1;
             return;
         }
+        let is_of_span = matches!(what, SpanSaid::Opened { .. } | SpanSaid::Closed { .. });
         if !self.traces.contains_key(&trace) {
-            let begun = match self.waiting.take() {
+            if self.traces.len() >= MAX_RUNS && is_of_span {
+                self.end_silent().await;
+            }
+            let waiting = self.waiting.take_if(|waiting| is_of_span || waiting.say.is_closed());
+            let begun = match waiting.filter(|waiting| !waiting.say.is_closed()) {
                 Some(waiting) => Some(waiting),
-                None if self.traces.len() >= MAX_RUNS => None,
-                None => self.begin(),
+                None if is_of_span => self.begin(),
+                // A log record begins no run.
+                None => None,
             };
             let Some(begun) = begun else {
                 self.report.late += 1;
@@ -166,13 +181,11 @@ impl Hub {
         of.last = Instant::now();
         let said = match what {
             SpanSaid::Opened { parent, about } => {
-                of.has_spans = true;
-                of.open.insert(Arc::clone(&about.id));
+                of.opened(&about.id);
                 Observation::Opened { parent, about: plausible(about) }
             }
             SpanSaid::Closed { parent, end, about } => {
-                of.has_spans = true;
-                of.open.remove(&about.id);
+                of.closed(&about.id, &parent);
                 Observation::Closed { parent, end, about: plausible(about) }
             }
             SpanSaid::Text { span, text } => {
@@ -197,13 +210,12 @@ impl Hub {
 
     /// When the next run ends if nothing more is said.
     fn next_quiet(&self) -> Option<Instant> {
-        let ended = self.traces.values().filter(|of| of.has_spans && of.open.is_empty());
-        ended.map(|of| of.last + QUIET).min()
+        self.traces.values().filter_map(TraceRun::ends_at).min()
     }
 
     async fn end_quiet(&mut self) {
         let now = Instant::now();
-        let is_over = |of: &TraceRun| of.has_spans && of.open.is_empty() && of.last + QUIET <= now;
+        let is_over = |of: &TraceRun| of.ends_at().is_some_and(|at| at <= now);
         let over: Vec<Arc<str>> = self
             .traces
             .iter()
@@ -218,12 +230,51 @@ impl Hub {
         }
     }
 
+    /// Ends the run of which nothing was said for the longest time.
+    async fn end_silent(&mut self) {
+        let oldest = self.traces.iter().min_by_key(|(_, of)| of.last);
+        let Some(trace) = oldest.map(|(trace, _)| Arc::clone(trace)) else { return };
+        if let Some(of) = self.traces.remove(&trace) {
+            let _ = of.say.send(Observation::Over(ObservedEnd::Spans)).await;
+        }
+        self.over.insert(trace);
+    }
+
     async fn end(mut self, end: ObservedEnd) -> HubReport {
         for of in self.traces.into_values().chain(self.waiting.take()) {
             let _ = of.say.send(Observation::Over(end)).await;
             of.run.wait_until_finished().await;
         }
         self.report
+    }
+}
+
+impl TraceRun {
+    fn opened(&mut self, id: &Arc<str>) {
+        self.has_spans = true;
+        self.named.remove(id);
+        if !self.closed.contains(id) && self.open.len() < MAX_SPANS {
+            self.open.insert(Arc::clone(id));
+        }
+    }
+
+    fn closed(&mut self, id: &Arc<str>, parent: &Arc<str>) {
+        self.has_spans = true;
+        self.open.remove(id);
+        self.named.remove(id);
+        if self.closed.len() >= MAX_SPANS {
+            return;
+        }
+        self.closed.insert(Arc::clone(id));
+        if !parent.is_empty() && !self.closed.contains(parent) && !self.open.contains(parent) {
+            self.named.insert(Arc::clone(parent));
+        }
+    }
+
+    /// When the run ends if nothing more is said; `None`: a span is open.
+    fn ends_at(&self) -> Option<Instant> {
+        let silence = if self.named.is_empty() { QUIET } else { PARENT };
+        (self.has_spans && self.open.is_empty()).then(|| self.last + silence)
     }
 }
 

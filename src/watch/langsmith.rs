@@ -49,6 +49,7 @@ pub(super) async fn multipart(
     let stream = futures::stream::once(async move { Ok::<_, std::io::Error>(body) });
     let mut parts = multer::Multipart::new(stream, boundary);
     let mut runs: Vec<((String, String), Map<String, Value>)> = Vec::new();
+    let mut places: HashMap<(String, String), usize> = HashMap::new();
     while let Some(part) = parts.next_field().await.or_refuse("a part cannot be read")? {
         let Some(name) = part.name().map(str::to_owned) else { continue };
         let mut words = name.splitn(3, '.');
@@ -60,7 +61,7 @@ pub(super) async fn multipart(
         let bytes = part.bytes().await.or_refuse("a part cannot be read")?;
         let Ok(value) = serde_json::from_slice::<Value>(&bytes) else { continue };
         let key = (verb.to_owned(), id.to_owned());
-        let place = runs.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+        let place = *places.entry(key.clone()).or_insert_with(|| {
             runs.push((key, Map::new()));
             runs.len() - 1
         });

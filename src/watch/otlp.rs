@@ -212,6 +212,9 @@ impl Span {
         // Logfire says a start by a span of its own inside the one that begins.
         if attributes.get("logfire.span_type").is_some_and(|it| it == "pending_span") {
             let above = attributes.get("logfire.pending_parent_id").unwrap_or_default();
+            if parent.is_empty() {
+                return;
+            }
             about.id = parent;
             let parent = if above.bytes().all(|byte| byte == b'0') { "" } else { &above };
             to.push(say(SpanSaid::Opened { parent: texts::name(parent), about }));

@@ -46,9 +46,11 @@ pub(super) fn read(body: &[u8]) -> (Vec<Said>, u64) {
     let (mut said, mut lost) = (Vec::new(), 0);
     for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         match serde_json::from_slice::<Line>(line) {
-            Ok(line) if line.event == "dropped" => lost += line.count.unwrap_or(1),
+            Ok(line) if line.event == "dropped" => {
+                lost = line.count.unwrap_or(1).saturating_add(lost)
+            }
             Ok(line) if !line.id.is_empty() && !line.trace.is_empty() => said.push(line.said()),
-            _ => lost += 1,
+            _ => lost = lost.saturating_add(1),
         }
     }
     (said, lost)

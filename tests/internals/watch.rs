@@ -14,11 +14,11 @@ use tokio::time::timeout;
 
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::log::event::{Event, EventKind, Seq, SpanId, World};
-use crate::log::facts::observed::{ObservedFact, SpanEnd, SpanRole};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
-use crate::log::world::observed::{Observed, ObservedSpan};
+use crate::log::world::observed::{CallTotals, Observed, ObservedSpan};
 use crate::watch::hub::{Hub, HubInput, HubReport};
-use crate::watch::{ReceiverAddress, serve};
+use crate::watch::{Door, ReceiverAddress, Said, SpanSaid, serve};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -423,4 +423,55 @@ async fn one_door_counts_per_framework() {
     assert_eq!(runs.len(), 1);
     assert_eq!(report.ignored.get(&("OTLP", "openai-agents")), Some(&1));
     assert_eq!(hops(&runs[0].0), ["you > triage"]);
+}
+
+/// The end of a span may arrive before its start, and a parent after its children: the run waits for what was
+/// named.
+#[tokio::test(start_paused = true)]
+async fn run_waits_for_named_spans() {
+    let engine = Engine::new(EngineSettings::default());
+    let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
+    let hub = Hub::new("desk".into(), Vec::new(), Box::new(start));
+    let (say, inputs) = mpsc::channel(64);
+    let hub = tokio::spawn(hub.run(inputs));
+    let about =
+        |id: &str, role| SpanAbout { id: id.into(), name: id.into(), role, ..SpanAbout::default() };
+    let said = |what| {
+        let said = Said { door: Door::Otlp, framework: "", trace: "t".into(), what };
+        HubInput::Said(vec![said])
+    };
+    let (end, tool, agent) = (SpanEnd::Done, SpanRole::Tool, SpanRole::Agent);
+    for what in [
+        SpanSaid::Closed { parent: "desk".into(), end, about: about("refund", tool) },
+        SpanSaid::Opened { parent: "desk".into(), about: about("refund", tool) },
+    ] {
+        say.send(said(what)).await.expect("heard");
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    // A tool that its child names first is called once, and once only.
+    for what in [
+        SpanSaid::Closed { parent: "pay".into(), end, about: about("inner", tool) },
+        SpanSaid::Opened { parent: "desk".into(), about: about("pay", tool) },
+        SpanSaid::Closed { parent: "desk".into(), end, about: about("pay", tool) },
+        SpanSaid::Closed { parent: "".into(), end, about: about("desk", agent) },
+    ] {
+        say.send(said(what)).await.expect("heard");
+    }
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let late = SpanSaid::Closed { parent: "".into(), end, about: about("late", tool) };
+    say.send(said(late)).await.expect("heard");
+    drop(say);
+    let report = hub.await.expect("ended");
+    assert_eq!((report.runs.len(), report.late), (1, 1));
+    let (mut events, mut reader) = (Vec::new(), report.runs[0].bus().reader(Seq(0)));
+    while reader.take(&mut events, 1_000) > 0 {}
+    let world = World::from_events(events.iter().map(|event| &**event));
+    let observed = world.observed().expect("observed");
+    assert_eq!((observed.spans.len(), observed.lost), (4, 0));
+    let calls = |row: &CallTotals| (row.name.to_string(), row.calls, row.open);
+    let rows: Vec<_> = observed.tools.iter().map(calls).collect();
+    assert_eq!(rows, [("refund".into(), 1, 0), ("inner".into(), 1, 0), ("pay".into(), 1, 0)]);
+    let called = transcript(&world).iter().filter(|line| line.contains(" calls ")).count();
+    assert_eq!(called, 3, "{:?}", transcript(&world));
+    assert_eq!(path(&world, "inner"), ["inner", "pay", "desk"]);
 }

@@ -71,6 +71,10 @@ fn spans_are_kept_like_runs() {
     }
     let redacted = home.run(&["export", "--redact", &id]).out;
     assert!(!redacted.contains("ch_2") && !redacted.contains("re_31"), "{redacted}");
+    assert!(
+        redacted.contains("\"stream\":\"stdout\"") && !redacted.contains("\"desk\""),
+        "{redacted}"
+    );
 }
 
 /// The program gets an address on this machine and a key that is none; what it had is not read.

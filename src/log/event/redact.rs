@@ -72,6 +72,8 @@ fn rule(kind: &str, field: &str) -> Rule {
             | "tool_call.refused",
             "reason",
         ) => Rule::Keep,
+        ("span.text", "stream") => Rule::Keep,
+        ("span.opened" | "span.closed", "agent" | "model" | "to") => Rule::Name,
         (_, "reason") => Rule::Reason,
         (
             _,

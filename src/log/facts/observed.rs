@@ -183,6 +183,11 @@ impl SpanAbout {
         set(&mut self.until_us, &later.until_us);
     }
 
+    /// All tokens.
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in.unwrap_or(0).saturating_add(self.tokens_out.unwrap_or(0))
+    }
+
     /// How long it took by that program's clock, in microseconds.
     pub fn took_us(&self) -> Option<u64> {
         self.until_us?.checked_sub(self.from_us?)

@@ -56,6 +56,8 @@ pub struct ObservedSpan {
     pub end: Option<SpanEnd>,
     /// Its turn among those of agents, if it is one.
     hop: Option<usize>,
+    /// Whether it is among the open calls of a tool or model.
+    is_counted: bool,
 }
 
 /// The calls of a tool or a model.
@@ -108,7 +110,7 @@ impl Observed {
     /// The agent whose turn a span is in.
     fn agent_of(&self, id: SpanId, about: &SpanAbout, run: &RunFold) -> AgentName {
         if let Some(agent) = &about.agent {
-            return AgentName::new(Arc::clone(agent));
+            return AgentName::new(short(agent));
         }
         match self.turn_around(id, run) {
             Some(turn) => turn_name(&turn.about),
@@ -135,7 +137,9 @@ impl Observed {
     fn open(&mut self, event: &Event, about: &Arc<SpanAbout>, run: &RunFold) {
         self.see_time(event, about.from_us);
         let place = self.place(event.span);
-        let is_known = self.spans.get(place).is_some_and(|span| span.id == event.span);
+        let known = self.spans.get(place).filter(|span| span.id == event.span);
+        let before = known.map(|span| Arc::clone(&span.about));
+        let is_known = before.is_some();
         let span = match is_known {
             true => {
                 let Some(span) = self.spans.get_mut(place) else { return };
@@ -146,17 +150,24 @@ impl Observed {
             false if place < self.spans.len() => return,
             false => {
                 let about = Arc::clone(about);
-                let span = ObservedSpan { id: event.span, about, end: None, hop: None };
+                let span =
+                    ObservedSpan { id: event.span, about, end: None, hop: None, is_counted: false };
                 self.spans.push(span.clone());
                 span
             }
         };
         let (about, is_new) = (span.about, span.hop.is_none());
+        // What it is may be said after a child has named it.
+        let is_first = match &before {
+            Some(before) => before.name.is_empty() || before.role != about.role,
+            None => true,
+        };
         match about.role {
             SpanRole::Agent | SpanRole::Node if is_new && !about.name.is_empty() => {
                 self.begin_turn(event, &about, run);
             }
-            SpanRole::Tool | SpanRole::Retriever if !is_known => {
+            SpanRole::Tool | SpanRole::Retriever if is_first => {
+                self.set_counted(place);
                 totals(&mut self.tools, &about.name).open += 1;
                 let author = self.agent_of(event.span, &about, run);
                 let arguments = about.input.clone().unwrap_or_default();
@@ -164,7 +175,8 @@ impl Observed {
                     ToolCall { id: Arc::default(), name: Arc::clone(&about.name), arguments };
                 self.say(event, Some(author), LineKind::Called(call));
             }
-            SpanRole::Model if !is_known => {
+            SpanRole::Model if is_first => {
+                self.set_counted(place);
                 totals(&mut self.models, about.model.as_ref().unwrap_or(&about.name)).open += 1;
                 let author = self.agent_of(event.span, &about, run);
                 if let Some(row) = self.agents.row(&author) {
@@ -173,7 +185,7 @@ impl Observed {
                 }
             }
             // Some name the other agent at the end.
-            SpanRole::Handoff if !is_known && about.to.is_some() => {
+            SpanRole::Handoff if is_first && about.to.is_some() => {
                 self.hand_over(event, &about, run);
             }
             _ => {}
@@ -247,12 +259,12 @@ impl Observed {
             return;
         };
         let (was_open, before) = (span.end.is_none(), Arc::clone(&span.about));
-        Arc::make_mut(&mut span.about).add(about);
-        span.end = Some(end);
-        let (about, hop) = (Arc::clone(&span.about), span.hop);
         if !was_open {
             return;
         }
+        Arc::make_mut(&mut span.about).add(about);
+        span.end = Some(end);
+        let (about, hop, was_counted) = (Arc::clone(&span.about), span.hop, span.is_counted);
         self.failed += u64::from(end == SpanEnd::Failed);
         self.lost += u64::from(end == SpanEnd::Lost);
         // What it is was not known at its start.
@@ -309,7 +321,15 @@ impl Observed {
             }
             _ => {}
         }
-        self.end_call_of(&before);
+        if was_counted {
+            self.end_call_of(&before);
+        }
+    }
+
+    fn set_counted(&mut self, place: usize) {
+        if let Some(span) = self.spans.get_mut(place) {
+            span.is_counted = true;
+        }
     }
 
     /// A call is not open any more, under the name that it had at its start.
@@ -374,6 +394,11 @@ impl Observed {
 }
 
 impl CallTotals {
+    /// All tokens.
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in.saturating_add(self.tokens_out)
+    }
+
     fn count(&mut self, end: SpanEnd, about: &SpanAbout) {
         self.calls += 1;
         self.failed += u64::from(end == SpanEnd::Failed);
@@ -456,7 +481,7 @@ impl Projection for Observed {
         let rows = |rows: &[CallTotals], is_model: bool| -> Value {
             let row = |row: &CallTotals| {
                 let mut value = json!({ "name": row.name, "calls": row.calls, "failed": row.failed, "took_ms": row.took_us / 1_000 });
-                if is_model && row.tokens_in + row.tokens_out > 0 {
+                if is_model && row.tokens() > 0 {
                     value["tokens_in"] = row.tokens_in.into();
                     value["tokens_out"] = row.tokens_out.into();
                 }

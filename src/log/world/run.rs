@@ -139,6 +139,9 @@ impl RunFold {
     }
 }
 
+/// Deepest spans that are looked through.
+const MAX_NESTING: u32 = 10_000;
+
 /// Ended calls leave the fold of a host that follows an endless run this many events later.
 const KEPT_EVENTS: u64 = 4_096;
 
@@ -348,11 +351,13 @@ impl RunFold {
     }
 
     fn is_within(&self, span: SpanId, outer: SpanId) -> bool {
-        let mut at = Some(span);
-        while let Some(span) = at.filter(|span| *span != outer) {
+        let (mut at, mut left) = (Some(span), MAX_NESTING);
+        // A file may have spans that enclose each other.
+        while let Some(span) = at.filter(|span| *span != outer && left > 0) {
+            left -= 1;
             at = self.spans.get(span).map(|it| it.parent).filter(|parent| *parent != span);
         }
-        at.is_some()
+        at.is_some_and(|span| span == outer)
     }
 
     /// How much of each spending limit the run has used.

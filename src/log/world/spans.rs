@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::log::event::purpose::Purpose;
 use crate::log::event::{Elapsed, Event, Seq, SpanId};
+use crate::log::facts::observed::SpanRole;
 
 pub use crate::log::event::{SpanKind, SpanState};
 
@@ -106,6 +107,12 @@ impl Spans {
         parents.take(256).any(|span| span.parent == outer)
     }
 
+    /// Whether the spans around a span lead to the run, within a limit.
+    fn is_in_run(&self, span: SpanId) -> bool {
+        let parents = std::iter::successors(self.get(span), |span| self.get(span.parent));
+        span == SpanId::RUN || parents.take(256).any(|span| span.parent == SpanId::RUN)
+    }
+
     /// The child of a span that was opened last.
     pub fn last_child(&self, id: SpanId) -> Option<&Span> {
         self.get(self.get(id)?.last_child?)
@@ -193,9 +200,13 @@ impl Spans {
     /// A span of an observed run is in another one than it seemed, or something else.
     fn move_into(&mut self, id: SpanId, parent: SpanId, what: SpanKind) {
         let Some(span) = self.get_mut(id) else { return };
-        span.kind = what;
+        if what != SpanKind::Observed(SpanRole::Step) {
+            span.kind = what;
+        }
         let before = span.parent;
-        if before == parent || id == parent || self.is_within(parent, id) {
+        // So that no span encloses itself: the new parent is in the run, and not in this span.
+        if before == parent || id == parent || self.is_within(parent, id) || !self.is_in_run(parent)
+        {
             return;
         }
         self.unlink(id);

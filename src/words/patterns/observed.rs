@@ -212,8 +212,8 @@ fn totals_text(row: &CallTotals) -> String {
     if row.took_us > 0 {
         text.push_str(&format!(", {}", duration_text(Duration::from_micros(row.took_us))));
     }
-    if row.tokens_in + row.tokens_out > 0 {
-        text.push_str(&format!(", {} tok", format::count(row.tokens_in + row.tokens_out)));
+    if row.tokens() > 0 {
+        text.push_str(&format!(", {} tok", format::count(row.tokens())));
     }
     text
 }

@@ -493,7 +493,7 @@ impl ObservedView {
         };
         let style = theme.style(if span.end.is_some() { StyleRole::Text } else { role });
         pen.right_aligned(&took, widths.took - 1, style);
-        let tokens = span.about.tokens_in.unwrap_or(0) + span.about.tokens_out.unwrap_or(0);
+        let tokens = span.about.tokens();
         if widths.tokens > 1 && tokens > 0 {
             pen.space(1).right_aligned(&format::count(tokens), widths.tokens - 1, dim);
         }

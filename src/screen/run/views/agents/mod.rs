@@ -356,7 +356,9 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
         true => format!(": {}", parts.join(", ")),
         false => String::new(),
     };
-    text.field("hops", format!("{made}{parts}"));
+    if world.observed().is_none() || made > 0 {
+        text.field("hops", format!("{made}{parts}"));
+    }
     if counts.refused > 0 {
         let refused = format::count_noun(counts.refused, "handoff");
         text.item("refused", StyleRole::Refused, refused);
@@ -366,11 +368,16 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
     }
     let calls = format::calls(&world.tally);
     let attempts = match world.tally.attempts {
+        // Another program does not say its attempts.
+        0 => String::new(),
         attempts if attempts == world.tally.calls => String::new(),
         attempts => format!(", {}", format::count_noun(attempts, "attempt")),
     };
     text.field("time", format!("{}, {calls}{attempts}", took_ms(closed.elapsed_ms)));
-    text.field("tokens", format::tokens(world.tally.usage));
+    // What another program does not say is not shown.
+    if world.observed().is_none() || world.tally.usage.total() > 0 {
+        text.field("tokens", format::tokens(world.tally.usage));
+    }
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         text.field("cost", format!("{} (estimated)", format::usd(cost)));
     }
