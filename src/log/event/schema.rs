@@ -9,6 +9,7 @@ use super::EventKind;
 use super::kind::SCHEMA_VERSION;
 use crate::log::facts::agents::AgentFact;
 use crate::log::facts::collaboration::CollaborationFact;
+use crate::log::facts::observed::ObservedFact;
 use crate::log::facts::orchestrator::OrchestratorFact;
 use crate::log::facts::research::ResearchFact;
 use crate::log::facts::router::RouterFact;
@@ -46,6 +47,7 @@ pub fn event_schema() -> Value {
         variants::<AgentFact>,
         variants::<ResearchFact>,
         variants::<RouterFact>,
+        variants::<ObservedFact>,
     ] {
         kinds.extend(of_enum(&mut generator));
     }
