@@ -16,10 +16,10 @@ use super::attempt::CallTurn;
 use super::breaker::{
     AttemptVerdict, Breaker, BreakerRefusal, BreakerState, BreakerView, Recorded, Ticket,
 };
-use super::budget::RetryBudget;
 use super::bulkhead::{Bulkhead, BulkheadCounts, BulkheadFull, Permit, QueueFill};
 use super::change;
 use super::last_good::LastGood;
+use super::retry::RetryBudget;
 use crate::base::name::ToolName;
 use crate::base::time::millis;
 use crate::log::bus::Bus;

@@ -9,7 +9,6 @@
 
 pub mod attempt;
 pub mod breaker;
-pub mod budget;
 pub mod bulkhead;
 mod call;
 mod change;

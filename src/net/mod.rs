@@ -13,7 +13,6 @@ mod decoding;
 pub mod error;
 pub mod proxy;
 pub mod redact;
-mod retry_after;
 pub mod sse;
 
 use std::error::Error as StdError;
@@ -31,10 +30,11 @@ use url::Host;
 
 use self::decoding::BodyDecoder;
 use self::proxy::Proxies;
-use self::retry_after::{retry_after, retry_after_ms};
+
 use crate::base::private_host::is_public;
 
 pub use self::error::NetError;
+use self::error::{retry_after, retry_after_ms};
 pub use self::proxy::ProxyMode;
 pub use self::redact::{Redactor, Secret};
 

@@ -46,17 +46,15 @@ pub(crate) fn play<'a>(
     live: &'a PatternLive,
 ) -> BoxFuture<'a, Result<(), StopReason>> {
     match (&scenario.pattern, live) {
-        (PatternSpec::Collaboration(spec), _) => {
-            Box::pin(collaboration::play::play(cx, scenario, spec))
-        }
+        (PatternSpec::Collaboration(spec), _) => Box::pin(collaboration::play(cx, scenario, spec)),
         (PatternSpec::Orchestrator(spec), PatternLive::Concurrency(limit)) => {
-            Box::pin(orchestrator::play::play(cx, scenario, spec, limit))
+            Box::pin(orchestrator::play(cx, scenario, spec, limit))
         }
         (PatternSpec::Team(spec), PatternLive::Rosters(rosters)) => {
             Box::pin(team::play(cx, scenario, spec, rosters))
         }
         (PatternSpec::Resilience(spec), _) => Box::pin(resilience::play(cx, spec)),
-        (PatternSpec::Research(spec), _) => Box::pin(research::play::play(cx, scenario, spec)),
+        (PatternSpec::Research(spec), _) => Box::pin(research::play(cx, scenario, spec)),
         (PatternSpec::Router(spec), PatternLive::Rosters(rosters)) => {
             Box::pin(router::play(cx, scenario, spec, rosters))
         }

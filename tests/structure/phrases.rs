@@ -123,8 +123,8 @@ const RULES: &[Rule] = &[
 
 /// A phrase that stays: the end of a file's path, the phrase, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    ("pattern/research/play.rs", "stands in", "a prompt"),
-    ("pattern/research/play.rs", "stands on", "a prompt"),
+    ("pattern/research/mod.rs", "stands in", "a prompt"),
+    ("pattern/research/mod.rs", "stands on", "a prompt"),
     ("scenario/patterns/research/check.rs", "stands by", "a prompt"),
     ("log/event/result_text.rs", "go on", "a message to a model"),
     ("pattern/agents/agent_run.rs", "goes on", "a description for a model"),

@@ -1,32 +1,40 @@
 //! The commands about clusters and their arguments: make a cluster, show it, play its runs, hand a
-//! run over, list its runs. Finds a cluster and connects to it.
+//! run over, list its runs, copy ended runs between it and the store of this machine (`pull`, `push`).
 
 mod batch;
 mod run;
 mod serve;
-mod status;
-mod transfer;
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use super::exit::Exit;
-use super::kept;
 use super::kept::RunsArgs;
 use super::streams::{StreamStyle, print_message, refuse};
-use crate::base::refused::Refused;
+use super::{kept, streams};
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::visible;
 use crate::cluster::address::ClusterAddress;
 use crate::cluster::archive::RunArchive;
-use crate::cluster::rows::RunRows;
+use crate::cluster::layout::{ClusterLayout, LayoutPart, Presence};
+use crate::cluster::rows::{ClusterRow, RunRows, RunnerRow};
 use crate::cluster::runner::grants::Grant;
 use crate::cluster::{Cluster, ConnectError, names};
 use crate::host::config;
-use crate::log::event::RunId;
-use crate::log::world::run_row::RunRow;
+use crate::host::kept_runs::import_log;
+use crate::log::event::kind::RunStarted;
+use crate::log::event::{Event, EventKind, RunId, Seq};
+use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::screen::theme::Theme;
+use crate::store::RunLog as _;
+use crate::store::database::Database;
+use crate::store::file::LogFile;
+use crate::words::format;
+use crate::words::styled::StyleRole;
 
 pub use self::run::run_remote;
 pub use self::serve::runner;
@@ -171,12 +179,10 @@ fn replicas(text: &str) -> Result<usize, String> {
 /// Runs `roundtable cluster`.
 pub async fn cluster(args: &ClusterArgs, paint: &StreamStyle) -> Exit {
     match &args.action {
-        ClusterAction::Init { on, replicas, dry_run } => {
-            status::init(on, *replicas, *dry_run, paint).await
-        }
-        ClusterAction::Status { on, json } => status::status(on, *json, paint).await,
-        ClusterAction::Pull { on, runs } => transfer::pull(on, runs).await,
-        ClusterAction::Push { on, runs } => transfer::push(on, runs).await,
+        ClusterAction::Init { on, replicas, dry_run } => init(on, *replicas, *dry_run, paint).await,
+        ClusterAction::Status { on, json } => status(on, *json, paint).await,
+        ClusterAction::Pull { on, runs } => pull(on, runs).await,
+        ClusterAction::Push { on, runs } => push(on, runs).await,
         ClusterAction::Serve { port, data } => serve::serve(*port, data.as_deref()).await,
     }
 }
@@ -257,4 +263,251 @@ pub async fn list_runs(args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
         }
         Err(why) => refuse(&why, Exit::Stopped),
     }
+}
+
+/// Runs `roundtable cluster init`.
+async fn init(on: &OnArgs, replicas: usize, dry_run: bool, paint: &StreamStyle) -> Exit {
+    let cluster = match connect_on(on).await {
+        Ok(cluster) => cluster,
+        Err(exit) => return exit,
+    };
+    let before = match ClusterLayout(&cluster).parts().await {
+        Ok(before) => before,
+        Err(why) => return refuse(&why, Exit::Stopped),
+    };
+    if !dry_run && let Err(why) = ClusterLayout(&cluster).make(replicas).await {
+        return refuse(&why, Exit::Stopped);
+    }
+    let mut text = String::new();
+    for part in &before {
+        let has_replicas = part.replicas.is_none_or(|found| found == replicas);
+        let (done, role) = match (part.presence, dry_run) {
+            (Presence::Ready, _) if has_replicas => ("is there", StyleRole::Dim),
+            (Presence::Missing, false) => ("made", StyleRole::Done),
+            (Presence::Missing, true) => ("would be made", StyleRole::NeedsYou),
+            (_, false) => ("changed", StyleRole::Done),
+            (_, true) => ("would be changed", StyleRole::NeedsYou),
+        };
+        let done = paint.role(role, &format!("{done:<16}"));
+        let _ = writeln!(text, "{:<11} {done} {}", part.name, part.purpose);
+    }
+    streams::print(&text, Exit::Ok)
+}
+
+/// Runs `roundtable cluster status`.
+async fn status(on: &OnArgs, json: bool, paint: &StreamStyle) -> Exit {
+    let cluster = match connect_on(on).await {
+        Ok(cluster) => cluster,
+        Err(exit) => return exit,
+    };
+    let parts = match ClusterLayout(&cluster).parts().await {
+        Ok(parts) => parts,
+        Err(why) => return refuse(&why, Exit::Stopped),
+    };
+    let is_ready = parts.iter().all(|part| part.presence == Presence::Ready);
+    let runners = match is_ready {
+        true => cluster.runners().await,
+        false => Ok(Vec::new()),
+    };
+    let runners = match runners {
+        Ok(runners) => runners,
+        Err(why) => return refuse(&why, Exit::Stopped),
+    };
+    let exit = if is_ready { Exit::Ok } else { Exit::Stopped };
+    if json {
+        let parts: Vec<_> = parts
+            .iter()
+            .map(|part| {
+                json!({
+                    "name": part.name, "purpose": part.purpose, "ready": part.presence == Presence::Ready,
+                    "replicas": part.replicas, "messages": part.messages, "bytes": part.bytes,
+                })
+            })
+            .collect();
+        let all = json!({
+            "servers": cluster.servers(), "version": cluster.version(),
+            "namespace": cluster.namespace().to_string(), "parts": parts, "runners": runners,
+        });
+        return streams::print(&format!("{all:#}\n"), exit);
+    }
+    streams::print(&text(&cluster.version(), cluster.servers(), &parts, &runners, paint), exit)
+}
+
+fn text(
+    version: &str,
+    servers: &str,
+    parts: &[LayoutPart],
+    runners: &[RunnerRow],
+    paint: &StreamStyle,
+) -> String {
+    let mut text = format!("NATS {} at {servers}\n\n", visible(version));
+    for part in parts {
+        let (word, role) = match part.presence {
+            Presence::Ready => ("ready", StyleRole::Done),
+            Presence::Differs => ("differs", StyleRole::NeedsYou),
+            Presence::Missing => ("missing", StyleRole::Failed),
+        };
+        let word = paint.role(role, &format!("{word:<8}"));
+        let size = match part.replicas {
+            Some(1) => format!("{} messages, {}", part.messages, format::bytes(part.bytes)),
+            Some(replicas) => {
+                let size = format::bytes(part.bytes);
+                format!("{} messages, {size}, {replicas} replicas", part.messages)
+            }
+            None => "run `roundtable cluster init`".to_owned(),
+        };
+        let _ = writeln!(text, "{:<11} {word} {:<36} {size}", part.name, part.purpose);
+    }
+    text.push('\n');
+    if runners.is_empty() {
+        text.push_str("no runner is alive; start one with `roundtable runner`\n");
+    }
+    for runner in runners {
+        let allows = match runner.allows.is_empty() {
+            true => "allows nothing".to_owned(),
+            false => format!("allows {}", visible(&runner.allows.join(", "))),
+        };
+        let state = if runner.draining { ", stopping" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:<24} pool {:<12} {} of {} slots, {allows}{state}",
+            visible(&runner.name),
+            visible(&runner.pool),
+            runner.busy,
+            runner.slots,
+        );
+    }
+    text
+}
+
+/// Runs `roundtable cluster pull`: prints the id that each run has in the store.
+async fn pull(on: &OnArgs, runs: &[String]) -> Exit {
+    let (database, cluster) = match both(on).await {
+        Ok(both) => both,
+        Err(exit) => return exit,
+    };
+    each(runs, async |name| pull_one(&database, &cluster, name).await).await
+}
+
+/// Runs `roundtable cluster push`: prints the id of each run.
+async fn push(on: &OnArgs, runs: &[String]) -> Exit {
+    let (database, cluster) = match both(on).await {
+        Ok(both) => both,
+        Err(exit) => return exit,
+    };
+    each(runs, async |name| {
+        let row = kept::find(&database, name).map_err(CopyError::Said)?;
+        push_one(&database, &cluster, row).await
+    })
+    .await
+}
+
+/// Why a run was not copied.
+enum CopyError {
+    /// It was printed already.
+    Said(Exit),
+    Why(Refused),
+}
+
+impl From<Refused> for CopyError {
+    fn from(why: Refused) -> Self {
+        Self::Why(why)
+    }
+}
+
+/// What is wrong with a log that is not copied.
+const UNREAD: &str = "its log cannot be read";
+
+async fn both(on: &OnArgs) -> Result<(Database, Cluster), Exit> {
+    let database = kept::open()?;
+    connect_on(on).await.map(|cluster| (database, cluster))
+}
+
+/// Copies each run, and prints its id or what is wrong.
+async fn each(runs: &[String], copy: impl AsyncFn(&str) -> Result<RunId, CopyError>) -> Exit {
+    let mut exit = Exit::Ok;
+    for name in runs {
+        exit = match copy(name).await {
+            Ok(id) => streams::print(&format!("{id}\n"), exit),
+            Err(CopyError::Said(failed)) => failed,
+            Err(CopyError::Why(why)) => {
+                let why = Refused { what: format!("{name}: {}", why.what), ..why };
+                refuse(&why, Exit::Stopped)
+            }
+        };
+    }
+    exit
+}
+
+async fn pull_one(database: &Database, cluster: &Cluster, name: &str) -> Result<RunId, CopyError> {
+    if !names::is_name(name) {
+        return Err(Refused::new("this is not an id of a run").into());
+    }
+    let run = RunId::new(name);
+    let log = RunArchive(cluster).whole_log(&run).await.or_refuse(UNREAD)?;
+    let log = log.or_refuse("the cluster has no events of such a run")?;
+    let log = LogFile::read(log.lines()).or_refuse(UNREAD)?;
+    for note in &log.notes {
+        print_message(&visible(&format!("{name}: {note}")));
+    }
+    if !log.events.last().is_some_and(|event| has_ended(event)) {
+        let why = Refused::new("it has not ended");
+        return Err(why.help(format!("`roundtable attach {name}` watches it")).into());
+    }
+    let here = database.run(name).map_err(Refused::from)?;
+    if here.is_some_and(|here| log.head().is_some_and(|head| is_copy(&here, head))) {
+        return Ok(run);
+    }
+    Ok(import_log(database, &log).or_refuse("it cannot be kept")?)
+}
+
+/// Whether a kept run is the same one, pulled or pushed before.
+fn is_copy(kept: &RunRow, head: &RunStarted) -> bool {
+    let row = crate::host::run_store::row_of(head);
+    matches!(kept.status, RunStatus::Ended(_))
+        && (kept.started_ms, &kept.scenario, &kept.title)
+            == (row.started_ms, &row.scenario, &row.title)
+}
+
+fn has_ended(event: &Event) -> bool {
+    matches!(event.kind, EventKind::RunClosed(_))
+}
+
+async fn push_one(database: &Database, cluster: &Cluster, row: RunRow) -> Result<RunId, CopyError> {
+    use futures::StreamExt as _;
+    let RunStatus::Ended(reason) = &row.status else {
+        return Err(Refused::new("it has not ended").into());
+    };
+    let unknown = "it is not known whether the cluster has it";
+    let last = cluster.last_entry(&row.id).await.or_refuse(unknown)?;
+    let archived = RunArchive(cluster).lines(&row.id).await.or_refuse(unknown)?;
+    if last.is_some() || archived.is_some() {
+        return Err(Refused::new("the cluster has a run with this id").into());
+    }
+    let mut lines = Vec::new();
+    let groups: Vec<_> = database.read(&row.id, Seq(0)).collect().await;
+    for group in groups {
+        lines.extend_from_slice(group.or_refuse(UNREAD)?.lines());
+    }
+    RunArchive(cluster).put(&row.id, &lines).await?;
+    let listed = ClusterRow {
+        run: row.id.to_string(),
+        started_ms: row.started_ms,
+        title: row.title.to_string(),
+        scenario: row.scenario.to_string(),
+        pattern: row.pattern.to_string(),
+        live: row.live,
+        status: "ended".to_owned(),
+        reason: Some(reason.clone()),
+        result: row.result.as_deref().map(str::to_owned),
+        elapsed_ms: row.elapsed_ms,
+        tokens: row.tokens,
+        cost_usd: row.cost_usd,
+        events: row.events,
+        by: names::user_name(),
+        archived: true,
+        ..ClusterRow::default()
+    };
+    RunRows(cluster).put(&listed).await?;
+    Ok(row.id)
 }

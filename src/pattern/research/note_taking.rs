@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::play::ResearchRun;
+use super::ResearchRun;
+use super::policy;
 use super::policy::{Draft, FoldedText, MIN_QUOTE_CHARS, address, detail};
 use super::reading::{FetchedPage, SourceResult, skipped_source};
-use super::{play, policy};
 use crate::base::name::ToolName;
 use crate::base::stems::stems;
 use crate::base::visible::visible_within;
@@ -167,16 +167,16 @@ impl<'a> NoteTaker<'a> {
             shown.bind("title", &Value::from(&*page.title));
             shown.bind("published_at", &Value::from(&*page.published_at));
             shown.bind("body", &page.body.as_str().into());
-            shown.bind("notes", &play::notes_json(self.taken.iter().map(|it| &*it.note)));
+            shown.bind("notes", &super::notes_json(self.taken.iter().map(|it| &*it.note)));
         });
-        let payload = play::PagePayload {
+        let payload = super::PagePayload {
             url: &page.url,
             title: &page.title,
             published_at: &page.published_at,
             body: &page.body,
         };
         let (messages, cut) =
-            play::notes_messages(research.spec, &payload, most, &research.cx.shown_flags());
+            super::notes_messages(research.spec, &payload, most, &research.cx.shown_flags());
         if cut {
             let text = format!(
                 "the model sees the first {} characters of {} (research.page_chars)",
@@ -191,7 +191,7 @@ impl<'a> NoteTaker<'a> {
             purpose,
             format!("notes:{nth}"),
             messages,
-            play::notes_form(),
+            super::notes_form(),
             shown,
         );
         match research.request_object(ask, |raw| judge(raw, most)).await?.judged {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::note_taking::{AcceptedNote, NoteTaker};
-use super::play::{ResearchCaller, ResearchRun};
+use super::policy;
 use super::policy::{FoldedText, address};
-use super::{play, policy};
+use super::{ResearchCaller, ResearchRun};
 use crate::base::name::ToolName;
 use crate::base::time::Day;
 use crate::base::visible::visible_within;
@@ -78,7 +78,7 @@ impl<'a> SourceReader<'a> {
         if self.notes.taken.is_empty() {
             return Err(StopReason::NoReliableSources);
         }
-        let notes = play::notes_json(self.notes.taken.iter().map(|it| &*it.note));
+        let notes = super::notes_json(self.notes.taken.iter().map(|it| &*it.note));
         policy::validate_notes(&notes, budget.max_notes).map_err(StopReason::InvalidNotes)?;
         Ok((self.notes.taken, self.notes.words))
     }

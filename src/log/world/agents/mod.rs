@@ -5,7 +5,6 @@
 mod outcome;
 mod rows;
 mod transcript;
-mod tree;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +27,10 @@ use crate::log::facts::agents::{
 };
 
 pub use self::rows::{
-    AgentRow, AgentState, HopCounts, HopKind, HopRow, HopState, LineKind, ResultEnd, TranscriptLine,
+    AgentRow, AgentState, HopCounts, HopKind, HopRow, HopState, LineKind, MAX_BELOW_ROOT,
+    MAX_DEPTH, ResultEnd, TranscriptLine, is_in_tree, root_of,
 };
 pub use self::transcript::shown_output;
-pub use self::tree::{MAX_BELOW_ROOT, MAX_DEPTH, is_in_tree, root_of};
 
 /// State of the agents of a run.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Research;
 use crate::log::event::id::SourceNo;
 use crate::log::event::{Boundary, BoundaryId, Elapsed, SpanId, StopReason};
-use crate::log::facts::research::parts::skip_phrase;
+use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{
     Denial, DropReason, FoundSource, Note, NoteProblem, NotesTruncated, ReadingEnd,
 };

@@ -14,7 +14,7 @@ use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, SpanId};
 use crate::log::facts::PatternFact;
-use crate::log::facts::research::parts::skip_phrase;
+use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{DropReason, ReadingEnd, ResearchFact, SourceOutcome};
 use crate::log::world::research::{Research, SourceRow};
 use crate::log::world::{RunFold, SpanKind};

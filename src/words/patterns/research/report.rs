@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use crate::log::event::StopReason;
 use crate::log::event::id::SourceNo;
 use crate::log::event::kind::RunStarted;
-use crate::log::facts::research::parts::skip_phrase;
+use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{DropReason, Note, NoteId, ReadingEnd, ResearchPlan, Sentence};
 use crate::log::world::RunFold;
 use crate::log::world::research::{Research, SourceRow, SourceState};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::base::time::Day;
-use crate::log::facts::research::parts::skip_phrase;
+use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{Denial, DropReason, ReadingEnd, ResearchPlan};
 use crate::log::world::research::{SourceRow, SourceState};
 use crate::words::format;

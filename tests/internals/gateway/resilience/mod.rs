@@ -31,7 +31,7 @@ fn fault_15_machines_read_no_clock() {
     let machines = [
         ("breaker", include_str!("../../../../src/gateway/breaker.rs")),
         ("bulkhead", include_str!("../../../../src/gateway/bulkhead.rs")),
-        ("budget", include_str!("../../../../src/gateway/budget.rs")),
+        ("retry", include_str!("../../../../src/gateway/retry.rs")),
     ];
     for (machine, source) in machines {
         for clock in ["::now()", ".elapsed()"] {
