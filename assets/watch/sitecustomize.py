@@ -1,4 +1,4 @@
-"""The tap of `roundtable watch`: tells when agents, model calls and tools start.
+"""The tap of `roundtable watch`: reports when agents, model calls and tools start.
 
 Python imports this file when the program starts. It waits until the program itself imports
 a framework with hooks, then listens, and posts lines of JSON to $ROUNDTABLE_TAP/tap. It never
@@ -126,7 +126,7 @@ def openai_agents(module):
     if multi is None or hasattr(multi, "_roundtable"):
         return
     def trace(event, item):
-        put(door="openai-agents", event=event, trace=item.trace_id, id=item.trace_id, name=item.name, role="step")
+        put(framework="openai-agents", event=event, trace=item.trace_id, id=item.trace_id, name=item.name, role="step")
     def span(event, item):
         data, parent, error = item.span_data, item.parent_id or item.trace_id, item.error
         def get(name): return getattr(data, name, None)
@@ -144,13 +144,13 @@ def openai_agents(module):
         if event == "end" or len(above) > QUEUE:
             above.pop(item.span_id if event == "end" else next(iter(above)), None)
         usage = tokens(get("usage") or getattr(answer, "usage", None)) if role == "model" else {}
-        put(door="openai-agents", event=event, trace=item.trace_id, id=item.span_id, parent=parent, role=role,
+        put(framework="openai-agents", event=event, trace=item.trace_id, id=item.span_id, parent=parent, role=role,
             name=f"handoff to {to}" if to else text(name), agent=agent, model=text(model), to=to, error=text(error),
             input=text(get("input")), output=text(getattr(answer, "output", output)), **usage)
     class Tap(getattr(sys.modules.get("agents.tracing.processor_interface"), "TracingProcessor", object)):
         on_trace_start, on_trace_end, on_span_start, on_span_end = (
-            staticmethod(quiet(lambda item, tell=tell, event=event: tell(event, item)))
-            for tell in (trace, span) for event in ("start", "end"))
+            staticmethod(quiet(lambda item, report=report, event=event: report(event, item)))
+            for report in (trace, span) for event in ("start", "end"))
         def shutdown(self, *args, **kwargs): pass
         def force_flush(self, *args, **kwargs): pass
     multi._roundtable = tap = Tap()
@@ -173,7 +173,7 @@ def crewai(module):
         if start:
             above = above or (nested[0][2] if nested else {})
             record = known[own] = above if not match else {
-                "door": "crewai", "trace": above.get("trace", own), "id": own, "parent": above.get("id"),
+                "framework": "crewai", "trace": above.get("trace", own), "id": own, "parent": above.get("id"),
                 "role": roles.get(kind, "step"), "agent": above.get("agent")}
             known.pop(next(iter(known)), None) if len(known) > QUEUE else None
             running.append((kind, here, record)) if match else None
@@ -201,13 +201,13 @@ def crewai(module):
     after(module.CrewAIEventsBus, "emit", listen)
 
 def otel(module):
-    """OpenTelemetry: one more span processor in each provider, since OTLP tells of ends only."""
+    """OpenTelemetry: one more span processor in each provider, since OTLP reports ends only."""
     def exports(thing, depth=8):
         """Whether an exporter below sends its spans to the receiver by OTLP over HTTP."""
         fields = [v for k, v in getattr(thing, "__dict__", {}).items() if "process" in k or "export" in k]
         return str(getattr(thing, "_endpoint", "")).startswith(f"http://{HOST}/") or depth > 0 and any(
             exports(x, depth - 1) for x in (thing if isinstance(thing, tuple) else fields))
-    def tell(event, span, **more):
+    def report(event, span, **more):
         context, parent, room, attributes = span.get_span_context(), span.parent, 3 * TEXT, {}
         scope = getattr(getattr(span, "instrumentation_scope", None), "name", None) or ""
         if not context.trace_flags.sampled or scope.startswith("crewai.telemetry"):
@@ -216,22 +216,22 @@ def otel(module):
             value = value if isinstance(value, (bool, int)) else text(value)
             room -= len(str(value))
             attributes.update({key: value} if room > 0 else {})
-        put(door="otel", event=event, trace=f"{context.trace_id:032x}", id=f"{context.span_id:016x}",
+        put(framework="otel", event=event, trace=f"{context.trace_id:032x}", id=f"{context.span_id:016x}",
             parent=f"{parent.span_id:016x}" if parent else None, name=text(span.name), scope=scope,
             attributes=attributes, started_at=span.start_time / 1e9, **more)
     class Tap(module.SpanProcessor):
-        def __init__(self, provider): self.processors, self.seen, self.told = provider._active_span_processor, 0, False
-        def on_start(self, span, parent_context=None): quiet(tell)("start", span)
+        def __init__(self, provider): self.processors, self.seen, self.exported = provider._active_span_processor, 0, False
+        def on_start(self, span, parent_context=None): quiet(report)("start", span)
         def on_end(self, span): quiet(self.end)(span)
         def end(self, span):
             """Tells of the end too when nobody else does."""
             if len(self.processors._span_processors) != self.seen:
-                self.seen, self.told = len(self.processors._span_processors), exports(self.processors)
-            if not self.told:
+                self.seen, self.exported = len(self.processors._span_processors), exports(self.processors)
+            if not self.exported:
                 raised = [e.attributes.get("exception.message") for e in span.events or () if e.name == "exception"]
                 failed = span.status.status_code.name == "ERROR"
                 error = text(span.status.description or (raised[-1] if raised else "failed")) if failed else None
-                tell("end", span, at=span.end_time / 1e9, status=span.status.status_code.name, error=error)
+                report("end", span, at=span.end_time / 1e9, status=span.status.status_code.name, error=error)
     after(module.TracerProvider, "__init__", lambda provider, *_, **__: provider.add_span_processor(Tap(provider)))
 
 def pydantic_ai(module):

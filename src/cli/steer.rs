@@ -268,8 +268,11 @@ impl CtlAction {
 /// Checks that the run has the flag or tool of a command.
 ///
 /// # Errors
-/// It has none of this name.
+/// It has none of this name, or another program plays it.
 fn check(command: &Command, world: &World) -> Result<(), String> {
+    if world.observed().is_some() && !matches!(command, Command::Cancel) {
+        return Err("another program plays the run: it is only watched".to_owned());
+    }
     let tool = match command {
         Command::SetFlag { flag, .. } => {
             let flags = &world.settings.flags;

@@ -1,5 +1,5 @@
-//! `roundtable watch` starts a program and shows what it says of itself; `roundtable listen` only receives, from
-//! programs that are started elsewhere. The program is theirs: its output, its exit code and Ctrl-C stay as
+//! `roundtable watch` starts a program and shows what it reports; `roundtable listen` only receives, from programs
+//! that are started elsewhere. The program is theirs: its output, its exit code and Ctrl-C stay as
 //! they are.
 
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ pub struct WatchArgs {
     /// Name of the runs in lists; without it that of the program
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Leave out the file that tells Python programs to say when something starts
+    /// Leave out the file that makes Python programs report when something starts
     #[arg(long)]
     pub no_tap: bool,
     /// Leave LangSmith's tracer as it is set up
@@ -94,7 +94,7 @@ impl WatchArgs {
         let is_runner = ["python", "node", "uv", "poetry", "npx", "deno", "bun", "ruby", "sh"]
             .iter()
             .any(|runner| program.starts_with(runner));
-        // What an interpreter runs says more than its own name.
+        // What an interpreter runs is a better name than its own.
         let script = self.command.iter().skip(1).filter(|_| is_runner);
         let script = script.filter(|arg| !arg.starts_with('-')).find(|arg| arg.contains('.'));
         self.name.clone().unwrap_or_else(|| script.map_or(program, file))
@@ -127,9 +127,9 @@ fn token() -> String {
 
 async fn listen_on(port: u16) -> Result<(TcpListener, ReceiverAddress), Refused> {
     let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let unheard = || format!("cannot listen on {wanted}");
-    let listener = TcpListener::bind(wanted).await.or_refuse(unheard())?;
-    let addr = listener.local_addr().or_refuse(unheard())?;
+    let refused = || format!("cannot listen on {wanted}");
+    let listener = TcpListener::bind(wanted).await.or_refuse(refused())?;
+    let addr = listener.local_addr().or_refuse(refused())?;
     Ok((listener, ReceiverAddress { addr, token: token() }))
 }
 
@@ -170,16 +170,16 @@ impl Watching {
             _ => None,
         };
         let environment = program.environment(&address, tap.as_deref(), get);
-        let (say, inputs) = mpsc::channel(QUEUED);
-        let server = tokio::spawn(serve(listener, address, say.clone()));
+        let (sender, inputs) = mpsc::channel(QUEUED);
+        let server = tokio::spawn(serve(listener, address, sender.clone()));
         let mut hub = Hub::new(args.run_name(), args.command.clone(), start);
         let what = format!("{} cannot be started", visible(&args.command[0]));
         for note in notes {
-            let _ = say.send(HubInput::Warning(note)).await;
+            let _ = sender.send(HubInput::Warning(note)).await;
         }
         let (running, stdin) =
-            RunningProgram::start(&program, environment, sinks, &say).or_refuse(what)?;
-        hub.wait_for_trace();
+            RunningProgram::start(&program, environment, sinks, &sender).or_refuse(what)?;
+        hub.wait_for_trace().await;
         let (input, lines) = mpsc::unbounded_channel();
         if let Some(stdin) = stdin {
             tokio::spawn(write_input(stdin, lines));
@@ -189,7 +189,7 @@ impl Watching {
             let hub = tokio::spawn(hub.run(inputs));
             let code = running.wait().await;
             tokio::time::sleep(RECEIVED).await;
-            let _ = say.send(HubInput::Ended(code)).await;
+            let _ = sender.send(HubInput::Ended(code)).await;
             (code, hub.await.unwrap_or_default())
         });
         Ok(Self { signals, ended, server, input })
@@ -227,7 +227,7 @@ pub struct ProgramOutput(Arc<Mutex<VecDeque<u8>>>);
 const MAX_OUTPUT: usize = 1 << 20;
 
 impl ProgramOutput {
-    /// Adds what comes to it.
+    /// A sink that adds to it.
     pub fn sink(&self) -> OutputSink {
         let output = Arc::clone(&self.0);
         Box::new(move |bytes| {
@@ -273,6 +273,7 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
     let headless = HeadlessRuns::new(args.format, global, theme, &stored);
+    let signals: Arc<OnceLock<ProgramSignals>> = Arc::default();
     let to_stdout = args.format.is_none();
     let sinks: [OutputSink; 2] = [
         Box::new(move |bytes| match to_stdout {
@@ -281,10 +282,11 @@ pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
         }),
         Box::new(streams::pass_on_as_errors),
     ];
-    let watching = match Watching::begin(args, false, headless.start(), sinks).await {
+    let watching = match Watching::begin(args, false, headless.start(&signals), sinks).await {
         Ok(watching) => watching,
         Err(why) => return refuse(&why, Exit::Stopped),
     };
+    let _ = signals.set(watching.signals());
     pass_signals(watching.signals());
     let (code, report) = watching.wait().await;
     headless.end(&report).await;
@@ -310,14 +312,14 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
          LANGSMITH_TRACING=true LANGSMITH_ENDPOINT={url} LANGSMITH_API_KEY=any"
     ));
     let headless = HeadlessRuns::new(args.format, global, theme, &stored);
-    let (say, inputs) = mpsc::channel(QUEUED);
-    let server = tokio::spawn(serve(listener, address, say.clone()));
-    let hub = Hub::new(args.name.clone(), Vec::new(), headless.start());
-    let stop = say.clone();
-    // On a thread of its own: the hub may be busy.
+    let (sender, inputs) = mpsc::channel(QUEUED);
+    let server = tokio::spawn(serve(listener, address, sender.clone()));
+    let hub = Hub::new(args.name.clone(), Vec::new(), headless.start(&Arc::default()));
+    let stop = sender.clone();
+    // In a thread of its own, because the queue of the hub may be full.
     let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));
     let stops = on_stop(end, Exit::Cancelled.code());
-    drop((say, stops));
+    drop((sender, stops));
     let report = hub.run(inputs).await;
     server.abort();
     headless.end(&report).await;
@@ -373,11 +375,13 @@ impl HeadlessRuns {
         }
     }
 
-    fn start(&self) -> StartRun {
+    fn start(&self, signals: &Arc<OnceLock<ProgramSignals>>) -> StartRun {
+        let signals = Arc::clone(signals);
         let (engine, writer) = (Arc::clone(&self.engine), self.writer.clone());
         let followers = Arc::clone(&self.followers);
         Box::new(move |scenario| {
             let run = engine.start(observed_launch(scenario));
+            tokio::spawn(interrupt_with(run.clone(), Arc::clone(&signals)));
             let follower = tokio::spawn(follow(run.clone(), writer.clone()));
             followers.lock().unwrap_or_else(PoisonError::into_inner).push(follower);
             Some(run)
@@ -402,13 +406,13 @@ impl HeadlessRuns {
 
 /// What the operator should know at the end of a program.
 pub fn report_notes(report: &HubReport) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = report.warnings.clone();
     if report.late > 0 {
-        let said = crate::words::format::count_noun(report.late, "message");
-        notes.push(format!("{said} came after the end of their run and are left out"));
+        let late = crate::words::format::count_noun(report.late, "message");
+        notes.push(format!("{late} came after the end of their run and are left out"));
     }
-    for ((door, framework), count) in &report.ignored {
-        notes.push(format!("{count} spans of {framework} by {door} are not drawn twice"));
+    for ((protocol, framework), count) in &report.ignored {
+        notes.push(format!("{count} spans of {framework} by {protocol} are not drawn twice"));
     }
     notes
 }

@@ -70,10 +70,8 @@ impl Engine {
             }
             ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
         };
-        let label = match scenario.pattern.get().is_observed() {
-            true => ModelLabel::Observed,
-            false => models.label(),
-        };
+        let is_observed = scenario.pattern.get().is_observed();
+        let label = if is_observed { ModelLabel::Observed } else { models.label() };
         let live = matches!(label, ModelLabel::Live { .. });
         let one_price = scenario.model.prices.map(|prices| {
             Price::new(prices.prompt_usd_per_million, prices.completion_usd_per_million)
@@ -164,15 +162,16 @@ impl Engine {
         if let Some((keeper, reader)) = keeper {
             keeper.keep(&handle, reader, stored);
         }
-        let tools = context.tools().iter().map(|tool| tool.head()).collect();
+        // Those of an observed run are in its program.
+        let tools = context.tools().iter().filter(|_| !is_observed).map(|tool| tool.head());
         let begun = RunSetup {
             run: &handle.id,
             model: label,
             model_prices: models.prices().to_vec(),
             flags: positions,
-            tools,
+            tools: tools.collect(),
             seed,
-            launch: LaunchRecord {
+            launch: (!is_observed).then(|| LaunchRecord {
                 source: Arc::clone(&scenario.source),
                 instant,
                 model: requested_model,
@@ -180,7 +179,7 @@ impl Engine {
                 pauses: schedule.breaks.clone(),
                 forked: fork.clone(),
                 answered_by: answered_by.as_ref().map(|head| head.run.clone()),
-            },
+            }),
             wall_ms: started_ms,
             plan,
             asking,
@@ -283,7 +282,7 @@ pub(crate) struct RunSetup<'a> {
     pub flags: Vec<FlagAt>,
     pub tools: Vec<ToolHead>,
     pub seed: u64,
-    pub launch: LaunchRecord,
+    pub launch: Option<LaunchRecord>,
     /// Unix time in milliseconds.
     pub wall_ms: u64,
     pub plan: PatternPlan,
@@ -318,7 +317,7 @@ fn build_head(scenario: &Scenario, begun: RunSetup<'_>) -> RunStarted {
         shows_flags: asking.shows_flags,
         alerts: scenario.alerts,
         spending: scenario.spending,
-        launch: Some(launch),
+        launch,
         redacted: false,
         plan,
     }

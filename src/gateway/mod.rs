@@ -14,7 +14,7 @@ mod call;
 mod change;
 mod guard;
 mod last_good;
-mod retry;
+pub mod retry;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

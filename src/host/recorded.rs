@@ -95,12 +95,16 @@ impl RecordedRun {
     /// What it was started with.
     ///
     /// # Errors
-    /// The log is one of an earlier version, or redacted.
+    /// The log is one of an earlier version, or redacted, or another program played the run.
     pub fn record(&self) -> Result<&LaunchRecord, Refused> {
         let refused =
             |cause| Refused::new(format!("{} cannot be continued", self.id)).because(cause);
         if self.head.redacted {
             return Err(refused("the texts of its log are redacted"));
+        }
+        if self.head.model == ModelLabel::Observed {
+            let why = refused("another program played it");
+            return Err(why.help("start that program again with `roundtable watch`"));
         }
         let launch = self.head.launch.as_ref();
         launch.ok_or_else(|| refused("its log does not have the text of its scenario"))
@@ -128,10 +132,8 @@ impl RecordedRun {
         }
         match self.head.model {
             ModelLabel::Scripted => Ok(RequestedModel::Scripted { instant: record.instant }),
-            ModelLabel::Live { .. } => Ok(RequestedModel::Live(record.model.clone())),
-            ModelLabel::Observed => {
-                let why = Refused::new(format!("another program played {}", self.id));
-                Err(why.help("start that program again with `roundtable watch`"))
+            ModelLabel::Live { .. } | ModelLabel::Observed => {
+                Ok(RequestedModel::Live(record.model.clone()))
             }
         }
     }

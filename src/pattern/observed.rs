@@ -1,5 +1,5 @@
-//! An observed run: what is said of another program becomes the facts of a log. Spans are said in any order:
-//! a parent that only its children have named is open until it is said.
+//! An observed run: what another program reports becomes the facts of a log. Spans come in any order: a parent
+//! that only its children have named is open until it is reported.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::scenario::patterns::observed;
 use crate::scenario::patterns::observed::ObservedSpec;
 use crate::scenario::spec::script::ReplyEnd;
 
-/// What is said of a program that is watched.
+/// What is observed of a program that is watched.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
     /// A span began. `parent`: the id of the span around it; empty: the run.
     Opened { parent: Arc<str>, about: SpanAbout },
-    /// A span ended, whether or not its start was said.
+    /// A span ended, whether or not its start was reported.
     Closed { parent: Arc<str>, end: SpanEnd, about: SpanAbout },
     /// A line of the output (`span` is empty), or a log record.
     Text { span: Arc<str>, stream: TextStream, text: Arc<str> },
@@ -27,7 +27,7 @@ pub enum Observation {
     Note { span: Arc<str>, text: Arc<str> },
     /// Something that the operator should know of the receiver.
     Warning(String),
-    /// Nothing more is said of the run.
+    /// Nothing more comes for the run.
     Over(ObservedEnd),
 }
 
@@ -40,23 +40,23 @@ pub enum ObservedEnd {
     Program(i32),
 }
 
-/// Says what happens in the program; it may wait for the run to read it.
+/// Sends what happens in the program; it may wait for the run to read it.
 pub type ObservationSender = mpsc::Sender<Observation>;
 
 /// Observations that the run has not read yet: more make the sender wait.
 const QUEUED: usize = 1_024;
 
-/// The scenario of one observed run of a program, and what tells the run of it. `name`: of the program, for
+/// The scenario of one observed run of a program, and the sender of its observations. `name`: of the program, for
 /// lists; `command`: the program and its arguments, empty if it was not started here.
 pub fn scenario(name: &str, command: Vec<String>) -> Option<(Scenario, ObservationSender)> {
-    let (say, source) = mpsc::channel::<Observation>(QUEUED);
-    Some((observed::scenario(name, command, Box::new(source))?, say))
+    let (sender, source) = mpsc::channel::<Observation>(QUEUED);
+    Some((observed::scenario(name, command, Box::new(source))?, sender))
 }
 
 /// Most spans of a run; more are counted.
 pub const MAX_SPANS: usize = 1_000_000;
 
-/// Reads what is said of the program until it is over.
+/// Reads what is observed of the program until it is over.
 ///
 /// # Errors
 /// The program, or its outermost span, failed.
@@ -64,7 +64,8 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     let source = spec.source().and_then(|it| it.downcast::<mpsc::Receiver<Observation>>().ok());
     let Some(mut source) = source else { return Err(StopReason::InternalError) };
     cx.set_phase("program".to_owned());
-    let mut run = ObservedRun { cx, spans: HashMap::new(), left_out: 0, root: None, said: None };
+    let mut run =
+        ObservedRun { cx, spans: HashMap::new(), left_out: 0, root: None, last_reply: None };
     let end = loop {
         // What reads or stores the log may be behind.
         if !cx.bus().is_within_limits() {
@@ -72,7 +73,7 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
         }
         match source.recv().await {
             Some(Observation::Over(end)) => break end,
-            Some(said) => run.hear(said),
+            Some(observed) => run.receive(observed),
             // What receives has ended.
             None => break ObservedEnd::Spans,
         }
@@ -96,13 +97,13 @@ struct ObservedRun<'a> {
     left_out: u64,
     /// The outermost span that ended last: its output is the answer.
     root: Option<(SpanEnd, Arc<SpanAbout>)>,
-    /// What a model said last: the answer where the outermost span has no output.
-    said: Option<Arc<str>>,
+    /// The last reply of a model: the answer where the outermost span has no output.
+    last_reply: Option<Arc<str>>,
 }
 
 impl ObservedRun<'_> {
-    fn hear(&mut self, said: Observation) {
-        match said {
+    fn receive(&mut self, observed: Observation) {
+        match observed {
             Observation::Opened { parent, about } => {
                 self.open(&parent, about);
             }
@@ -130,7 +131,7 @@ impl ObservedRun<'_> {
         self.spans.get(id).map_or(SpanId::RUN, |known| known.id)
     }
 
-    /// The parent with this id, which is opened if it was never said; the run, if the id is empty.
+    /// The parent with this id, which is opened if it was never reported; the run, if the id is empty.
     fn parent_of(&mut self, id: &Arc<str>, of: &SpanAbout) -> SpanId {
         if id.is_empty() || *id == of.id {
             return SpanId::RUN;
@@ -152,7 +153,7 @@ impl ObservedRun<'_> {
         id
     }
 
-    /// Opens a span, or says more of an open one. `None`: there are too many.
+    /// Opens a span, or adds to an open one. `None`: there are too many.
     fn open(&mut self, parent: &Arc<str>, about: SpanAbout) -> Option<SpanId> {
         if let Some(known) = self.spans.get(&about.id) {
             let (id, was_named_only) = (known.id, known.is_named_only);
@@ -184,7 +185,7 @@ impl ObservedRun<'_> {
         };
         known.is_open = false;
         if about.role == SpanRole::Model && about.output.is_some() {
-            self.said.clone_from(&about.output);
+            self.last_reply.clone_from(&about.output);
         }
         let about = Arc::new(about);
         if known.parent == SpanId::RUN {
@@ -207,7 +208,7 @@ impl ObservedRun<'_> {
             self.cx.publish(SpanId::RUN, EventKind::Warning { text });
         }
         let root = self.root.take();
-        let answer = root.as_ref().and_then(|(_, about)| about.output.clone()).or(self.said);
+        let answer = root.as_ref().and_then(|(_, about)| about.output.clone()).or(self.last_reply);
         if let Some(answer) = answer {
             let end = ReplyEnd::default();
             self.cx.publish(SpanId::RUN, EventKind::AnswerComposed { text: answer, by: None, end });

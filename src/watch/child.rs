@@ -25,7 +25,7 @@ const TAP: &str = include_str!("../../assets/watch/sitecustomize.py");
 pub struct WatchedProgram {
     /// The program and its arguments; not empty.
     pub command: Vec<String>,
-    /// Whether Python says when something starts.
+    /// Whether Python reports when something starts.
     pub has_tap: bool,
     /// Whether LangSmith's tracer reports here.
     pub has_langsmith: bool,
@@ -306,19 +306,19 @@ async fn read_output(
         let count = bytes.len();
         for byte in bytes {
             match byte {
-                b'\n' => say_line(stream, &mut line, &hub).await,
+                b'\n' => send_line(stream, &mut line, &hub).await,
                 byte => line.push(*byte),
             }
             if line.len() >= MAX_LINE {
-                say_line(stream, &mut line, &hub).await;
+                send_line(stream, &mut line, &hub).await;
             }
         }
         from.consume(count);
     }
-    say_line(stream, &mut line, &hub).await;
+    send_line(stream, &mut line, &hub).await;
 }
 
-async fn say_line(stream: TextStream, line: &mut Vec<u8>, hub: &mpsc::Sender<HubInput>) {
+async fn send_line(stream: TextStream, line: &mut Vec<u8>, hub: &mpsc::Sender<HubInput>) {
     let text = String::from_utf8_lossy(line).into_owned();
     line.clear();
     // What a carriage return has overwritten is not shown.

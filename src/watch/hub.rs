@@ -1,14 +1,14 @@
-//! Brings what the doors say to the runs: one for each trace. The first one waits for the first trace, so that a
-//! program is shown from its start.
+//! Brings what a program reports to the runs: one for each trace. The first run waits for the first trace, so
+//! that a program is shown from its start.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Door, Said, SpanSaid};
+use super::{Protocol, SpanMessage, TraceMessage};
 use crate::base::time::now_ms;
 use crate::engine::RunHandle;
 use crate::log::facts::observed::{SpanAbout, TextStream};
@@ -18,18 +18,21 @@ use crate::scenario::Scenario;
 /// How long a trace whose outermost spans have ended must be quiet until its run ends.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// The same where a parent was named and not said: it may be a span of another program.
+/// The same where a parent was named and not reported: it may be a span of another program.
 const PARENT: Duration = Duration::from_secs(300);
 
 /// Most traces with an open run: the one that is silent for the longest time makes room.
 const MAX_RUNS: usize = 64;
+
+/// Most lines and warnings that wait for the next run while none is open.
+const MAX_UNSENT: usize = 1_000;
 
 /// A time of a span that differs by more from the time of this machine is left out.
 const MAX_SKEW_US: u64 = 24 * 3_600 * 1_000_000;
 
 /// What reaches the hub.
 pub enum HubInput {
-    Said(Vec<Said>),
+    Messages(Vec<TraceMessage>),
     /// A line of the output of the program.
     Line(TextStream, String),
     /// Something that the operator should know of the receiver.
@@ -42,32 +45,28 @@ pub enum HubInput {
 pub type StartRun = Box<dyn Fn(Scenario) -> Option<RunHandle> + Send>;
 
 /// What happened, for the end of the program.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct HubReport {
     /// The runs, in the order of their start.
     pub runs: Vec<RunHandle>,
     /// What came after the end of its run, or of a trace without spans.
     pub late: u64,
-    /// What doors said of a framework for which another one counts.
+    /// What came by a protocol about a framework for which another one counts.
     pub ignored: BTreeMap<(&'static str, &'static str), u64>,
-}
-
-impl std::fmt::Debug for RunHandle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.id().fmt(f)
-    }
+    /// Warnings that no run has.
+    pub warnings: Vec<String>,
 }
 
 struct TraceRun {
     run: RunHandle,
-    say: ObservationSender,
+    sender: ObservationSender,
     /// The spans that have begun and not ended.
     open: HashSet<Arc<str>>,
-    /// Those that have ended: what is said at the end may arrive before the start.
+    /// Those that have ended: their end may arrive before their start.
     closed: HashSet<Arc<str>>,
     /// Those that only their children have named.
     named: HashSet<Arc<str>>,
-    /// When something was said last.
+    /// When the last message came.
     last: Instant,
     has_spans: bool,
 }
@@ -81,7 +80,10 @@ pub struct Hub {
     /// A run that waits for its trace.
     waiting: Option<TraceRun>,
     over: HashSet<Arc<str>>,
-    doors: HashMap<&'static str, Door>,
+    /// The protocol that counts for a framework.
+    protocols: HashMap<&'static str, Protocol>,
+    /// Lines and warnings that came while no run was open.
+    unsent: VecDeque<Observation>,
     report: HubReport,
 }
 
@@ -95,17 +97,18 @@ impl Hub {
             traces: HashMap::new(),
             waiting: None,
             over: HashSet::new(),
-            doors: HashMap::new(),
+            protocols: HashMap::new(),
+            unsent: VecDeque::new(),
             report: HubReport::default(),
         }
     }
 
     /// Starts the run that waits for the first trace.
-    pub fn wait_for_trace(&mut self) {
-        self.waiting = self.begin();
+    pub async fn wait_for_trace(&mut self) {
+        self.waiting = self.begin().await;
     }
 
-    /// Brings everything to its run, until the program has ended or nothing can be said any more.
+    /// Brings everything to its run, until the program has ended or nothing more can come.
     pub async fn run(mut self, mut inputs: mpsc::Receiver<HubInput>) -> HubReport {
         loop {
             let quiet = self.next_quiet();
@@ -117,17 +120,17 @@ impl Hub {
                 }
             };
             match input {
-                Some(HubInput::Said(said)) => {
-                    for said in said {
-                        self.hear(said).await;
+                Some(HubInput::Messages(messages)) => {
+                    for message in messages {
+                        self.receive(message).await;
                     }
                 }
                 Some(HubInput::Line(stream, text)) => {
                     let (span, text) = (Arc::default(), super::texts::text(&text));
-                    self.tell_current(Observation::Text { span, stream, text }).await;
+                    self.send_to_current(Observation::Text { span, stream, text }).await;
                 }
                 Some(HubInput::Warning(text)) => {
-                    self.tell_current(Observation::Warning(text)).await;
+                    self.send_to_current(Observation::Warning(text)).await;
                 }
                 Some(HubInput::Ended(code)) => break self.end(ObservedEnd::Program(code)).await,
                 None => break self.end(ObservedEnd::Spans).await,
@@ -135,39 +138,42 @@ impl Hub {
         }
     }
 
-    fn begin(&mut self) -> Option<TraceRun> {
-        let (scenario, say) = scenario(&self.name, self.command.clone())?;
+    async fn begin(&mut self) -> Option<TraceRun> {
+        let (scenario, sender) = scenario(&self.name, self.command.clone())?;
         let run = (self.start)(scenario)?;
         self.report.runs.push(run.clone());
+        for unsent in self.unsent.drain(..) {
+            let _ = sender.send(unsent).await;
+        }
         let last = Instant::now();
         let [open, closed, named] = [HashSet::new(), HashSet::new(), HashSet::new()];
-        Some(TraceRun { run, say, open, closed, named, last, has_spans: false })
+        Some(TraceRun { run, sender, open, closed, named, last, has_spans: false })
     }
 
-    async fn hear(&mut self, said: Said) {
-        let Said { door, framework, trace, what } = said;
+    async fn receive(&mut self, message: TraceMessage) {
+        let TraceMessage { protocol, framework, trace, what } = message;
         if !framework.is_empty() {
-            let first = *self.doors.entry(framework).or_insert(door);
-            // A door that speaks first may be followed by a better one: its spans stay.
-            if door > first {
-                *self.report.ignored.entry((door.name(), framework)).or_default() += 1;
+            let first = *self.protocols.entry(framework).or_insert(protocol);
+            // A better protocol may follow the first one, whose spans stay.
+            if protocol > first {
+                *self.report.ignored.entry((protocol.name(), framework)).or_default() += 1;
                 return;
             }
-            self.doors.insert(framework, door);
+            self.protocols.insert(framework, protocol);
         }
         if self.over.contains(&trace) {
             self.report.late += 1;
             return;
         }
-        let is_of_span = matches!(what, SpanSaid::Opened { .. } | SpanSaid::Closed { .. });
+        let is_of_span = matches!(what, SpanMessage::Opened { .. } | SpanMessage::Closed { .. });
         if !self.traces.contains_key(&trace) {
             if self.traces.len() >= MAX_RUNS && is_of_span {
                 self.end_silent().await;
             }
-            let waiting = self.waiting.take_if(|waiting| is_of_span || waiting.say.is_closed());
-            let begun = match waiting.filter(|waiting| !waiting.say.is_closed()) {
+            let waiting = self.waiting.take_if(|waiting| is_of_span || waiting.sender.is_closed());
+            let begun = match waiting.filter(|waiting| !waiting.sender.is_closed()) {
                 Some(waiting) => Some(waiting),
-                None if is_of_span => self.begin(),
+                None if is_of_span => self.begin().await,
                 // A log record begins no run.
                 None => None,
             };
@@ -179,36 +185,41 @@ impl Hub {
         }
         let Some(of) = self.traces.get_mut(&trace) else { return };
         of.last = Instant::now();
-        let said = match what {
-            SpanSaid::Opened { parent, about } => {
+        let observed = match what {
+            SpanMessage::Opened { parent, about } => {
                 of.opened(&about.id);
                 Observation::Opened { parent, about: plausible(about) }
             }
-            SpanSaid::Closed { parent, end, about } => {
+            SpanMessage::Closed { parent, end, about } => {
                 of.closed(&about.id, &parent);
                 Observation::Closed { parent, end, about: plausible(about) }
             }
-            SpanSaid::Text { span, text } => {
+            SpanMessage::Text { span, text } => {
                 Observation::Text { span, stream: TextStream::Log, text }
             }
-            SpanSaid::Note { span, text } => Observation::Note { span, text },
+            SpanMessage::Note { span, text } => Observation::Note { span, text },
         };
-        let is_gone = of.say.send(said).await.is_err();
+        let is_gone = of.sender.send(observed).await.is_err();
         if is_gone {
             self.traces.remove(&trace);
             self.over.insert(trace);
         }
     }
 
-    /// Says something to the run that is current: the one that waits, else the one of which was spoken last.
-    async fn tell_current(&mut self, said: Observation) {
+    /// Sends it to the current run: the one that waits, else the one of the last message. While none is open it
+    /// waits for the next one.
+    async fn send_to_current(&mut self, observed: Observation) {
         let last = self.traces.values().max_by_key(|of| of.last);
-        if let Some(of) = self.waiting.as_ref().or(last) {
-            let _ = of.say.send(said).await;
+        let unsent = match self.waiting.as_ref().or(last) {
+            Some(of) => of.sender.send(observed).await.err().map(|error| error.0),
+            None => Some(observed),
+        };
+        if let Some(unsent) = unsent.filter(|_| self.unsent.len() < MAX_UNSENT) {
+            self.unsent.push_back(unsent);
         }
     }
 
-    /// When the next run ends if nothing more is said.
+    /// When the next run ends if nothing more comes.
     fn next_quiet(&self) -> Option<Instant> {
         self.traces.values().filter_map(TraceRun::ends_at).min()
     }
@@ -216,35 +227,38 @@ impl Hub {
     async fn end_quiet(&mut self) {
         let now = Instant::now();
         let is_over = |of: &TraceRun| of.ends_at().is_some_and(|at| at <= now);
-        let over: Vec<Arc<str>> = self
-            .traces
-            .iter()
-            .filter(|(_, of)| is_over(of))
-            .map(|(id, _)| Arc::clone(id))
-            .collect();
+        let traces = self.traces.iter().filter(|(_, of)| is_over(of));
+        let over: Vec<Arc<str>> = traces.map(|(id, _)| Arc::clone(id)).collect();
         for trace in over {
-            if let Some(of) = self.traces.remove(&trace) {
-                let _ = of.say.send(Observation::Over(ObservedEnd::Spans)).await;
-            }
-            self.over.insert(trace);
+            self.end_trace(trace).await;
         }
     }
 
-    /// Ends the run of which nothing was said for the longest time.
+    /// Ends the run that has had no message for the longest time.
     async fn end_silent(&mut self) {
         let oldest = self.traces.iter().min_by_key(|(_, of)| of.last);
-        let Some(trace) = oldest.map(|(trace, _)| Arc::clone(trace)) else { return };
+        if let Some(trace) = oldest.map(|(trace, _)| Arc::clone(trace)) {
+            self.end_trace(trace).await;
+        }
+    }
+
+    async fn end_trace(&mut self, trace: Arc<str>) {
         if let Some(of) = self.traces.remove(&trace) {
-            let _ = of.say.send(Observation::Over(ObservedEnd::Spans)).await;
+            let _ = of.sender.send(Observation::Over(ObservedEnd::Spans)).await;
         }
         self.over.insert(trace);
     }
 
     async fn end(mut self, end: ObservedEnd) -> HubReport {
         for of in self.traces.into_values().chain(self.waiting.take()) {
-            let _ = of.say.send(Observation::Over(end)).await;
+            let _ = of.sender.send(Observation::Over(end)).await;
             of.run.wait_until_finished().await;
         }
+        let warnings = self.unsent.into_iter().filter_map(|unsent| match unsent {
+            Observation::Warning(text) => Some(text),
+            _ => None,
+        });
+        self.report.warnings.extend(warnings);
         self.report
     }
 }
@@ -271,7 +285,7 @@ impl TraceRun {
         }
     }
 
-    /// When the run ends if nothing more is said; `None`: a span is open.
+    /// When the run ends if nothing more comes; `None`: a span is open.
     fn ends_at(&self) -> Option<Instant> {
         let silence = if self.named.is_empty() { QUIET } else { PARENT };
         (self.has_spans && self.open.is_empty()).then(|| self.last + silence)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::{Door, Said, SpanSaid, texts};
+use super::{Protocol, SpanMessage, TraceMessage, texts};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 
@@ -28,14 +28,14 @@ pub(super) fn info(most_bytes: usize) -> Value {
     })
 }
 
-/// What has been said of runs, for their end: a patch does not repeat it.
+/// The trace and the parent of open runs: a patch does not repeat them.
 #[derive(Default)]
 pub(super) struct OpenRuns(HashMap<Arc<str>, (Arc<str>, Arc<str>)>);
 
 /// Most runs whose trace is remembered until they end.
 const MAX_OPEN: usize = 200_000;
 
-/// What the body of a multipart request says, a part for each run and for each of its large fields:
+/// The messages of a multipart request, which has a part for each run and for each of its large fields:
 /// `post.ID`, `post.ID.inputs`, `patch.ID.outputs`.
 ///
 /// # Errors
@@ -44,7 +44,7 @@ pub(super) async fn multipart(
     body: hyper::body::Bytes,
     content_type: &str,
     open: &mut OpenRuns,
-) -> Result<Vec<Said>, Refused> {
+) -> Result<Vec<TraceMessage>, Refused> {
     let boundary = multer::parse_boundary(content_type).or_refuse("no multipart request")?;
     let stream = futures::stream::once(async move { Ok::<_, std::io::Error>(body) });
     let mut parts = multer::Multipart::new(stream, boundary);
@@ -52,12 +52,12 @@ pub(super) async fn multipart(
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     while let Some(part) = parts.next_field().await.or_refuse("a part cannot be read")? {
         let Some(name) = part.name().map(str::to_owned) else { continue };
-        let mut words = name.splitn(3, '.');
-        let (Some(verb), Some(id)) = (words.next(), words.next()) else { continue };
+        let mut parts = name.splitn(3, '.');
+        let (Some(verb), Some(id)) = (parts.next(), parts.next()) else { continue };
         if verb != "post" && verb != "patch" {
             continue;
         }
-        let field = words.next();
+        let field = parts.next();
         let bytes = part.bytes().await.or_refuse("a part cannot be read")?;
         let Ok(value) = serde_json::from_slice::<Value>(&bytes) else { continue };
         let key = (verb.to_owned(), id.to_owned());
@@ -72,29 +72,28 @@ pub(super) async fn multipart(
             (None, _) => {}
         }
     }
-    let said = runs.iter().flat_map(|((verb, id), run)| open.said(verb == "post", id, run));
-    Ok(said.collect())
+    Ok(runs.iter().flat_map(|((verb, id), run)| open.messages(verb == "post", id, run)).collect())
 }
 
-/// What the body of `/runs/batch` says: lists of runs that begin (`post`) and of those that end (`patch`).
+/// The messages of a body of `/runs/batch`: lists of runs that begin (`post`) and of those that end (`patch`).
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn batch(body: &[u8], open: &mut OpenRuns) -> Result<Vec<Said>, Refused> {
+pub(super) fn batch(body: &[u8], open: &mut OpenRuns) -> Result<Vec<TraceMessage>, Refused> {
     let value: Value = serde_json::from_slice(body).or_refuse("no batch of runs")?;
     let runs = |verb: &str| value.get(verb).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for (is_post, run) in
         runs("post").iter().map(|it| (true, it)).chain(runs("patch").iter().map(|it| (false, it)))
     {
         if let Value::Object(fields) = run {
-            said.extend(open.said(is_post, string(fields, "id"), fields));
+            messages.extend(open.messages(is_post, string(fields, "id"), fields));
         }
     }
-    Ok(said)
+    Ok(messages)
 }
 
-/// What `POST /runs` or `PATCH /runs/ID` says.
+/// The messages of `POST /runs` or `PATCH /runs/ID`.
 ///
 /// # Errors
 /// It cannot be read.
@@ -102,14 +101,14 @@ pub(super) fn single(
     body: &[u8],
     id: Option<&str>,
     open: &mut OpenRuns,
-) -> Result<Vec<Said>, Refused> {
+) -> Result<Vec<TraceMessage>, Refused> {
     let fields: Map<String, Value> = serde_json::from_slice(body).or_refuse("no run")?;
     let own = string(&fields, "id").to_owned();
-    Ok(open.said(id.is_none(), id.unwrap_or(&own), &fields))
+    Ok(open.messages(id.is_none(), id.unwrap_or(&own), &fields))
 }
 
 impl OpenRuns {
-    fn said(&mut self, is_post: bool, id: &str, run: &Map<String, Value>) -> Vec<Said> {
+    fn messages(&mut self, is_post: bool, id: &str, run: &Map<String, Value>) -> Vec<TraceMessage> {
         let id = texts::name(id);
         if id.is_empty() {
             return Vec::new();
@@ -127,8 +126,8 @@ impl OpenRuns {
         }
         let mut about = about(run);
         about.id = Arc::clone(&id);
-        let say = |what| Said {
-            door: Door::LangSmith,
+        let message = |what| TraceMessage {
+            protocol: Protocol::LangSmith,
             framework: "langchain",
             trace: Arc::clone(&trace),
             what,
@@ -138,18 +137,18 @@ impl OpenRuns {
             if is_post && self.0.len() < MAX_OPEN {
                 self.0.insert(id, (Arc::clone(&trace), Arc::clone(&parent)));
             }
-            return vec![say(SpanSaid::Opened { parent, about })];
+            return vec![message(SpanMessage::Opened { parent, about })];
         }
         self.0.remove(&id);
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         let error = string(run, "error");
         let end = match error {
             "" => SpanEnd::Done,
-            // LangGraph says an interrupt as an error of the node that asks.
+            // LangGraph reports an interrupt as an error of the node that asks.
             _ if error.starts_with("GraphInterrupt") || error.starts_with("NodeInterrupt") => {
                 let span = Arc::clone(&id);
                 let asked = error.split("Traceback (most recent").next().unwrap_or(error);
-                said.push(say(SpanSaid::Note { span, text: texts::text(asked) }));
+                messages.push(message(SpanMessage::Note { span, text: texts::text(asked) }));
                 SpanEnd::Done
             }
             // The graph goes to another node.
@@ -160,11 +159,11 @@ impl OpenRuns {
             about.error = Some(error_text(error));
         }
         if let Some(asked) = interrupt(run) {
-            said.push(say(SpanSaid::Note { span: Arc::clone(&id), text: asked }));
+            messages.push(message(SpanMessage::Note { span: Arc::clone(&id), text: asked }));
         }
         // A note belongs to an open span.
-        said.push(say(SpanSaid::Closed { parent, end, about }));
-        said
+        messages.push(message(SpanMessage::Closed { parent, end, about }));
+        messages
     }
 }
 
@@ -232,8 +231,8 @@ fn error_text(error: &str) -> Arc<str> {
     let is_type = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "._".contains(c))
     };
-    let says = |line: &&str| line.split_once(": ").is_some_and(|(kind, _)| is_type(kind));
-    let first = traceback.lines().rfind(says).unwrap_or(shown);
+    let is_message = |line: &&str| line.split_once(": ").is_some_and(|(kind, _)| is_type(kind));
+    let first = traceback.lines().rfind(is_message).unwrap_or(shown);
     texts::text(&format!("{first}\n{traceback}"))
 }
 

@@ -1,7 +1,6 @@
-//! Programs of others, watched while they run: what they say of their spans over HTTP becomes the observations
-//! of a run ([`Observation`](crate::pattern::observed::Observation)). Three doors lead in:
-//! LangSmith's tracer ([`langsmith`]), OpenTelemetry ([`otlp`]), and a file for Python that says when something
-//! starts ([`tap`]). Nothing is sent anywhere, and nothing that is received is executed.
+//! Programs of others, watched while they run: the spans that they report over HTTP become the observations of a
+//! run ([`Observation`](crate::pattern::observed::Observation)). Three protocols are received: that of LangSmith's
+//! tracer ([`langsmith`]), OpenTelemetry's ([`otlp`]), and that of a file for Python that reports starts ([`tap`]). Nothing is sent anywhere, and nothing that is received is executed.
 
 pub mod child;
 pub mod hub;
@@ -17,20 +16,20 @@ use crate::log::facts::observed::{SpanAbout, SpanEnd};
 
 pub use self::server::{ReceiverAddress, serve};
 
-/// What a door says of a span.
+/// A message about a span of a trace.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    pub door: Door,
-    /// The framework that it is about, by the word of the tap; empty: not known.
+pub struct TraceMessage {
+    pub protocol: Protocol,
+    /// The framework that it is about, as the tap names it; empty: not known.
     pub framework: &'static str,
     /// The id of the trace.
     pub trace: Arc<str>,
-    pub what: SpanSaid,
+    pub what: SpanMessage,
 }
 
-/// What is said of a span.
+/// What a message reports of a span.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SpanSaid {
+pub enum SpanMessage {
     Opened {
         /// Id of the span around it; empty: it is an outermost one.
         parent: Arc<str>,
@@ -52,15 +51,15 @@ pub enum SpanSaid {
     },
 }
 
-/// How something was said. The first one that speaks for a framework counts.
+/// How a message came. The first one here that reports a framework counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Door {
+pub enum Protocol {
     LangSmith,
     Tap,
     Otlp,
 }
 
-impl Door {
+impl Protocol {
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,7 +70,7 @@ impl Door {
     }
 }
 
-/// The frameworks that more than one door speaks for, by a part of the name of an instrumentation.
+/// The frameworks that more than one protocol reports, by a part of the name of an instrumentation.
 const FRAMEWORKS: [(&str, &str); 4] = [
     ("langchain", "langchain"),
     ("langgraph", "langchain"),

@@ -1,5 +1,5 @@
 //! OpenTelemetry: the messages of OTLP as far as they are read, in protobuf and JSON, and what the conventions
-//! for agents (GenAI, OpenInference, OpenLLMetry, Logfire) say of a span, in one table with their older names.
+//! for agents (GenAI, OpenInference, OpenLLMetry, Logfire) tell of a span, in one table with their older names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use prost::Message;
 use serde_json::{Map, Value};
 
-use super::{Door, Said, SpanSaid, framework_of, texts};
+use super::{Protocol, SpanMessage, TraceMessage, framework_of, texts};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 
@@ -145,28 +145,28 @@ struct LogRecord {
     span_id: Vec<u8>,
 }
 
-/// What a body of `/v1/traces` says.
+/// The messages of a body of `/v1/traces`.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn traces(body: &[u8], is_json: bool) -> Result<Vec<Said>, Refused> {
+pub(super) fn traces(body: &[u8], is_json: bool) -> Result<Vec<TraceMessage>, Refused> {
     let request = match is_json {
         true => traces_of_json(body)?,
         false => TracesRequest::decode(body).or_refuse("no request of OTLP")?,
     };
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for scope in request.resource_spans.into_iter().flat_map(|it| it.scope_spans) {
         let framework = scope.scope.map_or("", |scope| framework_of(&scope.name));
-        scope.spans.into_iter().for_each(|span| span.say(framework, &mut said));
+        scope.spans.into_iter().for_each(|span| span.report(framework, &mut messages));
     }
-    Ok(said)
+    Ok(messages)
 }
 
-/// What a body of `/v1/logs` says; records outside of a trace are left out.
+/// The messages of a body of `/v1/logs`; records outside of a trace are left out.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn logs(body: &[u8], is_json: bool) -> Result<Vec<Said>, Refused> {
+pub(super) fn logs(body: &[u8], is_json: bool) -> Result<Vec<TraceMessage>, Refused> {
     let request = match is_json {
         true => logs_of_json(body)?,
         false => LogsRequest::decode(body).or_refuse("no request of OTLP")?,
@@ -176,8 +176,13 @@ pub(super) fn logs(body: &[u8], is_json: bool) -> Result<Vec<Said>, Refused> {
     Ok(records
         .filter_map(|record| {
             let text = texts::value_text(&record.body?.into_json())?;
-            let what = SpanSaid::Text { span: hex(&record.span_id), text };
-            Some(Said { door: Door::Otlp, framework: "", trace: hex(&record.trace_id), what })
+            let what = SpanMessage::Text { span: hex(&record.span_id), text };
+            Some(TraceMessage {
+                protocol: Protocol::Otlp,
+                framework: "",
+                trace: hex(&record.trace_id),
+                what,
+            })
         })
         .collect())
 }
@@ -194,11 +199,11 @@ fn hex(bytes: &[u8]) -> Arc<str> {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }
 
-/// A status that says that the span failed.
+/// The status of a span that failed.
 const ERROR: i32 = 2;
 
 impl Span {
-    fn say(self, framework: &'static str, to: &mut Vec<Said>) {
+    fn report(self, framework: &'static str, to: &mut Vec<TraceMessage>) {
         let (trace, own) = (hex(&self.trace_id), hex(&self.span_id));
         if trace.is_empty() || own.is_empty() {
             return;
@@ -208,8 +213,13 @@ impl Span {
         let us = |nano: u64| (nano > 0).then_some(nano / 1_000);
         let mut about = about_of(&self.name, &attributes);
         about.from_us = us(self.start_time_unix_nano);
-        let say = |what| Said { door: Door::Otlp, framework, trace: Arc::clone(&trace), what };
-        // Logfire says a start by a span of its own inside the one that begins.
+        let message = |what| TraceMessage {
+            protocol: Protocol::Otlp,
+            framework,
+            trace: Arc::clone(&trace),
+            what,
+        };
+        // Logfire reports a start by a span of its own inside the one that begins.
         if attributes.get("logfire.span_type").is_some_and(|it| it == "pending_span") {
             let above = attributes.get("logfire.pending_parent_id").unwrap_or_default();
             if parent.is_empty() {
@@ -217,13 +227,13 @@ impl Span {
             }
             about.id = parent;
             let parent = if above.bytes().all(|byte| byte == b'0') { "" } else { &above };
-            to.push(say(SpanSaid::Opened { parent: texts::name(parent), about }));
+            to.push(message(SpanMessage::Opened { parent: texts::name(parent), about }));
             return;
         }
         about.id = Arc::clone(&own);
         let is_pending = |name: &str| attributes.get(name).is_some_and(|it| it == "true");
         if ["roundtable.pending", "rt.pending"].into_iter().any(is_pending) {
-            to.push(say(SpanSaid::Opened { parent, about }));
+            to.push(message(SpanMessage::Opened { parent, about }));
             return;
         }
         if parent == own {
@@ -233,26 +243,26 @@ impl Span {
         let mut failure = None;
         for event in &self.events {
             let of_event = Attributes::of(&event.attributes);
-            let message = of_event.get("exception.message").unwrap_or_default();
+            let exception = of_event.get("exception.message").unwrap_or_default();
             let text = match of_event.get("exception.type") {
-                Some(kind) if message.is_empty() => kind,
-                Some(kind) => format!("{kind}: {message}"),
+                Some(kind) if exception.is_empty() => kind,
+                Some(kind) => format!("{kind}: {exception}"),
                 None if event.name.is_empty() => continue,
                 None => event.name.clone(),
             };
             failure = failure.or((event.name == "exception").then(|| text.clone()));
             let span = Arc::clone(&own);
             if event.name != "exception" && !event.name.starts_with("gen_ai.") {
-                to.push(say(SpanSaid::Note { span, text: texts::text(&text) }));
+                to.push(message(SpanMessage::Note { span, text: texts::text(&text) }));
             }
         }
         let status = self.status.unwrap_or_default();
         let end = if status.code == ERROR { SpanEnd::Failed } else { SpanEnd::Done };
         if end == SpanEnd::Failed {
-            let said = failure.filter(|_| status.message.is_empty()).unwrap_or(status.message);
-            about.error = Some(texts::text(if said.is_empty() { "failed" } else { &said }));
+            let error = failure.filter(|_| status.message.is_empty()).unwrap_or(status.message);
+            about.error = Some(texts::text(if error.is_empty() { "failed" } else { &error }));
         }
-        to.push(say(SpanSaid::Closed { parent, end, about }));
+        to.push(message(SpanMessage::Closed { parent, end, about }));
     }
 }
 
@@ -293,7 +303,7 @@ impl Attributes {
     }
 }
 
-/// Each row: what is known of a span, and the attributes that say it, the first one that is there.
+/// Each row: what is known of a span, and the attributes that have it; the first one that is there counts.
 const AGENT: [&str; 4] = ["gen_ai.agent.name", "agent.name", "agent_name", "graph.node.id"];
 const MODEL: [&str; 5] = [
     "gen_ai.response.model",
@@ -362,7 +372,7 @@ const ROLES: [(&str, SpanRole); 19] = [
     ("task", SpanRole::Step),
 ];
 
-/// What the conventions say of a span with this name and these attributes.
+/// What the conventions tell of a span with this name and these attributes.
 pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
     let word = attributes.first(&[
         "openinference.span.kind",

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
-use super::{Said, langsmith, otlp, tap};
+use super::{TraceMessage, langsmith, otlp, tap};
 
 /// Longest body, in bytes; also announced to LangSmith's tracer.
 const MAX_BODY: usize = 20 << 20;
@@ -50,13 +50,13 @@ impl ReceiverAddress {
     }
 }
 
-/// Receives until it is dropped; what is said goes to the hub.
+/// Receives until it is dropped; its messages go to the hub.
 pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::Sender<HubInput>) {
     let receiver = Arc::new(Receiver {
         address,
         hub,
         open_runs: AsyncMutex::default(),
-        told: Mutex::default(),
+        warned: Mutex::default(),
     });
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
@@ -86,7 +86,7 @@ async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
     if matches!(peeked, Ok(Ok(count)) if first.get(..count) == Some(HTTP2)) {
         let why = "an exporter speaks gRPC, which is not received: set \
                    OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and use the exporter for HTTP";
-        receiver.tell_once(why.to_owned()).await;
+        receiver.warn_once(why.to_owned()).await;
         return;
     }
     let service = service_fn(move |request| {
@@ -104,21 +104,21 @@ struct Receiver {
     address: ReceiverAddress,
     hub: mpsc::Sender<HubInput>,
     open_runs: AsyncMutex<OpenRuns>,
-    /// The notes that the operator has.
-    told: Mutex<BTreeSet<String>>,
+    /// The warnings that the operator has.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 type Answer = Response<Full<Bytes>>;
 
-/// Most different notes of the receiver.
-const MAX_NOTES: usize = 20;
+/// Most different warnings of the receiver.
+const MAX_WARNINGS: usize = 20;
 
 impl Receiver {
-    /// Tells the operator something once.
-    async fn tell_once(&self, text: String) {
+    /// Warns the operator once.
+    async fn warn_once(&self, text: String) {
         let is_new = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.len() < MAX_NOTES && told.insert(text.clone())
+            let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+            warned.len() < MAX_WARNINGS && warned.insert(text.clone())
         };
         if is_new {
             let _ = self.hub.send(HubInput::Warning(text)).await;
@@ -150,7 +150,7 @@ impl Receiver {
 
     async fn unknown(&self, path: &str) -> Answer {
         let path: String = path.chars().filter(|c| c.is_ascii_graphic()).take(80).collect();
-        self.tell_once(format!(
+        self.warn_once(format!(
             "a request for {path} is not answered: the receiver has no such path"
         ))
         .await;
@@ -179,7 +179,7 @@ impl Receiver {
         let body = match body {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(_)) => {
-                self.tell_once(format!("a request of more than {MAX_BODY} bytes is refused")).await;
+                self.warn_once(format!("a request of more than {MAX_BODY} bytes is refused")).await;
                 return Err((StatusCode::PAYLOAD_TOO_LARGE, "too large".to_owned()));
             }
             Err(_) => {
@@ -206,36 +206,36 @@ impl Receiver {
             // They are accepted, so that their sender does not report errors, and dropped.
             "/v1/metrics" => Ok(otlp_answer()),
             "/tap" => {
-                let (said, lost) = tap::read(&body);
+                let (messages, lost) = tap::read(&body);
                 if lost > 0 {
-                    self.tell_once(
-                        "the tap could not say everything: some starts are missing".into(),
+                    self.warn_once(
+                        "the tap could not send everything: some starts are missing".into(),
                     )
                     .await;
                 }
-                self.pass_on(said).await;
+                self.pass_on(messages).await;
                 Ok(accepted())
             }
             "/runs/multipart" => {
                 let mut open = self.open_runs.lock().await;
-                let said = langsmith::multipart(body, &content_type, &mut open).await;
-                self.pass_on(said.map_err(bad)?).await;
+                let messages = langsmith::multipart(body, &content_type, &mut open).await;
+                self.pass_on(messages.map_err(bad)?).await;
                 Ok(accepted())
             }
             "/runs/batch" | "/runs" => {
                 let mut open = self.open_runs.lock().await;
-                let said = match path {
+                let messages = match path {
                     "/runs" => langsmith::single(&body, None, &mut open),
                     _ => langsmith::batch(&body, &mut open),
                 };
-                self.pass_on(said.map_err(bad)?).await;
+                self.pass_on(messages.map_err(bad)?).await;
                 Ok(accepted())
             }
             _ => match path.strip_prefix("/runs/").filter(|id| !is_post && !id.contains('/')) {
                 Some(id) => {
                     let mut open = self.open_runs.lock().await;
-                    let said = langsmith::single(&body, Some(id), &mut open);
-                    self.pass_on(said.map_err(bad)?).await;
+                    let messages = langsmith::single(&body, Some(id), &mut open);
+                    self.pass_on(messages.map_err(bad)?).await;
                     Ok(accepted())
                 }
                 None => Ok(self.unknown(path).await),
@@ -243,9 +243,9 @@ impl Receiver {
         }
     }
 
-    async fn pass_on(&self, said: Vec<Said>) {
-        if !said.is_empty() {
-            let _ = self.hub.send(HubInput::Said(said)).await;
+    async fn pass_on(&self, messages: Vec<TraceMessage>) {
+        if !messages.is_empty() {
+            let _ = self.hub.send(HubInput::Messages(messages)).await;
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The lines of the tap: what frameworks of Python without a door of their own say when something starts and
-//! ends, and the starts of OpenTelemetry, whose exporters speak only at the end of a span.
+//! The lines of the tap: what starts and ends in frameworks of Python that have no protocol of their own, and the
+//! starts of OpenTelemetry, whose exporters send a span only at its end.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::otlp::{Attributes, about_of};
-use super::{Door, Said, SpanSaid, texts};
+use super::{Protocol, SpanMessage, TraceMessage, texts};
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
 
 /// A line.
 #[derive(Deserialize)]
 struct Line {
+    /// `otel`, or the framework that reports.
     #[serde(default)]
-    door: String,
+    framework: String,
     event: String,
     #[serde(default)]
     trace: String,
@@ -41,35 +42,37 @@ struct Line {
     count: Option<u64>,
 }
 
-/// What the lines of a body say, and how many of them cannot be read or were dropped by their sender.
-pub(super) fn read(body: &[u8]) -> (Vec<Said>, u64) {
-    let (mut said, mut lost) = (Vec::new(), 0);
+/// The messages of a body, and how many lines cannot be read or were dropped by their sender.
+pub(super) fn read(body: &[u8]) -> (Vec<TraceMessage>, u64) {
+    let (mut messages, mut lost) = (Vec::new(), 0);
     for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         match serde_json::from_slice::<Line>(line) {
             Ok(line) if line.event == "dropped" => {
                 lost = line.count.unwrap_or(1).saturating_add(lost)
             }
-            Ok(line) if !line.id.is_empty() && !line.trace.is_empty() => said.push(line.said()),
+            Ok(line) if !line.id.is_empty() && !line.trace.is_empty() => {
+                messages.push(line.message())
+            }
             _ => lost = lost.saturating_add(1),
         }
     }
-    (said, lost)
+    (messages, lost)
 }
 
 impl Line {
-    fn said(self) -> Said {
+    fn message(self) -> TraceMessage {
         let us = |at: Option<f64>| at.filter(|at| *at >= 0.0).map(|at| (at * 1e6) as u64);
         let (at_us, started_us) = (us(self.at), us(self.started_at));
         let is_end = self.event == "end";
-        let framework = match &*self.door {
+        let framework = match &*self.framework {
             "openai-agents" => "openai-agents",
             "crewai" => "crewai",
             _ => super::framework_of(&self.scope),
         };
-        // The conventions of OpenTelemetry say what a span is, and its name.
-        let is_otel = self.door == "otel";
+        // The conventions of OpenTelemetry tell what a span is, and its name.
+        let is_otel = self.framework == "otel";
         // The starts of OpenTelemetry belong to the spans of OTLP.
-        let door = if is_otel { Door::Otlp } else { Door::Tap };
+        let protocol = if is_otel { Protocol::Otlp } else { Protocol::Tap };
         let optional = |text: &Option<String>| text.as_deref().map(texts::name);
         let known = SpanAbout {
             id: texts::name(&self.id),
@@ -96,13 +99,13 @@ impl Line {
         };
         let parent: Arc<str> = texts::name(self.parent.as_deref().unwrap_or_default());
         let what = match is_end {
-            false => SpanSaid::Opened { parent, about },
+            false => SpanMessage::Opened { parent, about },
             true => {
                 let failed = about.error.is_some();
                 let end = if failed { SpanEnd::Failed } else { SpanEnd::Done };
-                SpanSaid::Closed { parent, end, about }
+                SpanMessage::Closed { parent, end, about }
             }
         };
-        Said { door, framework, trace: texts::name(&self.trace), what }
+        TraceMessage { protocol, framework, trace: texts::name(&self.trace), what }
     }
 }

@@ -29,10 +29,10 @@ fn cut(text: &str, most: usize) -> Arc<str> {
     format!("{}…", text.get(..end).unwrap_or_default()).into()
 }
 
-/// The value as a text: a string as it is, messages as what they say, anything else as JSON. `None`: it is empty.
+/// The value as a text: a string as it is, messages as their text, anything else as JSON. `None`: it is empty.
 pub(super) fn value_text(value: &Value) -> Option<Arc<str>> {
-    if let Some(said) = said(value, 0) {
-        return Some(text(&said));
+    if let Some(message) = message_text(value, 0) {
+        return Some(text(&message));
     }
     match value {
         Value::Null => None,
@@ -48,26 +48,26 @@ pub(super) fn value_text(value: &Value) -> Option<Arc<str>> {
 pub(super) fn json_text(string: &str) -> Option<Arc<str>> {
     let is_json = string.starts_with(['[', '{']) && string.len() <= MAX_JSON;
     let parsed = is_json.then(|| serde_json::from_str::<Value>(string).ok()).flatten();
-    match parsed.and_then(|value| said(&value, 0)) {
-        Some(said) => Some(text(&said)),
+    match parsed.and_then(|value| message_text(&value, 0)) {
+        Some(message) => Some(text(&message)),
         None => (!string.is_empty()).then(|| text(string)),
     }
 }
 
-/// Longest JSON that is looked into for what messages say, in bytes.
+/// Longest JSON that is searched for the text of messages, in bytes.
 const MAX_JSON: usize = 1 << 20;
 
 /// Deepest messages that are looked for.
 const MAX_DEPTH: u8 = 6;
 
-/// What the last message of a value says, in the forms of the usual frameworks; `None`: it is no message.
-fn said(value: &Value, depth: u8) -> Option<String> {
+/// The text of the last message of a value, in the forms of the usual frameworks; `None`: it is no message.
+fn message_text(value: &Value, depth: u8) -> Option<String> {
     if depth > MAX_DEPTH {
         return None;
     }
-    let deeper = |value: &Value| said(value, depth + 1);
+    let deeper = |value: &Value| message_text(value, depth + 1);
     match value {
-        // A list of messages: the last one that says something.
+        // A list of messages: the last one with a text.
         Value::Array(items) => items.iter().rev().find_map(deeper),
         Value::Object(fields) => {
             let get = |name: &str| fields.get(name);
@@ -80,10 +80,10 @@ fn said(value: &Value, depth: u8) -> Option<String> {
                     arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
                 return Some(format!("{name}({arguments})"));
             }
-            let message =
+            let is_message =
                 get("role").is_some() || get("type").is_some() || get("content").is_some();
             for name in ["content", "parts", "text"] {
-                match get(name).filter(|_| message) {
+                match get(name).filter(|_| is_message) {
                     Some(Value::String(text)) if !text.is_empty() => return Some(text.clone()),
                     Some(parts @ Value::Array(_)) => {
                         if let Some(text) = parts_text(parts) {
@@ -109,7 +109,7 @@ fn parts_text(parts: &Value) -> Option<String> {
             Value::String(text) => Some(text.clone()),
             part => {
                 let text = ["text", "content"].iter().find_map(|name| part.get(name)?.as_str());
-                text.map(str::to_owned).or_else(|| said(part, MAX_DEPTH))
+                text.map(str::to_owned).or_else(|| message_text(part, MAX_DEPTH))
             }
         })
         .filter(|text| !text.is_empty())

@@ -14,18 +14,18 @@ use tokio::time::timeout;
 
 use crate::engine::{Engine, EngineSettings, Launch};
 use crate::log::event::{Event, EventKind, Seq, SpanId, World};
-use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
 use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
 use crate::log::world::observed::{CallTotals, Observed, ObservedSpan};
 use crate::watch::hub::{Hub, HubInput, HubReport};
-use crate::watch::{Door, ReceiverAddress, Said, SpanSaid, serve};
+use crate::watch::{Protocol, ReceiverAddress, SpanMessage, TraceMessage, serve};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A receiver, and the runs of what it receives.
 struct Watched {
     address: ReceiverAddress,
-    say: mpsc::Sender<HubInput>,
+    sender: mpsc::Sender<HubInput>,
     hub: JoinHandle<HubReport>,
     server: JoinHandle<()>,
 }
@@ -35,13 +35,13 @@ impl Watched {
         let engine = Engine::new(EngineSettings::default());
         let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
         let mut hub = Hub::new("desk".into(), vec!["desk".into()], Box::new(start));
-        hub.wait_for_trace();
+        hub.wait_for_trace().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
         let address = ReceiverAddress { addr, token: "secret".to_owned() };
-        let (say, inputs) = mpsc::channel(64);
-        let server = tokio::spawn(serve(listener, address.clone(), say.clone()));
-        Self { address, say, hub: tokio::spawn(hub.run(inputs)), server }
+        let (sender, inputs) = mpsc::channel(64);
+        let server = tokio::spawn(serve(listener, address.clone(), sender.clone()));
+        Self { address, sender, hub: tokio::spawn(hub.run(inputs)), server }
     }
 
     /// Sends bytes and returns the whole answer.
@@ -80,7 +80,7 @@ impl Watched {
 
     /// The runs, once the program has ended with this exit code.
     async fn end(self, code: i32) -> (HubReport, Vec<(World, Vec<Arc<Event>>)>) {
-        self.say.send(HubInput::Ended(code)).await.expect("heard");
+        self.sender.send(HubInput::Ended(code)).await.expect("received");
         let report = timeout(PATIENCE, self.hub).await.expect("in time").expect("ended");
         self.server.abort();
         let events = |run: &crate::RunHandle| {
@@ -146,7 +146,7 @@ fn of_role(world: &World, role: SpanRole) -> Vec<(String, Option<SpanEnd>)> {
     spans.map(|span| (span.about.name.to_string(), span.end)).collect()
 }
 
-/// What is said in the transcript: who, and what.
+/// The lines of the transcript: who, and what.
 fn transcript(world: &World) -> Vec<String> {
     let lines = world.agents().expect("agents").lines.iter();
     let text = |line: &TranscriptLine| {
@@ -196,7 +196,7 @@ async fn langgraph_tells_nodes_and_tools() {
     );
     assert_eq!((&outcome["usage"]["prompt_tokens"], &outcome["spans"]), (&json!(120), &json!(20)));
     assert_eq!(outcome["model_calls"][0]["name"], "desk-model-1");
-    // Each start was said before its end.
+    // Each start came before its end.
     let place = |wanted: &str, opens: bool| {
         events.iter().position(|event| match ObservedFact::of(&event.kind) {
             Some(ObservedFact::Opened { about, .. }) => opens && *about.name == *wanted,
@@ -225,13 +225,13 @@ async fn openai_agents_hand_over() {
         panic!("two runs")
     };
     assert_eq!(hops(first), ["you > triage", "triage > billing"]);
-    for said in [
+    for text in [
         "triage hands over to billing",
         "triage: transfer_to_billing({})",
         "find_invoice Answered: invoice 2041: 40 EUR, paid twice",
         "billing: Invoice 2041 was paid twice. You get 40 EUR back.",
     ] {
-        assert!(says(first, said), "{said}: {:?}", transcript(first));
+        assert!(says(first, text), "{text}: {:?}", transcript(first));
     }
     let outcome_of = outcome(first);
     assert_eq!(outcome_of["usage"]["prompt_tokens"], 270);
@@ -297,7 +297,7 @@ async fn odd_trees_are_bounded() {
     let [(world, _)] = &runs[..] else { panic!("one run") };
     assert_eq!(path(world, "child"), ["child", "parent", "root"]);
     let observed = world.observed().expect("observed");
-    // The parent that was never said.
+    // The parent that was never reported.
     assert_eq!((observed.spans.len(), observed.lost), (9, 1));
     let seen: usize = {
         let mut next: Vec<SpanId> = world.spans.children(SpanId::RUN).map(|span| span.id).collect();
@@ -397,17 +397,17 @@ async fn hostile_requests_are_refused() {
             _ => None,
         })
         .collect();
-    for said in ["/unknown", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "bytes is refused"] {
-        assert!(warnings.iter().any(|text| text.contains(said)), "{said}: {warnings:?}");
+    for part in ["/unknown", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "bytes is refused"] {
+        assert!(warnings.iter().any(|text| text.contains(part)), "{part}: {warnings:?}");
     }
 }
 
-/// What one door has said is not drawn twice, and what comes after the end is counted.
+/// What one protocol has reported is not drawn twice, and what comes after the end is counted.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_door_counts_per_framework() {
+async fn one_protocol_counts_per_framework() {
     let watched = Watched::start().await;
-    let tap = |door: &str, event: &str, id: &str| {
-        json!({ "door": door, "event": event, "trace": "t1", "id": id, "name": id, "role": "agent" })
+    let tap = |framework: &str, event: &str, id: &str| {
+        json!({ "framework": framework, "event": event, "trace": "t1", "id": id, "name": id, "role": "agent" })
             .to_string()
     };
     let line = tap("openai-agents", "start", "triage");
@@ -432,35 +432,36 @@ async fn run_waits_for_named_spans() {
     let engine = Engine::new(EngineSettings::default());
     let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
     let hub = Hub::new("desk".into(), Vec::new(), Box::new(start));
-    let (say, inputs) = mpsc::channel(64);
+    let (sender, inputs) = mpsc::channel(64);
     let hub = tokio::spawn(hub.run(inputs));
     let about =
         |id: &str, role| SpanAbout { id: id.into(), name: id.into(), role, ..SpanAbout::default() };
-    let said = |what| {
-        let said = Said { door: Door::Otlp, framework: "", trace: "t".into(), what };
-        HubInput::Said(vec![said])
+    let input = |what| {
+        let message =
+            TraceMessage { protocol: Protocol::Otlp, framework: "", trace: "t".into(), what };
+        HubInput::Messages(vec![message])
     };
     let (end, tool, agent) = (SpanEnd::Done, SpanRole::Tool, SpanRole::Agent);
     for what in [
-        SpanSaid::Closed { parent: "desk".into(), end, about: about("refund", tool) },
-        SpanSaid::Opened { parent: "desk".into(), about: about("refund", tool) },
+        SpanMessage::Closed { parent: "desk".into(), end, about: about("refund", tool) },
+        SpanMessage::Opened { parent: "desk".into(), about: about("refund", tool) },
     ] {
-        say.send(said(what)).await.expect("heard");
+        sender.send(input(what)).await.expect("received");
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
     // A tool that its child names first is called once, and once only.
     for what in [
-        SpanSaid::Closed { parent: "pay".into(), end, about: about("inner", tool) },
-        SpanSaid::Opened { parent: "desk".into(), about: about("pay", tool) },
-        SpanSaid::Closed { parent: "desk".into(), end, about: about("pay", tool) },
-        SpanSaid::Closed { parent: "".into(), end, about: about("desk", agent) },
+        SpanMessage::Closed { parent: "pay".into(), end, about: about("inner", tool) },
+        SpanMessage::Opened { parent: "desk".into(), about: about("pay", tool) },
+        SpanMessage::Closed { parent: "desk".into(), end, about: about("pay", tool) },
+        SpanMessage::Closed { parent: "".into(), end, about: about("desk", agent) },
     ] {
-        say.send(said(what)).await.expect("heard");
+        sender.send(input(what)).await.expect("received");
     }
     tokio::time::sleep(Duration::from_secs(11)).await;
-    let late = SpanSaid::Closed { parent: "".into(), end, about: about("late", tool) };
-    say.send(said(late)).await.expect("heard");
-    drop(say);
+    let late = SpanMessage::Closed { parent: "".into(), end, about: about("late", tool) };
+    sender.send(input(late)).await.expect("received");
+    drop(sender);
     let report = hub.await.expect("ended");
     assert_eq!((report.runs.len(), report.late), (1, 1));
     let (mut events, mut reader) = (Vec::new(), report.runs[0].bus().reader(Seq(0)));
@@ -474,4 +475,35 @@ async fn run_waits_for_named_spans() {
     let called = transcript(&world).iter().filter(|line| line.contains(" calls ")).count();
     assert_eq!(called, 3, "{:?}", transcript(&world));
     assert_eq!(path(&world, "inner"), ["inner", "pay", "desk"]);
+}
+
+/// What comes while no run is open goes to the next one; a warning that none gets is reported at the end.
+#[tokio::test(start_paused = true)]
+async fn unsent_lines_reach_next_run() {
+    let engine = Engine::new(EngineSettings::default());
+    let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
+    let hub = Hub::new("desk".into(), Vec::new(), Box::new(start));
+    let (sender, inputs) = mpsc::channel(64);
+    let hub = tokio::spawn(hub.run(inputs));
+    let about = SpanAbout { id: "desk".into(), name: "desk".into(), ..SpanAbout::default() };
+    let what = SpanMessage::Closed { parent: "".into(), end: SpanEnd::Done, about };
+    let message = TraceMessage { protocol: Protocol::Otlp, framework: "", trace: "t".into(), what };
+    for input in [
+        HubInput::Warning("first".into()),
+        HubInput::Line(TextStream::Stdout, "a line".into()),
+        HubInput::Messages(vec![message]),
+    ] {
+        sender.send(input).await.expect("received");
+    }
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    sender.send(HubInput::Warning("last".into())).await.expect("received");
+    drop(sender);
+    let report = hub.await.expect("ended");
+    assert_eq!(report.warnings, ["last"]);
+    let (mut events, mut reader) = (Vec::new(), report.runs[0].bus().reader(Seq(0)));
+    while reader.take(&mut events, 1_000) > 0 {}
+    let warned = |event: &Arc<Event>| matches!(&event.kind, EventKind::Warning { text } if &**text == "first");
+    assert!(events.iter().any(warned), "{events:?}");
+    let world = World::from_events(events.iter().map(|event| &**event));
+    assert!(says(&world, "a line"), "{:?}", transcript(&world));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::binary::{Ended, Home, end};
+use crate::support::binary::{Ended, Home, Running, end};
 use crate::support::senders::{SENDER, python_of};
 
 fn watch(home: &Home, args: &[&str], command: &[&str]) -> Ended {
@@ -66,15 +66,38 @@ fn spans_are_kept_like_runs() {
         let ended = home.run(args);
         assert!(matches!(ended.code, Some(0 | 1)) && !ended.out.is_empty(), "{args:?}: {ended:?}");
     }
-    for args in [&["fork", &id][..], &["resume", &id], &["run", &id]] {
+    for args in [&["fork", &id][..], &["resume", &id], &["run", "--replay", &id]] {
         assert_ne!(home.run(args).code, Some(0), "{args:?}");
     }
+    let forked = home.run(&["fork", &id]);
+    assert!(forked.err.contains("another program played it"), "{forked:?}");
+    assert!(forked.err.contains("start that program again with `roundtable watch`"), "{forked:?}");
+    // The head has nothing of a scenario.
+    let head = &log[0];
+    assert_eq!((head.get("launch"), head.get("tools")), (None, None), "{head}");
     let redacted = home.run(&["export", "--redact", &id]).out;
     assert!(!redacted.contains("ch_2") && !redacted.contains("re_31"), "{redacted}");
     assert!(
         redacted.contains("\"stream\":\"stdout\"") && !redacted.contains("\"desk\""),
         "{redacted}"
     );
+}
+
+/// From elsewhere a watched program can be interrupted, and nothing else.
+#[test]
+fn other_processes_can_only_cancel() {
+    let home = Home::new();
+    let mut running =
+        Running::start(&mut home.command(&["watch", "--format", "jsonl", "--", "sleep", "60"]));
+    let head = running.until("run.started");
+    let run = head["run"].as_str().expect("an id");
+    for args in [&["pause"][..], &["message", "Well?"], &["fault", "llm", "hang"]] {
+        let ended = home.run(&[&["ctl", run], args].concat());
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
+        assert!(ended.err.contains("it is only watched"), "{args:?}: {ended:?}");
+    }
+    assert_eq!(home.run(&["ctl", run, "cancel"]).code, Some(0));
+    assert_eq!(running.end().0.code(), Some(130));
 }
 
 /// The program gets an address on this machine and a key that is none; what it had is not read.

@@ -502,7 +502,7 @@ async fn waiting_runs_free_their_slots() {
     assert!(cluster.queued_runs().await.expect("read").is_disjoint(&waiting));
 }
 
-/// A message that was sent to a run is answered by one run more, whoever learns of its end.
+/// A message that was sent to a run starts one run, whichever runner sees the end first.
 #[tokio::test(flavor = "multi_thread")]
 async fn queued_message_is_answered_once() {
     let Some((server, cluster)) = cluster().await else { return };

@@ -109,7 +109,7 @@ impl LiveTextReader {
         Self { bus: bus.clone(), seen: u64::MAX, read: BTreeMap::new() }
     }
 
-    /// Waits for a change. Returns the texts that have changed, each whole; `None` for a span whose slot was
+    /// Waits for a change, and returns the whole text of each span that has changed; `None`: its slot was
     /// dropped. Cancel safe.
     pub async fn changes(&mut self) -> Vec<(SpanId, Option<String>)> {
         self.seen = self.bus.live_changed(self.seen).await;

@@ -1,4 +1,4 @@
-//! The facts of an observed run: what another program says of its spans while it runs. Times are those of that
+//! The facts of an observed run: the spans that another program reports while it runs. Times are those of that
 //! program; the events of the log have the time at which they arrived.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::log::event::{SpanKind, SpanState, StopReason, TextPart};
 facts! {
     /// A fact of an observed run.
     pub enum ObservedFact in Observed {
-        /// A span began, or another one names it as its parent. It may be said again with more.
+        /// A span began, or another one names it as its parent. It may be reported again with more.
         "span.opened" Opened {
             /// The span around it.
             parent: SpanId,
@@ -23,7 +23,7 @@ facts! {
             #[serde(flatten)]
             about: Arc<SpanAbout>,
         },
-        /// A span ended. What is said here takes precedence.
+        /// A span ended. What is reported here takes precedence.
         "span.closed" Closed {
             /// How it ended.
             end: SpanEnd,
@@ -114,7 +114,7 @@ impl Fact for ObservedFact {
 #[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SpanAbout {
-    /// Its id in that program; empty: not said.
+    /// Its id in that program; empty: not reported.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub id: Arc<str>,
     /// Its name; empty: only a child has named it yet.
@@ -155,7 +155,7 @@ pub struct SpanAbout {
 }
 
 impl SpanAbout {
-    /// Adds what was said later: it takes precedence.
+    /// Adds what was reported later: it takes precedence.
     pub(crate) fn add(&mut self, later: &Self) {
         fn set<T: Clone>(known: &mut Option<T>, later: &Option<T>) {
             if later.is_some() {
@@ -232,7 +232,7 @@ pub enum SpanEnd {
     Done,
     /// With an error.
     Failed,
-    /// The program ended, or was silent, before the span's end was said.
+    /// The program ended, or was silent, before the span's end was reported.
     Lost,
 }
 

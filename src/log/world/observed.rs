@@ -34,10 +34,10 @@ pub struct Observed {
     pub models: Vec<CallTotals>,
     /// Spans that failed.
     pub failed: u64,
-    /// Spans whose end was never said.
+    /// Spans whose end was never reported.
     pub lost: u64,
     /// What the time of the log is later than the clock of the program, in microseconds: the least that was
-    /// seen, since what is said arrives later than it happens.
+    /// seen, since a message arrives later than it happens.
     clock_us: Option<i64>,
     /// The agent of the last turn outside of other agents.
     last_turn: Option<AgentName>,
@@ -107,7 +107,7 @@ impl Observed {
         self.spans.partition_point(|span| span.id < id)
     }
 
-    /// The agent whose turn a span is in.
+    /// The agent whose turn has the span.
     fn agent_of(&self, id: SpanId, about: &SpanAbout, run: &RunFold) -> AgentName {
         if let Some(agent) = &about.agent {
             return AgentName::new(short(agent));
@@ -157,7 +157,7 @@ impl Observed {
             }
         };
         let (about, is_new) = (span.about, span.hop.is_none());
-        // What it is may be said after a child has named it.
+        // What it is may be reported after a child has named it.
         let is_first = match &before {
             Some(before) => before.name.is_empty() || before.role != about.role,
             None => true,
@@ -357,7 +357,7 @@ impl Observed {
             SpanEnd::Done => None,
             SpanEnd::Failed => {
                 let why = about.error.as_deref().unwrap_or("failed");
-                let line = why.lines().last().unwrap_or(why);
+                let line = why.lines().next().unwrap_or(why);
                 Some(StopReason::Other(line.chars().take(80).collect::<String>().into()))
             }
             SpanEnd::Lost => Some(StopReason::Cancelled),

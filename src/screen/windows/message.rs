@@ -64,7 +64,7 @@ pub enum DraftOrigin {
 impl MessageBox {
     pub(crate) fn for_page(page: &RunPage) -> Option<Self> {
         let world = page.world();
-        if world.observed().is_some() && world.progress.is_live() {
+        if world.observed().is_some() && world.progress.is_live() && page.remote.is_none() {
             let (run, text) = (page.id().clone(), TextField::new("", true));
             let to = "the program".to_owned();
             return Some(Self { run, number: 0, to, text, from: DraftOrigin::Empty });

@@ -173,7 +173,9 @@ impl Services {
                     services
                         .send_msg(Msg::StartFailed { request, text: format!("{run}: {why:#}") });
                 }
-                (Err(why), _) => services.failed("cluster", format!("{run}: {why:#}")),
+                (Err(why), Some(_)) => services.failed("cluster", format!("{run}: {why:#}")),
+                // The list follows it again.
+                (Err(why), None) => tracing::debug!("{run} is not followed: {why:#}"),
             }
         });
     }

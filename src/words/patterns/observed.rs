@@ -68,11 +68,11 @@ impl Narrate for Observed {
                 let (role, text) = match end {
                     SpanEnd::Done => (StyleRole::Done, format!("ended{took}")),
                     SpanEnd::Failed => (StyleRole::Failed, format!("failed{took}")),
-                    SpanEnd::Lost => (StyleRole::Dim, "its end was never said".to_owned()),
+                    SpanEnd::Lost => (StyleRole::Dim, "its end was not reported".to_owned()),
                 };
                 it.set(role, text);
-                if let Some(said) = known.error.as_ref().or(known.output.as_ref()) {
-                    it.with_detail(&**said);
+                if let Some(text) = known.error.as_ref().or(known.output.as_ref()) {
+                    it.with_detail(&**text);
                 }
             }
             ObservedFact::Text { stream, text } => {

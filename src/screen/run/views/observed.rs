@@ -196,7 +196,7 @@ impl ObservedView {
                     add_outcome(run, None, &mut text);
                     text.gap();
                 } else if observed.spans.is_empty() {
-                    let waits = "The program runs. Nothing was said of its spans yet.";
+                    let waits = "The program runs. No spans have arrived yet.";
                     text.item("", StyleRole::Dim, waits);
                 }
                 add_totals(observed, &mut text);
@@ -337,7 +337,8 @@ impl View for ObservedView {
     }
 
     fn available(&self, run: &RunData, _focus: Pane, action: Action) -> Result<(), Why> {
-        if action == Action::Message && run.world().progress.is_live() {
+        // Only the dashboard that has started the program has its input.
+        if action == Action::Message && run.world().progress.is_live() && run.remote.is_none() {
             return Ok(());
         }
         Err("Another program plays this run: it is only watched.".into())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::gateway::budget::RetryBudget;
+use crate::gateway::retry::RetryBudget;
 use crate::scenario::spec::policy::RetryBudgetLimits;
 use proptest::prelude::*;
 use tokio::time::Instant;
