@@ -3,9 +3,8 @@
 //! they are.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -33,7 +32,7 @@ use crate::watch::child::{
     OutputSink, ProgramSignals, RunningProgram, WatchedProgram, write_input, write_tap,
 };
 use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
-use crate::watch::{ReceiverAddress, serve};
+use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
 use crate::words::verdict::run_lead;
 
 /// Arguments of `roundtable watch`.
@@ -67,9 +66,9 @@ pub struct WatchArgs {
 /// Arguments of `roundtable listen`.
 #[derive(Debug, Clone, Args)]
 pub struct ListenArgs {
-    /// Port on 127.0.0.1; 0: any free port
-    #[arg(value_name = "PORT", default_value_t = 0)]
-    pub port: u16,
+    /// Port of this machine (0: any free one), or IP:PORT for programs of other machines, which send a token
+    #[arg(value_name = "PORT|IP:PORT", default_value = "0", value_parser = listen_address)]
+    pub addr: SocketAddr,
     /// Name of the runs in lists
     #[arg(long, value_name = "NAME", default_value = "program")]
     pub name: String,
@@ -119,18 +118,67 @@ const RECEIVED: Duration = Duration::from_millis(300);
 /// How long a program that was asked to end may take.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// A token that nobody can guess.
-fn token() -> String {
-    let part = |nth: u8| format!("{:016x}", RandomState::new().hash_one((nth, std::process::id())));
-    part(0) + &part(1)
+/// The variable with a token for `listen`, for programs whose variables are set before it starts.
+const TOKEN_VARIABLE: &str = "ROUNDTABLE_LISTEN_TOKEN";
+
+/// Length of a token that cannot be guessed and fits into a path, in characters.
+const TOKEN_CHARS: RangeInclusive<usize> = 16..=128;
+
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let addr = port.ok().or_else(|| text.parse().ok());
+    addr.ok_or_else(|| "give a port, or IP:PORT such as 0.0.0.0:4318".to_owned())
 }
 
-async fn listen_on(port: u16) -> Result<(TcpListener, ReceiverAddress), Refused> {
-    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+/// A token that nobody can guess.
+fn random_token() -> Result<String, Refused> {
+    let mut bytes = [0; 16];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut bytes).map_err(|_| Refused::new("the system has no random numbers"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The token of the environment; `None`: there is none.
+fn chosen_token() -> Result<Option<String>, Refused> {
+    let Some(token) = std::env::var_os(TOKEN_VARIABLE) else { return Ok(None) };
+    let token = token.to_string_lossy().into_owned();
+    let is_plain = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if is_plain && TOKEN_CHARS.contains(&token.len()) {
+        return Ok(Some(token));
+    }
+    let (least, most) = TOKEN_CHARS.into_inner();
+    let why = Refused::new(format!("{TOKEN_VARIABLE} is no token"));
+    Err(why.help(format!("give it {least} to {most} letters, digits, and -_. characters")))
+}
+
+async fn listen_on(
+    wanted: SocketAddr,
+    token: Option<String>,
+) -> Result<(TcpListener, ReceiverAddress), Refused> {
     let refused = || format!("cannot listen on {wanted}");
     let listener = TcpListener::bind(wanted).await.or_refuse(refused())?;
     let addr = listener.local_addr().or_refuse(refused())?;
-    Ok((listener, ReceiverAddress { addr, token: token() }))
+    let token = token.map_or_else(random_token, Ok)?;
+    Ok((listener, ReceiverAddress { addr, token }))
+}
+
+/// The variables that a program needs. Its address is that of this machine as the program sees it, which is not known
+/// here if all addresses are listened on.
+fn variables(address: &ReceiverAddress) -> String {
+    let (url, token) = (address.url(), &address.token);
+    let url = match address.addr.ip().is_unspecified() {
+        true => format!("http://HOST:{}", address.addr.port()),
+        false => url,
+    };
+    let (key, headers) = match address.is_local() {
+        true => ("any", String::new()),
+        false => (&**token, format!("\n  OTEL_EXPORTER_OTLP_HEADERS={TOKEN_HEADER}={token}")),
+    };
+    format!(
+        "listening; give a program these variables (Ctrl-C ends):\n  \
+         OTEL_EXPORTER_OTLP_ENDPOINT={url} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf{headers}\n  \
+         LANGSMITH_TRACING=true LANGSMITH_ENDPOINT={url} LANGSMITH_API_KEY={key}"
+    )
 }
 
 /// A program that is watched.
@@ -160,7 +208,8 @@ impl Watching {
         sinks: [OutputSink; 2],
     ) -> Result<Self, Refused> {
         let program = args.program(is_apart);
-        let (listener, address) = listen_on(0).await?;
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (listener, address) = listen_on(local, None).await?;
         let get = |name: &str| std::env::var_os(name);
         let mut notes = program.notes(get);
         let tap = match (program.has_tap, Dirs::find()) {
@@ -301,16 +350,15 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     }
     let stored = StoreOfCommand::open(global, OnStoreFailure::Stop);
     print_notes(&stored.problems);
-    let (listener, address) = match listen_on(args.port).await {
+    let token = match chosen_token() {
+        Ok(token) => token,
+        Err(why) => return refuse(&why, Exit::Usage),
+    };
+    let (listener, address) = match listen_on(args.addr, token).await {
         Ok(listening) => listening,
         Err(why) => return refuse(&why, Exit::Stopped),
     };
-    let url = address.url();
-    print_message(&format!(
-        "listening; give a program these variables (Ctrl-C ends):\n  \
-         OTEL_EXPORTER_OTLP_ENDPOINT={url} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf\n  \
-         LANGSMITH_TRACING=true LANGSMITH_ENDPOINT={url} LANGSMITH_API_KEY=any"
-    ));
+    print_message(&variables(&address));
     let headless = HeadlessRuns::new(args.format, global, theme, &stored);
     let (sender, inputs) = mpsc::channel(QUEUED);
     let server = tokio::spawn(serve(listener, address, sender.clone()));

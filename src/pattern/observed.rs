@@ -56,6 +56,9 @@ pub fn scenario(name: &str, command: Vec<String>) -> Option<(Scenario, Observati
 /// Most spans of a run; more are counted.
 pub const MAX_SPANS: usize = 1_000_000;
 
+/// Most lines of output, log records and notes of a run; more are counted.
+const MAX_TEXTS: u64 = 1_000_000;
+
 /// Reads what is observed of the program until it is over.
 ///
 /// # Errors
@@ -64,8 +67,7 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     let source = spec.source().and_then(|it| it.downcast::<mpsc::Receiver<Observation>>().ok());
     let Some(mut source) = source else { return Err(StopReason::InternalError) };
     cx.set_phase("program".to_owned());
-    let mut run =
-        ObservedRun { cx, spans: HashMap::new(), left_out: 0, root: None, last_reply: None };
+    let mut run = ObservedRun::new(cx);
     let end = loop {
         // What reads or stores the log may be behind.
         if !cx.bus().is_within_limits() {
@@ -95,13 +97,20 @@ struct ObservedRun<'a> {
     spans: HashMap<Arc<str>, KnownSpan>,
     /// Spans beyond the limit.
     left_out: u64,
+    /// Lines, records and notes, also those beyond the limit.
+    texts: u64,
     /// The outermost span that ended last: its output is the answer.
     root: Option<(SpanEnd, Arc<SpanAbout>)>,
     /// The last reply of a model: the answer where the outermost span has no output.
     last_reply: Option<Arc<str>>,
 }
 
-impl ObservedRun<'_> {
+impl<'a> ObservedRun<'a> {
+    fn new(cx: &'a RunContext) -> Self {
+        let spans = HashMap::new();
+        Self { cx, spans, left_out: 0, texts: 0, root: None, last_reply: None }
+    }
+
     fn receive(&mut self, observed: Observation) {
         match observed {
             Observation::Opened { parent, about } => {
@@ -109,17 +118,20 @@ impl ObservedRun<'_> {
             }
             Observation::Closed { parent, end, about } => self.close(&parent, end, about),
             Observation::Text { span, stream, text } => {
-                let at = self.span_of(&span);
-                self.cx.publish(at, ObservedFact::Text { stream, text });
+                self.add_text(&span, ObservedFact::Text { stream, text });
             }
-            Observation::Note { span, text } => {
-                let at = self.span_of(&span);
-                self.cx.publish(at, ObservedFact::Note { text });
-            }
+            Observation::Note { span, text } => self.add_text(&span, ObservedFact::Note { text }),
             Observation::Warning(text) => {
                 self.cx.publish(SpanId::RUN, EventKind::Warning { text });
             }
             Observation::Over(_) => {}
+        }
+    }
+
+    fn add_text(&mut self, span: &str, fact: ObservedFact) {
+        self.texts += 1;
+        if self.texts <= MAX_TEXTS {
+            self.cx.publish(self.span_of(span), fact);
         }
     }
 
@@ -203,8 +215,12 @@ impl ObservedRun<'_> {
             let lost = ObservedFact::Closed { end: SpanEnd::Lost, about };
             self.cx.publish(known.id, lost);
         }
-        if self.left_out > 0 {
-            let text = format!("{} spans beyond {MAX_SPANS} are left out", self.left_out);
+        let left_out = [
+            (self.left_out, format!("spans beyond {MAX_SPANS}")),
+            (self.texts.saturating_sub(MAX_TEXTS), format!("lines and notes beyond {MAX_TEXTS}")),
+        ];
+        for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            let text = format!("{count} {what} are left out");
             self.cx.publish(SpanId::RUN, EventKind::Warning { text });
         }
         let root = self.root.take();

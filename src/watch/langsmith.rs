@@ -28,9 +28,16 @@ pub(super) fn info(most_bytes: usize) -> Value {
     })
 }
 
-/// The trace and the parent of open runs: a patch does not repeat them.
+/// What a patch does not repeat of open runs.
 #[derive(Default)]
-pub(super) struct OpenRuns(HashMap<Arc<str>, (Arc<str>, Arc<str>)>);
+pub(super) struct OpenRuns(HashMap<Arc<str>, OpenRun>);
+
+#[derive(Clone, Default)]
+struct OpenRun {
+    trace: Arc<str>,
+    parent: Arc<str>,
+    role: SpanRole,
+}
 
 /// Most runs whose trace is remembered until they end.
 const MAX_OPEN: usize = 200_000;
@@ -113,18 +120,18 @@ impl OpenRuns {
         if id.is_empty() {
             return Vec::new();
         }
-        let known = self.0.get(&id).cloned();
-        let of = |name: &str, known: Option<&Arc<str>>| match string(run, name) {
-            "" => known.cloned().unwrap_or_default(),
+        let known = self.0.get(&id).cloned().unwrap_or_default();
+        let of = |name: &str, known: &Arc<str>| match string(run, name) {
+            "" => Arc::clone(known),
             text => texts::name(text),
         };
-        let mut trace = of("trace_id", known.as_ref().map(|it| &it.0));
-        let parent = of("parent_run_id", known.as_ref().map(|it| &it.1));
+        let mut trace = of("trace_id", &known.trace);
+        let parent = of("parent_run_id", &known.parent);
         if trace.is_empty() {
             // An outermost run is its own trace.
             trace = Arc::clone(&id);
         }
-        let mut about = about(run);
+        let mut about = about(run, known.role);
         about.id = Arc::clone(&id);
         let message = |what| TraceMessage {
             protocol: Protocol::LangSmith,
@@ -135,7 +142,8 @@ impl OpenRuns {
         let has_ended = run.get("end_time").is_some_and(|time| !time.is_null());
         if !has_ended {
             if is_post && self.0.len() < MAX_OPEN {
-                self.0.insert(id, (Arc::clone(&trace), Arc::clone(&parent)));
+                let (trace, parent) = (Arc::clone(&trace), Arc::clone(&parent));
+                self.0.insert(id, OpenRun { trace, parent, role: about.role });
             }
             return vec![message(SpanMessage::Opened { parent, about })];
         }
@@ -179,7 +187,8 @@ fn string<'r>(run: &'r Map<String, Value>, name: &str) -> &'r str {
     run.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn about(run: &Map<String, Value>) -> SpanAbout {
+/// `known`: the role that was reported before.
+fn about(run: &Map<String, Value>, known: SpanRole) -> SpanAbout {
     let metadata = run.get("extra").and_then(|extra| extra.get("metadata"));
     let meta = |name: &str| metadata.and_then(|it| it.get(name)).and_then(Value::as_str);
     let name = string(run, "name");
@@ -189,7 +198,7 @@ fn about(run: &Map<String, Value>) -> SpanAbout {
         "retriever" | "embedding" => SpanRole::Retriever,
         // What runs inside a node has its name in the metadata too.
         "chain" if meta("langgraph_node") == Some(name) && is_step(run) => SpanRole::Node,
-        _ => SpanRole::Step,
+        _ => known,
     };
     let model = meta("ls_model_name").filter(|_| role == SpanRole::Model);
     let (tokens_in, tokens_out) = match role {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::log::facts::observed::{SpanAbout, SpanEnd};
 
-pub use self::server::{ReceiverAddress, serve};
+pub use self::server::{ReceiverAddress, TOKEN_HEADER, serve};
 
 /// A message about a span of a trace.
 #[derive(Clone, Debug, PartialEq)]

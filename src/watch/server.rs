@@ -1,5 +1,6 @@
-//! The receiver: an HTTP server for one program on this machine. The token is in the path; a request from a page
-//! in a browser, or for another host, is refused. What is received is bounded.
+//! The receiver: an HTTP server for programs. On this machine the token is in the path, and a request for another
+//! host is refused; at another address the token is in a header. A request from a page in a browser is refused.
+//! What is received is bounded.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use flate2::read::MultiGzDecoder;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 use super::hub::HubInput;
 use super::langsmith::OpenRuns;
 use super::{TraceMessage, langsmith, otlp, tap};
+use crate::base::sha256_of_text;
 
 /// Longest body, in bytes; also announced to LangSmith's tracer.
 const MAX_BODY: usize = 20 << 20;
@@ -32,6 +34,12 @@ const MAX_DECODED: usize = 64 << 20;
 /// Most connections.
 const MAX_CONNECTIONS: usize = 128;
 
+/// Most bytes of bodies that are held at the same time, before they are decompressed.
+const MAX_HELD: usize = 128 << 20;
+
+/// Most bodies that are decompressed and read at the same time.
+const MAX_READING: usize = 2;
+
 /// Timeout of the head of a request, and of its body.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -39,14 +47,25 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct ReceiverAddress {
     pub addr: SocketAddr,
-    /// The first part of each path.
+    /// On this machine the first part of each path, else the header [`TOKEN_HEADER`].
     pub token: String,
 }
+
+/// The header with the token at an address of another machine: LangSmith's tracer sends its key in it.
+pub const TOKEN_HEADER: &str = "x-api-key";
 
 impl ReceiverAddress {
     /// The base of all paths.
     pub fn url(&self) -> String {
-        format!("http://{}/{}", self.addr, self.token)
+        match self.is_local() {
+            true => format!("http://{}/{}", self.addr, self.token),
+            false => format!("http://{}", self.addr),
+        }
+    }
+
+    /// Whether only programs of this machine reach it.
+    pub fn is_local(&self) -> bool {
+        self.addr.ip().is_loopback()
     }
 }
 
@@ -56,6 +75,8 @@ pub async fn serve(listener: TcpListener, address: ReceiverAddress, hub: mpsc::S
         address,
         hub,
         open_runs: AsyncMutex::default(),
+        held: Semaphore::new(MAX_HELD),
+        reading: Semaphore::new(MAX_READING),
         warned: Mutex::default(),
     });
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -104,6 +125,10 @@ struct Receiver {
     address: ReceiverAddress,
     hub: mpsc::Sender<HubInput>,
     open_runs: AsyncMutex<OpenRuns>,
+    /// A permit for each byte of a body.
+    held: Semaphore,
+    /// A permit for each body that is read.
+    reading: Semaphore,
     /// The warnings that the operator has.
     warned: Mutex<BTreeSet<String>>,
 }
@@ -126,18 +151,22 @@ impl Receiver {
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answer {
-        let header = |name| request.headers().get(name).and_then(|it| it.to_str().ok());
-        let is_host = header(HOST).is_some_and(|host| self.is_own_host(host));
+        let header = |name: &str| request.headers().get(name).and_then(|it| it.to_str().ok());
+        let is_local = self.address.is_local();
+        let is_host = !is_local || header(HOST.as_str()).is_some_and(|it| self.is_own_host(it));
         if !is_host || request.headers().contains_key(ORIGIN) {
-            return refused(StatusCode::FORBIDDEN, "only programs of this machine may post here");
+            return refused(StatusCode::FORBIDDEN, "only programs may post here, no pages");
         }
-        let path = request.uri().path().to_owned();
-        let inside =
-            path.strip_prefix('/').and_then(|path| path.strip_prefix(&*self.address.token));
-        let Some(path) = inside.filter(|path| path.starts_with('/')) else {
-            return refused(StatusCode::NOT_FOUND, "wrong token");
+        let path = request.uri().path();
+        let (token, path) = match is_local {
+            true => path.trim_start_matches('/').split_once('/').unwrap_or_default(),
+            false => (header(TOKEN_HEADER).unwrap_or_default(), path.trim_start_matches('/')),
         };
-        let path = path.to_owned();
+        // Digests take the same time to compare, wherever they differ.
+        if sha256_of_text(token) != sha256_of_text(&self.address.token) {
+            return refused(StatusCode::FORBIDDEN, "wrong token");
+        }
+        let path = format!("/{path}");
         match (request.method().clone(), &*path) {
             (Method::GET, "/info") => json(StatusCode::OK, &langsmith::info(MAX_BODY).to_string()),
             (Method::POST | Method::PATCH, _) => match self.receive(&path, request).await {
@@ -160,7 +189,7 @@ impl Receiver {
     fn is_own_host(&self, host: &str) -> bool {
         let port = self.address.addr.port();
         let own = self.address.addr.to_string();
-        host == own || (self.address.addr.ip().is_loopback() && host == format!("localhost:{port}"))
+        host == own || host == format!("localhost:{port}")
     }
 
     async fn receive(
@@ -175,6 +204,10 @@ impl Receiver {
         let (content_type, encoding) = (header(CONTENT_TYPE), header(CONTENT_ENCODING));
         let is_json = content_type.starts_with("application/json");
         let is_post = request.method() == Method::POST;
+        let length = header(CONTENT_LENGTH).parse().unwrap_or(MAX_BODY).min(MAX_BODY);
+        let closed = |_| (StatusCode::SERVICE_UNAVAILABLE, "the receiver has ended".to_owned());
+        let bytes = u32::try_from(length).unwrap_or(u32::MAX);
+        let _held = self.held.acquire_many(bytes).await.map_err(closed)?;
         let body = timeout(TIMEOUT, Limited::new(request.into_body(), MAX_BODY).collect()).await;
         let body = match body {
             Ok(Ok(body)) => body.to_bytes(),
@@ -186,6 +219,7 @@ impl Receiver {
                 return Err((StatusCode::REQUEST_TIMEOUT, "the body did not come".to_owned()));
             }
         };
+        let _reading = self.reading.acquire().await.map_err(closed)?;
         let body = decoded(body, &encoding)?;
         let bad =
             |why: crate::base::refused::Refused| (StatusCode::BAD_REQUEST, format!("{why:#}"));

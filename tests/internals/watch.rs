@@ -1,6 +1,7 @@
 //! Requests that real frameworks have sent, replayed to the receiver over a real socket: what the run says of
 //! the program. And senders that mean no good.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A receiver, and the runs of what it receives.
 struct Watched {
     address: ReceiverAddress,
+    /// Where it is reached.
+    reached: SocketAddr,
     sender: mpsc::Sender<HubInput>,
     hub: JoinHandle<HubReport>,
     server: JoinHandle<()>,
@@ -32,21 +35,27 @@ struct Watched {
 
 impl Watched {
     async fn start() -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST).await
+    }
+
+    /// A receiver that takes itself to be at this address. It is on this machine all the same.
+    async fn start_at(ip: Ipv4Addr) -> Self {
         let engine = Engine::new(EngineSettings::default());
         let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
         let mut hub = Hub::new("desk".into(), vec!["desk".into()], Box::new(start));
         hub.wait_for_trace().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let addr = listener.local_addr().expect("an address");
+        let reached = listener.local_addr().expect("an address");
+        let addr = SocketAddr::from((ip, reached.port()));
         let address = ReceiverAddress { addr, token: "secret".to_owned() };
         let (sender, inputs) = mpsc::channel(64);
         let server = tokio::spawn(serve(listener, address.clone(), sender.clone()));
-        Self { address, sender, hub: tokio::spawn(hub.run(inputs)), server }
+        Self { address, reached, sender, hub: tokio::spawn(hub.run(inputs)), server }
     }
 
     /// Sends bytes and returns the whole answer.
     async fn raw(&self, parts: &[&[u8]]) -> String {
-        let mut stream = TcpStream::connect(self.address.addr).await.expect("connected");
+        let mut stream = TcpStream::connect(self.reached).await.expect("connected");
         for part in parts {
             let sent = async {
                 stream.write_all(part).await?;
@@ -328,10 +337,10 @@ async fn hostile_requests_are_refused() {
         (ask("/secret/info", &format!("Host: {host}")), "200"),
         (ask("/secret/info", "Host: evil.example"), "403"),
         (ask("/secret/info", &format!("Host: {host}\r\nOrigin: http://evil.example")), "403"),
-        (ask("/wrong/info", &format!("Host: {host}")), "404"),
-        (ask("/info", &format!("Host: {host}")), "404"),
+        (ask("/wrong/info", &format!("Host: {host}")), "403"),
+        (ask("/info", &format!("Host: {host}")), "403"),
         (ask("/secret/unknown", &format!("Host: {host}")), "404"),
-        (ask("/secretinfo", &format!("Host: {host}")), "404"),
+        (ask("/secretinfo", &format!("Host: {host}")), "403"),
     ] {
         let answer = watched.raw(&[request.as_bytes()]).await;
         assert_eq!(answer.split(' ').nth(1), Some(status), "{request}: {answer}");
@@ -400,6 +409,69 @@ async fn hostile_requests_are_refused() {
     for part in ["/unknown", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "bytes is refused"] {
         assert!(warnings.iter().any(|text| text.contains(part)), "{part}: {warnings:?}");
     }
+}
+
+/// At an address that other machines reach the token is in a header, and the name of the host is theirs.
+#[tokio::test(flavor = "multi_thread")]
+async fn other_machines_need_the_token() {
+    let watched = Watched::start_at(Ipv4Addr::new(192, 0, 2, 1)).await;
+    let ask = |path: &str, headers: &str| {
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: desk.internal:4318\r\nConnection: close\r\n{headers}\r\n"
+        )
+    };
+    for (path, headers, status) in [
+        ("/info", "x-api-key: secret\r\n", "200"),
+        ("/info", "", "403"),
+        ("/info", "x-api-key: secre\r\n", "403"),
+        ("/secret/info", "", "403"),
+        ("/info", "x-api-key: secret\r\nOrigin: http://evil.example\r\n", "403"),
+    ] {
+        let answer = watched.raw(&[ask(path, headers).as_bytes()]).await;
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{path} {headers}: {answer}");
+    }
+}
+
+/// Where spans come at their end alone, inner ones before outer ones, who called whom is known at the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_alone_keep_callers() {
+    let now = crate::base::time::now_ms();
+    let at = |later: u64| format!("{}000000", now + later);
+    let agent = |id: &str, parent: &str, name: &str, from: u64| {
+        let mut span = span(id, parent, name, &at(from), &at(9));
+        let role = json!({ "key": "openinference.span.kind", "value": { "stringValue": "AGENT" } });
+        span["attributes"] = json!([role]);
+        span
+    };
+    let watched = Watched::start().await;
+    for spans in [
+        json!([agent("0000000000000003", "0000000000000002", "writer", 5)]),
+        json!([agent("0000000000000004", "0000000000000002", "researcher", 3)]),
+        json!([span("0000000000000002", "0000000000000001", "step", &at(2), &at(9))]),
+        json!([agent("0000000000000001", "", "planner", 1)]),
+    ] {
+        watched.post("/v1/traces", "application/json", &otlp(&spans)).await;
+    }
+    let (_, runs) = watched.end(0).await;
+    let expected = ["you > planner", "planner > researcher", "planner > writer"];
+    assert_eq!(hops(&runs[0].0), expected);
+    assert_eq!(outcome(&runs[0].0)["path"], json!(["planner"]));
+}
+
+/// A patch of LangSmith's tracer need not repeat what a run is: its tokens and its role are known all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn patch_needs_no_run_type() {
+    let watched = Watched::start().await;
+    let start =
+        json!({ "id": "m1", "trace_id": "m1", "name": "chat", "run_type": "llm", "start_time": 1 });
+    let usage = json!({ "input_tokens": 12, "output_tokens": 3 });
+    let end = json!({ "id": "m1", "outputs": { "usage_metadata": usage }, "end_time": 2 });
+    let batch = json!({ "post": [start], "patch": [end] }).to_string();
+    watched.post("/runs/batch", "application/json", batch.as_bytes()).await;
+    let (_, runs) = watched.end(0).await;
+    let models = &outcome(&runs[0].0)["model_calls"];
+    assert_eq!((&models[0]["tokens_in"], &models[0]["tokens_out"]), (&json!(12), &json!(3)));
+    assert_eq!(runs[0].0.tally.usage.prompt_tokens, 12);
 }
 
 /// What one protocol has reported is not drawn twice, and what comes after the end is counted.

@@ -3,6 +3,7 @@
 //!
 //! The fields of its outcome are those of roundtable (docs/watch.md).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ pub struct Observed {
     last_turn: Option<AgentName>,
     /// The message for the next agent.
     handed: Option<Arc<str>>,
+    /// Turns inside of a span that is not known yet: who called the agent is not known either.
+    held: BTreeMap<SpanId, Vec<SpanId>>,
 }
 
 /// A span of the program.
@@ -58,6 +61,8 @@ pub struct ObservedSpan {
     hop: Option<usize>,
     /// Whether it is among the open calls of a tool or model.
     is_counted: bool,
+    /// Whether it is a turn that waits for a span around it.
+    is_held: bool,
 }
 
 /// The calls of a tool or a model.
@@ -94,6 +99,7 @@ impl Observed {
             clock_us: None,
             last_turn: None,
             handed: None,
+            held: BTreeMap::new(),
         }
     }
 
@@ -134,6 +140,35 @@ impl Observed {
         None
     }
 
+    /// The nearest span around this one that is open, and that only its children have named.
+    fn unknown_around(&self, id: SpanId, run: &RunFold) -> Option<SpanId> {
+        let mut at = id;
+        for _ in 0..MAX_DEPTH {
+            at = match run.spans.get(at).map(|span| span.parent) {
+                None | Some(SpanId::RUN) => return None,
+                Some(parent) => parent,
+            };
+            if self.span(at).is_some_and(|span| span.about.name.is_empty() && span.end.is_none()) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// A span has become known: the turns inside of it follow, in the order of their starts.
+    fn release_turns(&mut self, event: &Event, run: &RunFold) {
+        let held = self.held.remove(&event.span).unwrap_or_default();
+        let mut turns: Vec<ObservedSpan> =
+            held.into_iter().filter_map(|id| self.span(id).cloned()).collect();
+        turns.sort_by_key(|span| (span.about.from_us, span.id));
+        for span in turns {
+            let hop = self.begin_or_hold(span.id, &span.about, event, run);
+            if let (Some(hop), Some(end)) = (hop, span.end) {
+                self.end_turn(event, hop, end, &span.about, run);
+            }
+        }
+    }
+
     fn open(&mut self, event: &Event, about: &Arc<SpanAbout>, run: &RunFold) {
         self.see_time(event, about.from_us);
         let place = self.place(event.span);
@@ -150,13 +185,19 @@ impl Observed {
             false if place < self.spans.len() => return,
             false => {
                 let about = Arc::clone(about);
-                let span =
-                    ObservedSpan { id: event.span, about, end: None, hop: None, is_counted: false };
+                let span = ObservedSpan {
+                    id: event.span,
+                    about,
+                    end: None,
+                    hop: None,
+                    is_counted: false,
+                    is_held: false,
+                };
                 self.spans.push(span.clone());
                 span
             }
         };
-        let (about, is_new) = (span.about, span.hop.is_none());
+        let (about, is_new) = (span.about, span.hop.is_none() && !span.is_held);
         // What it is may be reported after a child has named it.
         let is_first = match &before {
             Some(before) => before.name.is_empty() || before.role != about.role,
@@ -164,7 +205,7 @@ impl Observed {
         };
         match about.role {
             SpanRole::Agent | SpanRole::Node if is_new && !about.name.is_empty() => {
-                self.begin_turn(event, &about, run);
+                self.begin_or_hold(event.span, &about, event, run);
             }
             SpanRole::Tool | SpanRole::Retriever if is_first => {
                 self.set_counted(place);
@@ -190,6 +231,9 @@ impl Observed {
             }
             _ => {}
         }
+        if before.is_some_and(|before| before.name.is_empty()) {
+            self.release_turns(event, run);
+        }
     }
 
     /// Compares the clock of the program with the time of the log.
@@ -207,13 +251,38 @@ impl Observed {
         self.say(event, Some(author), LineKind::HandedOver { to: AgentName::new(to), message });
     }
 
-    /// An agent has its turn.
-    fn begin_turn(&mut self, event: &Event, about: &SpanAbout, run: &RunFold) {
+    /// An agent has its turn, unless who called it is not known yet.
+    fn begin_or_hold(
+        &mut self,
+        span: SpanId,
+        about: &SpanAbout,
+        event: &Event,
+        run: &RunFold,
+    ) -> Option<usize> {
+        let Some(unknown) = self.unknown_around(span, run) else {
+            return self.begin_turn(span, about, event, run);
+        };
+        self.held.entry(unknown).or_default().push(span);
+        let place = self.place(span);
+        if let Some(span) = self.spans.get_mut(place) {
+            span.is_held = true;
+        }
+        None
+    }
+
+    /// An agent has its turn, which is this span; returns the index of the turn. `None`: there are too many agents.
+    fn begin_turn(
+        &mut self,
+        span: SpanId,
+        about: &SpanAbout,
+        event: &Event,
+        run: &RunFold,
+    ) -> Option<usize> {
         let name = turn_name(about);
         if self.agents.agent(&name).is_none() && !self.agents.add_agent(&name, MAX_AGENTS) {
-            return;
+            return None;
         }
-        let outer = self.turn_around(event.span, run).map(|turn| turn_name(&turn.about));
+        let outer = self.turn_around(span, run).map(|turn| turn_name(&turn.about));
         let (kind, from) = match (outer, &self.last_turn) {
             (Some(outer), _) => (HopKind::Consult, Some(outer)),
             (None, Some(last)) => (HopKind::Handoff, Some(last.clone())),
@@ -240,16 +309,17 @@ impl Observed {
             message,
             context_tokens: None,
             state: HopState::Running,
-            span: event.span,
+            span,
             requested_by: None,
             depth: u16::from(is_inner),
             in_control: self.agents.in_control.clone(),
             seq: event.seq,
         });
-        let place = self.place(event.span);
+        let place = self.place(span);
         if let Some(span) = self.spans.get_mut(place) {
             span.hop = Some(hop);
         }
+        Some(hop)
     }
 
     fn close(&mut self, event: &Event, end: SpanEnd, about: &SpanAbout, run: &RunFold) {
@@ -265,6 +335,7 @@ impl Observed {
         Arc::make_mut(&mut span.about).add(about);
         span.end = Some(end);
         let (about, hop, was_counted) = (Arc::clone(&span.about), span.hop, span.is_counted);
+        let is_held = span.is_held;
         self.failed += u64::from(end == SpanEnd::Failed);
         self.lost += u64::from(end == SpanEnd::Lost);
         // What it is was not known at its start.
@@ -272,12 +343,12 @@ impl Observed {
         match about.role {
             SpanRole::Agent | SpanRole::Node => {
                 let hop = match hop {
-                    None if !about.name.is_empty() => {
-                        self.begin_turn(event, &about, run);
-                        self.spans.get(place).and_then(|span| span.hop)
+                    None if !about.name.is_empty() && !is_held => {
+                        self.begin_or_hold(event.span, &about, event, run)
                     }
                     hop => hop,
                 };
+                self.release_turns(event, run);
                 if let Some(hop) = hop {
                     self.end_turn(event, hop, end, &about, run);
                 }
@@ -320,6 +391,9 @@ impl Observed {
                 }
             }
             _ => {}
+        }
+        if before.name.is_empty() {
+            self.release_turns(event, run);
         }
         if was_counted {
             self.end_call_of(&before);
