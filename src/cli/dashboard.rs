@@ -174,8 +174,13 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         Some(Err(why)) => return refuse(&why, Exit::Stopped),
         watching => watching.and_then(Result::ok),
     };
+    let watched = watching.as_ref().map(|(watching, _)| watching.signals());
     let ended = own.block_on(async {
-        let watchdog = Watchdog::start(|code| screen_guard::end_now(code))?;
+        let watchdog = Watchdog::start(move |code| {
+            // Nobody waits for the watched program any more.
+            watched.inspect(|signals| signals.kill());
+            screen_guard::end_now(code)
+        })?;
         // Before the terminal is switched: without a handler a signal would leave it unrestored.
         listen(&services, watchdog.clone())?;
         let mut console = Tty::take(watchdog, terminal.title)?;

@@ -24,7 +24,10 @@ use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::{visible, visible_output};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::Dirs;
+use crate::host::config::user_config;
 use crate::log::event::{Command, EventKind, Seq, StopReason, World};
+use crate::model::prices::price_of_name;
+use crate::pattern::observed::PriceOf;
 use crate::scenario::Scenario;
 use crate::screen::theme::Theme;
 use crate::terminal::screen_guard;
@@ -114,6 +117,9 @@ const QUEUED: usize = 256;
 
 /// How long what the program has sent last may take to be received.
 const RECEIVED: Duration = Duration::from_millis(300);
+
+/// How long it is waited for the end of a program before the operator is told.
+const SILENT: Duration = Duration::from_secs(1);
 
 /// How long a program that was asked to end may take.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -221,7 +227,7 @@ impl Watching {
         let environment = program.environment(&address, tap.as_deref(), get);
         let (sender, inputs) = mpsc::channel(QUEUED);
         let server = tokio::spawn(serve(listener, address, sender.clone()));
-        let mut hub = Hub::new(args.run_name(), args.command.clone(), start);
+        let mut hub = Hub::new(args.run_name(), args.command.clone(), price_of(), start);
         let what = format!("{} cannot be started", visible(&args.command[0]));
         for note in notes {
             let _ = sender.send(HubInput::Warning(note)).await;
@@ -256,15 +262,22 @@ impl Watching {
 
     /// Ends the program: asks it first.
     pub async fn end(mut self) -> (i32, HubReport) {
+        let notice = tokio::spawn(async {
+            tokio::time::sleep(SILENT).await;
+            print_message("waiting for the program to end; Ctrl-C twice kills it");
+        });
+        let mut ended = None;
         for ask in [ProgramSignals::interrupt, ProgramSignals::terminate, ProgramSignals::kill] {
             if !self.ended.is_finished() {
                 ask(self.signals);
             }
-            if let Ok(ended) = tokio::time::timeout(ENDS_WITHIN, &mut self.ended).await {
-                return ended.unwrap_or((1, HubReport::default()));
+            if let Ok(report) = tokio::time::timeout(ENDS_WITHIN, &mut self.ended).await {
+                ended = report.ok();
+                break;
             }
         }
-        (137, HubReport::default())
+        notice.abort();
+        ended.unwrap_or((137, HubReport::default()))
     }
 }
 
@@ -294,6 +307,11 @@ impl ProgramOutput {
         // The terminal may be closed or stalled; then it is not printed.
         let _ = screen_guard::write_last(visible_output(&text, true).as_bytes());
     }
+}
+
+/// The price of a model that another program calls.
+fn price_of() -> PriceOf {
+    Arc::new(|model| price_of_name(model, &user_config().prices))
 }
 
 /// A launch of the scenario of an observed run.
@@ -362,7 +380,8 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     let headless = HeadlessRuns::new(args.format, global, theme, &stored);
     let (sender, inputs) = mpsc::channel(QUEUED);
     let server = tokio::spawn(serve(listener, address, sender.clone()));
-    let hub = Hub::new(args.name.clone(), Vec::new(), headless.start(&Arc::default()));
+    let start = headless.start(&Arc::default());
+    let hub = Hub::new(args.name.clone(), Vec::new(), price_of(), start);
     let stop = sender.clone();
     // In a thread of its own, because the queue of the hub may be full.
     let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));

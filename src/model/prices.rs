@@ -98,6 +98,22 @@ pub fn prices_at<'a>(
     all
 }
 
+/// The price of a model of which only the name is known: that of the configuration, else the list price, if all
+/// providers that list the name have the same.
+pub fn price_of_name(model: &str, configured: &[ConfiguredPrice]) -> Option<Price> {
+    let exact = |model: &str| {
+        let name = split_model_name(model).1;
+        let mut rows = configured.iter();
+        let own = rows.find(|row| split_model_name(&row.model).1 == name).map(|row| row.price);
+        own.or_else(|| {
+            let mut listed = PriceTable::shipped().models.values().filter_map(|of| of.get(name));
+            let first = *listed.next()?;
+            listed.all(|other| *other == first).then_some(first)
+        })
+    };
+    exact(model).or_else(|| exact(without_snapshot_date(model)?))
+}
+
 /// The price in the configuration: under `provider/name`, else under the name alone. A name that is sent with its
 /// provider in front is looked up without it.
 fn configured_price(
@@ -133,6 +149,18 @@ fn without_snapshot_date(model: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::model::endpoint::{EndpointRequest, find};
+
+    #[test]
+    fn name_alone_has_one_price() {
+        let own = ConfiguredPrice { model: "openai/own-1".to_owned(), price: Price::new(7.0, 8.0) };
+        let price = |model: &str| price_of_name(model, std::slice::from_ref(&own));
+        let listed = PriceTable::shipped().get(Provider::OpenAi, "gpt-4.1-mini");
+        assert!(listed.is_some());
+        assert_eq!(price("gpt-4.1-mini"), listed);
+        assert_eq!(price("gpt-4.1-mini-2025-04-14"), listed);
+        assert_eq!(price("own-1"), Some(own.price));
+        assert_eq!(price("no-such-model"), None);
+    }
 
     #[test]
     fn every_shipped_row_prices_known_provider() {

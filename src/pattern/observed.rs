@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use crate::log::event::kind::Usage;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
 use crate::run::RunContext;
 use crate::scenario::Scenario;
 use crate::scenario::patterns::observed;
 use crate::scenario::patterns::observed::ObservedSpec;
+use crate::scenario::spec::Price;
 use crate::scenario::spec::script::ReplyEnd;
 
 /// What is observed of a program that is watched.
@@ -46,11 +48,26 @@ pub type ObservationSender = mpsc::Sender<Observation>;
 /// Observations that the run has not read yet: more make the sender wait.
 const QUEUED: usize = 1_024;
 
+/// The price of a model with this name; `None`: it is not known.
+pub type PriceOf = Arc<dyn Fn(&str) -> Option<Price> + Send + Sync>;
+
+/// What a run reads.
+struct Source {
+    observed: mpsc::Receiver<Observation>,
+    price_of: PriceOf,
+}
+
 /// The scenario of one observed run of a program, and the sender of its observations. `name`: of the program, for
-/// lists; `command`: the program and its arguments, empty if it was not started here.
-pub fn scenario(name: &str, command: Vec<String>) -> Option<(Scenario, ObservationSender)> {
-    let (sender, source) = mpsc::channel::<Observation>(QUEUED);
-    Some((observed::scenario(name, command, Box::new(source))?, sender))
+/// lists; `command`: the program and its arguments, empty if it was not started here; `price_of`: the prices of its
+/// models.
+pub fn scenario(
+    name: &str,
+    command: Vec<String>,
+    price_of: PriceOf,
+) -> Option<(Scenario, ObservationSender)> {
+    let (sender, observed) = mpsc::channel::<Observation>(QUEUED);
+    let source = Box::new(Source { observed, price_of });
+    Some((observed::scenario(name, command, source)?, sender))
 }
 
 /// Most spans of a run; more are counted.
@@ -64,16 +81,16 @@ const MAX_TEXTS: u64 = 1_000_000;
 /// # Errors
 /// The program, or its outermost span, failed.
 pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason> {
-    let source = spec.source().and_then(|it| it.downcast::<mpsc::Receiver<Observation>>().ok());
+    let source = spec.source().and_then(|it| it.downcast::<Source>().ok());
     let Some(mut source) = source else { return Err(StopReason::InternalError) };
     cx.set_phase("program".to_owned());
-    let mut run = ObservedRun::new(cx);
+    let mut run = ObservedRun::new(cx, source.price_of);
     let end = loop {
         // What reads or stores the log may be behind.
         if !cx.bus().is_within_limits() {
             cx.bus().wait_for_room().await;
         }
-        match source.recv().await {
+        match source.observed.recv().await {
             Some(Observation::Over(end)) => break end,
             Some(observed) => run.receive(observed),
             // What receives has ended.
@@ -90,10 +107,13 @@ struct KnownSpan {
     /// Whether only its children have named it.
     is_named_only: bool,
     is_open: bool,
+    /// The model, of a call of one.
+    model: Option<Arc<str>>,
 }
 
 struct ObservedRun<'a> {
     cx: &'a RunContext,
+    price_of: PriceOf,
     spans: HashMap<Arc<str>, KnownSpan>,
     /// Spans beyond the limit.
     left_out: u64,
@@ -106,9 +126,9 @@ struct ObservedRun<'a> {
 }
 
 impl<'a> ObservedRun<'a> {
-    fn new(cx: &'a RunContext) -> Self {
+    fn new(cx: &'a RunContext, price_of: PriceOf) -> Self {
         let spans = HashMap::new();
-        Self { cx, spans, left_out: 0, texts: 0, root: None, last_reply: None }
+        Self { cx, price_of, spans, left_out: 0, texts: 0, root: None, last_reply: None }
     }
 
     fn receive(&mut self, observed: Observation) {
@@ -159,9 +179,9 @@ impl<'a> ObservedRun<'a> {
     }
 
     fn add(&mut self, parent: SpanId, about: SpanAbout, is_named_only: bool) -> SpanId {
-        let (key, about) = (Arc::clone(&about.id), Arc::new(about));
+        let (key, model, about) = (Arc::clone(&about.id), about.model.clone(), Arc::new(about));
         let id = self.cx.open_span(ObservedFact::Opened { parent, about });
-        self.spans.insert(key, KnownSpan { id, parent, is_named_only, is_open: true });
+        self.spans.insert(key, KnownSpan { id, parent, is_named_only, is_open: true, model });
         id
     }
 
@@ -189,13 +209,19 @@ impl<'a> ObservedRun<'a> {
         Some(self.add(parent, about, false))
     }
 
-    fn close(&mut self, parent: &Arc<str>, end: SpanEnd, about: SpanAbout) {
+    fn close(&mut self, parent: &Arc<str>, end: SpanEnd, mut about: SpanAbout) {
         let start = SpanAbout { output: None, error: None, until_us: None, ..about.clone() };
         let Some(id) = self.open(parent, start) else { return };
         let Some(known) = self.spans.get_mut(&about.id).filter(|known| known.is_open) else {
             return;
         };
         known.is_open = false;
+        if let (Some(prompt), None) = (about.tokens_in, about.cost_usd) {
+            let model = about.model.as_ref().or(known.model.as_ref());
+            let price = model.and_then(|model| (self.price_of)(model));
+            let usage = Usage::new(prompt, about.tokens_out.unwrap_or(0));
+            about.cost_usd = price.map(|price| price.cost(&usage));
+        }
         if about.role == SpanRole::Model && about.output.is_some() {
             self.last_reply.clone_from(&about.output);
         }

@@ -137,7 +137,10 @@ fn counts(state: &AppState) -> (&'static str, Vec<StatusCount>) {
         // While every branch waits for a person, the calls around the questions wait too.
         let running = match page.shown().progress.waits_since {
             Some(_) => 0,
-            None => tally.open().saturating_sub(waits),
+            None => match page.shown().observed().filter(|_| page.shown().progress.is_live()) {
+                Some(observed) => observed.open_calls(),
+                None => tally.open().saturating_sub(waits),
+            },
         };
         let open = match is_cut {
             true => count(Glyph::Off, StyleRole::Off, tally.open(), "cut off"),

@@ -12,7 +12,9 @@ use super::{Protocol, SpanMessage, TraceMessage};
 use crate::base::time::now_ms;
 use crate::engine::RunHandle;
 use crate::log::facts::observed::{SpanAbout, TextStream};
-use crate::pattern::observed::{MAX_SPANS, Observation, ObservationSender, ObservedEnd, scenario};
+use crate::pattern::observed::{
+    MAX_SPANS, Observation, ObservationSender, ObservedEnd, PriceOf, scenario,
+};
 use crate::scenario::Scenario;
 
 /// How long a trace whose outermost spans have ended must be quiet until its run ends.
@@ -75,6 +77,7 @@ struct TraceRun {
 pub struct Hub {
     name: String,
     command: Vec<String>,
+    price_of: PriceOf,
     start: StartRun,
     traces: HashMap<Arc<str>, TraceRun>,
     /// A run that waits for its trace.
@@ -89,10 +92,11 @@ pub struct Hub {
 
 impl Hub {
     /// A hub for a program of this name.
-    pub fn new(name: String, command: Vec<String>, start: StartRun) -> Self {
+    pub fn new(name: String, command: Vec<String>, price_of: PriceOf, start: StartRun) -> Self {
         Self {
             name,
             command,
+            price_of,
             start,
             traces: HashMap::new(),
             waiting: None,
@@ -139,7 +143,8 @@ impl Hub {
     }
 
     async fn begin(&mut self) -> Option<TraceRun> {
-        let (scenario, sender) = scenario(&self.name, self.command.clone())?;
+        let (scenario, sender) =
+            scenario(&self.name, self.command.clone(), Arc::clone(&self.price_of))?;
         let run = (self.start)(scenario)?;
         self.report.runs.push(run.clone());
         for unsent in self.unsent.drain(..) {

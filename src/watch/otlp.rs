@@ -325,6 +325,8 @@ const TOKENS_OUT: [&str; 4] = [
     "llm.token_count.completion",
     "llm.usage.completion_tokens",
 ];
+const COST: [&str; 4] =
+    ["gen_ai.usage.cost", "llm.cost.total", "operation.cost", "gen_ai.usage.total_cost"];
 const INPUT: [&str; 8] = [
     "gen_ai.tool.call.arguments",
     "tool_arguments",
@@ -407,6 +409,7 @@ pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
     };
     let count = |names: &[&str]| attributes.first(names)?.parse().ok();
     let is_model = role == SpanRole::Model;
+    let cost: Option<f64> = attributes.first(&COST).and_then(|text| text.parse().ok());
     SpanAbout {
         name: texts::name(shown),
         role,
@@ -418,6 +421,7 @@ pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
         // Other spans repeat the tokens of the models inside them.
         tokens_in: count(&TOKENS_IN).filter(|_| is_model),
         tokens_out: count(&TOKENS_OUT).filter(|_| is_model),
+        cost_usd: cost.filter(|cost| is_model && cost.is_finite() && *cost >= 0.0),
         ..SpanAbout::default()
     }
 }

@@ -86,6 +86,7 @@ impl Line {
             error: self.error.as_deref().map(texts::text),
             tokens_in: self.tokens_in,
             tokens_out: self.tokens_out,
+            cost_usd: None,
             from_us: started_us.or(at_us.filter(|_| !is_end)),
             until_us: at_us.filter(|_| is_end),
         };

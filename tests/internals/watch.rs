@@ -18,10 +18,17 @@ use crate::log::event::{Event, EventKind, Seq, SpanId, World};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
 use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
 use crate::log::world::observed::{CallTotals, Observed, ObservedSpan};
+use crate::pattern::observed::PriceOf;
+use crate::scenario::spec::Price;
 use crate::watch::hub::{Hub, HubInput, HubReport};
 use crate::watch::{Protocol, ReceiverAddress, SpanMessage, TraceMessage, serve};
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One model has a price.
+fn prices() -> PriceOf {
+    Arc::new(|model| (model == "priced-1").then(|| Price::new(1_000_000.0, 2_000_000.0)))
+}
 
 /// A receiver, and the runs of what it receives.
 struct Watched {
@@ -42,7 +49,7 @@ impl Watched {
     async fn start_at(ip: Ipv4Addr) -> Self {
         let engine = Engine::new(EngineSettings::default());
         let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
-        let mut hub = Hub::new("desk".into(), vec!["desk".into()], Box::new(start));
+        let mut hub = Hub::new("desk".into(), vec!["desk".into()], prices(), Box::new(start));
         hub.wait_for_trace().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let reached = listener.local_addr().expect("an address");
@@ -458,12 +465,12 @@ async fn ends_alone_keep_callers() {
     assert_eq!(outcome(&runs[0].0)["path"], json!(["planner"]));
 }
 
-/// A patch of LangSmith's tracer need not repeat what a run is: its tokens and its role are known all the same.
+/// A patch of LangSmith's tracer need not repeat what a run is: its role, its model and so its cost are known.
 #[tokio::test(flavor = "multi_thread")]
 async fn patch_needs_no_run_type() {
     let watched = Watched::start().await;
-    let start =
-        json!({ "id": "m1", "trace_id": "m1", "name": "chat", "run_type": "llm", "start_time": 1 });
+    let start = json!({ "id": "m1", "trace_id": "m1", "name": "chat", "run_type": "llm", "start_time": 1,
+        "extra": { "metadata": { "ls_model_name": "priced-1" } } });
     let usage = json!({ "input_tokens": 12, "output_tokens": 3 });
     let end = json!({ "id": "m1", "outputs": { "usage_metadata": usage }, "end_time": 2 });
     let batch = json!({ "post": [start], "patch": [end] }).to_string();
@@ -472,6 +479,7 @@ async fn patch_needs_no_run_type() {
     let models = &outcome(&runs[0].0)["model_calls"];
     assert_eq!((&models[0]["tokens_in"], &models[0]["tokens_out"]), (&json!(12), &json!(3)));
     assert_eq!(runs[0].0.tally.usage.prompt_tokens, 12);
+    assert_eq!(runs[0].0.cost_usd(), Some(18.0));
 }
 
 /// What one protocol has reported is not drawn twice, and what comes after the end is counted.
@@ -503,7 +511,7 @@ async fn one_protocol_counts_per_framework() {
 async fn run_waits_for_named_spans() {
     let engine = Engine::new(EngineSettings::default());
     let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
-    let hub = Hub::new("desk".into(), Vec::new(), Box::new(start));
+    let hub = Hub::new("desk".into(), Vec::new(), prices(), Box::new(start));
     let (sender, inputs) = mpsc::channel(64);
     let hub = tokio::spawn(hub.run(inputs));
     let about =
@@ -554,7 +562,7 @@ async fn run_waits_for_named_spans() {
 async fn unsent_lines_reach_next_run() {
     let engine = Engine::new(EngineSettings::default());
     let start = move |scenario| Some(engine.start(Launch::scripted(Arc::new(scenario), true)));
-    let hub = Hub::new("desk".into(), Vec::new(), Box::new(start));
+    let hub = Hub::new("desk".into(), Vec::new(), prices(), Box::new(start));
     let (sender, inputs) = mpsc::channel(64);
     let hub = tokio::spawn(hub.run(inputs));
     let about = SpanAbout { id: "desk".into(), name: "desk".into(), ..SpanAbout::default() };

@@ -18,7 +18,7 @@ pub struct ToolHead {
     /// Name of the tool; `llm` for the model.
     pub name: ToolName,
     /// Kind of its implementation: `model`, `fixture`, `http`, `command` or `none`; `agent`, `team`
-    /// or `swarm` for an agent that is consulted or handed over to.
+    /// or `swarm` for an agent that is consulted or handed over to; `observed` for one of another program.
     pub kind: String,
     /// Whether all runs of the process share its breaker, bulkhead and retry budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -31,10 +31,31 @@ pub struct ToolHead {
 }
 
 impl ToolHead {
+    /// A tool of another program: its limits are not known.
+    pub(crate) fn observed(name: &str) -> Self {
+        let limits = ToolLimits {
+            timeout_ms: 0,
+            max_attempts: 1,
+            backoff_ms: Vec::new(),
+            jitter: false,
+            breaker: None,
+            bulkhead: None,
+            retry_budget: None,
+            safe_mode: None,
+        };
+        let (name, kind) = (ToolName::from(name), "observed".to_owned());
+        Self { name, kind, shared: false, limits, faults: Vec::new() }
+    }
+
     /// Whether it is a tool or a model. The calls of the others, agents and people, are the times they
     /// were put to work.
     pub fn is_tool(&self) -> bool {
         !matches!(self.kind.as_str(), "agent" | "team" | "swarm" | "person")
+    }
+
+    /// Whether it belongs to another program.
+    pub fn is_observed(&self) -> bool {
+        self.kind == "observed"
     }
 
     /// Whether it is a person.

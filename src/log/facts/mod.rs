@@ -239,6 +239,8 @@ pub struct EndedCall {
     pub failed: Option<StopReason>,
     /// The tokens, of a model that counts them.
     pub usage: Option<Usage>,
+    /// What it cost, in US dollars.
+    pub cost_usd: Option<f64>,
 }
 
 /// What a fact is about, taken from its fields.

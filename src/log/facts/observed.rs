@@ -98,6 +98,7 @@ impl Fact for ObservedFact {
             SpanRole::Agent | SpanRole::Node => Asks::Agent,
             SpanRole::Step | SpanRole::Handoff | SpanRole::Guardrail => return None,
         };
+        let cost_usd = about.cost_usd.filter(|_| asks == Asks::Model);
         let usage = about.tokens_in.filter(|_| asks == Asks::Model);
         let usage = usage.map(|prompt| Usage::new(prompt, about.tokens_out.unwrap_or(0)));
         let failed = match end {
@@ -105,7 +106,7 @@ impl Fact for ObservedFact {
             SpanEnd::Failed => Some(StopReason::SpanFailed),
             SpanEnd::Lost => Some(StopReason::Cancelled),
         };
-        Some(EndedCall { asks, failed, usage })
+        Some(EndedCall { asks, failed, usage, cost_usd })
     }
 }
 
@@ -146,6 +147,9 @@ pub struct SpanAbout {
     /// Tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
+    /// What it cost in US dollars, of the call of a model: reported, or estimated from the tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
     /// When it began, as Unix time in microseconds of that program's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_us: Option<u64>,
@@ -179,6 +183,7 @@ impl SpanAbout {
         set(&mut self.error, &later.error);
         set(&mut self.tokens_in, &later.tokens_in);
         set(&mut self.tokens_out, &later.tokens_out);
+        set(&mut self.cost_usd, &later.cost_usd);
         set(&mut self.from_us, &later.from_us);
         set(&mut self.until_us, &later.until_us);
     }

@@ -37,6 +37,12 @@ pub struct Observed {
     pub failed: u64,
     /// Spans whose end was never reported.
     pub lost: u64,
+    /// How often a known span was reported in another place: until then, spans were only added to the tree.
+    pub moved: u64,
+    /// The least and the greatest time of spans by the clock of the program, in microseconds.
+    clock_range_us: Option<(u64, u64)>,
+    /// The same of the times at which spans arrived that have none.
+    seen_range: Option<(Elapsed, Elapsed)>,
     /// What the time of the log is later than the clock of the program, in microseconds: the least that was
     /// seen, since a message arrives later than it happens.
     clock_us: Option<i64>,
@@ -96,6 +102,9 @@ impl Observed {
             models: Vec::new(),
             failed: 0,
             lost: 0,
+            moved: 0,
+            clock_range_us: None,
+            seen_range: None,
             clock_us: None,
             last_turn: None,
             handed: None,
@@ -108,9 +117,19 @@ impl Observed {
         self.spans.get(self.place(id)).filter(|span| span.id == id)
     }
 
-    /// Ids are given in the order in which spans are opened.
+    /// Calls of agents, tools and models that have not ended.
+    pub fn open_calls(&self) -> u64 {
+        let agents = self.agents.agents.iter().map(|row| u64::from(row.running));
+        agents.chain(self.tools.iter().chain(&self.models).map(|row| row.open)).sum()
+    }
+
+    /// Ids are given in the order in which spans are opened, without gaps but in a damaged log.
     fn place(&self, id: SpanId) -> usize {
-        self.spans.partition_point(|span| span.id < id)
+        let dense = (id.0 as usize).saturating_sub(1);
+        match self.spans.get(dense).is_some_and(|span| span.id == id) {
+            true => dense,
+            false => self.spans.partition_point(|span| span.id < id),
+        }
     }
 
     /// The agent whose turn has the span.
@@ -175,6 +194,7 @@ impl Observed {
         let known = self.spans.get(place).filter(|span| span.id == event.span);
         let before = known.map(|span| Arc::clone(&span.about));
         let is_known = before.is_some();
+        self.moved += u64::from(is_known);
         let span = match is_known {
             true => {
                 let Some(span) = self.spans.get_mut(place) else { return };
@@ -238,7 +258,13 @@ impl Observed {
 
     /// Compares the clock of the program with the time of the log.
     fn see_time(&mut self, event: &Event, time_us: Option<u64>) {
-        let Some(time) = time_us else { return };
+        let Some(time) = time_us else {
+            let (from, until) = self.seen_range.unwrap_or((event.at, event.at));
+            self.seen_range = Some((from.min(event.at), until.max(event.at)));
+            return;
+        };
+        let (from, until) = self.clock_range_us.unwrap_or((time, time));
+        self.clock_range_us = Some((from.min(time), until.max(time)));
         let later = event.at.0.cast_signed().saturating_sub(time.cast_signed());
         self.clock_us = Some(self.clock_us.map_or(later, |least| least.min(later)));
     }
@@ -451,14 +477,28 @@ impl Observed {
         self.agents.lines.push(TranscriptLine { at, seq, span, author, depth: 0, what });
     }
 
+    /// When the first span began, and the last one began or ended, in the time of the log.
+    pub fn range(&self) -> (Elapsed, Elapsed) {
+        let by_clock = self
+            .clock_range_us
+            .and_then(|(from, until)| Some((self.in_log(from)?, self.in_log(until)?)));
+        match (by_clock, self.seen_range) {
+            (Some(one), Some(other)) => (one.0.min(other.0), one.1.max(other.1)),
+            (one, other) => one.or(other).unwrap_or_default(),
+        }
+    }
+
+    /// A time of the program in the time of the log; `None`: that is not known.
+    fn in_log(&self, time_us: u64) -> Option<Elapsed> {
+        let time = time_us.cast_signed().saturating_add(self.clock_us?);
+        Some(Elapsed(time.max(0).cast_unsigned()))
+    }
+
     /// When a span began and, if it has, ended, in the time of the log: by the clock of the program where that
     /// is known, else as it arrived.
     pub fn times(&self, span: &ObservedSpan, run: &RunFold) -> (Elapsed, Option<Elapsed>) {
         let seen = run.spans.get(span.id);
-        let in_log = |time_us: Option<u64>| {
-            let time = time_us?.cast_signed().saturating_add(self.clock_us?);
-            Some(Elapsed(time.max(0).cast_unsigned()))
-        };
+        let in_log = |time_us: Option<u64>| self.in_log(time_us?);
         let from = in_log(span.about.from_us).or(seen.map(|seen| seen.opened)).unwrap_or_default();
         let until = span
             .end

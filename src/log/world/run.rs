@@ -309,6 +309,9 @@ impl RunFold {
             Some(_) => tally.failed += 1,
         }
         call.usage.inspect(|usage| tally.usage.add(*usage));
+        if call.usage.is_some() || call.cost_usd.is_some() {
+            self.models.spending.add_cost(call.cost_usd);
+        }
     }
 
     /// Follows whether every branch waits for a person: a question is open, and no call of a model or

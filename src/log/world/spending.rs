@@ -52,6 +52,8 @@ pub(crate) struct SpendingTally {
     open: BTreeMap<SpanId, Option<usize>>,
     /// Whether tokens were used by a model that the head does not name.
     unknown: bool,
+    /// What the calls of another program cost.
+    observed: Option<f64>,
 }
 
 /// Tokens of one model.
@@ -111,6 +113,14 @@ impl SpendingTally {
         }
     }
 
+    /// A call of another program cost this much; `None`: that is not known.
+    pub fn add_cost(&mut self, cost_usd: Option<f64>) {
+        match cost_usd {
+            Some(cost) => self.observed = Some(self.observed.unwrap_or(0.0) + cost),
+            None => self.unknown = true,
+        }
+    }
+
     /// A span ended.
     pub fn span_ended(&mut self, span: SpanId) {
         self.open.remove(&span);
@@ -118,8 +128,11 @@ impl SpendingTally {
 
     /// Estimated US dollars; `None` if there are no prices, or a model has none.
     pub fn cost(&self) -> Option<f64> {
-        if self.models.is_empty() || self.unknown {
+        if self.unknown {
             return None;
+        }
+        if self.models.is_empty() {
+            return self.observed;
         }
         self.models.iter().map(|spent| Some(spent.price?.cost(&spent.usage))).sum()
     }

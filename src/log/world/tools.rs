@@ -12,8 +12,13 @@ use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
 use crate::log::event::kind::{BreakerStage, CallStarted, FailureClass, FallbackKind, ToolHead};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::facts::PatternFact;
+use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 
-/// Every tool behind the gateway.
+/// Most tools of another program.
+const MAX_OBSERVED: usize = 64;
+
+/// Every tool behind the gateway, or of a program that is watched.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     rows: Vec<ToolRow>,
@@ -264,8 +269,77 @@ impl Tools {
                     row.faults.retain(|had| had.kind() != *fault);
                 }
             }
+            EventKind::Pattern(PatternFact::Observed(fact)) => self.observe(fact, event, spans, at),
             _ => {}
         }
+    }
+
+    /// A span of another program: a call of a tool or a model is one attempt.
+    fn observe(&mut self, fact: &ObservedFact, event: &Event, spans: &Spans, at: Elapsed) {
+        let (ObservedFact::Opened { about, .. } | ObservedFact::Closed { about, .. }) = fact else {
+            return;
+        };
+        if !self.open.contains_key(&event.span) {
+            let Some(place) = self.observed_place(about) else { return };
+            self.open.insert(event.span, place);
+            let Some(row) = self.rows.get_mut(place) else { return };
+            row.tally.calls += 1;
+            row.tally.attempts += 1;
+            row.in_flight += 1;
+            row.peak = row.peak.max(row.in_flight);
+            row.timeline.count_request(at);
+            row.record_level(at);
+        }
+        let ObservedFact::Closed { end, .. } = fact else { return };
+        let seen = || spans.get(event.span).map(|span| event.at.since(span.opened));
+        let took = about.took_us().map(Duration::from_micros).or_else(seen).unwrap_or_default();
+        self.close(event, at, |row| {
+            row.in_flight = row.in_flight.saturating_sub(1);
+            row.record_level(at);
+            match end {
+                SpanEnd::Done => {
+                    row.tally.answered += 1;
+                    row.tally.good += 1;
+                    row.failures = 0;
+                    row.latencies.add(took);
+                    row.timeline.count_answer(at, took);
+                    row.timeline.count_attempt(at, true);
+                    row.mark(CallMark::Good);
+                }
+                SpanEnd::Failed => {
+                    row.tally.failed += 1;
+                    row.tally.bad += 1;
+                    row.failures += 1;
+                    row.last_failure = about
+                        .error
+                        .as_deref()
+                        .and_then(|error| error.lines().next())
+                        .map(Into::into);
+                    row.timeline.count_attempt(at, false);
+                    row.mark(CallMark::Bad);
+                }
+                SpanEnd::Lost => {
+                    row.tally.cancelled += 1;
+                    row.mark(CallMark::NotCounted);
+                }
+            }
+        });
+    }
+
+    /// The row of a call of another program: that of its tool, or of all its models. `None`: the span is no call, or
+    /// there are too many tools.
+    fn observed_place(&mut self, about: &SpanAbout) -> Option<usize> {
+        let name = match about.role {
+            SpanRole::Model => "llm",
+            SpanRole::Tool | SpanRole::Retriever if !about.name.is_empty() => &*about.name,
+            _ => return None,
+        };
+        let known = self.rows.iter().position(|row| row.head.name.as_str() == name);
+        if known.is_none() && self.rows.len() < MAX_OBSERVED {
+            self.rows.push(ToolRow::new(ToolHead::observed(name)));
+            return Some(self.rows.len() - 1);
+        }
+        known
     }
 
     fn leave_line(&mut self, call: SpanId, at: Elapsed) {

@@ -232,7 +232,7 @@ pub(super) fn tool_text(tool: &ToolRow) -> String {
             let _ = writeln!(text, "{name}  {value}");
         }
     }
-    for (name, value) in policy_fields(&tool.head.limits) {
+    for (name, value) in policy_fields(&tool.head) {
         let _ = writeln!(text, "{name}  {value}");
     }
     text

@@ -174,6 +174,9 @@ pub fn add_fields(about: &SpanAbout, to: &mut StyledText) {
     if let (Some(prompt), reply) = (about.tokens_in, about.tokens_out.unwrap_or(0)) {
         to.field("tokens", format!("{prompt} in, {reply} out"));
     }
+    if let Some(cost) = about.cost_usd {
+        to.field("cost", format::usd(cost));
+    }
     for (label, text) in [("input", &about.input), ("output", &about.output)] {
         if let Some(text) = text {
             to.paragraph(label, text);

@@ -14,7 +14,7 @@ use super::agents::{add_outcome, transcript};
 use super::team::TeamView;
 use super::{PaneAt, PaneTitle, TrackRow, View, pane_title};
 use crate::base::time::duration_text;
-use crate::log::event::{Elapsed, Seq, SpanId};
+use crate::log::event::{Elapsed, SpanId};
 use crate::log::facts::observed::{SpanEnd, SpanRole};
 use crate::log::world::observed::{Observed, ObservedSpan};
 use crate::log::world::{RunState, World};
@@ -58,27 +58,40 @@ pub struct ObservedView {
 }
 
 /// The rows of the tree, as far as the log was read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SpanTree {
-    /// Number of events, and of folded spans, that the rows are for.
-    of: Option<(Seq, usize)>,
+    shape: TreeShape,
     rows: Vec<TreeRow>,
-    /// When the first span began, and the last one that has ended did.
-    from: Elapsed,
-    until: Elapsed,
 }
 
+/// What the rows of the tree depend on: numbers of spans, of those that were moved, and of those that are folded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct TreeShape {
+    spans: usize,
+    moved: u64,
+    folded: usize,
+}
+
+/// Most spans that are added to the tree one by one; for more it is made anew.
+const MAX_ADDED: usize = 1_000;
+
 /// A row of the tree.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TreeRow {
     span: SpanId,
     depth: u16,
     has_children: bool,
 }
 
+impl TreeShape {
+    fn of(observed: &Observed, folded: &BTreeSet<SpanId>) -> Self {
+        Self { spans: observed.spans.len(), moved: observed.moved, folded: folded.len() }
+    }
+}
+
 impl SpanTree {
     fn of(world: &World, observed: &Observed, folded: &BTreeSet<SpanId>) -> Self {
-        let mut tree = Self { from: Elapsed(u64::MAX), ..Self::default() };
+        let mut tree = Self { shape: TreeShape::of(observed, folded), rows: Vec::new() };
         let spans = &world.spans;
         let mut next: Vec<(SpanId, u16)> = Vec::new();
         let add_children = |of: SpanId, depth: u16, next: &mut Vec<(SpanId, u16)>| {
@@ -94,18 +107,50 @@ impl SpanTree {
             if tree.rows.len() as u64 > spans.opened() {
                 break;
             }
-            let Some(span) = observed.span(id) else { continue };
-            let (from, until) = observed.times(span, world);
-            tree.from = tree.from.min(from);
-            tree.until = tree.until.max(until.unwrap_or(from));
+            if observed.span(id).is_none() {
+                continue;
+            }
             let has_children = spans.get(id).is_some_and(|it| it.first_child.is_some());
             tree.rows.push(TreeRow { span: id, depth, has_children });
             if has_children && depth < MAX_DEPTH && !folded.contains(&id) {
                 add_children(id, depth + 1, &mut next);
             }
         }
-        tree.from = tree.from.min(tree.until);
         tree
+    }
+
+    /// Follows the log.
+    fn update(&mut self, world: &World, observed: &Observed, folded: &BTreeSet<SpanId>) {
+        let (before, now) = (self.shape, TreeShape::of(observed, folded));
+        let added = now.spans.checked_sub(before.spans);
+        let only_grows = (TreeShape { spans: now.spans, ..before }) == now;
+        if !only_grows || added.is_none_or(|added| added > MAX_ADDED) {
+            *self = Self::of(world, observed, folded);
+            return;
+        }
+        for span in observed.spans.iter_from(before.spans) {
+            self.add(span.id, world, folded);
+        }
+        self.shape = now;
+    }
+
+    /// Adds a new span: it is the last child of its parent.
+    fn add(&mut self, span: SpanId, world: &World, folded: &BTreeSet<SpanId>) {
+        let Some(parent) = world.spans.get(span).map(|span| span.parent) else { return };
+        let row = |depth| TreeRow { span, depth, has_children: false };
+        if parent == SpanId::RUN {
+            return self.rows.push(row(0));
+        }
+        // Without a row it is inside of a folded span.
+        let Some(above) = self.rows.iter().rposition(|row| row.span == parent) else { return };
+        let Some(outer) = self.rows.get_mut(above) else { return };
+        outer.has_children = true;
+        let depth = outer.depth;
+        if depth < MAX_DEPTH && !folded.contains(&parent) {
+            let below = self.rows.iter().skip(above + 1).position(|row| row.depth <= depth);
+            let place = below.map_or(self.rows.len(), |below| above + 1 + below);
+            self.rows.insert(place, row(depth + 1));
+        }
     }
 
     fn place(&self, span: SpanId) -> Option<usize> {
@@ -114,15 +159,14 @@ impl SpanTree {
 }
 
 impl ObservedView {
-    /// The rows of the tree, made once for each state of the log.
+    /// The rows of the tree.
     fn tree(&self, run: &RunData) -> Arc<SpanTree> {
         let world = run.shown();
-        let of = Some((world.progress.next, self.folded.len()));
         let mut tree = self.tree.borrow_mut();
-        if tree.of != of
-            && let Some(observed) = world.observed()
+        if let Some(observed) = world.observed()
+            && tree.shape != TreeShape::of(observed, &self.folded)
         {
-            *tree = Arc::new(SpanTree { of, ..SpanTree::of(world, observed, &self.folded) });
+            Arc::make_mut(&mut tree).update(world, observed, &self.folded);
         }
         Arc::clone(&tree)
     }
@@ -433,11 +477,9 @@ impl ObservedView {
         let tree = self.tree(data);
         let (window, _) = self.in_view(data, area);
         let now = data.drawn_to(cx.now);
-        let until = match world.progress.is_live() {
-            true => tree.until.max(now),
-            false => tree.until,
-        };
-        let axis = (tree.from, until);
+        let (from, last) = observed.range();
+        let until = if world.progress.is_live() { last.max(now) } else { last };
+        let axis = (from, until);
         let first = window.start;
         let selected = self.cursor(&tree).cursor;
         for nth in window {
@@ -543,4 +585,70 @@ fn bar(
     let until = cell(times.1).max(from + 1);
     let end = pen.x() + width;
     pen.space(from).glyphs(Glyph::BarFull, until - from, cx.theme.style(role)).advance_to(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::log::event::{Event, EventKind, Seq};
+    use crate::log::facts::PatternFact;
+    use crate::log::facts::observed::{ObservedFact, SpanAbout};
+
+    /// What happens to the tree: a span is added to one that is there, one is moved, or one is folded or unfolded.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Add(u32),
+        Move(u32, u32),
+        Fold(u32),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            6 => (0..40_u32).prop_map(Step::Add),
+            1 => (1..40_u32, 0..40_u32).prop_map(|(span, to)| Step::Move(span, to)),
+            1 => (1..40_u32).prop_map(Step::Fold),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn added_spans_make_same_tree(steps in proptest::collection::vec((step(), any::<bool>()), 0..60)) {
+            let head = include_str!("../../../../tests/vectors/watch/langgraph_desk.jsonl");
+            let head = Event::from_line(head.lines().next().expect("a head")).expect("an event");
+            let (mut world, mut folded) = (World::new(), BTreeSet::new());
+            world.apply(&head);
+            let (mut tree, mut spans) = (SpanTree::default(), 0);
+            for (seq, (step, draws)) in (1..).zip(steps) {
+                let (span, parent) = match step {
+                    Step::Add(to) => (spans + 1, to % (spans + 1)),
+                    Step::Move(span, to) => (span % (spans + 1), to % (spans + 1)),
+                    Step::Fold(span) => {
+                        let span = SpanId(span % (spans + 1));
+                        if !folded.remove(&span) {
+                            folded.insert(span);
+                        }
+                        let observed = world.observed().expect("observed");
+                        tree.update(&world, observed, &folded);
+                        continue;
+                    }
+                };
+                if span == 0 {
+                    continue;
+                }
+                spans = spans.max(span);
+                let about = Arc::new(SpanAbout { name: "step".into(), ..SpanAbout::default() });
+                let fact = ObservedFact::Opened { parent: SpanId(parent), about };
+                let kind = EventKind::Pattern(PatternFact::Observed(fact));
+                world.apply(&Event { seq: Seq(seq), at: Elapsed(seq), span: SpanId(span), kind });
+                let observed = world.observed().expect("observed");
+                if draws {
+                    tree.update(&world, observed, &folded);
+                    let expected = SpanTree::of(&world, observed, &folded);
+                    prop_assert_eq!(&tree.rows, &expected.rows);
+                }
+            }
+        }
+    }
 }

@@ -320,11 +320,14 @@ fn render_agents(
     }
 }
 
-/// The state of a tool's breaker; "no breaker" for a tool without one.
+/// The state of a tool's breaker; "no breaker" for a tool without one, "watched" for one of another program.
 pub(crate) fn sign(cx: &DrawContext, tool: &ToolRow) -> StateSign {
     match tool.head.limits.breaker {
         Some(_) => cx.theme.breaker(tool.breaker),
-        None => StateSign { word: "no breaker", ..cx.theme.breaker(BreakerStage::Disabled) },
+        None => {
+            let word = if tool.head.is_observed() { "watched" } else { "no breaker" };
+            StateSign { word, ..cx.theme.breaker(BreakerStage::Disabled) }
+        }
     }
 }
 

@@ -108,7 +108,8 @@ fn one_tool(
     pen.name(tool.name().as_str(), name, cx.theme.style(StyleRole::Text)).space(1);
     let Some(bulkhead) = tool.head.limits.bulkhead else {
         let in_flight = in_flight_text(tool, is_live);
-        let text = format!("{in_flight}, peak {}; no bulkhead", tool.peak);
+        let limit = if tool.head.is_observed() { "" } else { "; no bulkhead" };
+        let text = format!("{in_flight}, peak {}{limit}", tool.peak);
         pen.put(&text, dim);
         return;
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::base::time;
 use crate::log::event::Elapsed;
-use crate::log::event::kind::{BreakerStage, ToolLimits, WindowCounts};
+use crate::log::event::kind::{BreakerStage, ToolHead, WindowCounts};
 use crate::log::event::tool::percent_text;
 use crate::log::world::RunProgress;
 use crate::log::world::alerts::{Alert, AlertKind};
@@ -21,7 +21,11 @@ fn ms(ms: u64) -> String {
 }
 
 /// The limits of a tool, each as a name and a text.
-pub fn policy_fields(limits: &ToolLimits) -> Vec<(&'static str, String)> {
+pub fn policy_fields(tool: &ToolHead) -> Vec<(&'static str, String)> {
+    if tool.is_observed() {
+        return vec![("limits", "those of its program: not known".to_owned())];
+    }
+    let limits = &tool.limits;
     let mut attempts = format!("max {}, timeout {}", limits.max_attempts, ms(limits.timeout_ms));
     if limits.max_attempts > 1 {
         // Jitter draws part of a wait at random, so its length is approximate.

@@ -98,7 +98,7 @@ pub(crate) fn render(
         let shared = if tool.head.shared { ", shared by the runs of this session" } else { "" };
         rows.field("kind", &format!("{}{shared}", tool.head.kind), StyleRole::Text, 2);
     }
-    for (name, text) in policy_fields(&tool.head.limits) {
+    for (name, text) in policy_fields(&tool.head) {
         let has_window = tool.head.limits.breaker.is_some_and(|breaker| breaker.window.is_some());
         let most = if name == "breaker" && has_window { wraps.max(2) } else { wraps };
         rows.field(name, &text, StyleRole::Text, most);
