@@ -186,7 +186,10 @@ pub fn window_state(tool: &ToolRow, now: Elapsed) -> Option<String> {
 
 /// When the breaker of a tool opens, or what comes next where it is not closed.
 pub fn breaker_rule(tool: &ToolRow, now: Elapsed) -> String {
-    let Some(limits) = tool.head.limits.breaker else { return "no breaker".to_owned() };
+    let Some(limits) = tool.head.limits.breaker else {
+        let rule = if tool.head.is_observed() { "limits not known" } else { "no breaker" };
+        return rule.to_owned();
+    };
     let closes = limits.mode == BreakerMode::TwoState;
     match tool.breaker {
         BreakerStage::Closed => {
