@@ -12,17 +12,17 @@ use paired::{held, pairs, report, timed};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use roundtable::bench::{
-    Action, DrawContext, Glyphs, KeyPress, ObservedPlan, PatternPlan, RunPage, Size, SpanAbout,
-    SpanEnd, SpanRole, Theme, first_row, render_run, second_row,
+    Action, DrawContext, Glyphs, KeyPress, ObservedFact, ObservedPlan, PatternPlan, RunPage, Size,
+    SpanAbout, SpanEnd, SpanRole, Theme, first_row, render_run, second_row,
 };
-use roundtable::{Elapsed, Event, EventKind, ObservedFact, PatternFact, RunId, Seq, SpanId};
+use roundtable::{Elapsed, Event, EventKind, PatternFact, RunId, Seq, SpanId};
 
 const SIZE: Size = Size { cols: 200, rows: 50 };
 const SPANS: u32 = 100_000;
 const FACTS: usize = 2 * SPANS as usize;
 const FRAMES: usize = 20;
 
-/// A log of spans as a graph with tools writes it: agents, and in each turn calls of models and tools.
+/// A log of spans as a graph with tools writes it: one root, its agents, and in each turn calls of models and tools.
 fn spans() -> Vec<Arc<Event>> {
     let mut head = Event::clone(&long::log(1)[0]);
     if let EventKind::RunStarted(started) = &mut head.kind {
@@ -49,9 +49,10 @@ fn spans() -> Vec<Arc<Event>> {
             _ => (SpanRole::Step, "parse"),
         };
         let depth = match role {
-            SpanRole::Agent => 0,
-            SpanRole::Model | SpanRole::Tool => 1,
-            _ => 2,
+            _ if span == 1 => 0,
+            SpanRole::Agent => 1,
+            SpanRole::Model | SpanRole::Tool => 2,
+            _ => 3,
         };
         while open.len() > depth {
             let inner = open.pop().expect("open");
@@ -65,7 +66,7 @@ fn spans() -> Vec<Arc<Event>> {
             input: Some(format!("a request for charge ch_{span}").into()),
             ..SpanAbout::default()
         };
-        add(span, ObservedFact::Opened { parent, about: Arc::new(about) });
+        add(span, ObservedFact::Opened { parent, at_end: false, about: Arc::new(about) });
         open.push(span);
     }
     for inner in open.into_iter().rev() {

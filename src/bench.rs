@@ -31,7 +31,7 @@ pub use crate::log::facts::agents::{
 pub use crate::log::facts::collaboration::{
     CollaborationPlan, Conflict, Contribution, SeatPlan, SeatStatus, Stance,
 };
-pub use crate::log::facts::observed::{ObservedPlan, SpanAbout, SpanEnd, SpanRole};
+pub use crate::log::facts::observed::{ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole};
 pub use crate::log::facts::research::FoundSource;
 pub use crate::log::world::agents::HANDED_OVER;
 #[cfg(feature = "store")]

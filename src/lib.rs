@@ -54,7 +54,6 @@ pub use self::log::event::{
 pub use self::log::facts::PatternFact;
 pub use self::log::facts::agents::AgentFact;
 pub use self::log::facts::collaboration::CollaborationFact;
-pub use self::log::facts::observed::ObservedFact;
 pub use self::log::facts::orchestrator::OrchestratorFact;
 pub use self::log::facts::research::ResearchFact;
 pub use self::log::facts::router::RouterFact;

@@ -56,7 +56,9 @@ def tokens(usage):
     usage = usage if isinstance(usage, dict) else plain(usage)
     def count(*names):
         return next((usage[n] for n in names if isinstance(usage, dict) and isinstance(usage.get(n), int)), None)
+    details = usage.get("input_tokens_details") if isinstance(usage, dict) else None
     return {"tokens_in": count("input_tokens", "prompt_tokens"),
+            "tokens_cached": details.get("cached_tokens") if isinstance(details, dict) else None,
             "tokens_out": count("output_tokens", "completion_tokens")}
 
 class Sender:

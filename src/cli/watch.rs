@@ -69,7 +69,7 @@ pub struct WatchArgs {
 /// Arguments of `roundtable listen`.
 #[derive(Debug, Clone, Args)]
 pub struct ListenArgs {
-    /// Port of this machine (0: any free one), or IP:PORT for programs of other machines, which send a token
+    /// Port of this machine (0: any free one), or IP:PORT; other machines reach it there with a token
     #[arg(value_name = "PORT|IP:PORT", default_value = "0", value_parser = listen_address)]
     pub addr: SocketAddr,
     /// Name of the runs in lists
@@ -115,10 +115,10 @@ impl WatchArgs {
 /// Inputs that the hub has not read yet: more make the receiver wait.
 const QUEUED: usize = 256;
 
-/// How long what the program has sent last may take to be received.
+/// How long the last messages of the program are waited for.
 const RECEIVED: Duration = Duration::from_millis(300);
 
-/// How long it is waited for the end of a program before the operator is told.
+/// How long a program may take to end before the operator gets a message.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// How long a program that was asked to end may take.
@@ -168,8 +168,7 @@ async fn listen_on(
     Ok((listener, ReceiverAddress { addr, token }))
 }
 
-/// The variables that a program needs. Its address is that of this machine as the program sees it, which is not known
-/// here if all addresses are listened on.
+/// The variables that a program needs. If all addresses are listened on, HOST is to be filled in.
 fn variables(address: &ReceiverAddress) -> String {
     let (url, token) = (address.url(), &address.token);
     let url = match address.addr.ip().is_unspecified() {
@@ -252,7 +251,7 @@ impl Watching {
 
     /// Sends signals to the program.
     pub fn signals(&self) -> ProgramSignals {
-        self.signals
+        self.signals.clone()
     }
 
     /// Waits for the end of the program and of its runs.
@@ -268,9 +267,7 @@ impl Watching {
         });
         let mut ended = None;
         for ask in [ProgramSignals::interrupt, ProgramSignals::terminate, ProgramSignals::kill] {
-            if !self.ended.is_finished() {
-                ask(self.signals);
-            }
+            ask(&self.signals);
             if let Ok(report) = tokio::time::timeout(ENDS_WITHIN, &mut self.ended).await {
                 ended = report.ok();
                 break;
@@ -326,7 +323,7 @@ pub async fn interrupt_with(run: RunHandle, signals: Arc<OnceLock<ProgramSignals
     run.bus().reader(Seq(run.bus().len().saturating_sub(1))).take(&mut last, 1);
     let is_cancelled = |kind: &EventKind| matches!(kind, EventKind::RunClosed(closed) if closed.reason == StopReason::Cancelled);
     if last.first().is_some_and(|event| is_cancelled(&event.kind)) {
-        signals.get().copied().inspect(|signals| signals.interrupt());
+        signals.get().inspect(|signals| signals.interrupt());
     }
 }
 
@@ -394,15 +391,17 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     Exit::Ok
 }
 
-/// The program decides when it ends: an interrupt of the terminal reaches it too, other signals are passed on.
+/// The program decides when it ends: an interrupt of the terminal reaches it too, all else is passed on.
 fn pass_signals(to: ProgramSignals) {
     #[cfg(unix)]
     {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let handled =
             crate::terminal::signals::handle_each(&[SIGINT, SIGTERM, SIGHUP], move |signal| {
-                if signal != SIGINT {
-                    to.terminate();
+                match signal {
+                    SIGINT if is_in_foreground() => {}
+                    SIGINT => to.interrupt(),
+                    _ => to.terminate(),
                 }
             });
         if let Err(error) = handled {
@@ -413,11 +412,19 @@ fn pass_signals(to: ProgramSignals) {
     let _ = to;
 }
 
+/// Whether this process is in the foreground of its terminal, which then sends an interrupt to the program too.
+#[cfg(unix)]
+fn is_in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    let group = terminal.ok().and_then(|tty| rustix::termios::tcgetpgrp(tty).ok());
+    group == Some(rustix::process::getpgrp())
+}
+
 /// The runs of a program without the dashboard.
 struct HeadlessRuns {
     engine: Arc<Engine>,
     writer: Option<SharedWriter>,
-    followers: Arc<Mutex<Vec<JoinHandle<World>>>>,
+    followers: Arc<Mutex<Vec<JoinHandle<()>>>>,
     #[cfg(unix)]
     _server: Option<crate::host::peers::PeerServer>,
 }
@@ -450,20 +457,19 @@ impl HeadlessRuns {
             let run = engine.start(observed_launch(scenario));
             tokio::spawn(interrupt_with(run.clone(), Arc::clone(&signals)));
             let follower = tokio::spawn(follow(run.clone(), writer.clone()));
-            followers.lock().unwrap_or_else(PoisonError::into_inner).push(follower);
+            let mut followers = followers.lock().unwrap_or_else(PoisonError::into_inner);
+            followers.retain(|follower| !follower.is_finished());
+            followers.push(follower);
             Some(run)
         })
     }
 
-    /// Prints the summary.
+    /// Waits for the runs, and prints what the operator should know.
     async fn end(&self, report: &HubReport) {
         let followers: Vec<_> =
             self.followers.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         for follower in followers {
-            let Ok(world) = follower.await else { continue };
-            if self.writer.is_none() {
-                print_message(&summary(&world));
-            }
+            let _ = follower.await;
         }
         for text in report_notes(report) {
             print_message(&text);
@@ -474,17 +480,23 @@ impl HeadlessRuns {
 /// What the operator should know at the end of a program.
 pub fn report_notes(report: &HubReport) -> Vec<String> {
     let mut notes = report.warnings.clone();
+    if report.lost_lines > 0 {
+        let lines = crate::words::format::count_noun(report.lost_lines, "line");
+        notes.push(format!("{lines} that came while no run was open are in no run"));
+    }
     if report.late > 0 {
         let late = crate::words::format::count_noun(report.late, "message");
         notes.push(format!("{late} came after the end of their run and are left out"));
     }
     for ((protocol, framework), count) in &report.ignored {
-        notes.push(format!("{count} spans of {framework} by {protocol} are not drawn twice"));
+        let count = crate::words::format::count_noun(*count, "message");
+        notes.push(format!("{count} of {framework} by {protocol} are not drawn twice"));
     }
     notes
 }
 
-async fn follow(run: RunHandle, writer: Option<SharedWriter>) -> World {
+/// Prints the events of a run, or its warnings and its summary.
+async fn follow(run: RunHandle, writer: Option<SharedWriter>) {
     let (mut reader, mut world, mut batch) = (run.first_reader(), World::new(), Vec::new());
     while reader.next_batch(&mut batch, 256).await > 0 {
         let mut broken = false;
@@ -505,11 +517,14 @@ async fn follow(run: RunHandle, writer: Option<SharedWriter>) -> World {
             run.send(Command::Cancel);
         }
     }
-    if let (Some(writer), Some(outcome)) = (&writer, world.outcome()) {
-        let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writer.outcome(&outcome, &world);
+    match (&writer, world.outcome()) {
+        (None, _) => print_message(&summary(&world)),
+        (Some(writer), Some(outcome)) => {
+            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = writer.outcome(&outcome, &world);
+        }
+        (Some(_), None) => {}
     }
-    world
 }
 
 /// A run in a few lines.

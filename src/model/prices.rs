@@ -98,18 +98,21 @@ pub fn prices_at<'a>(
     all
 }
 
-/// The price of a model of which only the name is known: that of the configuration, else the list price, if all
-/// providers that list the name have the same.
+/// The price of a model of which only the name is known: that of the configuration, else the list price. `None`:
+/// there is none, or providers have different ones.
 pub fn price_of_name(model: &str, configured: &[ConfiguredPrice]) -> Option<Price> {
+    name_price(model, configured, PriceTable::shipped())
+}
+
+fn name_price(model: &str, configured: &[ConfiguredPrice], table: &PriceTable) -> Option<Price> {
     let exact = |model: &str| {
         let name = split_model_name(model).1;
-        let mut rows = configured.iter();
-        let own = rows.find(|row| split_model_name(&row.model).1 == name).map(|row| row.price);
-        own.or_else(|| {
-            let mut listed = PriceTable::shipped().models.values().filter_map(|of| of.get(name));
-            let first = *listed.next()?;
-            listed.all(|other| *other == first).then_some(first)
-        })
+        let own = configured.iter().filter(|row| split_model_name(&row.model).1 == name);
+        let own: Vec<Price> = own.map(|row| row.price).collect();
+        let listed = || table.models.values().filter_map(|of| of.get(name).copied()).collect();
+        let prices = if own.is_empty() { listed() } else { own };
+        let first = *prices.first()?;
+        prices.iter().all(|other| *other == first).then_some(first)
     };
     exact(model).or_else(|| exact(without_snapshot_date(model)?))
 }
@@ -160,6 +163,11 @@ mod tests {
         assert_eq!(price("gpt-4.1-mini-2025-04-14"), listed);
         assert_eq!(price("own-1"), Some(own.price));
         assert_eq!(price("no-such-model"), None);
+        let two = "date = ''\nsource = ''\n[models.openai]\nboth = { input = 1.0, output = 1.0 }\n\
+                   one = { input = 1.0, output = 1.0 }\n[models.groq]\nboth = { input = 2.0, output = 1.0 }\n";
+        let two: PriceTable = toml::from_str(two).expect("a table");
+        assert_eq!(name_price("both", &[], &two), None);
+        assert_eq!(name_price("one", &[], &two), Some(Price::new(1.0, 1.0)));
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::log::event::kind::Usage;
 use crate::log::event::{EventKind, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole, TextStream};
 use crate::run::RunContext;
@@ -36,7 +35,7 @@ pub enum Observation {
 /// How an observed run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedEnd {
-    /// Its outermost spans have ended.
+    /// Its spans have ended.
     Spans,
     /// The program has ended, with this exit code.
     Program(i32),
@@ -86,14 +85,14 @@ pub async fn play(cx: &RunContext, spec: &ObservedSpec) -> Result<(), StopReason
     cx.set_phase("program".to_owned());
     let mut run = ObservedRun::new(cx, source.price_of);
     let end = loop {
-        // What reads or stores the log may be behind.
+        // A reader of the log, or the store, may be behind.
         if !cx.bus().is_within_limits() {
             cx.bus().wait_for_room().await;
         }
         match source.observed.recv().await {
             Some(Observation::Over(end)) => break end,
             Some(observed) => run.receive(observed),
-            // What receives has ended.
+            // The receiver has ended.
             None => break ObservedEnd::Spans,
         }
     };
@@ -134,7 +133,7 @@ impl<'a> ObservedRun<'a> {
     fn receive(&mut self, observed: Observation) {
         match observed {
             Observation::Opened { parent, about } => {
-                self.open(&parent, about);
+                self.open(&parent, about, false);
             }
             Observation::Closed { parent, end, about } => self.close(&parent, end, about),
             Observation::Text { span, stream, text } => {
@@ -175,18 +174,23 @@ impl<'a> ObservedRun<'a> {
             return SpanId::RUN;
         }
         let about = SpanAbout { id: Arc::clone(id), from_us: of.from_us, ..SpanAbout::default() };
-        self.add(SpanId::RUN, about, true)
+        self.add(SpanId::RUN, about, (true, false))
     }
 
-    fn add(&mut self, parent: SpanId, about: SpanAbout, is_named_only: bool) -> SpanId {
+    fn add(
+        &mut self,
+        parent: SpanId,
+        about: SpanAbout,
+        (is_named_only, at_end): (bool, bool),
+    ) -> SpanId {
         let (key, model, about) = (Arc::clone(&about.id), about.model.clone(), Arc::new(about));
-        let id = self.cx.open_span(ObservedFact::Opened { parent, about });
+        let id = self.cx.open_span(ObservedFact::Opened { parent, at_end, about });
         self.spans.insert(key, KnownSpan { id, parent, is_named_only, is_open: true, model });
         id
     }
 
     /// Opens a span, or adds to an open one. `None`: there are too many.
-    fn open(&mut self, parent: &Arc<str>, about: SpanAbout) -> Option<SpanId> {
+    fn open(&mut self, parent: &Arc<str>, about: SpanAbout, at_end: bool) -> Option<SpanId> {
         if let Some(known) = self.spans.get(&about.id) {
             let (id, was_named_only) = (known.id, known.is_named_only);
             if !known.is_open {
@@ -197,7 +201,7 @@ impl<'a> ObservedRun<'a> {
             if was_named_only || known.parent != parent {
                 (known.is_named_only, known.parent) = (false, parent);
                 let about = Arc::new(about);
-                self.cx.publish(id, ObservedFact::Opened { parent, about });
+                self.cx.publish(id, ObservedFact::Opened { parent, at_end, about });
             }
             return Some(id);
         }
@@ -206,27 +210,28 @@ impl<'a> ObservedRun<'a> {
             return None;
         }
         let parent = self.parent_of(parent, &about);
-        Some(self.add(parent, about, false))
+        Some(self.add(parent, about, (false, at_end)))
     }
 
     fn close(&mut self, parent: &Arc<str>, end: SpanEnd, mut about: SpanAbout) {
         let start = SpanAbout { output: None, error: None, until_us: None, ..about.clone() };
-        let Some(id) = self.open(parent, start) else { return };
+        let Some(id) = self.open(parent, start, true) else { return };
         let Some(known) = self.spans.get_mut(&about.id).filter(|known| known.is_open) else {
             return;
         };
         known.is_open = false;
-        if let (Some(prompt), None) = (about.tokens_in, about.cost_usd) {
+        if let (Some(usage), None) = (about.usage(), about.cost_usd) {
             let model = about.model.as_ref().or(known.model.as_ref());
             let price = model.and_then(|model| (self.price_of)(model));
-            let usage = Usage::new(prompt, about.tokens_out.unwrap_or(0));
             about.cost_usd = price.map(|price| price.cost(&usage));
         }
         if about.role == SpanRole::Model && about.output.is_some() {
             self.last_reply.clone_from(&about.output);
         }
-        let about = Arc::new(about);
-        if known.parent == SpanId::RUN {
+        let (about, around) = (Arc::new(about), known.parent);
+        // A parent of another program is named, and never reported.
+        let is_unreported = self.spans.get(parent).is_some_and(|known| known.is_named_only);
+        if around == SpanId::RUN || is_unreported {
             self.root = Some((end, Arc::clone(&about)));
         }
         self.cx.publish(id, ObservedFact::Closed { end, about });

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
@@ -160,9 +162,7 @@ pub fn write_tap(state: &Path) -> Result<PathBuf, Refused> {
 /// A program that runs.
 pub struct RunningProgram {
     child: Child,
-    /// Number of its process.
-    pub pid: Option<u32>,
-    is_apart: bool,
+    signals: ProgramSignals,
     readers: Vec<tokio::task::JoinHandle<()>>,
     /// Whether it has ended, for the readers.
     over: watch::Sender<bool>,
@@ -208,13 +208,19 @@ impl RunningProgram {
             readers.push(tokio::spawn(read_output(stderr, to, is_over)));
         }
         let stdin = child.stdin.take();
-        let pid = child.id();
-        Ok((Self { child, pid, is_apart: program.is_apart, readers, over }, stdin))
+        let signals = ProgramSignals {
+            pid: child.id(),
+            is_apart: program.is_apart,
+            has_ended: Arc::default(),
+            is_interrupted: Arc::default(),
+        };
+        Ok((Self { child, signals, readers, over }, stdin))
     }
 
     /// Waits for its end and the rest of its output; returns the exit code, of a signal 128 and its number.
     pub async fn wait(mut self) -> i32 {
         let code = self.child.wait().await.map_or(1, exit_code);
+        self.signals.has_ended.store(true, Ordering::SeqCst);
         self.over.send_replace(true);
         for reader in self.readers {
             let _ = reader.await;
@@ -224,40 +230,45 @@ impl RunningProgram {
 
     /// What sends it signals while it is waited for.
     pub fn signals(&self) -> ProgramSignals {
-        ProgramSignals { pid: self.pid, is_apart: self.is_apart }
+        self.signals.clone()
     }
 }
 
-/// Sends signals to a program.
-#[derive(Clone, Copy, Debug)]
+/// Sends signals to a program until it has ended: its number may belong to another one then.
+#[derive(Clone, Debug)]
 pub struct ProgramSignals {
     pid: Option<u32>,
     is_apart: bool,
+    has_ended: Arc<AtomicBool>,
+    is_interrupted: Arc<AtomicBool>,
 }
 
 impl ProgramSignals {
-    /// Interrupts it, as Ctrl-C does.
-    pub fn interrupt(self) {
+    /// Interrupts it, as Ctrl-C does; once, since many programs end without a clean-up at a second one.
+    pub fn interrupt(&self) {
         #[cfg(unix)]
-        self.send(rustix::process::Signal::INT);
+        if !self.is_interrupted.swap(true, Ordering::SeqCst) {
+            self.send(rustix::process::Signal::INT);
+        }
     }
 
     /// Asks it to end.
-    pub fn terminate(self) {
+    pub fn terminate(&self) {
         #[cfg(unix)]
         self.send(rustix::process::Signal::TERM);
     }
 
     /// Ends it.
-    pub fn kill(self) {
+    pub fn kill(&self) {
         #[cfg(unix)]
         self.send(rustix::process::Signal::KILL);
     }
 
     #[cfg(unix)]
-    fn send(self, signal: rustix::process::Signal) {
+    fn send(&self, signal: rustix::process::Signal) {
         use rustix::process::{Pid, kill_process, kill_process_group};
-        let pid = self.pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        let pid = self.pid.filter(|_| !self.has_ended.load(Ordering::SeqCst));
+        let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
         let Some(pid) = pid else { return };
         let sent = match self.is_apart {
             true => kill_process_group(pid, signal),

@@ -17,7 +17,7 @@ use crate::pattern::observed::{
 };
 use crate::scenario::Scenario;
 
-/// How long a trace whose outermost spans have ended must be quiet until its run ends.
+/// How long a trace whose spans have all ended must be quiet until its run ends.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// The same where a parent was named and not reported: it may be a span of another program.
@@ -28,6 +28,9 @@ const MAX_RUNS: usize = 64;
 
 /// Most lines and warnings that wait for the next run while none is open.
 const MAX_UNSENT: usize = 1_000;
+
+/// Most traces that are known to have ended: a message of an older one begins a run.
+const MAX_ENDED: usize = 10_000;
 
 /// A time of a span that differs by more from the time of this machine is left out.
 const MAX_SKEW_US: u64 = 24 * 3_600 * 1_000_000;
@@ -49,14 +52,47 @@ pub type StartRun = Box<dyn Fn(Scenario) -> Option<RunHandle> + Send>;
 /// What happened, for the end of the program.
 #[derive(Default)]
 pub struct HubReport {
-    /// The runs, in the order of their start.
-    pub runs: Vec<RunHandle>,
-    /// What came after the end of its run, or of a trace without spans.
+    /// Messages for runs that had ended, and those of traces without spans.
     pub late: u64,
-    /// What came by a protocol about a framework for which another one counts.
+    /// Messages that are ignored because another protocol reports the framework.
     pub ignored: BTreeMap<(&'static str, &'static str), u64>,
-    /// Warnings that no run has.
+    /// Warnings that are in no run.
     pub warnings: Vec<String>,
+    /// Lines of the output that are in no run.
+    pub lost_lines: u64,
+}
+
+impl HubReport {
+    fn add_unsent(&mut self, unsent: Observation) {
+        match unsent {
+            Observation::Warning(text) => self.warnings.push(text),
+            _ => self.lost_lines += 1,
+        }
+    }
+}
+
+/// Traces whose run has ended: the latest ones.
+#[derive(Default)]
+struct EndedTraces {
+    known: HashSet<Arc<str>>,
+    order: VecDeque<Arc<str>>,
+}
+
+impl EndedTraces {
+    fn contains(&self, trace: &Arc<str>) -> bool {
+        self.known.contains(trace)
+    }
+
+    fn insert(&mut self, trace: Arc<str>) {
+        if self.known.insert(Arc::clone(&trace)) {
+            self.order.push_back(trace);
+        }
+        if self.order.len() > MAX_ENDED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
 }
 
 struct TraceRun {
@@ -82,7 +118,7 @@ pub struct Hub {
     traces: HashMap<Arc<str>, TraceRun>,
     /// A run that waits for its trace.
     waiting: Option<TraceRun>,
-    over: HashSet<Arc<str>>,
+    over: EndedTraces,
     /// The protocol that counts for a framework.
     protocols: HashMap<&'static str, Protocol>,
     /// Lines and warnings that came while no run was open.
@@ -100,7 +136,7 @@ impl Hub {
             start,
             traces: HashMap::new(),
             waiting: None,
-            over: HashSet::new(),
+            over: EndedTraces::default(),
             protocols: HashMap::new(),
             unsent: VecDeque::new(),
             report: HubReport::default(),
@@ -146,7 +182,6 @@ impl Hub {
         let (scenario, sender) =
             scenario(&self.name, self.command.clone(), Arc::clone(&self.price_of))?;
         let run = (self.start)(scenario)?;
-        self.report.runs.push(run.clone());
         for unsent in self.unsent.drain(..) {
             let _ = sender.send(unsent).await;
         }
@@ -219,8 +254,10 @@ impl Hub {
             Some(of) => of.sender.send(observed).await.err().map(|error| error.0),
             None => Some(observed),
         };
-        if let Some(unsent) = unsent.filter(|_| self.unsent.len() < MAX_UNSENT) {
-            self.unsent.push_back(unsent);
+        match unsent {
+            Some(unsent) if self.unsent.len() < MAX_UNSENT => self.unsent.push_back(unsent),
+            Some(unsent) => self.report.add_unsent(unsent),
+            None => {}
         }
     }
 
@@ -259,11 +296,7 @@ impl Hub {
             let _ = of.sender.send(Observation::Over(end)).await;
             of.run.wait_until_finished().await;
         }
-        let warnings = self.unsent.into_iter().filter_map(|unsent| match unsent {
-            Observation::Warning(text) => Some(text),
-            _ => None,
-        });
-        self.report.warnings.extend(warnings);
+        self.unsent.into_iter().for_each(|unsent| self.report.add_unsent(unsent));
         self.report
     }
 }

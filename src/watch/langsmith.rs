@@ -201,9 +201,9 @@ fn about(run: &Map<String, Value>, known: SpanRole) -> SpanAbout {
         _ => known,
     };
     let model = meta("ls_model_name").filter(|_| role == SpanRole::Model);
-    let (tokens_in, tokens_out) = match role {
+    let [tokens_in, tokens_cached, tokens_out] = match role {
         SpanRole::Model => tokens(run, metadata),
-        _ => (None, None),
+        _ => [None; 3],
     };
     let outputs = run.get("outputs").filter(|it| !it.is_null());
     let inputs = run.get("inputs").filter(|it| !it.is_null());
@@ -215,6 +215,7 @@ fn about(run: &Map<String, Value>, known: SpanRole) -> SpanAbout {
         input: inputs.and_then(|it| plain(it, "input")),
         output: outputs.and_then(|it| plain(it, "output")),
         tokens_in,
+        tokens_cached,
         tokens_out,
         from_us: time_us(run.get("start_time")),
         until_us: time_us(run.get("end_time")),
@@ -253,8 +254,9 @@ fn plain(value: &Value, name: &str) -> Option<Arc<str>> {
     }
 }
 
-/// The tokens of a call of a model, in the places where LangChain has them.
-fn tokens(run: &Map<String, Value>, metadata: Option<&Value>) -> (Option<u64>, Option<u64>) {
+/// The tokens of a call of a model, in the places where LangChain has them: of the prompt, of those the cached ones,
+/// and of the reply.
+fn tokens(run: &Map<String, Value>, metadata: Option<&Value>) -> [Option<u64>; 3] {
     let outputs = run.get("outputs");
     let message = outputs
         .and_then(|it| it.get("generations")?.get(0)?.get(0)?.get("message"))
@@ -271,7 +273,8 @@ fn tokens(run: &Map<String, Value>, metadata: Option<&Value>) -> (Option<u64>, O
     let usage = places.into_iter().flatten().find(|usage| usage.is_object());
     let prompt = usage.and_then(|it| count(it, ["input_tokens", "prompt_tokens"]));
     let reply = usage.and_then(|it| count(it, ["output_tokens", "completion_tokens"]));
-    (prompt, reply)
+    let cached = usage.and_then(|it| it.get("input_token_details")?.get("cache_read")?.as_u64());
+    [prompt, cached, reply]
 }
 
 /// A time of the tracer, in microseconds: RFC 3339, without an offset in UTC, or Unix time in milliseconds.

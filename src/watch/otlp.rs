@@ -325,6 +325,12 @@ const TOKENS_OUT: [&str; 4] = [
     "llm.token_count.completion",
     "llm.usage.completion_tokens",
 ];
+const TOKENS_CACHED: [&str; 4] = [
+    "gen_ai.usage.cache_read.input_tokens",
+    "gen_ai.usage.cache_read_input_tokens",
+    "gen_ai.usage.details.cache_read_tokens",
+    "llm.token_count.prompt_details.cache_read",
+];
 const COST: [&str; 4] =
     ["gen_ai.usage.cost", "llm.cost.total", "operation.cost", "gen_ai.usage.total_cost"];
 const INPUT: [&str; 8] = [
@@ -420,6 +426,7 @@ pub(super) fn about_of(span_name: &str, attributes: &Attributes) -> SpanAbout {
         output: attributes.first(&OUTPUT).and_then(texts::json_text),
         // Other spans repeat the tokens of the models inside them.
         tokens_in: count(&TOKENS_IN).filter(|_| is_model),
+        tokens_cached: count(&TOKENS_CACHED).filter(|_| is_model),
         tokens_out: count(&TOKENS_OUT).filter(|_| is_model),
         cost_usd: cost.filter(|cost| is_model && cost.is_finite() && *cost >= 0.0),
         ..SpanAbout::default()

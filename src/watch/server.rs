@@ -43,6 +43,9 @@ const MAX_READING: usize = 2;
 /// Timeout of the head of a request, and of its body.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Timeout of the first bytes of a connection.
+const FIRST_BYTES: Duration = Duration::from_secs(5);
+
 /// Where a program finds the receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverAddress {
@@ -103,7 +106,10 @@ const HTTP2: &[u8] = b"PRI * HTTP/2";
 
 async fn serve_connection(receiver: Arc<Receiver>, stream: TcpStream) {
     let mut first = [0; HTTP2.len()];
-    let peeked = timeout(TIMEOUT, stream.peek(&mut first)).await;
+    let peeked = timeout(FIRST_BYTES, stream.peek(&mut first)).await;
+    if peeked.is_err() {
+        return;
+    }
     if matches!(peeked, Ok(Ok(count)) if first.get(..count) == Some(HTTP2)) {
         let why = "an exporter speaks gRPC, which is not received: set \
                    OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and use the exporter for HTTP";

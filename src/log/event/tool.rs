@@ -18,7 +18,7 @@ pub struct ToolHead {
     /// Name of the tool; `llm` for the model.
     pub name: ToolName,
     /// Kind of its implementation: `model`, `fixture`, `http`, `command` or `none`; `agent`, `team`
-    /// or `swarm` for an agent that is consulted or handed over to; `observed` for one of another program.
+    /// or `swarm` for an agent that is consulted or handed over to.
     pub kind: String,
     /// Whether all runs of the process share its breaker, bulkhead and retry budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -31,7 +31,7 @@ pub struct ToolHead {
 }
 
 impl ToolHead {
-    /// A tool of another program: its limits are not known.
+    /// A tool of another program: its limits are not known. Its kind is `observed`, which no log has.
     pub(crate) fn observed(name: &str) -> Self {
         let limits = ToolLimits {
             timeout_ms: 0,

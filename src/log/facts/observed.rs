@@ -19,6 +19,9 @@ facts! {
         "span.opened" Opened {
             /// The span around it.
             parent: SpanId,
+            /// Whether it became known at its end.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            at_end: bool,
             /// What is known of it.
             #[serde(flatten)]
             about: Arc<SpanAbout>,
@@ -53,7 +56,7 @@ impl Fact for ObservedFact {
 
     fn opens(&self) -> Option<(SpanId, SpanKind)> {
         match self {
-            Self::Opened { parent, about } => Some((*parent, SpanKind::Observed(about.role))),
+            Self::Opened { parent, about, .. } => Some((*parent, SpanKind::Observed(about.role))),
             _ => None,
         }
     }
@@ -100,7 +103,7 @@ impl Fact for ObservedFact {
         };
         let cost_usd = about.cost_usd.filter(|_| asks == Asks::Model);
         let usage = about.tokens_in.filter(|_| asks == Asks::Model);
-        let usage = usage.map(|prompt| Usage::new(prompt, about.tokens_out.unwrap_or(0)));
+        let usage = usage.and_then(|_| about.usage());
         let failed = match end {
             SpanEnd::Done => None,
             SpanEnd::Failed => Some(StopReason::SpanFailed),
@@ -135,7 +138,7 @@ pub struct SpanAbout {
     /// What it was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Arc<str>>,
-    /// What came of it.
+    /// Its result, or its reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
     /// Why it failed.
@@ -144,6 +147,9 @@ pub struct SpanAbout {
     /// Tokens of the prompt, of the call of a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_in: Option<u64>,
+    /// Those of them that were read from the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_cached: Option<u64>,
     /// Tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_out: Option<u64>,
@@ -159,6 +165,12 @@ pub struct SpanAbout {
 }
 
 impl SpanAbout {
+    /// The tokens of the call of a model; `None`: those of the prompt are not known.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        let usage = Usage::new(self.tokens_in?, self.tokens_out.unwrap_or(0));
+        Some(Usage { cached_tokens: self.tokens_cached.unwrap_or(0), ..usage })
+    }
+
     /// Adds what was reported later: it takes precedence.
     pub(crate) fn add(&mut self, later: &Self) {
         fn set<T: Clone>(known: &mut Option<T>, later: &Option<T>) {
@@ -182,6 +194,7 @@ impl SpanAbout {
         set(&mut self.output, &later.output);
         set(&mut self.error, &later.error);
         set(&mut self.tokens_in, &later.tokens_in);
+        set(&mut self.tokens_cached, &later.tokens_cached);
         set(&mut self.tokens_out, &later.tokens_out);
         set(&mut self.cost_usd, &later.cost_usd);
         set(&mut self.from_us, &later.from_us);

@@ -13,7 +13,7 @@ use super::chunked::Chunked;
 use super::outcome::OutcomeFields;
 use super::{EventLog, MarkKind, Projection, RunFold};
 use crate::base::name::AgentName;
-use crate::log::event::{BoundaryId, Elapsed, Event, Seq, SpanId, StopReason};
+use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::agents::AgentsPlan;
 use crate::log::facts::observed::{
     ObservedFact, ObservedPlan, SpanAbout, SpanEnd, SpanRole, TextStream,
@@ -41,10 +41,10 @@ pub struct Observed {
     pub moved: u64,
     /// The least and the greatest time of spans by the clock of the program, in microseconds.
     clock_range_us: Option<(u64, u64)>,
-    /// The same of the times at which spans arrived that have none.
+    /// The first and the last arrival of spans without times.
     seen_range: Option<(Elapsed, Elapsed)>,
-    /// What the time of the log is later than the clock of the program, in microseconds: the least that was
-    /// seen, since a message arrives later than it happens.
+    /// The least difference that was seen between the time of the log and the clock of the program, in
+    /// microseconds: a message arrives later than it happens.
     clock_us: Option<i64>,
     /// The agent of the last turn outside of other agents.
     last_turn: Option<AgentName>,
@@ -151,7 +151,7 @@ impl Observed {
             if at == SpanId::RUN {
                 return None;
             }
-            if let Some(turn) = self.span(at).filter(|span| span.hop.is_some()) {
+            if let Some(turn) = self.span(at).filter(|span| span.hop.is_some() || span.is_held) {
                 return Some(turn);
             }
             at = run.spans.get(at)?.parent;
@@ -174,21 +174,40 @@ impl Observed {
         None
     }
 
-    /// A span has become known: the turns inside of it follow, in the order of their starts.
-    fn release_turns(&mut self, event: &Event, run: &RunFold) {
-        let held = self.held.remove(&event.span).unwrap_or_default();
-        let mut turns: Vec<ObservedSpan> =
-            held.into_iter().filter_map(|id| self.span(id).cloned()).collect();
-        turns.sort_by_key(|span| (span.about.from_us, span.id));
-        for span in turns {
-            let hop = self.begin_or_hold(span.id, &span.about, event, run);
-            if let (Some(hop), Some(end)) = (hop, span.end) {
-                self.end_turn(event, hop, end, &span.about, run);
-            }
+    /// A span has become known: the turns inside of it follow.
+    fn release_turns(&mut self, of: SpanId, event: &Event, run: &RunFold) {
+        if let Some(held) = self.held.remove(&of) {
+            let begin = |fold: &mut Self, span: &ObservedSpan| {
+                fold.begin_or_hold(span.id, &span.about, event, run)
+            };
+            self.begin_held(held, event, begin, run);
         }
     }
 
-    fn open(&mut self, event: &Event, about: &Arc<SpanAbout>, run: &RunFold) {
+    /// Begins turns in the order of their starts, and ends those that have ended in that of their ends.
+    fn begin_held(
+        &mut self,
+        held: Vec<SpanId>,
+        event: &Event,
+        begin: impl Fn(&mut Self, &ObservedSpan) -> Option<usize>,
+        run: &RunFold,
+    ) {
+        let mut turns: Vec<ObservedSpan> =
+            held.into_iter().filter_map(|id| self.span(id).cloned()).collect();
+        turns.sort_by_key(|span| (span.about.from_us, span.id));
+        let mut ended = Vec::new();
+        for span in turns {
+            let hop = begin(self, &span);
+            ended.extend(hop.zip(span.end).map(|(hop, end)| (hop, end, span.about)));
+        }
+        // Of those that end at the same time the inner one comes first.
+        ended.sort_by_key(|(hop, _, about)| (about.until_us, std::cmp::Reverse(*hop)));
+        for (hop, end, about) in ended {
+            self.end_turn(event, hop, end, &about, run);
+        }
+    }
+
+    fn open(&mut self, event: &Event, about: &Arc<SpanAbout>, at_end: bool, run: &RunFold) {
         self.see_time(event, about.from_us);
         let place = self.place(event.span);
         let known = self.spans.get(place).filter(|span| span.id == event.span);
@@ -225,7 +244,12 @@ impl Observed {
         };
         match about.role {
             SpanRole::Agent | SpanRole::Node if is_new && !about.name.is_empty() => {
-                self.begin_or_hold(event.span, &about, event, run);
+                if at_end {
+                    self.begin_or_hold(event.span, &about, event, run);
+                } else {
+                    // A start comes when it happens, after that of its parent, unless that is of another program.
+                    self.begin_turn(event.span, &about, event, run);
+                }
             }
             SpanRole::Tool | SpanRole::Retriever if is_first => {
                 self.set_counted(place);
@@ -252,7 +276,7 @@ impl Observed {
             _ => {}
         }
         if before.is_some_and(|before| before.name.is_empty()) {
-            self.release_turns(event, run);
+            self.release_turns(event.span, event, run);
         }
     }
 
@@ -277,7 +301,7 @@ impl Observed {
         self.say(event, Some(author), LineKind::HandedOver { to: AgentName::new(to), message });
     }
 
-    /// An agent has its turn, unless who called it is not known yet.
+    /// Begins the turn of an agent, or holds it while its caller is not known.
     fn begin_or_hold(
         &mut self,
         span: SpanId,
@@ -374,7 +398,7 @@ impl Observed {
                     }
                     hop => hop,
                 };
-                self.release_turns(event, run);
+                self.release_turns(event.span, event, run);
                 if let Some(hop) = hop {
                     self.end_turn(event, hop, end, &about, run);
                 }
@@ -419,7 +443,7 @@ impl Observed {
             _ => {}
         }
         if before.name.is_empty() {
-            self.release_turns(event, run);
+            self.release_turns(event.span, event, run);
         }
         if was_counted {
             self.end_call_of(&before);
@@ -560,7 +584,9 @@ fn totals<'r>(rows: &'r mut Vec<CallTotals>, name: &Arc<str>) -> &'r mut CallTot
 impl Projection for Observed {
     fn apply(&mut self, event: &Event, run: &RunFold) {
         match ObservedFact::of(&event.kind) {
-            Some(ObservedFact::Opened { about, .. }) => self.open(event, about, run),
+            Some(ObservedFact::Opened { about, at_end, .. }) => {
+                self.open(event, about, *at_end, run)
+            }
             Some(ObservedFact::Closed { end, about }) => self.close(event, *end, about, run),
             Some(ObservedFact::Text { stream, text }) => {
                 let author = match stream {
@@ -576,6 +602,14 @@ impl Projection for Observed {
                 let about = self.span(event.span).map(|span| Arc::clone(&span.about));
                 let author = about.map(|about| self.agent_of(event.span, &about, run));
                 self.say(event, author, LineKind::Said(Arc::clone(text)));
+            }
+            // A cancelled run ends before its spans.
+            None if matches!(event.kind, EventKind::RunClosed(_)) => {
+                let held = std::mem::take(&mut self.held).into_values().flatten().collect();
+                let begin = |fold: &mut Self, span: &ObservedSpan| {
+                    fold.begin_turn(span.id, &span.about, event, run)
+                };
+                self.begin_held(held, event, begin, run);
             }
             None => {}
         }

@@ -1,5 +1,5 @@
 //! Tokens and cost by model. The cost is a fold: whole tokens times the prices in the head, so the
-//! order of replies changes no digit. With one model without a price, or one reply without a token
+//! order of replies changes no digit. Calls of another program bring their cost. With one model without a price, or one reply without a token
 //! count, it is unknown. Also which caller uses which model.
 
 use std::collections::BTreeMap;

@@ -12,7 +12,6 @@ use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
 use crate::log::event::kind::{BreakerStage, CallStarted, FailureClass, FallbackKind, ToolHead};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
-use crate::log::facts::PatternFact;
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 
 /// Most tools of another program.
@@ -269,8 +268,11 @@ impl Tools {
                     row.faults.retain(|had| had.kind() != *fault);
                 }
             }
-            EventKind::Pattern(PatternFact::Observed(fact)) => self.observe(fact, event, spans, at),
-            _ => {}
+            kind => {
+                if let Some(fact) = ObservedFact::of(kind) {
+                    self.observe(fact, event, spans, at);
+                }
+            }
         }
     }
 
@@ -291,6 +293,7 @@ impl Tools {
             row.record_level(at);
         }
         let ObservedFact::Closed { end, .. } = fact else { return };
+        self.rename_observed(about, event.span);
         let seen = || spans.get(event.span).map(|span| event.at.since(span.opened));
         let took = about.took_us().map(Duration::from_micros).or_else(seen).unwrap_or_default();
         self.close(event, at, |row| {
@@ -326,20 +329,45 @@ impl Tools {
         });
     }
 
-    /// The row of a call of another program: that of its tool, or of all its models. `None`: the span is no call, or
-    /// there are too many tools.
+    /// A call has another name at its end: it counts for that tool.
+    fn rename_observed(&mut self, about: &SpanAbout, span: SpanId) {
+        let (Some(before), Some(now)) = (self.open.get(&span).copied(), self.observed_place(about))
+        else {
+            return;
+        };
+        if before == now {
+            return;
+        }
+        self.open.insert(span, now);
+        for (place, counts) in [(before, false), (now, true)] {
+            let Some(row) = self.rows.get_mut(place) else { continue };
+            let moved = |count: u64| if counts { count + 1 } else { count.saturating_sub(1) };
+            row.tally.calls = moved(row.tally.calls);
+            row.tally.attempts = moved(row.tally.attempts);
+            row.in_flight = moved(row.in_flight.into()) as u32;
+        }
+    }
+
+    /// The row of a call of another program: that of its tool, or of all its models. Beyond a limit tools share a
+    /// row. `None`: the span is no call.
     fn observed_place(&mut self, about: &SpanAbout) -> Option<usize> {
         let name = match about.role {
             SpanRole::Model => "llm",
             SpanRole::Tool | SpanRole::Retriever if !about.name.is_empty() => &*about.name,
             _ => return None,
         };
-        let known = self.rows.iter().position(|row| row.head.name.as_str() == name);
-        if known.is_none() && self.rows.len() < MAX_OBSERVED {
-            self.rows.push(ToolRow::new(ToolHead::observed(name)));
-            return Some(self.rows.len() - 1);
+        let row_of = |rows: &[ToolRow], name: &str| {
+            rows.iter().position(|row| row.head.name.as_str() == name)
+        };
+        if let Some(known) = row_of(&self.rows, name) {
+            return Some(known);
         }
-        known
+        let name = if self.rows.len() < MAX_OBSERVED { name } else { "others" };
+        let place = row_of(&self.rows, name).unwrap_or(self.rows.len());
+        if place == self.rows.len() {
+            self.rows.push(ToolRow::new(ToolHead::observed(name)));
+        }
+        Some(place)
     }
 
     fn leave_line(&mut self, call: SpanId, at: Elapsed) {

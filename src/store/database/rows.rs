@@ -153,7 +153,7 @@ impl Database {
     ///
     /// # Errors
     /// The database's error.
-    pub(super) fn is_played(&self, run: &RunId) -> Result<bool, StoreError> {
+    pub fn is_played(&self, run: &RunId) -> Result<bool, StoreError> {
         Ok(self.holder(run)?.is_some_and(|owner| self.owner().is_alive(&owner)))
     }
 

@@ -100,8 +100,8 @@ impl Services {
 
     /// Runs are not kept: there is no list.
     #[cfg(unix)]
-    pub fn list_then(&self, msg: Msg) {
-        self.send_msg(msg);
+    pub fn list_followed(&self, run: RunId, _has_ended: bool) {
+        self.send_msg(Msg::FollowEnded(run));
     }
 
     /// Runs are not kept.
@@ -161,18 +161,38 @@ mod with_store {
         }
     }
 
+    /// Most tries, and the time between them, until the lock of a process that was killed is released: its sockets
+    /// may be closed before.
+    const RELEASED: (u32, Duration) = (50, Duration::from_millis(20));
+
+    /// Waits until no process plays a run that is not followed any more, but not for long. Blocks.
+    fn wait_until_released(database: &Database, run: &RunId) {
+        let (tries, pause) = RELEASED;
+        for _ in 0..tries {
+            if !database.is_played(run).unwrap_or(false) {
+                return;
+            }
+            std::thread::sleep(pause);
+        }
+        tracing::debug!("{run} is still played by its process");
+    }
+
     impl Services {
         /// Reads the list of kept runs.
         pub fn list_kept(&self) {
             self.in_background(|services| services.list_after(None));
         }
 
-        /// Reads the list of kept runs, then sends a message.
+        /// Reads the list of kept runs once a run of another process is not followed any more. `has_ended`: its log
+        /// has its end.
         #[cfg(unix)]
-        pub fn list_then(&self, msg: Msg) {
-            self.in_background(|services| {
+        pub fn list_followed(&self, run: RunId, has_ended: bool) {
+            self.in_background(move |services| {
+                if let Some(database) = services.kept.database().filter(|_| !has_ended) {
+                    wait_until_released(database, &run);
+                }
                 services.list_after(None);
-                services.send_msg(msg);
+                services.send_msg(Msg::FollowEnded(run));
             });
         }
 

@@ -11,7 +11,7 @@ use crate::host;
 use crate::host::peers::{FoundPeers, Peer, PeerLog, PeerNews, PeerRun};
 use crate::log::bus::{Bus, LogLimits};
 use crate::log::event::kind::QuestionId;
-use crate::log::event::{Command, Elapsed, Event, RunId, Seq};
+use crate::log::event::{Command, Elapsed, Event, EventKind, RunId, Seq};
 use crate::screen::Msg;
 use crate::screen::effect::RequestId;
 use crate::screen::msg::PartialText;
@@ -93,26 +93,32 @@ async fn follow_run(services: Services, peer: Peer, run: PeerRun, opens: Option<
                 return services.send_msg(Msg::StartFailed { request, text });
             }
             // It has ended meanwhile.
-            None => Ok(()),
+            None => Ok(false),
         },
     };
     services.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&run.run);
-    if let Err(why) = end {
+    let has_ended = end.unwrap_or_else(|why| {
         services.failed("run", format!("{}: {why:#}", run.run));
-    }
-    services.list_then(Msg::FollowEnded(run.run));
+        false
+    });
+    services.list_followed(run.run, has_ended);
 }
 
+/// Shows a run; returns whether its end was received.
 async fn show_run(
     services: &Services,
     PeerRun { run, pid, .. }: &PeerRun,
     mut log: PeerLog,
     opens: Option<RequestId>,
-) -> Result<(), Refused> {
+) -> Result<bool, Refused> {
     let zero = Instant::now().checked_sub(log.age).unwrap_or_else(Instant::now);
     let bus = Bus::mirror(LIMITS);
     let (mut batch, mut is_shown, mut pieces) = (Vec::new(), false, 0);
+    let mut has_ended = false;
     while let Some(news) = log.next().await? {
+        if let PeerNews::Event(event) = &news {
+            has_ended |= matches!(event.kind, EventKind::RunClosed(_));
+        }
         match news {
             PeerNews::Event(event) if is_shown => bus.copy(&[event]),
             PeerNews::Event(event) => batch.push(event),
@@ -142,7 +148,7 @@ async fn show_run(
         }
     }
     bus.close();
-    Ok(())
+    Ok(has_ended)
 }
 
 /// The events of a live run, from the first one: those that its process has dropped from memory are

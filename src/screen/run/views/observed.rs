@@ -72,8 +72,8 @@ struct TreeShape {
     folded: usize,
 }
 
-/// Most spans that are added to the tree one by one; for more it is made anew.
-const MAX_ADDED: usize = 1_000;
+/// Most spans that are added to the tree one by one; for more it is built again.
+const MAX_ADDED: usize = 32;
 
 /// A row of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -639,7 +639,7 @@ mod tests {
                 }
                 spans = spans.max(span);
                 let about = Arc::new(SpanAbout { name: "step".into(), ..SpanAbout::default() });
-                let fact = ObservedFact::Opened { parent: SpanId(parent), about };
+                let fact = ObservedFact::Opened { parent: SpanId(parent), at_end: false, about };
                 let kind = EventKind::Pattern(PatternFact::Observed(fact));
                 world.apply(&Event { seq: Seq(seq), at: Elapsed(seq), span: SpanId(span), kind });
                 let observed = world.observed().expect("observed");

@@ -126,9 +126,10 @@ impl ToolsView {
     }
 }
 
-/// Whether a run has tools besides its model.
+/// Whether a run has tools besides its model, or calls of another program.
 pub fn has_tools(run: &RunData) -> bool {
-    run.world().tools.rows().len() > 1
+    let rows = run.world().tools.rows();
+    rows.len() > 1 || rows.iter().any(|row| row.head.is_observed())
 }
 
 /// The calls that were retried, latest first. Only the last events are searched.

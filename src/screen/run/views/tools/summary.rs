@@ -23,7 +23,7 @@ fn ms(ms: u64) -> String {
 /// The limits of a tool, each as a name and a text.
 pub fn policy_fields(tool: &ToolHead) -> Vec<(&'static str, String)> {
     if tool.is_observed() {
-        return vec![("limits", "those of its program: not known".to_owned())];
+        return vec![("limits", "not known".to_owned())];
     }
     let limits = &tool.limits;
     let mut attempts = format!("max {}, timeout {}", limits.max_attempts, ms(limits.timeout_ms));

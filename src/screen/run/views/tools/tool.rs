@@ -70,6 +70,7 @@ pub(crate) fn render(
     }
     match faults_text(tool) {
         Some(faults) => rows.field("injected", &faults, StyleRole::Flag, 2),
+        None if tool.head.is_observed() => {}
         None if live => {
             let text = format!("none: {} injects a fault", key_of(Action::Faults));
             rows.field("injected", &text, StyleRole::Dim, 1);
