@@ -70,7 +70,11 @@ pub enum Msg {
     },
     /// Such a run is not followed any more: it has ended, or its process has. The list of kept runs was read
     /// since.
-    FollowEnded(RunId),
+    FollowEnded {
+        run: RunId,
+        /// Whether the end of its log was received: the page has it, or gets it soon.
+        has_ended: bool,
+    },
     /// News of who plays a run.
     Remote {
         run: RunId,

@@ -79,7 +79,7 @@ pub fn update(state: &mut AppState, now: Duration, msg: Msg) -> Update {
             on_started(state, run, zero, launch, open)
         }
         Msg::Followed { run, zero, launch } => on_followed(state, run, zero, launch),
-        Msg::FollowEnded(run) => on_follow_ended(state, run),
+        Msg::FollowEnded { run, has_ended } => on_follow_ended(state, run, has_ended),
         Msg::Remote { run, remote } => match state.run_mut(&run) {
             Some(page) => {
                 page.data_mut().remote = Some(remote);
@@ -364,7 +364,7 @@ fn on_followed(
 
 /// A run that was played elsewhere has ended, or was interrupted with its process. The store has it then; the page
 /// that is shown stays, if it is whole.
-fn on_follow_ended(state: &mut AppState, run: RunId) -> Update {
+fn on_follow_ended(state: &mut AppState, run: RunId, has_ended: bool) -> Update {
     let Some(page) = state.runs.iter_mut().find(|page| *page.id() == run) else {
         return Update::idle();
     };
@@ -372,10 +372,12 @@ fn on_follow_ended(state: &mut AppState, run: RunId) -> Update {
     if !is_whole && page.is_of_cluster() {
         return Update::idle();
     }
-    page.data_mut().lose();
+    if is_whole || !has_ended {
+        page.data_mut().lose();
+    }
     let row = state.history.row(&run).cloned();
     let is_shown = state.visible_run().is_some_and(|page| *page.id() == run);
-    if is_whole {
+    if is_whole || has_ended {
         state.removable.push(run);
         state.remove_stored_pages();
         return Update::redraw();

@@ -100,8 +100,8 @@ impl Services {
 
     /// Runs are not kept: there is no list.
     #[cfg(unix)]
-    pub fn list_followed(&self, run: RunId, _has_ended: bool) {
-        self.send_msg(Msg::FollowEnded(run));
+    pub fn list_followed(&self, run: RunId, has_ended: bool) {
+        self.send_msg(Msg::FollowEnded { run, has_ended });
     }
 
     /// Runs are not kept.
@@ -192,7 +192,7 @@ mod with_store {
                     wait_until_released(database, &run);
                 }
                 services.list_after(None);
-                services.send_msg(Msg::FollowEnded(run));
+                services.send_msg(Msg::FollowEnded { run, has_ended });
             });
         }
 

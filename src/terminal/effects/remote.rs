@@ -168,7 +168,7 @@ impl Services {
             services.remote.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
             match (watched, request) {
                 (Ok(()), Some(_)) => {}
-                (Ok(()), None) => services.send_msg(Msg::FollowEnded(run)),
+                (Ok(()), None) => services.send_msg(Msg::FollowEnded { run, has_ended: false }),
                 (Err(why), Some(request)) if attached.bus.is_none() => {
                     services
                         .send_msg(Msg::StartFailed { request, text: format!("{run}: {why:#}") });

@@ -127,7 +127,7 @@ async fn waiting_run_is_answered_unopened() {
     }
     runner.until(ended(&run)).await;
     let end = until(&mut answers, |answer| match answer {
-        EffectResult::Msg(Msg::FollowEnded(ended)) => Some(ended),
+        EffectResult::Msg(Msg::FollowEnded { run, .. }) => Some(run),
         EffectResult::Followed { .. } => panic!("followed twice"),
         _ => None,
     });

@@ -128,10 +128,18 @@ fn of_process(cols: u16, rows: u16, whole: bool) -> Dash {
 #[test]
 fn lost_process_leaves_what_is_stored() {
     let said = |dash: &Dash| dash.state.notices.current().map(|it| it.text.clone());
-    for (whole, status, notice) in [
-        (true, RunStatus::Ended("success".to_owned()), None),
-        (false, RunStatus::Ended("success".to_owned()), None),
-        (false, RunStatus::Interrupted, Some("r-0a0a was interrupted: its process has ended.")),
+    let ended = || RunStatus::Ended("success".to_owned());
+    for (whole, has_ended, status, notice) in [
+        (true, true, ended(), None),
+        // The end was received, and is not on the page yet.
+        (false, true, ended(), None),
+        (false, false, ended(), None),
+        (
+            false,
+            false,
+            RunStatus::Interrupted,
+            Some("r-0a0a was interrupted: its process has ended."),
+        ),
     ] {
         for shown in [false, true] {
             let mut dash = of_process(120, 36, whole);
@@ -144,14 +152,14 @@ fn lost_process_leaves_what_is_stored() {
             let row = RunRow { status: status.clone(), ..RunRow::begun(RunId::new(RUN)) };
             dash.send(Msg::Kept { rows: vec![row], wall_ms: 3_000, change: None });
             dash.asked();
-            dash.send(Msg::FollowEnded(RunId::new(RUN)));
+            dash.send(Msg::FollowEnded { run: RunId::new(RUN), has_ended });
             assert_eq!(said(&dash).as_deref(), notice, "{status:?}");
             let reads = |effect: &Effect| matches!(effect, Effect::OpenKept { .. });
-            assert_eq!(dash.asked().iter().any(reads), shown && !whole, "{status:?}");
+            assert_eq!(dash.asked().iter().any(reads), shown && !has_ended, "{status:?}");
             assert_eq!(dash.state.visible_run().is_some(), shown);
             // The page that is shown stays; the others are rows of the store.
             let stays = dash.state.runs.iter().any(|page| *page.id() == RunId::new(RUN));
-            assert_eq!(stays, shown && whole, "{status:?}");
+            assert_eq!(stays, shown && has_ended, "{status:?}");
         }
     }
 }
