@@ -3,6 +3,7 @@
 //! they are.
 
 use std::collections::VecDeque;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -25,7 +26,7 @@ use crate::base::visible::{visible, visible_output};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::Dirs;
 use crate::host::config::user_config;
-use crate::log::event::{Command, EventKind, Seq, StopReason, World};
+use crate::log::event::{EventKind, Seq, StopReason, World};
 use crate::model::prices::price_of_name;
 use crate::pattern::observed::PriceOf;
 use crate::scenario::Scenario;
@@ -124,7 +125,7 @@ const SILENT: Duration = Duration::from_secs(1);
 /// How long a program that was asked to end may take.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-/// The variable with a token for `listen`, for programs whose variables are set before it starts.
+/// The environment variable that sets the token of `listen`: programs can be configured before it starts.
 const TOKEN_VARIABLE: &str = "ROUNDTABLE_LISTEN_TOKEN";
 
 /// Length of a token that cannot be guessed and fits into a path, in characters.
@@ -168,7 +169,7 @@ async fn listen_on(
     Ok((listener, ReceiverAddress { addr, token }))
 }
 
-/// The variables that a program needs. If all addresses are listened on, HOST is to be filled in.
+/// The variables that a program needs. Where `listen` takes all addresses, the reader replaces HOST.
 fn variables(address: &ReceiverAddress) -> String {
     let (url, token) = (address.url(), &address.token);
     let url = match address.addr.ip().is_unspecified() {
@@ -327,7 +328,10 @@ pub async fn interrupt_with(run: RunHandle, signals: Arc<OnceLock<ProgramSignals
     }
 }
 
-type SharedWriter = Arc<Mutex<RunWriter<Box<dyn std::io::Write + Send>>>>;
+type DataWriter = RunWriter<Box<dyn io::Write + Send>>;
+
+/// Writes the events of all runs; `None` once its reader is gone. The program continues then.
+type SharedWriter = Arc<Mutex<Option<DataWriter>>>;
 
 /// Runs `roundtable watch` without the dashboard.
 pub async fn watch(args: &WatchArgs, global: &Global, theme: Theme) -> Exit {
@@ -380,7 +384,7 @@ pub async fn listen(args: &ListenArgs, global: &Global, theme: Theme) -> Exit {
     let start = headless.start(&Arc::default());
     let hub = Hub::new(args.name.clone(), Vec::new(), price_of(), start);
     let stop = sender.clone();
-    // In a thread of its own, because the queue of the hub may be full.
+    // From another thread: the queue of the hub may be full.
     let end = move || drop(std::thread::spawn(move || stop.blocking_send(HubInput::Ended(0))));
     let stops = on_stop(end, Exit::Cancelled.code());
     drop((sender, stops));
@@ -438,13 +442,13 @@ impl HeadlessRuns {
     ) -> Self {
         let engine = Arc::new(Engine::with_keeper(engine_settings(FOLLOWED), stored.keeper()));
         let paint = StreamStyle::of_stdout(theme, global.is_ascii());
-        let out = || Box::new(streams::stdout_data()) as Box<dyn std::io::Write + Send>;
+        let out = || Box::new(streams::stdout_data()) as Box<dyn io::Write + Send>;
         let writer = format.map(|format| RunWriter::new(format, paint, out()));
         Self {
             #[cfg(unix)]
             _server: super::launch::serve_peers(&engine).ok().map(|(server, _)| server),
             engine,
-            writer: writer.map(|writer| Arc::new(Mutex::new(writer))),
+            writer: writer.map(|writer| Arc::new(Mutex::new(Some(writer)))),
             followers: Arc::default(),
         }
     }
@@ -482,7 +486,7 @@ pub fn report_notes(report: &HubReport) -> Vec<String> {
     let mut notes = report.warnings.clone();
     if report.lost_lines > 0 {
         let lines = crate::words::format::count_noun(report.lost_lines, "line");
-        notes.push(format!("{lines} that came while no run was open are in no run"));
+        notes.push(format!("{lines} came while no run was open and are left out"));
     }
     if report.late > 0 {
         let late = crate::words::format::count_noun(report.late, "message");
@@ -490,7 +494,7 @@ pub fn report_notes(report: &HubReport) -> Vec<String> {
     }
     for ((protocol, framework), count) in &report.ignored {
         let count = crate::words::format::count_noun(*count, "message");
-        notes.push(format!("{count} of {framework} by {protocol} are not drawn twice"));
+        notes.push(format!("{count} of {protocol} are left out: {framework} is reported already"));
     }
     notes
 }
@@ -499,31 +503,33 @@ pub fn report_notes(report: &HubReport) -> Vec<String> {
 async fn follow(run: RunHandle, writer: Option<SharedWriter>) {
     let (mut reader, mut world, mut batch) = (run.first_reader(), World::new(), Vec::new());
     while reader.next_batch(&mut batch, 256).await > 0 {
-        let mut broken = false;
         for event in batch.drain(..) {
             world.apply(&event);
-            if let Some(writer) = &writer {
-                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-                broken |= writer.event(&event, &world).is_err();
-            } else if let EventKind::Warning { text } = &event.kind {
-                print_message(&visible(text));
+            match (&writer, &event.kind) {
+                (Some(writer), _) => write_to(writer, |writer| writer.event(&event, &world)),
+                (None, EventKind::Warning { text }) => print_message(&visible(text)),
+                (None, _) => {}
             }
         }
         if let Some(writer) = &writer {
-            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            broken |= writer.flush().is_err();
-        }
-        if broken {
-            run.send(Command::Cancel);
+            write_to(writer, RunWriter::flush);
         }
     }
     match (&writer, world.outcome()) {
         (None, _) => print_message(&summary(&world)),
         (Some(writer), Some(outcome)) => {
-            let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = writer.outcome(&outcome, &world);
+            write_to(writer, |writer| writer.outcome(&outcome, &world));
         }
         (Some(_), None) => {}
+    }
+}
+
+fn write_to<T>(writer: &SharedWriter, write: impl FnOnce(&mut DataWriter) -> io::Result<T>) {
+    let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(open) = &mut *writer
+        && write(open).is_err()
+    {
+        *writer = None;
     }
 }
 

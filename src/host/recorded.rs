@@ -132,6 +132,7 @@ impl RecordedRun {
         }
         match self.head.model {
             ModelLabel::Scripted => Ok(RequestedModel::Scripted { instant: record.instant }),
+            // An observed run has no record.
             ModelLabel::Live { .. } | ModelLabel::Observed => {
                 Ok(RequestedModel::Live(record.model.clone()))
             }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
@@ -212,7 +212,7 @@ impl RunningProgram {
             pid: child.id(),
             is_apart: program.is_apart,
             has_ended: Arc::default(),
-            is_interrupted: Arc::default(),
+            interrupted: Arc::default(),
         };
         Ok((Self { child, signals, readers, over }, stdin))
     }
@@ -234,22 +234,30 @@ impl RunningProgram {
     }
 }
 
+/// Interrupts within this time are one.
+const SAME_INTERRUPT: Duration = Duration::from_secs(1);
+
 /// Sends signals to a program until it has ended: its number may belong to another one then.
 #[derive(Clone, Debug)]
 pub struct ProgramSignals {
     pid: Option<u32>,
     is_apart: bool,
     has_ended: Arc<AtomicBool>,
-    is_interrupted: Arc<AtomicBool>,
+    /// When it was interrupted last.
+    interrupted: Arc<Mutex<Option<Instant>>>,
 }
 
 impl ProgramSignals {
-    /// Interrupts it, as Ctrl-C does; once, since many programs end without a clean-up at a second one.
+    /// Interrupts it, as Ctrl-C does. Interrupts at almost the same time are one: several runs may end at once, and
+    /// many programs end without a clean-up at a second one.
     pub fn interrupt(&self) {
-        #[cfg(unix)]
-        if !self.is_interrupted.swap(true, Ordering::SeqCst) {
-            self.send(rustix::process::Signal::INT);
+        let mut last = self.interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < SAME_INTERRUPT) {
+            return;
         }
+        *last = Some(Instant::now());
+        #[cfg(unix)]
+        self.send(rustix::process::Signal::INT);
     }
 
     /// Asks it to end.

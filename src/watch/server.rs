@@ -161,7 +161,7 @@ impl Receiver {
         let is_local = self.address.is_local();
         let is_host = !is_local || header(HOST.as_str()).is_some_and(|it| self.is_own_host(it));
         if !is_host || request.headers().contains_key(ORIGIN) {
-            return refused(StatusCode::FORBIDDEN, "only programs may post here, no pages");
+            return refused(StatusCode::FORBIDDEN, "this Host or Origin is refused");
         }
         let path = request.uri().path();
         let (token, path) = match is_local {

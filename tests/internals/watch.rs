@@ -20,6 +20,7 @@ use crate::log::world::agents::{HopRow, LineKind, TranscriptLine};
 use crate::log::world::observed::{CallTotals, Observed, ObservedSpan};
 use crate::pattern::observed::PriceOf;
 use crate::scenario::spec::Price;
+use crate::watch::child::{OutputSink, RunningProgram, WatchedProgram};
 use crate::watch::hub::{Hub, HubInput, HubReport};
 use crate::watch::{Protocol, ReceiverAddress, SpanMessage, TraceMessage, serve};
 
@@ -500,6 +501,121 @@ async fn ends_alone_keep_callers() {
     let (_, runs) = watched.end(0).await;
     assert_eq!(hops(&runs[0].0), ["you > planner", "planner > researcher"]);
     assert_eq!(answered_by(&runs).as_deref(), Some("planner"));
+}
+
+/// Each handoff has its own message, also where several are known at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn held_handoffs_keep_their_messages() {
+    let now = crate::base::time::now_ms();
+    let at = |later: u64| format!("{}000000", now + later);
+    let of = |id: u8, parent: &str, name: &str, from: u64, kind: &str, input: &str| {
+        let mut span = span(&format!("{id:016x}"), parent, name, &at(from), &at(from + 1));
+        let attribute =
+            |key: &str, text: &str| json!({ "key": key, "value": { "stringValue": text } });
+        let kind = attribute("openinference.span.kind", kind);
+        span["attributes"] = json!([kind, attribute("input.value", input)]);
+        span
+    };
+    let (root, triage, billing) = ("0000000000000001", "0000000000000002", "0000000000000003");
+    let watched = Watched::start().await;
+    for span in [
+        of(5, triage, "handoff to billing", 2, "TOOL", "about money"),
+        of(2, root, "triage", 1, "AGENT", ""),
+        of(6, billing, "handoff to refunds", 4, "TOOL", "pay it back"),
+        of(3, root, "billing", 3, "AGENT", ""),
+        of(4, root, "refunds", 5, "AGENT", ""),
+        of(1, "", "desk", 0, "CHAIN", ""),
+    ] {
+        watched.post("/v1/traces", "application/json", &otlp(&json!([span]))).await;
+    }
+    let (_, runs) = watched.end(0).await;
+    let agents = runs[0].0.agents().expect("agents");
+    let message = |hop: &HopRow| (hop.to.to_string(), hop.message.as_deref().map(str::to_owned));
+    let messages: Vec<_> = agents.hops.iter().map(message).collect();
+    let expected =
+        [("triage", None), ("billing", Some("about money")), ("refunds", Some("pay it back"))];
+    let expected = expected.map(|(to, text)| (to.to_owned(), text.map(str::to_owned)));
+    assert_eq!(messages, expected);
+}
+
+/// A start is shown when it comes, also where its parent belongs to another program and never comes.
+#[tokio::test(flavor = "multi_thread")]
+async fn starts_need_no_parent() {
+    let watched = Watched::start().await;
+    let start = json!({ "framework": "crewai", "event": "start", "trace": "t1", "id": "triage",
+        "parent": "elsewhere", "name": "triage", "role": "agent" });
+    watched.post("/tap", "application/x-ndjson", start.to_string().as_bytes()).await;
+    let (_, runs) = watched.end(0).await;
+    let events = &runs[0].1;
+    let lost = events.iter().position(|event| {
+        matches!(ObservedFact::of(&event.kind), Some(ObservedFact::Closed { .. }))
+    });
+    let before = &events[..lost.expect("an end")];
+    let world = World::from_events(before.iter().map(|event| &**event));
+    assert_eq!(hops(&world), ["you > triage"]);
+}
+
+/// The view of tools counts the calls of a program: under the last name of a tool, and all models as one.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_count_observed_calls() {
+    let watched = Watched::start().await;
+    let line = |event: &str, id: &str, name: &str, role: &str, error: Option<&str>| {
+        json!({ "framework": "crewai", "event": event, "trace": "t1", "id": id, "name": name,
+            "role": role, "error": error })
+        .to_string()
+    };
+    let lines = [
+        line("start", "1", "wrapper", "tool", None),
+        line("start", "2", "refund", "tool", None),
+        line("start", "3", "gpt-x", "model", None),
+        line("end", "1", "refund", "tool", None),
+        line("end", "2", "refund", "tool", Some("ValueError: too much\nTraceback")),
+        line("end", "3", "gpt-x", "model", None),
+        line("start", "4", "gpt-y", "model", None),
+    ];
+    watched.post("/tap", "application/x-ndjson", lines.join("\n").as_bytes()).await;
+    let (_, runs) = watched.end(0).await;
+    let row = |name: &str| runs[0].0.tools.get(name).expect("a row");
+    let counts = |name: &str| {
+        let tally = &row(name).tally;
+        [tally.calls, tally.answered, tally.failed, tally.cancelled]
+    };
+    assert_eq!(counts("refund"), [2, 1, 1, 0]);
+    assert_eq!(counts("wrapper"), [0; 4]);
+    assert_eq!(counts("llm"), [2, 1, 0, 1]);
+    assert_eq!(row("refund").last_failure.as_deref(), Some("ValueError: too much"));
+    assert!(runs[0].0.tools.rows().iter().all(|row| row.in_flight == 0));
+}
+
+/// Several runs that end at once interrupt their program once, so that it can end in its own way.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupts_at_once_are_one() {
+    let script = "trap 'echo interrupted' INT; trap 'exit 5' TERM; echo ready; \
+                  while :; do sleep 0.02; done";
+    let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let program = WatchedProgram { command, has_tap: false, has_langsmith: false, is_apart: true };
+    let (sender, mut inputs) = mpsc::channel(64);
+    let sinks: [OutputSink; 2] = [Box::new(|_| ()), Box::new(|_| ())];
+    let (running, _stdin) =
+        RunningProgram::start(&program, (Vec::new(), Vec::new()), sinks, &sender).expect("started");
+    drop(sender);
+    let signals = running.signals();
+    let mut count = 0;
+    while let Some(HubInput::Line(_, line)) = inputs.recv().await {
+        match &*line {
+            "ready" => signals.interrupt(),
+            "interrupted" => {
+                count += 1;
+                signals.interrupt();
+                signals.terminate();
+            }
+            // What the shell says of its children.
+            _ => {}
+        }
+    }
+    assert_eq!(count, 1);
+    assert_eq!(running.wait().await, 5);
 }
 
 /// A patch of LangSmith's tracer need not repeat what a run is: its role, its model and so its cost are known.

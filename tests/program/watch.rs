@@ -2,11 +2,12 @@
 //! kept, and nothing of their set-up is lost or sent.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::binary::{Ended, Home, Running, end};
+use crate::support::binary::{Ended, Home, Running, end, press_enter};
 use crate::support::senders::{SENDER, python_of};
 
 fn watch(home: &Home, args: &[&str], command: &[&str]) -> Ended {
@@ -98,6 +99,22 @@ fn other_processes_can_only_cancel() {
     }
     assert_eq!(home.run(&["ctl", run, "cancel"]).code, Some(0));
     assert_eq!(running.end().0.code(), Some(130));
+}
+
+/// A reader that goes away, as `head` does, leaves the program alone.
+#[test]
+fn closed_output_leaves_program_running() {
+    let home = Home::new();
+    let script = "read go; echo one; echo two; echo done > marker; exit 7";
+    let args = ["watch", "--format", "jsonl", "--", "sh", "-c", script];
+    let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
+    running.until("run.started");
+    running.close_out();
+    press_enter(&mut running.stdin());
+    assert_eq!(running.end().0.code(), Some(7));
+    assert!(home.path().join("marker").exists());
+    let rows = home.run(&["runs", "--json"]).json();
+    assert_eq!(rows[0]["stop_reason"], "program_failed", "{rows}");
 }
 
 /// The program gets an address on this machine and a key that is none; what it had is not read.

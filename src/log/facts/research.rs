@@ -138,7 +138,7 @@ pub struct ResearchPlan {
     pub notes_by: StepExecutor,
     /// What writes the answer.
     pub answer_by: StepExecutor,
-    /// What to do with a note whose quote is not on its page.
+    /// How a note is handled whose quote is not on its page.
     pub misquotes: MisquotePolicy,
     /// Number of domains that have to support a claim.
     pub min_independent_sources: u32,
@@ -192,7 +192,7 @@ impl fmt::Display for NoteId {
     }
 }
 
-/// What to do about a fault that needs advice of its own.
+/// Advice for a fault that needs its own.
 fn advice(word: &str) -> Option<&'static str> {
     Some(match word {
         "quote_not_in_source" => {

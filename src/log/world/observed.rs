@@ -35,9 +35,10 @@ pub struct Observed {
     pub models: Vec<CallTotals>,
     /// Spans that failed.
     pub failed: u64,
-    /// Spans whose end was never reported.
+    /// Spans without a reported end.
     pub lost: u64,
-    /// How often a known span was reported in another place: until then, spans were only added to the tree.
+    /// How often a known span was reported again, perhaps in another place. While this number stays the same, the tree
+    /// of spans only grows.
     pub moved: u64,
     /// The least and the greatest time of spans by the clock of the program, in microseconds.
     clock_range_us: Option<(u64, u64)>,
@@ -48,8 +49,8 @@ pub struct Observed {
     clock_us: Option<i64>,
     /// The agent of the last turn outside of other agents.
     last_turn: Option<AgentName>,
-    /// The message for the next agent.
-    handed: Option<Arc<str>>,
+    /// The messages of handoffs, by the agent that has not begun its turn yet.
+    handed: BTreeMap<Arc<str>, Arc<str>>,
     /// Turns inside of a span that is not known yet: who called the agent is not known either.
     held: BTreeMap<SpanId, Vec<SpanId>>,
 }
@@ -107,7 +108,7 @@ impl Observed {
             seen_range: None,
             clock_us: None,
             last_turn: None,
-            handed: None,
+            handed: BTreeMap::new(),
             held: BTreeMap::new(),
         }
     }
@@ -132,7 +133,7 @@ impl Observed {
         }
     }
 
-    /// The agent whose turn has the span.
+    /// The agent of the turn that contains the span.
     fn agent_of(&self, id: SpanId, about: &SpanAbout, run: &RunFold) -> AgentName {
         if let Some(agent) = &about.agent {
             return AgentName::new(short(agent));
@@ -247,7 +248,7 @@ impl Observed {
                 if at_end {
                     self.begin_or_hold(event.span, &about, event, run);
                 } else {
-                    // A start comes when it happens, after that of its parent, unless that is of another program.
+                    // A parent that is not known at a start belongs to another program.
                     self.begin_turn(event.span, &about, event, run);
                 }
             }
@@ -297,7 +298,9 @@ impl Observed {
         let author = self.agent_of(event.span, about, run);
         let to = about.to.clone().unwrap_or_else(|| short(&about.name));
         let message = about.input.clone().filter(|text| !text.is_empty());
-        self.handed.clone_from(&message);
+        if let Some(message) = message.clone().filter(|_| self.handed.len() < MAX_AGENTS) {
+            self.handed.insert(Arc::clone(&to), message);
+        }
         self.say(event, Some(author), LineKind::HandedOver { to: AgentName::new(to), message });
     }
 
@@ -320,7 +323,7 @@ impl Observed {
         None
     }
 
-    /// An agent has its turn, which is this span; returns the index of the turn. `None`: there are too many agents.
+    /// Begins the turn of an agent, which is this span, and returns its index. `None`: there are too many agents.
     fn begin_turn(
         &mut self,
         span: SpanId,
@@ -346,7 +349,7 @@ impl Observed {
         self.agents.edge(from.as_ref(), &name, is_inner).count += 1;
         self.agents.begins(&name, event.at);
         let message = match kind {
-            HopKind::Handoff => self.handed.take(),
+            HopKind::Handoff => self.handed.remove(name.as_str()),
             _ => None,
         };
         let hop = self.agents.add_hop(HopRow {
