@@ -486,15 +486,17 @@ pub fn report_notes(report: &HubReport) -> Vec<String> {
     let mut notes = report.warnings.clone();
     if report.lost_lines > 0 {
         let lines = crate::words::format::count_noun(report.lost_lines, "line");
-        notes.push(format!("{lines} came while no run was open and are left out"));
+        notes.push(format!("left out: {lines} while no run was open"));
     }
     if report.late > 0 {
         let late = crate::words::format::count_noun(report.late, "message");
-        notes.push(format!("{late} came after the end of their run and are left out"));
+        notes.push(format!("left out: {late} after the end of a run"));
     }
     for ((protocol, framework), count) in &report.ignored {
         let count = crate::words::format::count_noun(*count, "message");
-        notes.push(format!("{count} of {protocol} are left out: {framework} is reported already"));
+        notes.push(format!(
+            "left out: {count} by {protocol}, because {framework} is reported already"
+        ));
     }
     notes
 }

@@ -105,14 +105,18 @@ fn other_processes_can_only_cancel() {
 #[test]
 fn closed_output_leaves_program_running() {
     let home = Home::new();
-    let script = "read go; echo one; echo two; echo done > marker; exit 7";
+    let script = "n=0; while [ $n -lt 50 ]; do read go; n=$((n + 1)); echo line $n; done; exit 7";
     let args = ["watch", "--format", "jsonl", "--", "sh", "-c", script];
     let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
     running.until("run.started");
     running.close_out();
-    press_enter(&mut running.stdin());
+    let mut stdin = running.stdin();
+    // Each line is one more write to the closed output.
+    for n in 1..=50 {
+        press_enter(&mut stdin);
+        assert_eq!(running.complains(), format!("line {n}\n"));
+    }
     assert_eq!(running.end().0.code(), Some(7));
-    assert!(home.path().join("marker").exists());
     let rows = home.run(&["runs", "--json"]).json();
     assert_eq!(rows[0]["stop_reason"], "program_failed", "{rows}");
 }

@@ -280,20 +280,21 @@ impl View for ToolsView {
 }
 
 /// The tools that the tables list. A tool without a call is left out where the plan of the run does
-/// not have it.
+/// not have it, and one of another program whose calls got another name.
 pub(super) fn listed_tools(world: &World) -> Vec<&ToolRow> {
     let load = world.projection().and_then(Projection::tool_load);
     let rows = world.tools.rows().iter();
     let has_part = |row: &&ToolRow| match &load {
         Some(load) => row.tally.calls + row.tally.repeats > 0 || load.steps.contains(row.name()),
-        None => true,
+        None => !row.head.is_observed() || row.tally.calls > 0,
     };
     rows.filter(has_part).collect()
 }
 
 /// How many tools the tables leave out, in words; empty if none.
 fn unused_tools(world: &World) -> String {
-    match world.tools.rows().len() - listed_tools(world).len() {
+    let own = world.tools.rows().iter().filter(|row| !row.head.is_observed());
+    match own.count().saturating_sub(listed_tools(world).len()) {
         0 => String::new(),
         unused => format!("{unused} unused"),
     }
