@@ -37,6 +37,7 @@ use crate::watch::child::{
 };
 use crate::watch::hub::{Hub, HubInput, HubReport, StartRun};
 use crate::watch::{ReceiverAddress, TOKEN_HEADER, serve};
+use crate::words::format::count_noun;
 use crate::words::verdict::run_lead;
 
 /// Arguments of `roundtable watch`.
@@ -485,15 +486,15 @@ impl HeadlessRuns {
 pub fn report_notes(report: &HubReport) -> Vec<String> {
     let mut notes = report.warnings.clone();
     if report.lost_lines > 0 {
-        let lines = crate::words::format::count_noun(report.lost_lines, "line");
+        let lines = count_noun(report.lost_lines, "line");
         notes.push(format!("left out: {lines} while no run was open"));
     }
     if report.late > 0 {
-        let late = crate::words::format::count_noun(report.late, "message");
+        let late = count_noun(report.late, "message");
         notes.push(format!("left out: {late} after the end of a run"));
     }
     for ((protocol, framework), count) in &report.ignored {
-        let count = crate::words::format::count_noun(*count, "message");
+        let count = count_noun(*count, "message");
         notes.push(format!(
             "left out: {count} by {protocol}, because {framework} is reported already"
         ));
