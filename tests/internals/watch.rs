@@ -585,6 +585,9 @@ async fn tools_count_observed_calls() {
     assert_eq!(counts("llm"), [2, 1, 0, 1]);
     assert_eq!(row("refund").last_failure.as_deref(), Some("ValueError: too much"));
     assert!(runs[0].0.tools.rows().iter().all(|row| row.in_flight == 0));
+    // Its limits are not known: the outcome has the calls alone.
+    let outcome = outcome(&runs[0].0);
+    assert_eq!((outcome.get("tools"), &outcome["tool_calls"][0]["calls"]), (None, &json!(2)));
 }
 
 /// Several runs that end at once interrupt their program once, so that it can end in its own way.

@@ -335,7 +335,8 @@ impl World {
     }
 
     pub(crate) fn tools_outcome(&self) -> Vec<ToolOutcome> {
-        if self.tools.rows().len() < 2 {
+        // Of a watched program the limits are not known, and its outcome has its calls.
+        if self.tools.rows().len() < 2 || self.observed().is_some() {
             return Vec::new();
         }
         let rows = self.tools.rows().iter().map(|row| ToolOutcome {

@@ -275,10 +275,11 @@ fn kept_items(row: &RunRow, wall_ms: u64) -> StyledText {
     items
 }
 
-/// The tools besides the model and the agents: breaker, requests and calls.
+/// The tools besides the model and the agents: breaker, requests and calls. Those of a watched program are among its
+/// totals.
 fn add_tools(world: &World, items: &mut StyledText) {
     let rows = world.tools.rows().iter().filter(|row| row.head.is_tool());
-    let tools = rows.filter(|tool| tool.name().as_str() != "llm");
+    let tools = rows.filter(|tool| tool.name().as_str() != "llm" && !tool.head.is_observed());
     for (at, tool) in tools.enumerate() {
         let breaker =
             tool.head.limits.breaker.map_or("no breaker", |_| breaker_state(tool.breaker));
