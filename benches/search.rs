@@ -58,7 +58,7 @@ impl Bench {
     fn ask(&self, tool: &FolderSearch, query: &str) -> Value {
         let Value::Object(args): Value = json!({ "query": query, "k": 10 }) else { unreachable!() };
         let args: Map<String, Value> = args;
-        let request = ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO };
+        let request = ToolRequest::bare(&args);
         self.runtime.block_on(tool.ask(request)).expect("an answer")["data"].clone()
     }
 }

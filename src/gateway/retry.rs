@@ -56,6 +56,7 @@ pub fn is_retryable(failure: &AttemptFailed) -> bool {
         | FailureClass::BadResponse
         | FailureClass::TooLarge
         | FailureClass::Denied
+        | FailureClass::Rejected
         | FailureClass::Limit
         | FailureClass::ScriptMissing
         | FailureClass::Panic

@@ -17,6 +17,7 @@ use crate::scenario::tools::ToolAction;
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::documents::{FolderSpec, PrivateHosts, WebSpec};
 use crate::scenario::tools::http::HttpSpec;
+use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
 use crate::tool::command::has_folder;
 use crate::tool::http as http_tool;
 use crate::words::measure::single_line;
@@ -39,6 +40,10 @@ pub fn needed_permissions(
 ) -> (Vec<String>, String) {
     let own = LocalFiles::of_scenario(scenario);
     let mut parts: Vec<Vec<String>> = Vec::new();
+    let of_request = |http: &HttpSpec| -> Vec<Vec<String>> {
+        let lines = request_permissions(&host_of(http), &http.headers, http.allow_private);
+        lines.into_iter().map(|line| vec![line]).collect()
+    };
     if let Some(calls) = calls {
         parts.extend(
             models::live_permissions(scenario, calls).iter().map(|line| vec![single_line(line)]),
@@ -46,16 +51,19 @@ pub fn needed_permissions(
     }
     for spec in scenario.tools.values() {
         match spec.action() {
-            Some(ToolAction::Start(command)) => parts.push(command_permission(command, &own)),
-            Some(ToolAction::Request(http)) => parts.extend(request_permissions(http)),
+            Some(ToolAction::Start(command)) => {
+                parts.push(command_permission("run", command, &own));
+            }
+            Some(ToolAction::Request(http)) => parts.extend(of_request(http)),
             Some(ToolAction::Query(http)) => {
                 parts.push(vec![format!("send search queries to {}", host_of(http))]);
-                parts.extend(request_permissions(http));
+                parts.extend(of_request(http));
             }
             Some(ToolAction::ReadFolder(folder)) => parts.extend(folder_permission(folder)),
             Some(ToolAction::ReadWeb(web)) => {
                 parts.extend(page_permissions(web).into_iter().map(|line| vec![line]))
             }
+            Some(ToolAction::Serve(server)) => parts.extend(server_permissions(server, &own)),
             None => {}
         }
     }
@@ -74,6 +82,9 @@ pub fn digest(scenario: &Scenario) -> String {
 fn commands(scenario: &Scenario) -> impl Iterator<Item = &CommandSpec> {
     scenario.tools.values().filter_map(|spec| match spec.action() {
         Some(ToolAction::Start(command)) => Some(command),
+        Some(ToolAction::Serve(McpServerSpec { transport: McpTransport::Command(it), .. })) => {
+            Some(it)
+        }
         _ => None,
     })
 }
@@ -213,10 +224,10 @@ impl LocalFile {
 }
 
 /// The lines of a command: its arguments, its local files, its environment.
-fn command_permission(command: &CommandSpec, own: &LocalFiles) -> Vec<String> {
+fn command_permission(what: &str, command: &CommandSpec, own: &LocalFiles) -> Vec<String> {
     let words = std::iter::once(&command.program).chain(&command.args);
     let line: Vec<&str> = words.map(String::as_str).collect();
-    let mut lines = vec![format!("run {}", single_line(&line.join(" ")))];
+    let mut lines = vec![format!("{what} {}", single_line(&line.join(" ")))];
     for name in local_names(command) {
         let Some(file) = own.0.get(&name) else { continue };
         let (name, path) = (single_line(&name), single_line(&file.path.display().to_string()));
@@ -266,16 +277,44 @@ fn host_of(http: &HttpSpec) -> String {
     single_line(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
 }
 
+/// The MCP server whose tools are called: its program or its address, and the tools whose calls nobody is
+/// asked about.
+fn server_permissions(server: &McpServerSpec, own: &LocalFiles) -> Vec<Vec<String>> {
+    let name = single_line(&server.name);
+    let mut lines = match &server.transport {
+        McpTransport::Command(command) => {
+            command_permission(&format!("start the MCP server {name}:"), command, own)
+        }
+        McpTransport::Url(url) => {
+            let host = http_tool::host(&url.url).unwrap_or_else(|| url.url.clone());
+            let host = single_line(&host);
+            let mut lines = vec![format!("use the MCP server {name} at {}", single_line(&url.url))];
+            let sent = request_permissions(&host, &url.headers, url.allow_private);
+            lines.extend(sent.iter().map(|line| format!("  {line}")));
+            lines
+        }
+        McpTransport::Configured => {
+            vec![format!("use the MCP server {name} of your configuration")]
+        }
+    };
+    if !server.allow.is_empty() {
+        let tools = single_line(&server.allow.join(", "));
+        lines.push(format!("  call these tools of it without asking: {tools}"));
+    }
+    vec![lines]
+}
+
 /// The variables that a tool's requests send, and whether they may reach local networks.
-fn request_permissions(http: &HttpSpec) -> impl Iterator<Item = Vec<String>> {
-    let host = host_of(http);
-    let sent = http.headers.values().filter_map(|setting| match setting {
+fn request_permissions(
+    host: &str,
+    headers: &BTreeMap<String, Setting>,
+    allow_private: bool,
+) -> Vec<String> {
+    let sent = headers.values().filter_map(|setting| match setting {
         Setting::Env(name) => Some(format!("send ${} to {host}", single_line(name))),
         Setting::Text(_) => None,
     });
-    let near = http.allow_private.then(|| format!("call {host}, also on local networks"));
-    let lines: Vec<String> = sent.chain(near).collect();
-    lines.into_iter().map(|line| vec![line])
+    sent.chain(allow_private.then(|| format!("call {host}, also on local networks"))).collect()
 }
 
 /// The folder whose documents a tool reads.

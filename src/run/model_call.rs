@@ -159,7 +159,8 @@ pub fn stop_reason(failure: &AttemptFailed) -> StopReason {
         | FailureClass::TooLarge
         | FailureClass::Limit
         | FailureClass::ScriptMissing
-        | FailureClass::Denied => LlmError::BadResponse,
+        | FailureClass::Denied
+        | FailureClass::Rejected => LlmError::BadResponse,
     };
     StopReason::LlmError(error)
 }

@@ -13,7 +13,7 @@ use super::RunContext;
 use super::questions::{Ended, Question};
 use crate::base::name::ToolName;
 use crate::gateway::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool,
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool, NoHost,
     ToolRequest, attempt,
 };
 use crate::log::bus::Bus;
@@ -327,6 +327,8 @@ impl ToolCallee<'_> {
                 self.scope.random_bits(attempt.number, what).wrapping_add(u64::from(request))
             };
             let asked = ToolRequest {
+                tool: ask.tool.as_str(),
+                host: &NoHost,
                 args: self.sent(),
                 attempt: attempt.number,
                 draw: draw(what),

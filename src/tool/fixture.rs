@@ -248,7 +248,7 @@ mod tests {
         args: &Map<String, Value>,
         attempt: u32,
     ) -> Result<Arc<Value>, Box<AttemptFailed>> {
-        tool.ask(ToolRequest { args, attempt, draw: 7, active: Duration::ZERO }).await
+        tool.ask(ToolRequest { attempt, draw: 7, ..ToolRequest::bare(args) }).await
     }
 
     fn takes(ms: u64) -> Latency {
@@ -285,7 +285,7 @@ mod tests {
         let (args, mut seen) = (Map::new(), std::collections::BTreeSet::new());
         for draw in 0..20 {
             let began = Instant::now();
-            let asked = ToolRequest { args: &args, attempt: 1, draw, active: Duration::ZERO };
+            let asked = ToolRequest { draw, ..ToolRequest::bare(&args) };
             slow.ask(asked).await.expect("an answer");
             let took = began.elapsed();
             // tokio's timer has a resolution of one millisecond.
@@ -364,7 +364,7 @@ mod tests {
     async fn storm(tool: &FixtureTool, at_once: u64, active: Duration) -> (usize, Duration) {
         let (args, began) = (Map::new(), Instant::now());
         let asked = (0..at_once)
-            .map(|draw| tool.ask(ToolRequest { args: &args, attempt: 1, draw, active }));
+            .map(|draw| tool.ask(ToolRequest { draw, active, ..ToolRequest::bare(&args) }));
         let failed = join_all(asked).await.into_iter().filter_map(Result::err);
         let failed = failed.inspect(|failed| assert_eq!(failed.status, Some(503))).count();
         (failed, began.elapsed())

@@ -10,6 +10,8 @@ pub mod fixture;
 #[cfg(feature = "documents")]
 pub mod folder;
 pub mod http;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod process_group;
 #[cfg(feature = "documents")]
 pub mod text;
@@ -69,7 +71,7 @@ impl ToolMaker {
                 ReadSpec::Folder(spec) => Some(self.documents.read_folder(spec)),
                 ReadSpec::Web(_) => None,
             },
-            ToolKind::Http(_) | ToolKind::Command(_) => None,
+            ToolKind::Http(_) | ToolKind::Command(_) | ToolKind::Mcp(_) => None,
         }
     }
 
@@ -90,6 +92,7 @@ impl ToolMaker {
             ToolKind::Fixture(spec) => Box::new(FixtureTool::new(Arc::clone(spec), self.instant)),
             ToolKind::Http(spec) => Box::new(HttpTool::new(Arc::clone(spec), client(spec), env)?),
             ToolKind::Command(spec) => Box::new(CommandTool::new(Arc::clone(spec), env)?),
+            ToolKind::Mcp(_) => return Err(Vec::new()),
             ToolKind::Search(search) => match &**search {
                 SearchSpec::Folder(spec) => {
                     documents(self.documents.check_folder(spec))?;

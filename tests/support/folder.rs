@@ -100,7 +100,7 @@ pub fn spec(folder: &Path) -> FolderSpec {
 pub async fn ask(tool: &dyn Tool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let Value::Object(args): Value = args else { panic!("arguments are a table") };
     let args: Map<String, Value> = args;
-    tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO }).await
+    tool.ask(ToolRequest::bare(&args)).await
 }
 
 /// The data of a search.

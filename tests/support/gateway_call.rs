@@ -92,12 +92,7 @@ impl Callee for Behind<'_> {
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
         async move {
             let args = Map::new();
-            let request = ToolRequest {
-                args: &args,
-                attempt: attempt.number,
-                draw: 0,
-                active: Duration::ZERO,
-            };
+            let request = ToolRequest { attempt: attempt.number, ..ToolRequest::bare(&args) };
             self.0.ask(request).await.map(Reply::from_tool_result)
         }
         .boxed()

@@ -2,7 +2,7 @@
 //! programs, reads variables or files, reaches local networks or costs money, unless its command line allows it.
 
 use crate::base::worded;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::base::refused::Refused;
@@ -10,8 +10,9 @@ use crate::host::models::sets_own_network;
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::documents::{FolderSpec, PrivateHosts};
-use crate::scenario::tools::http::HttpSpec;
+use crate::scenario::tools::mcp::McpTransport;
 
 /// Something that a runner may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,14 +67,9 @@ pub fn needed(scenario: &Scenario, live: bool) -> BTreeSet<Grant> {
     }
     for spec in scenario.tools.values() {
         match spec.action() {
-            Some(ToolAction::Start(command)) => {
-                needed.insert(Grant::Command);
-                if command.env.values().any(is_variable) {
-                    needed.insert(Grant::Env);
-                }
-            }
+            Some(ToolAction::Start(command)) => of_command(command, &mut needed),
             Some(ToolAction::Request(http) | ToolAction::Query(http)) => {
-                of_request(http, &mut needed);
+                of_address(&http.headers, http.allow_private, &mut needed);
             }
             Some(ToolAction::ReadFolder(folder)) => of_folder(folder, &mut needed),
             Some(ToolAction::ReadWeb(web)) => {
@@ -82,22 +78,42 @@ pub fn needed(scenario: &Scenario, live: bool) -> BTreeSet<Grant> {
                     needed.insert(Grant::PrivateNet);
                 }
             }
+            Some(ToolAction::Serve(server)) => match &server.transport {
+                McpTransport::Command(command) => of_command(command, &mut needed),
+                McpTransport::Url(url) => {
+                    of_address(&url.headers, url.allow_private, &mut needed);
+                }
+                McpTransport::Configured => {
+                    needed.insert(Grant::Command);
+                }
+            },
             None => {}
         }
     }
     needed
 }
 
+fn of_command(command: &CommandSpec, needed: &mut BTreeSet<Grant>) {
+    needed.insert(Grant::Command);
+    if command.env.values().any(is_variable) {
+        needed.insert(Grant::Env);
+    }
+}
+
 fn is_variable(setting: &Setting) -> bool {
     matches!(setting, Setting::Env(_))
 }
 
-fn of_request(http: &HttpSpec, needed: &mut BTreeSet<Grant>) {
+fn of_address(
+    headers: &BTreeMap<String, Setting>,
+    allow_private: bool,
+    needed: &mut BTreeSet<Grant>,
+) {
     needed.insert(Grant::Http);
-    if http.headers.values().any(is_variable) {
+    if headers.values().any(is_variable) {
         needed.insert(Grant::Env);
     }
-    if http.allow_private {
+    if allow_private {
         needed.insert(Grant::PrivateNet);
     }
 }

@@ -138,6 +138,8 @@ pub enum FailureClass {
     /// Refused before the tool was called: a forbidden address, or arguments that do not fit. The
     /// caller has to change, not the tool.
     Denied,
+    /// The tool answered that it cannot do what the call asks. The caller has to change, not the tool.
+    Rejected,
     /// An agent was ended by its own limits (`max_tool_rounds`, `stuck`, handoffs). The tool is
     /// fine, and a retry would end the same way.
     Limit,
@@ -154,7 +156,7 @@ worded! { FailureClass + ALL + phrase {
     Connect = "connect" | "no connection", Tls = "tls", Reset = "reset",
     RateLimited = "rate_limited" | "rate limited", Auth = "auth", Status = "status" | "HTTP error",
     BadResponse = "bad_response" | "bad response", Tool = "tool",
-    TooLarge = "too_large" | "too large", Denied = "denied", Limit = "limit",
+    TooLarge = "too_large" | "too large", Denied = "denied", Rejected = "rejected", Limit = "limit",
     ScriptMissing = "script_missing" | "not scripted", Panic = "panic", Cancelled = "cancelled",
 } }
 
@@ -181,6 +183,7 @@ impl FailureClass {
             Self::RateLimited
             | Self::Auth
             | Self::Denied
+            | Self::Rejected
             | Self::Limit
             | Self::ScriptMissing
             | Self::Cancelled => false,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::name::ToolName;
 use crate::scenario::patterns::row::{PatternRow, ToolUse};
-use crate::scenario::people::{ApproveKey, tool_approval};
+use crate::scenario::people::{ApproveKey, Asking, tool_approval};
 use crate::scenario::read::ReadContext;
 use crate::scenario::read::amount::Seconds;
 use crate::scenario::read::format::ScenarioFile;
@@ -18,17 +18,20 @@ use crate::scenario::read::format::tools::{
     RetriesTable, RetryBudgetTable, SafeModeTable, fill_table,
 };
 use crate::scenario::read::names::NamedEntry;
-use crate::scenario::read::shape::{BoundedList, IntegerField, Positioned, TextOrTable};
+use crate::scenario::read::shape::{
+    BoundedList, FormatShape, IntegerField, Positioned, TextOrTable,
+};
 use crate::scenario::read::template::TemplateScope;
-use crate::scenario::read::tree::TextSpan;
+use crate::scenario::read::tree::{TextSpan, TomlNode};
 use crate::scenario::spec::AlertLimits;
 use crate::scenario::spec::policy::{
     BreakerLimits, BreakerMode, BulkheadLimits, CallPolicy, Rate, RetryBudgetLimits, SafeMode,
     UnsetLlmKeys, WindowLimits,
 };
 use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec};
+use crate::scenario::tools::mcp::{McpServerSpec, McpSpec, build_server, full_name};
 use crate::scenario::tools::{
-    AttemptLimit, DeclaredImplementation, KnownArguments, ToolTable, tool_kind,
+    AttemptLimit, DeclaredImplementation, KnownArguments, ToolKind, ToolTable, tool_kind,
 };
 
 /// The tools of a file, workers first. Problems are reported to `cx`.
@@ -43,8 +46,12 @@ pub(crate) fn tools(
     for spec in (own.own_tools)(file, scope, cx) {
         tools.insert(spec.name.clone(), spec);
     }
+    for spec in server_tools(file, own, scope, cx) {
+        tools.insert(spec.name.clone(), spec);
+    }
     let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
-    for entry in named.filter(|entry| !file.workers.names().any(|name| name == entry.name)) {
+    let is_limit = |name: &str| file.workers.names().chain(file.mcp.names()).any(|it| it == name);
+    for entry in named.filter(|entry| !is_limit(&entry.name)) {
         let spec = cx.at_key(&format!("tools.{}", entry.name), |cx| {
             let spec = tool(entry, own, file, scope, cx);
             if !cx.has_error_here() {
@@ -111,12 +118,13 @@ fn tool(
     let fixed = (own.tool_args)(&entry.name);
     let args = fixed.or_else(|| (!known).then_some(&names[..]));
     let args = KnownArguments { names: args, certain: fixed.is_some() };
-    let kind = tool_kind(&answers, &args, &attempts, scope, cx);
+    let kind = tool_kind(&answers, &args, &attempts, file, scope, cx);
     let faults = faults(&table.faults, cx);
     let approve = tool_approval(table.approve.as_ref(), file, scope, cx);
     let kind = kind?;
     Some(ToolSpec {
         name: ToolName::from(entry.name.as_str()),
+        asks_by_default: asks_by_default(kind.as_ref(), table.approve.as_ref()),
         kind,
         policy: policy?,
         contract: answers.contract(),
@@ -127,6 +135,117 @@ fn tool(
         effects: table.effects,
     })
 }
+
+/// Who is asked about a call that no rule decides: nobody, unless it is a tool of an MCP server, and the
+/// file does not say otherwise.
+pub(crate) fn asks_by_default(
+    kind: Option<&ToolKind>,
+    approve: Option<&Positioned<ApproveKey>>,
+) -> Option<Asking> {
+    (approve.is_none() && kind.is_some_and(|kind| kind.mcp().is_some())).then(Asking::nobody)
+}
+
+/// The MCP servers of a file, and the tools of them that have limits of their own.
+fn server_tools(
+    file: &ScenarioFile,
+    own: &PatternRow,
+    scope: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Vec<ToolSpec> {
+    let mut specs = Vec::new();
+    for entry in &file.mcp.entries {
+        let place = format!("mcp.{}", entry.name);
+        let Some(table) = &entry.value else { continue };
+        let server = cx.at_key(&place, |cx| {
+            if file.tools.as_ref().is_some_and(|tools| tools.has_implementation(&entry.name)) {
+                let what = format!("`{}` is already the name of a tool", entry.name);
+                cx.error(entry.at, what, "choose another name");
+            }
+            build_server(&entry.name, table).map_err(|wrong| wrong.report(cx)).ok()
+        });
+        let Some(server) = server.map(Arc::new) else { continue };
+        if !own.has_agents() && !is_used_by_tools(&entry.name, file) {
+            let what = format!("no tool is of the server `{}`", entry.name);
+            let help = format!("add mcp = {{ server = \"{}\", tool = \"…\" }}", entry.name);
+            cx.at_key(&place, |cx| cx.warn(entry.at, what, help));
+        }
+        let mut add = |name: String,
+                       at: TextSpan,
+                       limits: Option<&ToolTable>,
+                       place: &str,
+                       cx: &mut ReadContext| {
+            let spec =
+                cx.at_key(place, |cx| server_tool(&name, &server, at, limits, file, scope, cx));
+            specs.extend(spec);
+        };
+        let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+        let limits = named.into_iter().find(|tool| tool.name == entry.name);
+        let limits = limits.and_then(|tool| tool.value.as_ref());
+        add(entry.name.clone(), entry.at, limits, &format!("tools.{}", entry.name), cx);
+        for tool in &table.tools.entries {
+            let name = full_name(&entry.name, &tool.name);
+            let place = format!("{place}.tools.{}", tool.name);
+            add(name, tool.at, tool.value.as_ref(), &place, cx);
+        }
+    }
+    specs
+}
+
+/// Whether a tool or a worker is one of this server's.
+fn is_used_by_tools(server: &str, file: &ScenarioFile) -> bool {
+    let tools = file.tools.iter().flat_map(|tools| &tools.named.entries);
+    let tools = tools.filter_map(|tool| tool.value.as_ref()?.mcp.as_ref());
+    let workers = file.workers.entries.iter().filter_map(|it| it.value.as_ref()?.mcp.as_ref());
+    tools.chain(workers).any(|it| it.value.server.as_ref().is_none_or(|it| it.text == server))
+}
+
+/// A server, or a tool of it that has limits of its own. `limits`: its table, if the file has one.
+fn server_tool(
+    name: &str,
+    server: &Arc<McpServerSpec>,
+    at: TextSpan,
+    limits: Option<&ToolTable>,
+    file: &ScenarioFile,
+    scope: &TemplateScope<'_>,
+    cx: &mut ReadContext,
+) -> Option<ToolSpec> {
+    let empty = ToolTable::read(&TomlNode::empty_table(at), cx)?;
+    let table = limits.unwrap_or(&empty);
+    let declared = DeclaredImplementation::from_tool(table);
+    if let Some(at) = declared.kinds.first().map(|kind| kind.at()) {
+        let what = format!("`{name}` is a tool of an MCP server and needs no implementation");
+        cx.error(at, what, "remove it, or choose another name");
+    }
+    let of_server = [
+        ("description", table.description.as_ref().map(|text| text.at)),
+        ("args", Some(table.args.at).filter(|at| at.end > 0)),
+        ("shared", table.shared.then_some(at)),
+    ];
+    for (key, at) in of_server.into_iter().filter_map(|(key, at)| Some((key, at?))) {
+        let what = format!("a tool of an MCP server has no `{key}` here");
+        cx.at_key(key, |cx| cx.error(at, what, "remove it"));
+    }
+    let mut policy = tool_policy(name, table, file, scope, cx)?;
+    policy.timeout.get_or_insert(MCP_TIMEOUT);
+    // Nobody knows here what a call does.
+    policy.idempotent &= !table.idempotent.is_not_in_file();
+    let kind = ToolKind::Mcp(Arc::new(McpSpec { server: Arc::clone(server), tool: None }));
+    Some(ToolSpec {
+        name: ToolName::from(name),
+        asks_by_default: asks_by_default(Some(&kind), table.approve.as_ref()),
+        kind: Some(kind),
+        policy,
+        contract: declared.contract(),
+        shared: false,
+        faults: faults(&table.faults, cx)?,
+        offer: ToolOffer::bare(name),
+        approve: tool_approval(table.approve.as_ref(), file, scope, cx)?,
+        effects: table.effects,
+    })
+}
+
+/// Default timeout of a call of a tool of an MCP server.
+const MCP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Whether calls of a tool need approval, at least some of them: by its key or by a rule.
 pub(crate) fn needs_approval(
@@ -185,6 +304,7 @@ fn build_agent_tool(
         faults: faults?,
         offer: ToolOffer::bare(&entry.name),
         approve: None,
+        asks_by_default: None,
         effects: None,
     })
 }
@@ -254,7 +374,7 @@ fn warn_if_unused(
         how @ (ToolUse::Called | ToolUse::Offered) => {
             if spec.is_some_and(|spec| spec.kind.is_none()) {
                 let what = format!("`{}` has no implementation", entry.name);
-                cx.warn(entry.at, what, "add one of fixture, http and command");
+                cx.warn(entry.at, what, "add one of fixture, http, command and mcp");
             }
             if matches!(how, ToolUse::Offered)
                 && spec.is_some_and(|spec| spec.offer.description.is_empty())

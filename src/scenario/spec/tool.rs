@@ -11,7 +11,7 @@ use super::policy::CallPolicy;
 use crate::base::name::ToolName;
 use crate::base::sha256_of_text;
 use crate::base::worded;
-use crate::scenario::people::{Effects, ToolApproval};
+use crate::scenario::people::{Asking, Effects, ToolApproval};
 use crate::scenario::tools::fixture::FixtureSpec;
 use crate::scenario::tools::{ToolAction, ToolKind};
 
@@ -37,6 +37,9 @@ pub struct ToolSpec {
     pub offer: ToolOffer,
     /// When its calls need approval; `None`: only where a rule of the file says so.
     pub approve: Option<Arc<ToolApproval>>,
+    /// Who is asked about a call that neither `approve` nor a rule decides: only about tools of MCP
+    /// servers.
+    pub asks_by_default: Option<Asking>,
     /// What a call of it does, if the file says so.
     pub effects: Option<Effects>,
 }

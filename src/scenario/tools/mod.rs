@@ -6,6 +6,7 @@ pub mod command;
 pub mod documents;
 pub mod fixture;
 pub mod http;
+pub mod mcp;
 
 use std::sync::Arc;
 
@@ -13,9 +14,11 @@ use self::command::{CommandSpec, CommandTable};
 use self::documents::{FolderSpec, ReadSpec, ReadTable, SearchSpec, SearchTable, WebSpec};
 use self::fixture::{FixtureSpec, FixtureTable};
 use self::http::{HttpSpec, HttpTable};
+use self::mcp::{McpServerSpec, McpSpec, McpToolTable};
 use super::people::{ApproveKey, Effects};
 use super::read::ReadContext;
 use super::read::amount::Seconds;
+use super::read::format::ScenarioFile;
 use super::read::format::tools::{
     BreakerTable, BulkheadTable, InjectedTable, RetriesTable, RetryBudgetTable, SafeModeTable,
 };
@@ -41,6 +44,8 @@ pub enum ToolKind {
     Search(Arc<SearchSpec>),
     /// A page reader.
     Read(Arc<ReadSpec>),
+    /// The tools of an MCP server, or one of them.
+    Mcp(Arc<McpSpec>),
 }
 
 impl ToolKind {
@@ -52,6 +57,7 @@ impl ToolKind {
             Self::Command(_) => "command",
             Self::Search(_) => "search",
             Self::Read(_) => "read",
+            Self::Mcp(_) => "mcp",
         }
     }
 
@@ -69,12 +75,24 @@ impl ToolKind {
                 ReadSpec::Folder(folder) => ToolAction::ReadFolder(folder),
                 ReadSpec::Web(web) => ToolAction::ReadWeb(web),
             }),
+            Self::Mcp(mcp) => Some(ToolAction::Serve(&mcp.server)),
         }
     }
 
     /// Whether a call may change something outside of the run. One that only searches or reads does not.
     pub fn has_effects(&self) -> bool {
-        matches!(self.action(), Some(ToolAction::Start(_) | ToolAction::Request(_)))
+        matches!(
+            self.action(),
+            Some(ToolAction::Start(_) | ToolAction::Request(_) | ToolAction::Serve(_))
+        )
+    }
+
+    /// The MCP server, if it is one or a tool of one.
+    pub fn mcp(&self) -> Option<&McpSpec> {
+        match self {
+            Self::Mcp(mcp) => Some(mcp),
+            _ => None,
+        }
     }
 
     /// The results that the scenario lists, if this is a fixture.
@@ -99,6 +117,8 @@ pub enum ToolAction<'s> {
     ReadFolder(&'s FolderSpec),
     /// They read pages of the web.
     ReadWeb(&'s WebSpec),
+    /// They use an MCP server, which is started or connected to.
+    Serve(&'s McpServerSpec),
 }
 
 record! {
@@ -146,6 +166,8 @@ record! {
         search: Positioned<SearchTable> = optional,
         /// A page reader for a folder of documents or the web.
         read: Positioned<ReadTable> = optional,
+        /// A tool of an MCP server.
+        mcp: Positioned<McpToolTable> = optional,
         /// Keys that a result must have, each with its type.
         contract: NamedEntries<FieldKind, ResultKey> = default(NamedEntries::default()),
     }
@@ -159,16 +181,18 @@ pub(crate) enum KindTable<'f> {
     Command(&'f Positioned<CommandTable>),
     Search(&'f Positioned<SearchTable>),
     Read(&'f Positioned<ReadTable>),
+    Mcp(&'f Positioned<McpToolTable>),
 }
 
 impl KindTable<'_> {
-    fn at(self) -> TextSpan {
+    pub fn at(self) -> TextSpan {
         match self {
             Self::Fixture(table) => table.at,
             Self::Http(table) => table.at,
             Self::Command(table) => table.at,
             Self::Search(table) => table.at,
             Self::Read(table) => table.at,
+            Self::Mcp(table) => table.at,
         }
     }
 }
@@ -190,6 +214,7 @@ impl<'f> DeclaredImplementation<'f> {
             table.command.as_ref().map(KindTable::Command),
             table.search.as_ref().map(KindTable::Search),
             table.read.as_ref().map(KindTable::Read),
+            table.mcp.as_ref().map(KindTable::Mcp),
         ];
         let kinds = kinds.into_iter().flatten().collect();
         Self { kinds, what: "tool", contract: &table.contract }
@@ -235,13 +260,14 @@ pub(crate) fn tool_kind(
     declared: &DeclaredImplementation<'_>,
     args: &KnownArguments<'_>,
     attempts: &AttemptLimit,
+    file: &ScenarioFile,
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<Option<ToolKind>> {
     if let [_, second, ..] = &declared.kinds[..] {
         let help = match declared.what {
-            "tool" => "keep one of fixture, http, command, search and read",
-            _ => "keep one of fixture, http and command",
+            "tool" => "keep one of fixture, http, command, search, read and mcp",
+            _ => "keep one of fixture, http, command and mcp",
         };
         cx.error(second.at(), "the tool has two implementations", help);
         return None;
@@ -262,6 +288,9 @@ pub(crate) fn tool_kind(
         KindTable::Read(table) => ToolKind::Read(Arc::new(
             cx.at_key("read", |cx| documents::build_read(table, scope, cx))?,
         )),
+        KindTable::Mcp(table) => {
+            ToolKind::Mcp(Arc::new(cx.at_key("mcp", |cx| mcp::build(&table.value, file, cx))?))
+        }
     };
     Some(Some(kind))
 }

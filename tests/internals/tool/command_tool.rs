@@ -47,7 +47,7 @@ fn script(text: &str) -> CommandTool {
 }
 
 fn request(args: &Map<String, Value>) -> ToolRequest<'_> {
-    ToolRequest { args, attempt: 1, draw: 0, active: Duration::ZERO }
+    ToolRequest::bare(args)
 }
 
 async fn ask(tool: &CommandTool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {

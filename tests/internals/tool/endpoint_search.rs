@@ -44,7 +44,7 @@ async fn asked(bytes: Vec<u8>) -> (Result<Arc<Value>, Box<AttemptFailed>>, Strin
     let search = search(&server);
     let args = json!({ "query": "late payments & refunds", "k": 2 });
     let args = args.as_object().expect("a table");
-    let request = ToolRequest { args, attempt: 1, draw: 0, active: Duration::ZERO };
+    let request = ToolRequest::bare(args);
     both(search.ask(request), async {
         let mut connection = server.accept().await;
         let asking = connection.request().await;

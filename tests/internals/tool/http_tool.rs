@@ -50,7 +50,7 @@ fn at(server: &Server, path: &str) -> String {
 
 async fn ask(tool: &HttpTool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let Value::Object(args) = args else { panic!("arguments are a table") };
-    tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO }).await
+    tool.ask(ToolRequest::bare(&args)).await
 }
 
 /// A failure whose text keeps to what every text keeps to.
@@ -265,8 +265,7 @@ async fn dropped_attempt_closes_connection() {
     let server = Server::start().await;
     let tool = tool(spec(at(&server, "/v1")));
     let args = Map::new();
-    let mut asked =
-        tool.ask(ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO });
+    let mut asked = tool.ask(ToolRequest::bare(&args));
     let drip = async {
         let mut connection = server.accept().await;
         connection.request().await;

@@ -43,7 +43,7 @@ impl Site {
 
 async fn ask(tool: &dyn Tool, args: Value) -> Result<Arc<Value>, Box<AttemptFailed>> {
     let Value::Object(args) = args else { panic!("arguments are a table") };
-    let request = ToolRequest { args: &args, attempt: 1, draw: 0, active: Duration::ZERO };
+    let request = ToolRequest::bare(&args);
     let asked = tokio::time::timeout(Duration::from_secs(30), tool.ask(request));
     asked.await.expect("the test hangs")
 }
@@ -412,7 +412,8 @@ impl Callee for Behind<'_> {
     ) -> BoxFuture<'a, Result<Reply, Box<AttemptFailed>>> {
         async move {
             let (number, draw, active) = (attempt.number, 0, Duration::ZERO);
-            let request = ToolRequest { args: &self.1, attempt: number, draw, active };
+            let request =
+                ToolRequest { attempt: number, draw, active, ..ToolRequest::bare(&self.1) };
             self.0.ask(request).await.map(Reply::from_tool_result)
         }
         .boxed()

@@ -17,7 +17,7 @@ use crate::scenario::check::script::{
     ScriptedText, each_item, expect_text, is_filled_in, misspelt_key, report_silent_step,
     report_unknown_name, require_keys, text, warn_wrong_type, with_key,
 };
-use crate::scenario::check::tools::{faults, needs_approval, tool_policy};
+use crate::scenario::check::tools::{asks_by_default, faults, needs_approval, tool_policy};
 use crate::scenario::patterns::row::{BoundaryForm, ModelKey, PatternRow, Speakers, ToolUse};
 use crate::scenario::people::tool_approval;
 use crate::scenario::read::format::tools::fill_table;
@@ -340,14 +340,14 @@ fn read_worker(
         table.args.table.entries.iter().map(|(key, _)| key.text.as_str()).collect();
     let args = (!table.args.broken).then_some(&declared[..]);
     let args = KnownArguments { names: args, certain: true };
-    let kind = cx.at_key(&place, |cx| tool_kind(&answers, &args, &attempts, scope, cx))?;
+    let kind = cx.at_key(&place, |cx| tool_kind(&answers, &args, &attempts, file, scope, cx))?;
     if kind.is_none() && !cx.at_key(&place, |cx| cx.has_error_here()) {
         cx.at_key(&format!("workers.{}", entry.name), |cx| {
             let what = format!(
                 "`{}` has no implementation: its tasks fail with worker_missing",
                 entry.name
             );
-            cx.warn(entry.at, what, "add one of fixture, http and command");
+            cx.warn(entry.at, what, "add one of fixture, http, command and mcp");
         });
     }
     if limits.is_none()
@@ -369,6 +369,7 @@ fn read_worker(
     let policy = CallPolicy { idempotent, ..policy };
     Some(ToolSpec {
         name,
+        asks_by_default: asks_by_default(kind.as_ref(), own),
         kind,
         policy,
         contract: answers.contract(),
@@ -404,6 +405,7 @@ fn declared(table: &WorkerTable) -> DeclaredImplementation<'_> {
         table.fixture.as_ref().map(KindTable::Fixture),
         table.http.as_ref().map(KindTable::Http),
         table.command.as_ref().map(KindTable::Command),
+        table.mcp.as_ref().map(KindTable::Mcp),
     ];
     let kinds = kinds.into_iter().flatten().collect();
     DeclaredImplementation { kinds, what: "worker", contract: &table.contract }

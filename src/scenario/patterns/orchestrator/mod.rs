@@ -29,6 +29,7 @@ use crate::scenario::spec::tool::{FieldKind, ToolSpec};
 use crate::scenario::tools::command::CommandTable;
 use crate::scenario::tools::fixture::FixtureTable;
 use crate::scenario::tools::http::HttpTable;
+use crate::scenario::tools::mcp::McpToolTable;
 
 /// `pattern = "orchestrator"`.
 #[derive(Debug)]
@@ -253,8 +254,8 @@ record! {
 }
 
 record! {
-    /// A worker that the planner may give tasks to. Exactly one of fixture, http and command
-    /// implements it.
+    /// A worker that the planner may give tasks to. Exactly one of fixture, http, command and
+    /// mcp implements it.
     struct WorkerTable => {
         /// What it does, shown to the planner.
         description: NonBlankString = needed,
@@ -272,6 +273,8 @@ record! {
         http: Positioned<HttpTable> = optional,
         /// A program whose output is the result.
         command: Positioned<CommandTable> = optional,
+        /// A tool of an MCP server.
+        mcp: Positioned<McpToolTable> = optional,
         /// Keys that a result must have, each with its type.
         contract: NamedEntries<FieldKind, ResultKey> = default(NamedEntries::default()),
     }

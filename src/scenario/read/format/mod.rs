@@ -26,6 +26,7 @@ use crate::scenario::patterns::router::RouterTable;
 use crate::scenario::people::{ApproveReply, PersonTable, RuleTable};
 use crate::scenario::spec::script::{ReplyEnd, ScriptStep};
 use crate::scenario::spec::{InDoubt, JsonMode, OnLimit, Repair, Repairs, SpendingLimits};
+use crate::scenario::tools::mcp::{McpTable, ServerName};
 
 record! {
     /// A scenario of roundtable: everything that a run needs, in one file.
@@ -85,6 +86,8 @@ record! {
         model: ModelTable = table,
         /// The gateway's policies and the tools, by name; `llm` is the model.
         tools: ToolsTable = table,
+        /// MCP servers, by name. Agents call their tools as NAME.TOOL.
+        mcp: NamedEntries<McpTable, ServerName> = default(NamedEntries::default()),
         /// When the operator is alerted during the run.
         alerts: AlertsTable = table,
         /// The model's replies in an offline run. The first row whose conditions hold is used.

@@ -17,7 +17,7 @@ use crate::scenario::spec::policy::{
     BreakerCounts, BreakerMode, Rate, WindowKind, WindowLimits, max,
 };
 use crate::scenario::spec::tool::{FieldKind, Setting};
-use crate::scenario::tools::ToolTable;
+use crate::scenario::tools::{DeclaredImplementation, ToolTable};
 
 /// `[tools]`: `llm` is the model, every other name is a tool of the scenario.
 #[derive(Debug, Clone)]
@@ -30,6 +30,15 @@ pub(crate) struct ToolsTable {
 
 /// The reserved name for calls of the model.
 pub(crate) const LLM: &str = "llm";
+
+impl ToolsTable {
+    /// Whether it declares a tool of this name with an implementation.
+    pub fn has_implementation(&self, name: &str) -> bool {
+        let table = self.named.entries.iter().find(|tool| tool.name == name);
+        let table = table.and_then(|tool| tool.value.as_ref());
+        table.is_some_and(|table| DeclaredImplementation::from_tool(table).has_implementation())
+    }
+}
 
 impl FormatShape for ToolsTable {
     fn schema() -> Value {
