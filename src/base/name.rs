@@ -86,6 +86,8 @@ macro_rules! names {
 
 /// Most bytes of a name that a scenario gives.
 const NAME_BYTES: usize = 64;
+/// Most bytes of the name of a tool: of an MCP server, a dot, and the name that the server gives it.
+const TOOL_BYTES: usize = 32 + 1 + 128;
 
 names! {
     /// A role of a collaboration, such as `risk_analyst`.
@@ -95,7 +97,7 @@ names! {
     /// A feature flag, such as `legal_analyst`.
     FlagName: "a flag", NAME_BYTES;
     /// A tool behind the gateway, such as `llm`.
-    ToolName: "a tool", NAME_BYTES;
+    ToolName: "a tool", TOOL_BYTES;
     /// A task of an orchestrator's plan, such as `t1`; the planner names it, and no rule limits it.
     TaskId: "a task", usize::MAX;
     /// A scenario, such as `checkout-launch`: its file name without the extension.

@@ -83,6 +83,7 @@ fn example(asked: &QuestionAsked) -> Value {
     let id = asked.id;
     match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
+        (Subject::Input { .. }, _) => json!({ "id": id, "args": { "…": "…" } }),
         (Subject::Seat { .. }, _) => json!({
             "id": id,
             "contribution": {
@@ -104,6 +105,12 @@ fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
         Subject::Agent { text, .. } => vec![("question", text.to_string())],
         Subject::Turn { request, .. } => vec![("message", request.to_string())],
         Subject::Decision { stances, .. } => vec![("stances", stances.to_string())],
+        Subject::Input { text, parameters, .. } => {
+            vec![("question", text.to_string()), ("schema", parameters.to_string())]
+        }
+        Subject::Tools { tools, .. } => {
+            tools.iter().map(|it| ("tool", format!("{}: {}", it.name, it.text))).collect()
+        }
         Subject::InDoubt { .. } | Subject::Seat { .. } | Subject::Budget(_) => Vec::new(),
     };
     parts.extend(asked.why.as_ref().map(|why| ("why", why.to_string())));

@@ -714,7 +714,11 @@ fn options(subject: &Subject) -> &'static str {
         Subject::Seat { .. } => "--json '{\"contribution\":{…}}'",
         Subject::InDoubt { .. } => "--choice CHOICE or --json '{\"result\":…}'",
         Subject::Agent { choices, .. } if choices.is_empty() => "--text TEXT",
-        Subject::Agent { .. } | Subject::Decision { .. } | Subject::Budget(_) => "--choice CHOICE",
+        Subject::Input { .. } => "--args FILE or --deny",
+        Subject::Agent { .. }
+        | Subject::Decision { .. }
+        | Subject::Budget(_)
+        | Subject::Tools { .. } => "--choice CHOICE",
     }
 }
 

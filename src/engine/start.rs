@@ -107,6 +107,7 @@ impl Engine {
         let started_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
         let plan = pattern::plan(&scenario.pattern, &session, live, started_ms, before);
         let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
+        let seen_tools = tools.seen_tools();
         let faults = scenario.llm_faults.clone();
         let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];
         guarded.extend(self.shared.build_tools(&scenario, tools, &bus));
@@ -141,6 +142,7 @@ impl Engine {
                 scenario: Arc::clone(&scenario),
                 people,
                 wall_ms: time::now_ms,
+                seen_tools,
             });
             let handle = RunHandle {
                 id: id.clone(),
@@ -389,7 +391,10 @@ pub(crate) async fn play(
     live: &PatternLive,
 ) -> StopReason {
     let ended = {
-        let played = CatchPanic::new(pattern::play(context, scenario, live));
+        let played = CatchPanic::new(Box::pin(async {
+            context.list_server_tools(scenario).await?;
+            pattern::play(context, scenario, live).await
+        }));
         tokio::select! {
             biased;
             over = context.control().wait_until_over() => Err(over),

@@ -1,15 +1,18 @@
 //! Creates the implementations of a scenario's tools before its run starts, so that missing ones
 //! are reported before anything is spent.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::base::name::ToolName;
 use crate::gateway::{NO_IMPLEMENTATION, Tool, ToolSetup};
+use crate::run::servers::{NoSeenTools, SeenTools};
 use crate::scenario::Scenario;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{ResultContract, ToolSpec};
 use crate::scenario::tools::ToolKind;
+use crate::scenario::tools::mcp::McpServerSpec;
 use crate::tool::documents::DocumentTools;
 use crate::tool::{Environment, NotReady, ToolMaker};
 
@@ -18,7 +21,10 @@ use crate::tool::{Environment, NotReady, ToolMaker};
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tools of one run.
-pub struct Toolbox(Vec<ToolSetup>);
+pub struct Toolbox {
+    tools: Vec<ToolSetup>,
+    seen: Arc<dyn SeenTools>,
+}
 
 impl Toolbox {
     /// The tools that need nothing from the environment: those that start a program or use the
@@ -30,7 +36,8 @@ impl Toolbox {
             let tool = spec.kind.as_ref().and_then(|kind| maker.make_local(kind));
             tool_setup(scenario, spec, tool, instant)
         });
-        Self(with_people(scenario, with_agents(scenario, made.collect())))
+        let tools = with_people(scenario, with_agents(scenario, made.collect()));
+        Self { tools, seen: Arc::new(NoSeenTools) }
     }
 
     /// The tools of a scenario, with their variables looked up in `env`. No tool is called or
@@ -43,7 +50,23 @@ impl Toolbox {
         instant: bool,
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolNotReady>> {
-        let maker = ToolMaker::new(DocumentTools::for_user(Arc::new(SystemTime::now)), instant);
+        Self::with_servers(scenario, instant, env, &BTreeMap::new(), Arc::new(NoSeenTools))
+    }
+
+    /// The same, with the MCP servers of the configuration, and what the operator has seen of the tools of
+    /// servers.
+    ///
+    /// # Errors
+    /// The reasons why tools cannot be called, one for each such tool.
+    pub(crate) fn with_servers(
+        scenario: &Scenario,
+        instant: bool,
+        env: Environment<'_>,
+        configured: &BTreeMap<String, Arc<McpServerSpec>>,
+        seen: Arc<dyn SeenTools>,
+    ) -> Result<Self, Vec<ToolNotReady>> {
+        let documents = DocumentTools::for_user(Arc::new(SystemTime::now));
+        let maker = ToolMaker::new(documents, instant).with_servers(configured);
         let (mut made, mut troubles) = (Vec::new(), Vec::new());
         for spec in scenario.tools.values() {
             let tool = spec.kind.as_ref().map(|kind| maker.make(kind, env)).transpose();
@@ -55,7 +78,7 @@ impl Toolbox {
             }
         }
         if troubles.is_empty() {
-            Ok(Self(with_people(scenario, with_agents(scenario, made))))
+            Ok(Self { tools: with_people(scenario, with_agents(scenario, made)), seen })
         } else {
             Err(troubles)
         }
@@ -64,13 +87,17 @@ impl Toolbox {
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
     /// name.
     pub fn replace(&mut self, name: &str, tool: Box<dyn Tool>) {
-        if let Some(setup) = self.0.iter_mut().find(|setup| setup.name.as_str() == name) {
+        if let Some(setup) = self.tools.iter_mut().find(|setup| setup.name.as_str() == name) {
             setup.tool = Some(tool);
         }
     }
 
     pub(super) fn into_setups(self) -> Vec<ToolSetup> {
-        self.0
+        self.tools
+    }
+
+    pub(super) fn seen_tools(&self) -> Arc<dyn SeenTools> {
+        Arc::clone(&self.seen)
     }
 }
 

@@ -31,6 +31,7 @@ use crate::log::event::{Command, SpanId, StopReason};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
+use crate::scenario::tools::mcp::split_name;
 
 pub use self::call::{CallFailed, CallSuccess, Denial, GatewayCall};
 pub use self::guard::{Guard, GuardSnapshot};
@@ -125,6 +126,16 @@ pub trait CallScope: Send + Sync {
     /// Completes when a person is asked inside an attempt: then it does not keep its probe.
     fn person_is_asked(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
         let _ = attempt;
+        None
+    }
+    /// Asks the questions of a recorded attempt again, while its recorded result is waited for. Never
+    /// completes. `None`: nothing was asked.
+    fn repeat_questions(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
+        let _ = attempt;
+        None
+    }
+    /// Timeout of an attempt, if it is not that of the tool.
+    fn timeout(&self) -> Option<Duration> {
         None
     }
     /// The attempt is queued at the tool's bulkhead until the returned value is dropped: other
@@ -255,6 +266,9 @@ pub trait Tool: Send + Sync {
     fn end(&self) {}
 }
 
+/// Kind of a tool of an MCP server.
+pub const MCP: &str = "mcp";
+
 /// Kind of a tool that has no implementation in its scenario.
 pub const NO_IMPLEMENTATION: &str = "none";
 
@@ -365,9 +379,10 @@ impl ToolRegistry {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tool with this name.
+    /// The tool with this name; of a tool of an MCP server without limits of its own, the server.
     pub fn get(&self, name: &ToolName) -> Option<&Arc<GuardedTool>> {
-        self.tools.iter().find(|tool| tool.guard.name() == name)
+        let named = |name: &str| self.tools.iter().find(|it| it.guard.name().as_str() == name);
+        named(name.as_str()).or_else(|| named(split_name(name.as_str())?.0))
     }
 
     /// The tools in their order, the model first.
@@ -415,6 +430,9 @@ impl ToolRegistry {
         let watches = std::mem::take(&mut *self.watches());
         for (tool, number) in self.tools.iter().zip(watches) {
             tool.guard.unwatch(number);
+        }
+        for tool in self.tools.iter().filter(|tool| !tool.shared) {
+            tool.tool.iter().for_each(|tool| tool.end());
         }
     }
 }

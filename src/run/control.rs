@@ -142,16 +142,23 @@ impl RunControl {
         PersonWait { control: self, span }
     }
 
-    /// Waits until every branch waits for people.
-    #[cfg(feature = "nats")]
-    pub(crate) async fn until_everybody_waits(&self) {
-        self.wait_for(|_| None, |state| state.all_wait_since.map(|_| ())).await;
+    /// A person is asked in the middle of a call of a tool until the returned guard is dropped: the run
+    /// cannot be handed to another process meanwhile.
+    pub(super) fn keep_calls(&self) -> KeptCall<'_> {
+        self.lock().kept_calls += 1;
+        KeptCall(self)
     }
 
-    /// Whether every branch waits for people now.
+    /// Waits until every branch waits for people, and no call of a tool is open meanwhile.
+    #[cfg(feature = "nats")]
+    pub(crate) async fn until_everybody_waits(&self) {
+        self.wait_for(|_| None, |state| state.can_be_released().then_some(())).await;
+    }
+
+    /// Whether every branch waits for people now, and no call of a tool is open meanwhile.
     #[cfg(feature = "nats")]
     pub(crate) fn everybody_waits(&self) -> bool {
-        self.lock().all_wait_since.is_some()
+        self.lock().can_be_released()
     }
 
     /// How long the clock has been stopped because all branches wait for people, in milliseconds.
@@ -334,6 +341,16 @@ impl Drop for PersonWait<'_> {
         state.add_active(1);
         drop(state);
         self.control.changed.notify_waiters();
+    }
+}
+
+/// A call of a tool in which a person is asked.
+pub(super) struct KeptCall<'a>(&'a RunControl);
+
+impl Drop for KeptCall<'_> {
+    fn drop(&mut self) {
+        self.0.lock().kept_calls -= 1;
+        self.0.changed.notify_waiters();
     }
 }
 

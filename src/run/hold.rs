@@ -39,6 +39,8 @@ pub(crate) struct RunControlState {
     pub(super) active_branches: u32,
     /// Number of branches that wait for a person.
     pub(super) asking: u32,
+    /// Number of calls of tools in which a person is asked.
+    pub(super) kept_calls: u32,
     /// Set while all branches wait for people: the clock is stopped.
     pub(super) all_wait_since: Option<Instant>,
     pub(super) scopes: BTreeMap<SpanId, EnclosingScope>,
@@ -94,6 +96,7 @@ impl RunControlState {
             pause_at_round: false,
             active_branches: 1,
             asking: 0,
+            kept_calls: 0,
             all_wait_since: None,
             scopes: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -220,6 +223,12 @@ impl RunControlState {
         if self.waiting.remove(&arrival).is_some() {
             self.add_active(1);
         }
+    }
+
+    /// Whether every branch waits for people, and no call of a tool is open meanwhile.
+    #[cfg(feature = "nats")]
+    pub(super) fn can_be_released(&self) -> bool {
+        self.all_wait_since.is_some() && self.kept_calls == 0
     }
 
     pub(super) fn first_waiting(&self) -> Option<(u64, BoundaryId)> {

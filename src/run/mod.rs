@@ -11,6 +11,7 @@ mod model_call;
 pub mod questions;
 mod redelivery;
 pub mod replay;
+pub mod servers;
 mod session;
 mod spending;
 mod tools;
@@ -20,7 +21,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ use serde_json::Value;
 
 use self::control::RunStopped;
 use self::questions::{PeopleMode, Question, Questions};
+use self::servers::{SeenTools, ServerTool};
 use self::spending::Spending;
 use crate::base::name::{FlagName, PersonName, RoleName, ToolName};
 use crate::base::seeded_random::{Latency, random_duration, random_u64};
@@ -93,6 +95,8 @@ pub struct RunSettings {
     pub people: PeopleMode,
     /// The time of the wall, as Unix time in milliseconds.
     pub wall_ms: fn() -> u64,
+    /// What the operator has seen of the tools of MCP servers.
+    pub seen_tools: Arc<dyn SeenTools>,
 }
 
 /// How a run asks its models, as the head of its log has it.
@@ -133,6 +137,9 @@ pub struct RunContext {
     plan: PatternPlan,
     asking: AskingRules,
     questions: Arc<Questions>,
+    seen_tools: Arc<dyn SeenTools>,
+    /// The tools of MCP servers, once they are listed.
+    server_tools: OnceLock<BTreeMap<ToolName, ServerTool>>,
     phase: Mutex<Option<Phase>>,
     /// The pairs of model and parameter whose removal was published already (`request.adapted`).
     pub(crate) adapted: Mutex<BTreeSet<(String, String)>>,
@@ -161,6 +168,7 @@ impl RunContext {
             scenario,
             people,
             wall_ms,
+            seen_tools,
         } = settings;
         let control = RunControl::new(bus.clone(), max, flags);
         let questions = Questions::new(
@@ -191,6 +199,8 @@ impl RunContext {
             plan,
             asking,
             questions,
+            seen_tools,
+            server_tools: OnceLock::new(),
             phase: Mutex::new(None),
             adapted: Mutex::default(),
             empty_bindings: Arc::default(),

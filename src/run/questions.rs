@@ -23,10 +23,11 @@ use crate::log::event::kind::{
 };
 use crate::log::event::question::{changed_text, check_args, denial_text};
 use crate::log::event::{Boundary, Command, Event, EventKind, Seq, SpanId, StopReason};
+use crate::log::replay::CallStep;
 use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
 use crate::scenario::people::{
-    Asking, CallDecision, Effects, FailedCondition, Otherwise, ScriptedAnswer,
+    Asking, CallDecision, CallToDecide, Effects, FailedCondition, Otherwise, ScriptedAnswer,
 };
 use crate::scenario::spec::tool::ToolSpec;
 
@@ -93,6 +94,19 @@ impl Question {
     fn is_asked_by(&self, asked: &QuestionAsked) -> bool {
         asked.digest == self.digest() && asked.subject == self.subject
     }
+}
+
+/// A call of a tool about which is decided whether it needs approval.
+pub(super) struct CallOfTool<'c> {
+    pub tool: &'c ToolName,
+    pub spec: &'c ToolSpec,
+    pub agent: Option<&'c str>,
+    /// SHA-256 of the definition of the tool.
+    pub definition: &'c str,
+    /// The JSON schema of its arguments.
+    pub parameters: &'c Value,
+    /// What allows it where no rule asks.
+    pub allowed: Option<Arc<str>>,
 }
 
 /// The questions of one run. Answers come in at [`Questions::take`].
@@ -251,6 +265,25 @@ impl Questions {
         }
     }
 
+    /// Asks a question of a recorded attempt again, in its turn: the attempt is not made again, but the run
+    /// has waited for the answer.
+    pub(super) async fn ask_again(&self, attempt: SpanId, asked: &QuestionAsked) {
+        if let Some(replay) = self.bus.replay() {
+            replay.turn(CallStep::Continue(attempt)).await;
+        }
+        let (who, otherwise) = (asked.who.clone(), asked.otherwise.clone());
+        let question = Question {
+            span: attempt,
+            inside: attempt,
+            by: asked.by.clone(),
+            why: asked.why.clone(),
+            subject: asked.subject.clone(),
+            asking: Asking { who, timeout: None, otherwise },
+            rule: asked.rule.clone(),
+        };
+        let _ = self.ask(question).await;
+    }
+
     /// Whether an answer from a recording is about something that has changed since. It is withdrawn
     /// then. In the recorded part of a run nothing is compared: what was withdrawn there is withdrawn again.
     pub(super) fn withdraw_if_changed(&self, question: &Question, ended: &Ended) -> bool {
@@ -330,31 +363,30 @@ impl Questions {
 
     /// Whether calls of this tool may need a decision.
     pub(super) fn may_ask_about(&self, tool: &ToolName) -> bool {
-        let own = self.scenario.tools.get(tool).is_some_and(|spec| spec.approve.is_some());
-        own || !self.scenario.people.rules.is_empty()
+        let asks = |spec: &ToolSpec| spec.approve.is_some() || spec.asks_by_default.is_some();
+        self.scenario.tool(tool).is_some_and(asks) || !self.scenario.people.rules.is_empty()
     }
 
     /// What is decided about a call of a tool by the rules.
     pub(super) fn decide(
         &self,
-        spec: &ToolSpec,
-        agent: Option<&str>,
-        definition: &str,
+        call: CallOfTool<'_>,
         args: &Map<String, Value>,
     ) -> (CallDecision, Vec<FailedCondition>) {
+        let CallOfTool { tool, spec, agent, definition, parameters, allowed } = call;
         // The tool may have become irreversible since the recorded part of a resumed run or a fork.
         let remembered = spec.effects() != Effects::Irreversible
             && self.lock().remembered.iter().any(|it| {
-                it.agent.as_deref() == agent
-                    && it.tool == spec.name
-                    && *it.definition == *definition
+                it.agent.as_deref() == agent && it.tool == *tool && *it.definition == *definition
             });
         let agent = agent.unwrap_or_default();
         let args = Value::Object(args.clone());
         let shown = self.shown_to_rules(agent, &args);
         let own = spec.approve.as_deref();
-        let fits = check_args(&spec.offer.parameters, &args);
-        self.scenario.people.decide(&spec.name, agent, own, remembered, &shown, fits)
+        let asks_by_default = spec.asks_by_default.as_ref();
+        let fits = check_args(parameters, &args);
+        let call = CallToDecide { tool, agent, own, remembered, allowed, asks_by_default };
+        self.scenario.people.decide(call, &shown, fits)
     }
 
     /// Takes a command about questions; returns any other.
@@ -416,7 +448,15 @@ impl Questions {
         };
         let agent = asked.by.as_deref().unwrap_or_default();
         let shown = self.shown_to_rules(agent, args);
-        match self.scenario.people.decide(tool, agent, None, false, &shown, Ok(())).0 {
+        let call = CallToDecide {
+            tool,
+            agent,
+            own: None,
+            remembered: false,
+            allowed: None,
+            asks_by_default: None,
+        };
+        match self.scenario.people.decide(call, &shown, Ok(())).0 {
             CallDecision::Denied(rule) => {
                 Err(format!("the rule {rule:?} does not allow these arguments"))
             }
@@ -600,7 +640,7 @@ impl Questions {
     /// What the question says for the case that nobody answers.
     fn nobody_answers(&self, asked: &QuestionAsked) {
         let answer = match &asked.otherwise {
-            Otherwise::Deny if asked.subject.approves().is_some() => {
+            Otherwise::Deny if asked.subject.can_be_denied() => {
                 Answer::Deny { text: Arc::default() }
             }
             Otherwise::Deny | Otherwise::Stop => Answer::Stop,
@@ -672,6 +712,10 @@ impl Questions {
             | Subject::InDoubt { tool: name, args: values } => {
                 (tool, args) = (name.as_str().into(), (**values).clone());
             }
+            Subject::Input { tool: name, text, .. } => {
+                (tool, question) = (name.as_str().into(), Value::from(&**text));
+            }
+            Subject::Tools { tool: name, .. } => tool = name.as_str().into(),
             Subject::Agent { text, .. } => question = Value::from(&**text),
             Subject::Turn { agent: name, request, .. } => {
                 (agent, question) = (name.as_str().into(), Value::from(&**request));

@@ -1,27 +1,30 @@
 //! How a pattern calls a tool: through the gateway, with the pattern's own policy before each
 //! attempt.
 
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::RunContext;
-use super::questions::{Ended, Question};
-use crate::base::name::ToolName;
+use super::questions::{CallOfTool, Ended, Question};
+use crate::base::name::{PersonName, ToolName};
+use crate::base::visible::{first_bytes, visible_within};
 use crate::gateway::{
-    Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool, NoHost,
-    ToolRequest, attempt,
+    Attempt, AttemptHost, AttemptProgress, CallFailed, CallScope, CallSuccess, Callee, Denial,
+    GatewayCall, GuardedTool, InputReply, InputRequest, MCP, ToolRequest, attempt,
 };
 use crate::log::bus::Bus;
 use crate::log::event::kind::{
-    Answer, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply, Subject,
+    Answer, AnsweredBy, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply, Subject,
 };
 use crate::log::event::{EventKind, SpanId, StopReason};
-use crate::scenario::people::{Asking, CallDecision};
+use crate::scenario::people::{Asking, CallDecision, OPERATOR, Otherwise};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::REQUEST_ID;
 
@@ -118,7 +121,8 @@ impl RunContext {
             }),
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
-        let scope = ToolCallScope { cx: self, ask: &ask, approval: Mutex::default() };
+        let (approval, progressed) = (Mutex::default(), Mutex::default());
+        let scope = ToolCallScope { cx: self, ask: &ask, approval, progressed };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         let mut made = call.make(&scope, &guarded.guard, &asked).await?;
         made.changed = scope.approval().as_ref().and_then(|(_, ended)| ended.changed_text());
@@ -137,17 +141,32 @@ struct ToolCallScope<'a> {
     ask: &'a ToolCallRequest<'a>,
     /// The question about the call, and its answer.
     approval: Mutex<Option<(Question, Ended)>>,
+    /// When an attempt said last how far it is, in the active time of the run.
+    progressed: Mutex<Option<Duration>>,
 }
 
 impl ToolCallScope<'_> {
     /// Asks whether the call may be made, if somebody has to be asked.
     async fn approve(&self, call: SpanId) -> Result<(), Denial> {
         let Self { cx, ask, .. } = self;
-        let Some(spec) = cx.questions.scenario().tools.get(ask.tool) else { return Ok(()) };
+        let Some(spec) = cx.questions.scenario().tool(ask.tool) else { return Ok(()) };
         let agent = ask.purpose.agent().map(|agent| Arc::<str>::from(agent.as_str()));
-        let definition: Arc<str> = spec.definition().into();
-        let (decision, failed) =
-            cx.questions.decide(spec, agent.as_deref(), &definition, &ask.args);
+        let of_server = cx.server_tool(spec.server_tool(ask.tool).as_str());
+        let pin = of_server.map_or("", |tool| &*tool.pin);
+        let definition: Arc<str> = spec.definition(pin).into();
+        let parameters = match of_server {
+            Some(tool) => &tool.offer.parameters,
+            None => &spec.offer.parameters,
+        };
+        let about = CallOfTool {
+            tool: ask.tool,
+            spec,
+            agent: agent.as_deref(),
+            definition: &definition,
+            parameters,
+            allowed: of_server.and_then(|tool| tool.allowed.clone()),
+        };
+        let (decision, failed) = cx.questions.decide(about, &ask.args);
         for (place, text) in failed {
             cx.publish(call, EventKind::ConditionFailed { place, text });
         }
@@ -160,7 +179,7 @@ impl ToolCallScope<'_> {
                 tool: ask.tool.clone(),
                 args: Arc::new(Value::Object((*ask.args).clone())),
                 definition: Arc::clone(&definition),
-                parameters: Arc::clone(&spec.offer.parameters),
+                parameters: Arc::clone(parameters),
                 effects: spec.effects(),
             },
             asking,
@@ -245,7 +264,10 @@ impl CallScope for ToolCallScope<'_> {
     }
 
     fn in_doubt(&self) -> InDoubt {
-        self.cx.in_doubt
+        match self.ask.purpose {
+            Purpose::ListTools => InDoubt::Retry,
+            _ => self.cx.in_doubt,
+        }
     }
 
     fn settle_doubt(
@@ -259,7 +281,9 @@ impl CallScope for ToolCallScope<'_> {
     }
 
     fn approval(&self, call: SpanId) -> Option<BoxFuture<'_, Result<(), Denial>>> {
-        self.cx.questions.may_ask_about(self.ask.tool).then(|| self.approve(call).boxed())
+        let is_listing = self.ask.purpose == Purpose::ListTools;
+        let may_ask = !is_listing && self.cx.questions.may_ask_about(self.ask.tool);
+        may_ask.then(|| self.approve(call).boxed())
     }
 
     fn changed_key(&self) -> Option<String> {
@@ -280,11 +304,126 @@ impl CallScope for ToolCallScope<'_> {
     }
 
     fn has_effects(&self) -> bool {
-        self.cx.tools().get(self.ask.tool).is_some_and(|tool| tool.has_effects())
+        let is_listing = self.ask.purpose == Purpose::ListTools;
+        !is_listing && self.cx.tools().get(self.ask.tool).is_some_and(|tool| tool.has_effects())
     }
 
     fn call_slots(&self) -> Option<&Semaphore> {
         self.ask.caller.call_slots()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let spec = self.cx.questions.scenario().tools.get(self.ask.tool)?;
+        let server = &spec.kind.as_ref()?.mcp()?.server;
+        (self.ask.purpose == Purpose::ListTools).then_some(server.start_timeout)
+    }
+
+    fn timeout_clock(&self, limit: Duration, span: SpanId) -> Option<BoxFuture<'_, ()>> {
+        // Only a server says how far it is, and asks for input.
+        let is_of_server = self.cx.tools().get(self.ask.tool)?.kind == MCP;
+        is_of_server.then(|| self.wait_for_progress(limit, span).boxed())
+    }
+
+    fn repeat_questions(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
+        let asked = self.cx.bus().replay()?.recording().questions_in(attempt);
+        (!asked.is_empty()).then(|| {
+            async move {
+                let _inside = self.cx.control().enclose(attempt, self.ask.parent);
+                for question in &asked {
+                    self.cx.questions.ask_again(attempt, question).await;
+                }
+                pending().await
+            }
+            .boxed()
+        })
+    }
+}
+
+/// An attempt may last so many times its timeout, if its tool says in time how far it is.
+const MAX_EXTENSION: u32 = 10;
+/// Progress is published at most once in this time.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// Most characters of the text of progress.
+const PROGRESS_CHARS: usize = 200;
+/// Longest text of a question of a server, in bytes.
+const INPUT_BYTES: usize = 16 << 10;
+
+impl ToolCallScope<'_> {
+    /// Completes when an attempt has said nothing for so long, or has lasted too long. The time in which a
+    /// person is asked does not count.
+    async fn wait_for_progress(&self, limit: Duration, span: SpanId) {
+        let control = self.cx.control();
+        let began = control.active_in(span);
+        let most = limit.saturating_mul(MAX_EXTENSION);
+        loop {
+            let lasted = control.active_in(span).saturating_sub(began);
+            let since = self.progressed().map_or(Duration::ZERO, |at| at.saturating_sub(began));
+            let left = since.saturating_add(limit).min(most).saturating_sub(lasted);
+            if left.is_zero() {
+                return;
+            }
+            control.sleep_active_in(span, left).await;
+        }
+    }
+
+    fn progressed(&self) -> MutexGuard<'_, Option<Duration>> {
+        self.progressed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The run, for a tool that says how far an attempt is, or needs an answer of a person.
+struct ToolCallHost<'a> {
+    scope: &'a ToolCallScope<'a>,
+    attempt: SpanId,
+    /// When progress was published last.
+    published: Mutex<Option<Instant>>,
+}
+
+impl AttemptHost for ToolCallHost<'_> {
+    fn progress(&self, progress: AttemptProgress) {
+        let cx = self.scope.cx;
+        *self.scope.progressed() = Some(cx.control().active_in(self.attempt));
+        let now = cx.bus().clock().now();
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if published.is_some_and(|last| now.duration_since(last) < PROGRESS_EVERY) {
+            return;
+        }
+        *published = Some(now);
+        let AttemptProgress { text, done, total } = progress;
+        let text = visible_within(text.trim(), PROGRESS_CHARS);
+        cx.publish(self.attempt, EventKind::AttemptProgressed { text, done, total });
+    }
+
+    fn ask(&self, request: InputRequest) -> BoxFuture<'_, InputReply> {
+        async move {
+            let (cx, ask) = (self.scope.cx, self.scope.ask);
+            let InputRequest { from, text, schema } = request;
+            let question = Question {
+                span: self.attempt,
+                inside: self.attempt,
+                by: ask.purpose.agent().map(|agent| agent.as_str().into()),
+                why: None,
+                subject: Subject::Input {
+                    tool: from.into(),
+                    text: first_bytes(&text, INPUT_BYTES).into(),
+                    parameters: Arc::new(schema),
+                },
+                asking: cx.asking(&PersonName::from(OPERATOR), Otherwise::Deny),
+                rule: None,
+            };
+            let in_flight = cx.control().keep_calls();
+            let ended = cx.questions.ask(question).await;
+            drop(in_flight);
+            let Ok(ended) = ended else { return InputReply::Cancel };
+            match (&ended.answered.by, &ended.answered.answer) {
+                (_, Answer::Approve { args }) => {
+                    InputReply::Accept(args.as_deref().cloned().unwrap_or_else(|| json!({})))
+                }
+                (AnsweredBy::Nobody, _) | (_, Answer::Stop) => InputReply::Cancel,
+                _ => InputReply::Decline,
+            }
+        }
+        .boxed()
     }
 }
 
@@ -320,6 +459,11 @@ impl ToolCallee<'_> {
             let text = format!("the tool {} has no implementation", ask.tool);
             return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
+        let host =
+            ToolCallHost { scope: self.scope, attempt: attempt.span, published: Mutex::default() };
+        let control = self.scope.cx.control();
+        let is_of_server = self.guarded.kind == MCP;
+        let _inside = is_of_server.then(|| control.enclose(attempt.span, ask.parent));
         let mut request = 1;
         loop {
             let what = if request == 1 { "tool" } else { "client" };
@@ -328,7 +472,7 @@ impl ToolCallee<'_> {
             };
             let asked = ToolRequest {
                 tool: ask.tool.as_str(),
-                host: &NoHost,
+                host: &host,
                 args: self.sent(),
                 attempt: attempt.number,
                 draw: draw(what),
@@ -348,6 +492,9 @@ impl ToolCallee<'_> {
                 .await
             };
             let failed = match answered {
+                Ok(result) if ask.purpose == Purpose::ListTools => {
+                    return Ok(self.scope.cx.listing_reply(Reply::from_tool_result(result)));
+                }
                 Ok(result) => match self.guarded.contract.check(&result) {
                     Ok(()) => return Ok(Reply::from_tool_result(result)),
                     Err(wrong) => AttemptFailed::new(FailureClass::BadResponse, wrong),

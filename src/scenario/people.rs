@@ -2,8 +2,8 @@
 //! in an offline run: the tables, the settings, the checks.
 //!
 //! Whether a call needs approval is decided by the first of these that applies: a rule that denies,
-//! a remembered approval, the tool's own `approve` or a rule that asks, a rule that allows. Otherwise it
-//! needs none.
+//! a remembered approval, the tool's own `approve` or a rule that asks, a rule that allows, `allow` of its
+//! MCP server or what the operator has allowed of it. Otherwise only a tool of an MCP server needs it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl RuleTable {
 }
 
 /// Whether the `tool` of a rule names this tool.
-pub(in crate::scenario) fn names_tool(named: &str, tool: &str) -> bool {
+pub(crate) fn names_tool(named: &str, tool: &str) -> bool {
     match named.strip_suffix('*') {
         Some(start) => tool.starts_with(start),
         None => named == tool,
@@ -327,6 +327,23 @@ impl ApproveRule {
     }
 }
 
+/// A call of a tool, before it is decided whether it is made.
+#[derive(Clone)]
+pub struct CallToDecide<'c> {
+    /// The tool.
+    pub tool: &'c ToolName,
+    /// The agent that calls it; empty for a worker or a page.
+    pub agent: &'c str,
+    /// The tool's own setting.
+    pub own: Option<&'c ToolApproval>,
+    /// Whether a person had the run remember an equal call.
+    pub remembered: bool,
+    /// What allows calls of this tool where no rule asks.
+    pub allowed: Option<Arc<str>>,
+    /// Who is asked where nothing else decides.
+    pub asks_by_default: Option<&'c Asking>,
+}
+
 /// What is decided about a call before it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallDecision {
@@ -344,19 +361,16 @@ pub enum CallDecision {
 pub type FailedCondition = (String, String);
 
 impl People {
-    /// What is decided about a call. `own`: the tool's setting; `remembered`: whether a person had
-    /// the run remember an equal call; `shown`: args, agent and flags; `fits`: whether the arguments fit
-    /// the schema of the tool, for which conditions are written. Also the conditions that could not be
+    /// What is decided about a call. `shown`: args, agent and flags; `fits`: whether the arguments fit the
+    /// schema of the tool, for which conditions are written. Also the conditions that could not be
     /// evaluated.
     pub fn decide(
         &self,
-        tool: &ToolName,
-        agent: &str,
-        own: Option<&ToolApproval>,
-        remembered: bool,
+        call: CallToDecide<'_>,
         shown: &CelBindings,
         fits: Result<(), String>,
     ) -> (CallDecision, Vec<FailedCondition>) {
+        let CallToDecide { tool, agent, own, remembered, allowed, asks_by_default } = call;
         let mut failed = Vec::new();
         // `None`: it cannot be evaluated.
         let mut holds = |when: &Option<Condition>, place: &dyn Fn() -> String| match when {
@@ -399,7 +413,11 @@ impl People {
                 CallDecision::Asked(rule.asking.clone(), Some(Arc::clone(&rule.text)))
             }
             (_, None, None, Some(rule)) => CallDecision::Allowed(Some(Arc::clone(&rule.text))),
-            (_, None, None, None) => CallDecision::Unasked,
+            (_, None, None, None) => match (allowed, asks_by_default) {
+                (Some(by), _) => CallDecision::Allowed(Some(by)),
+                (None, Some(asking)) => CallDecision::Asked(asking.clone(), None),
+                (None, None) => CallDecision::Unasked,
+            },
         };
         (decision, failed)
     }
@@ -753,8 +771,16 @@ mod tests {
         shown.bind("args", &json!({ "amount_usd": 150 }));
         shown.bind("agent", &"billing".into());
         shown.bind("flags", &json!({}));
-        let (decision, failed) =
-            people.decide(&"refund".into(), "billing", own.as_ref(), remembered, &shown, Ok(()));
+        let tool = "refund".into();
+        let call = CallToDecide {
+            tool: &tool,
+            agent: "billing",
+            own: own.as_ref(),
+            remembered,
+            allowed: None,
+            asks_by_default: None,
+        };
+        let (decision, failed) = people.decide(call, &shown, Ok(()));
         let failed = if failed.is_empty() { "" } else { ", failed" };
         match decision {
             CallDecision::Unasked => format!("unasked{failed}"),

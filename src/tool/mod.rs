@@ -13,6 +13,7 @@ pub mod http;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod process_group;
+pub mod servers;
 #[cfg(feature = "documents")]
 pub mod text;
 #[cfg(feature = "documents")]
@@ -28,6 +29,7 @@ use self::documents::DocumentTools;
 use self::endpoint::EndpointSearch;
 use self::fixture::FixtureTool;
 use self::http::HttpTool;
+use self::servers::ServerTools;
 use crate::base::json_text;
 use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::gateway::Tool;
@@ -37,6 +39,7 @@ use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::documents::{ReadSpec, SearchSpec};
 use crate::scenario::tools::http::HttpSpec;
+use crate::scenario::tools::mcp::McpServerSpec;
 
 /// Looks up an environment variable; tests pass their own.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -47,13 +50,20 @@ pub(crate) struct ToolMaker {
     internet: Http,
     documents: DocumentTools,
     instant: bool,
+    servers: ServerTools,
 }
 
 impl ToolMaker {
     /// Makes tools that read documents with these; `instant` skips the delays of fixtures.
     pub fn new(documents: DocumentTools, instant: bool) -> Self {
         let (anywhere, internet) = (Http::direct(Reach::Anywhere), Http::direct(Reach::Internet));
-        Self { anywhere, internet, documents, instant }
+        let servers = ServerTools::new(anywhere.clone(), internet.clone());
+        Self { anywhere, internet, documents, instant, servers }
+    }
+
+    /// Makes tools of these MCP servers, too, where a scenario leaves them to the configuration.
+    pub fn with_servers(self, configured: &BTreeMap<String, Arc<McpServerSpec>>) -> Self {
+        Self { servers: self.servers.with_configured(configured), ..self }
     }
 
     /// A tool of this kind; `None` if its calls ask something outside of this program. Does not check
@@ -92,7 +102,7 @@ impl ToolMaker {
             ToolKind::Fixture(spec) => Box::new(FixtureTool::new(Arc::clone(spec), self.instant)),
             ToolKind::Http(spec) => Box::new(HttpTool::new(Arc::clone(spec), client(spec), env)?),
             ToolKind::Command(spec) => Box::new(CommandTool::new(Arc::clone(spec), env)?),
-            ToolKind::Mcp(_) => return Err(Vec::new()),
+            ToolKind::Mcp(spec) => self.servers.make(spec, env)?,
             ToolKind::Search(search) => match &**search {
                 SearchSpec::Folder(spec) => {
                     documents(self.documents.check_folder(spec))?;
@@ -188,6 +198,18 @@ pub enum NotReady {
         /// What is wrong with it.
         why: String,
     },
+    /// The configuration does not have the MCP server.
+    #[error(
+        "the configuration has no MCP server {name}: add [mcp.{name}] to it (`roundtable config` shows \
+         where it is), or give the server of the scenario a command or a url"
+    )]
+    Server {
+        /// Its name.
+        name: String,
+    },
+    /// This build has no client for MCP servers.
+    #[error("this build of roundtable cannot use MCP servers: build it with the feature mcp")]
+    NoClient,
     /// Documents cannot be read.
     #[error("{why}")]
     Documents {

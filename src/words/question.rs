@@ -34,6 +34,12 @@ pub fn about(subject: &Subject) -> Cow<'_, str> {
         Subject::Decision { .. } => "no decision after the last round".into(),
         Subject::InDoubt { tool, .. } => format!("{tool} was in flight: make it again?").into(),
         Subject::Budget(reached) => reached.sentence().into(),
+        Subject::Input { tool, text, .. } => format!("{tool} asks: {}", first_line(text)).into(),
+        Subject::Tools { tool, changed, tools } => {
+            let what = if *changed { "changed" } else { "to allow" };
+            let many = if tools.len() == 1 { "" } else { "s" };
+            format!("{tool}: {} tool{many} {what}", tools.len()).into()
+        }
     }
 }
 
@@ -96,6 +102,8 @@ pub fn noun(subject: &Subject) -> &'static str {
         Subject::Decision { .. } => "decision",
         Subject::InDoubt { .. } => "call in doubt",
         Subject::Budget(_) => "budget",
+        Subject::Input { .. } => "input",
+        Subject::Tools { .. } => "tools",
     }
 }
 
@@ -119,6 +127,13 @@ pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
         Subject::Decision { .. } => format!("the table did not agree: {who} decides"),
         Subject::InDoubt { tool, .. } => format!("{tool} was in flight: {who} says what follows"),
         Subject::Budget(_) => format!("{by} asks {who} whether to extend a budget"),
+        Subject::Input { tool, .. } => format!("the server {tool} asks {who} for input"),
+        Subject::Tools { tool, changed: true, .. } => {
+            format!("tools of {tool} have changed: {who} decides whether they are used")
+        }
+        Subject::Tools { tool, .. } => {
+            format!("tools of {tool} say that they only read: {who} decides whether to allow them")
+        }
     }
 }
 
@@ -126,6 +141,7 @@ pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
 pub fn otherwise_text(asked: &QuestionAsked) -> String {
     match &asked.otherwise {
         Otherwise::Deny if asked.subject.approves().is_some() => "the call is denied".to_owned(),
+        Otherwise::Deny if asked.subject.can_be_denied() => "the server gets no input".to_owned(),
         Otherwise::Deny | Otherwise::Stop => "the run stops".to_owned(),
         Otherwise::Pause => "the run pauses".to_owned(),
         Otherwise::Answer(text) => {

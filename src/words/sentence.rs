@@ -410,6 +410,8 @@ fn fill<'a>(
         | EventKind::AttemptRefused { .. }
         | EventKind::AttemptQueued { .. }
         | EventKind::ClientRetried { .. }
+        | EventKind::AttemptProgressed { .. }
+        | EventKind::ToolsListed { .. }
         | EventKind::CallInDoubt { .. }
         | EventKind::BreakerChanged { .. }
         | EventKind::ResultIgnored { .. }

@@ -59,6 +59,20 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
             let text = format!("{}: the tool's client sends request {request}", cause.phrase());
             it.set(StyleRole::Retry, text);
         }
+        EventKind::AttemptProgressed { text, done, total } => {
+            it.text = progress_text(text, *done, *total).into();
+        }
+        EventKind::ToolsListed { tool, tools, left_out } => {
+            let count = |count: usize| format!("{count} tool{}", if count == 1 { "" } else { "s" });
+            let mut text = match tools.len() {
+                0 => "no tools".to_owned(),
+                many => format!("{} listed", count(many)),
+            };
+            if !left_out.is_empty() {
+                text.push_str(&format!(", {} left out", left_out.len()));
+            }
+            it.set(StyleRole::Flag, text).about(tool.as_str()).as_sign(Glyph::Done, "tools");
+        }
         EventKind::BreakerChanged { tool, to, cause, open_for_ms, by, counted } => {
             let mut text = format!("{}: {}", breaker_state(*to), cause.description(*counted));
             if let Some(ms) = open_for_ms {
@@ -94,6 +108,22 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
                 .as_sign(Glyph::Done, "fault");
         }
         _ => {}
+    }
+}
+
+/// How far an attempt is: `3 of 10, reads the index`.
+fn progress_text(text: &str, done: f64, total: Option<f64>) -> String {
+    let number = |number: f64| match number.fract() == 0.0 && number.abs() < 1e15 {
+        true => format!("{number:.0}"),
+        false => format!("{number:.2}"),
+    };
+    let share = match total {
+        Some(total) => format!("{} of {}", number(done), number(total)),
+        None => format!("{} done", number(done)),
+    };
+    match text.trim() {
+        "" => share,
+        text => format!("{share}: {text}"),
     }
 }
 

@@ -29,11 +29,11 @@ pub use super::failure::{AttemptFailed, FailureClass};
 pub use super::head::{FlagAt, ModelLabel, ModelPriceHead, PricesHead, RunClosed, RunStarted};
 pub use super::purpose::{Asks, Purpose, ScriptedCall};
 pub use super::question::{
-    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject, Withdrawal,
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject, ToolNote, Withdrawal,
 };
 pub use super::tool::{
-    BreakerCause, BreakerStage, FallbackKind, LimitChange, RetryLimit, SafeModeHead, ToolHead,
-    ToolLimits, format_millis,
+    BreakerCause, BreakerStage, FallbackKind, LimitChange, ListedTool, RetryLimit, SafeModeHead,
+    ToolHead, ToolLimits, format_millis,
 };
 
 /// Writes an enum of kinds. Each variant follows its dotted name in JSON, so that the name is
@@ -317,6 +317,17 @@ kinds! {
             /// Why the previous request failed.
             cause: FailureClass,
         },
+        /// How far an attempt is, in the words of its tool. It has more time now.
+        "attempt.progressed" AttemptProgressed {
+            /// What it does; may be empty.
+            #[serde(default, skip_serializing_if = "String::is_empty")]
+            text: String,
+            /// How much is done, in the tool's own unit.
+            done: f64,
+            /// How much there is to do.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            total: Option<f64>,
+        },
         /// Closes an attempt's span with a complete reply or result.
         "attempt.answered" AttemptAnswered(Arc<Reply>),
         /// Closes an attempt's span with a failure.
@@ -338,6 +349,16 @@ kinds! {
             /// The calls in its window when they opened it.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             counted: Option<WindowCounts>,
+        },
+        /// The tools of an MCP server that the run may call.
+        "tools.listed" ToolsListed {
+            /// The server, as a tool of the run.
+            tool: ToolName,
+            /// The tools.
+            tools: Vec<ListedTool>,
+            /// The tools that it offers and the run does not call, with the reason.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            left_out: Vec<ToolNote>,
         },
         /// A result arrived after the breaker had changed its state; it is ignored.
         "result.ignored" ResultIgnored {
@@ -540,6 +561,7 @@ impl EventKind {
                 | Self::AttemptAnswered(_)
                 | Self::AttemptFailed(_)
                 | Self::ClientRetried { .. }
+                | Self::AttemptProgressed { .. }
                 | Self::ResultIgnored { .. }
                 | Self::SessionRunStarted { .. }
                 | Self::SessionRunClosed { .. }

@@ -93,6 +93,8 @@ pub enum Purpose {
         /// Index of the tool call within that reply, from 0.
         index: u16,
     },
+    /// A server lists its tools.
+    ListTools,
     /// A tool searches for sources.
     Search,
     /// A tool reads a source's page.
@@ -138,6 +140,7 @@ impl Purpose {
             Self::Task { .. }
             | Self::AgentStep { .. }
             | Self::Tool { .. }
+            | Self::ListTools
             | Self::Search
             | Self::Read { .. } => Asks::Tool,
             Self::Member { .. } | Self::SwarmTurn { .. } => Asks::Agent,
@@ -155,6 +158,7 @@ impl Purpose {
             | Self::Plan
             | Self::Task { .. }
             | Self::AgentStep { .. }
+            | Self::ListTools
             | Self::Search
             | Self::Read { .. }
             | Self::Notes { .. }
@@ -257,6 +261,7 @@ impl Purpose {
             Self::Plan => Cow::Borrowed("plan"),
             Self::Task { task, .. } => Cow::Borrowed(task.as_str()),
             Self::AgentStep { agent, .. } => Cow::Owned(format!("agent {agent}")),
+            Self::ListTools => Cow::Borrowed("list tools"),
             Self::Search => Cow::Borrowed("search"),
             Self::Read { source } | Self::Notes { source } => Cow::Owned(source.to_string()),
             Self::Synthesize => Cow::Borrowed("synthesize"),
@@ -296,7 +301,7 @@ impl Purpose {
             Self::Plan | Self::Synthesize | Self::Classify | Self::Finalize => {
                 format!("the {} step", self.label())
             }
-            Self::Search | Self::Read { .. } => "a tool".to_owned(),
+            Self::ListTools | Self::Search | Self::Read { .. } => "a tool".to_owned(),
             Self::AgentStep { .. }
             | Self::Member { .. }
             | Self::SwarmTurn { .. }

@@ -158,6 +158,35 @@ pub enum Subject {
     },
     /// A budget is used up: whether it is extended.
     Budget(BudgetReached),
+    /// A server needs something of a person for a call that it has begun.
+    Input {
+        /// The server, as a tool of the run.
+        tool: ToolName,
+        /// What for, in its own words.
+        text: Arc<str>,
+        /// The JSON schema of the answer, an object.
+        parameters: Arc<Value>,
+    },
+    /// The tools of a server are new to the operator, or have changed.
+    Tools {
+        /// The server, as a tool of the run.
+        tool: ToolName,
+        /// Whether they have changed since the operator saw them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        changed: bool,
+        /// The tools that it is about: their names, and what each says of itself or what has changed.
+        tools: Arc<[ToolNote]>,
+    },
+}
+
+/// A tool in a question about the tools of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct ToolNote {
+    /// The server's name of it.
+    pub name: Arc<str>,
+    /// What it says of itself, or what has changed.
+    pub text: Arc<str>,
 }
 
 fn no_names(names: &Arc<[Arc<str>]>) -> bool {
@@ -194,8 +223,15 @@ impl Subject {
             Self::Turn { hand_over_to, .. } => {
                 hand_over_to.iter().map(|to| to.as_str().into()).collect()
             }
-            Self::ToolCall { .. } | Self::Seat { .. } => Vec::new(),
+            Self::Tools { changed: false, .. } => words(&[ALLOW, ASK]),
+            Self::Tools { changed: true, .. } => words(&[ACCEPT, LEAVE_OUT, STOP]),
+            Self::ToolCall { .. } | Self::Seat { .. } | Self::Input { .. } => Vec::new(),
         }
+    }
+
+    /// Whether a person can say no to it.
+    pub fn can_be_denied(&self) -> bool {
+        matches!(self, Self::ToolCall { .. } | Self::Input { .. })
     }
 
     /// What distinguishes the question from the others of its span.
@@ -208,6 +244,8 @@ impl Subject {
             Self::Turn { agent, .. } => format!("turn {agent}"),
             Self::Decision { .. } => "decision".to_owned(),
             Self::InDoubt { .. } => "in_doubt".to_owned(),
+            Self::Input { .. } => "input".to_owned(),
+            Self::Tools { tool, changed, .. } => format!("tools {tool} {changed}"),
         }
     }
 
@@ -217,10 +255,15 @@ impl Subject {
     /// Why it is not, and which answers are.
     pub fn check(&self, answer: &Answer) -> Result<(), String> {
         match (self, answer) {
-            (Self::ToolCall { parameters, .. }, Answer::Approve { args: Some(args) }) => {
-                check_args(parameters, args)
+            (
+                Self::ToolCall { parameters, .. } | Self::Input { parameters, .. },
+                Answer::Approve { args: Some(args) },
+            ) => check_args(parameters, args),
+            (Self::Input { parameters, .. }, Answer::Approve { args: None }) => {
+                check_args(parameters, &json!({}))
             }
-            (Self::ToolCall { .. }, Answer::Approve { args: None } | Answer::Deny { .. })
+            (Self::ToolCall { .. }, Answer::Approve { args: None })
+            | (Self::ToolCall { .. } | Self::Input { .. }, Answer::Deny { .. })
             | (Self::Turn { .. }, Answer::Text { .. })
             | (Self::Seat { .. }, Answer::Contribute { .. }) => Ok(()),
             (Self::InDoubt { args, .. }, Answer::Result { .. }) if !args.is_null() => Ok(()),
@@ -232,7 +275,11 @@ impl Subject {
                 }
             }
             (
-                Self::Agent { .. } | Self::Decision { .. } | Self::InDoubt { .. } | Self::Budget(_),
+                Self::Agent { .. }
+                | Self::Decision { .. }
+                | Self::InDoubt { .. }
+                | Self::Budget(_)
+                | Self::Tools { .. },
                 Answer::Choose { choice, .. },
             ) => {
                 let choices = self.choices();
@@ -250,7 +297,10 @@ impl Subject {
         match self {
             Self::ToolCall { .. } => "approve it or deny it",
             Self::Agent { choices, .. } if choices.is_empty() => "answer with a text",
-            Self::Agent { .. } | Self::Decision { .. } => "choose one of the answers",
+            Self::Agent { .. } | Self::Decision { .. } | Self::Tools { .. } => {
+                "choose one of the answers"
+            }
+            Self::Input { .. } => "give what is asked for, or deny it",
             Self::Turn { .. } => "answer with a text, or hand over",
             Self::Seat { .. } => "answer with a contribution",
             Self::InDoubt { .. } => "choose `again` or `stop`, or give the result",
@@ -263,6 +313,14 @@ impl Subject {
 pub const AGAIN: &str = "again";
 /// The choice to stop the run.
 pub const STOP: &str = "stop";
+/// The choice to make calls of tools that say they only read without asking.
+pub const ALLOW: &str = "allow";
+/// The choice to ask about each call.
+pub const ASK: &str = "ask";
+/// The choice to use tools as they are now.
+pub const ACCEPT: &str = "accept";
+/// The choice to use none of the tools that have changed.
+pub const LEAVE_OUT: &str = "leave_out";
 /// The choice to extend a budget by its own size.
 pub const EXTEND: &str = "extend";
 

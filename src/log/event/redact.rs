@@ -55,6 +55,7 @@ fn rule(kind: &str, field: &str) -> Rule {
         | ("question.answered" | "command.taken", "contribution" | "result") => Rule::Content,
         ("run.started", "name" | "sequence" | "steps" | "tools")
         | ("call.started", "name" | "tool") => Rule::Declare,
+        ("tools.listed", "name" | "model_name" | "pin") => Rule::Declare,
         (_, "name")
         | ("question.asked", "hand_over_to" | "who")
         | ("question.answered" | "command.taken", "to")

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::call_window::WindowCounts;
 use crate::base::name::ToolName;
@@ -28,6 +29,38 @@ pub struct ToolHead {
     /// Faults that are injected from the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<InjectedFault>,
+}
+
+/// A tool as an MCP server lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTool {
+    /// The server's name of it.
+    pub name: String,
+    /// What it does, for the model; may be empty.
+    pub description: String,
+    /// JSON schema of its arguments, an object.
+    pub parameters: Value,
+    /// JSON schema of its structured result, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Whether it says that it only reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_only: bool,
+}
+
+/// A tool of an MCP server, as the run knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct ListedTool {
+    /// Its name in the run: `files.read_text_file`.
+    pub name: ToolName,
+    /// Its name in requests to a model.
+    pub model_name: String,
+    /// SHA-256 of its name, description and schemas.
+    pub pin: String,
+    /// Whether its calls are made without asking, because the operator has allowed it before or now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allowed: bool,
 }
 
 impl ToolHead {

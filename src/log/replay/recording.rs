@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::log::event::kind::{Asks, FailureClass, RunStarted, Subject};
+use crate::log::event::kind::{Asks, FailureClass, QuestionAsked, RunStarted, Subject};
 use crate::log::event::{BoundaryId, Elapsed, Event, EventKind, Seq, SpanId};
 
 /// The recorded events of one run, from its head on: its whole log, or the part of it that was
@@ -31,6 +31,8 @@ pub(crate) struct RecordedAttempt {
     /// and its end with the result of the model or tool. An open or cancelled attempt has no such
     /// end.
     pub steps: Vec<usize>,
+    /// What its tool asked people for.
+    pub questions: Vec<Arc<QuestionAsked>>,
 }
 
 /// Why events are not the log of a run.
@@ -81,7 +83,11 @@ impl Recording {
                     if of_leaf && matches!(event.kind, EventKind::AttemptStarted { .. }) {
                         attempts.insert(
                             event.span,
-                            RecordedAttempt { call: parent, steps: Vec::new() },
+                            RecordedAttempt {
+                                call: parent,
+                                steps: Vec::new(),
+                                questions: Vec::new(),
+                            },
                         );
                     }
                 }
@@ -90,9 +96,17 @@ impl Recording {
             }
             if let EventKind::QuestionAsked(asked) = &event.kind {
                 last_question = last_question.max(asked.id.0);
-                // What a person does in an attempt is executed again.
-                if !matches!(asked.subject, Subject::InDoubt { .. }) {
-                    attempts.remove(&event.span);
+                match asked.subject {
+                    Subject::InDoubt { .. } => {}
+                    Subject::Input { .. } => {
+                        if let Some(attempt) = attempts.get_mut(&event.span) {
+                            attempt.questions.push(Arc::clone(asked));
+                        }
+                    }
+                    // What a person does in an attempt is executed again.
+                    _ => {
+                        attempts.remove(&event.span);
+                    }
                 }
             }
             if let Some(call) = step_of(event) {
@@ -151,6 +165,11 @@ impl Recording {
     /// An attempt of a model or tool; `None` if the span is something else.
     pub(crate) fn attempt(&self, span: SpanId) -> Option<&RecordedAttempt> {
         self.attempts.get(&span)
+    }
+
+    /// What a tool asked people for in an attempt, in its order.
+    pub(crate) fn questions_in(&self, attempt: SpanId) -> Vec<Arc<QuestionAsked>> {
+        self.attempt(attempt).map(|it| it.questions.clone()).unwrap_or_default()
     }
 
     /// The indices of the steps of a call: that a person was asked about it, that it was admitted to the

@@ -13,6 +13,7 @@ use crate::base::name::ToolName;
 use crate::log::event::kind::{BreakerStage, CallStarted, FailureClass, FallbackKind, ToolHead};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
+use crate::scenario::tools::mcp::split_name;
 
 /// Most tools of another program.
 const MAX_OBSERVED: usize = 64;
@@ -81,9 +82,10 @@ impl Tools {
     }
 
     fn asked(&mut self, span: SpanId, call: &CallStarted) {
-        let Some(place) = self.rows.iter().position(|row| row.head.name == call.tool) else {
-            return;
-        };
+        let place = |name: &str| self.rows.iter().position(|row| row.head.name.as_str() == name);
+        // A tool of an MCP server may share the limits of the server.
+        let named = call.tool.as_str();
+        let Some(place) = place(named).or_else(|| place(split_name(named)?.0)) else { return };
         if self.open.insert(span, place).is_none() {
             let tally = &mut self.rows[place].tally;
             if call.purpose.is_repeat() { tally.repeats += 1 } else { tally.calls += 1 }

@@ -11,7 +11,7 @@ use super::agent_call::Halt;
 use super::policy::{RepeatDetector, TRANSFER};
 use super::tool_calls::ToolCallResults;
 use super::{AgentReply, AgentRole, AgentRun, AgentRunner, ModelReply, policy};
-use crate::base::name::{AgentName, PersonName, ToolName};
+use crate::base::name::{AgentName, PersonName};
 use crate::base::visible::visible_within;
 use crate::log::event::kind::{Prompt, Purpose, Reply};
 use crate::log::event::result_text::marked_text;
@@ -20,9 +20,8 @@ use crate::log::facts::agents::AgentFact;
 use crate::model::{Conversation, ReplyForm};
 use crate::pattern::{prompting, reply};
 use crate::run::ModelRequest;
-use crate::scenario::Scenario;
 use crate::scenario::cel::CelBindings;
-use crate::scenario::patterns::agents::{AgentSpec, AgentsSpec, ModelAgent};
+use crate::scenario::patterns::agents::{AgentSpec, AgentsSpec};
 use crate::scenario::people::{ASK, Person};
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
@@ -169,7 +168,8 @@ impl AgentRunner<'_> {
             .people
             .iter()
             .filter_map(|name| Some(person_offer(name, self.scenario.people.named.get(name)?)));
-        let tools = tool_offers(self.scenario, &run.model.tools).chain(people);
+        let tools = self.cx.agent_tools(self.scenario, &run.model.tools);
+        let tools = tools.map(|(_, offer)| offer.clone()).chain(people);
         match run.role {
             AgentRole::Alone => tools.collect(),
             AgentRole::Coordinator(_) => {
@@ -252,24 +252,6 @@ impl AgentRunner<'_> {
         shown.bind("flags", &prompting::to_json(&self.cx.control().flags()));
         Some(shown)
     }
-}
-
-/// The model part of an agent; for a team, that of its coordinator.
-pub(super) fn agent_model(agent: &AgentSpec) -> Option<&ModelAgent> {
-    use crate::scenario::patterns::agents::AgentKind;
-    match &agent.kind {
-        AgentKind::Model(model) => Some(model),
-        AgentKind::Team(team) => Some(&team.coordinator),
-        AgentKind::Swarm(_) | AgentKind::Person(_) => None,
-    }
-}
-
-/// The offers of an agent's tools; names that the scenario does not define are skipped.
-fn tool_offers<'a>(
-    scenario: &'a Scenario,
-    names: &'a [ToolName],
-) -> impl Iterator<Item = ToolOffer> + 'a {
-    names.iter().filter_map(|name| scenario.tools.get(name)).map(|tool| tool.offer.clone())
 }
 
 /// The offer to ask a person.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 
 use super::agent_call::{AgentCall, AttemptId, Halt};
-use super::agent_run::agent_model;
 use super::policy::Transfer;
 use super::shared_history::SharedHistory;
 use super::tool_calls::{ToolCallResult, is_transfer, listed, visible_name};
@@ -159,7 +158,7 @@ impl AgentRunner<'_> {
             let draws = it.attempt_seed_path(&draws);
             let attempt = async move {
                 history.restore_mark(holder, back);
-                let model = match (&agent.kind, agent_model(agent)) {
+                let model = match (&agent.kind, agent.kind.model()) {
                     (AgentKind::Person(person), _) => {
                         let ended = self.person_hop(running, hop, person, it.span).await?;
                         return Ok(keep_turn(ended, turned));

@@ -142,7 +142,8 @@ impl AgentRunner<'_> {
             let turn = run.team_history.next_turn(&member.name);
             return Ok(CallAction::Consult(Consultation { team, member, request, turn }));
         }
-        if let Some(tool) = run.model.tools.iter().find(|tool| tool.as_str() == name) {
+        let mut tools = self.cx.agent_tools(self.scenario, &run.model.tools);
+        if let Some((tool, _)) = tools.find(|(_, offer)| *offer.name == *name) {
             let args = policy::arguments(call).map_err(|wrong| {
                 let there = self.available_calls(run, consultable_members(run));
                 (CallFault::BadArguments, format!("{wrong}; {there}"))
@@ -176,7 +177,13 @@ impl AgentRunner<'_> {
             run.model.people.iter().map(|person| format!("{ASK}{person}")).collect();
         let parts = [
             ("members", members.iter().map(AgentName::as_str).collect::<Vec<_>>()),
-            ("tools", run.model.tools.iter().map(ToolName::as_str).collect()),
+            (
+                "tools",
+                self.cx
+                    .agent_tools(self.scenario, &run.model.tools)
+                    .map(|(_, offer)| &*offer.name)
+                    .collect(),
+            ),
             ("people", asks.iter().map(String::as_str).collect()),
             ("transfer_to_agent hands over to", others.map(AgentName::as_str).collect()),
         ];

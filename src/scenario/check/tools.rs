@@ -122,12 +122,16 @@ fn tool(
     let faults = faults(&table.faults, cx);
     let approve = tool_approval(table.approve.as_ref(), file, scope, cx);
     let kind = kind?;
+    let is_of_server = kind.as_ref().is_some_and(|kind| kind.mcp().is_some());
     Some(ToolSpec {
         name: ToolName::from(entry.name.as_str()),
         asks_by_default: asks_by_default(kind.as_ref(), table.approve.as_ref()),
         kind,
         policy: policy?,
-        contract: answers.contract(),
+        contract: ResultContract {
+            any_shape: is_of_server && own.has_agents(),
+            ..answers.contract()
+        },
         shared: table.shared,
         faults: faults?,
         offer: offer?,
@@ -235,7 +239,7 @@ fn server_tool(
         asks_by_default: asks_by_default(Some(&kind), table.approve.as_ref()),
         kind: Some(kind),
         policy,
-        contract: declared.contract(),
+        contract: ResultContract { any_shape: true, ..declared.contract() },
         shared: false,
         faults: faults(&table.faults, cx)?,
         offer: ToolOffer::bare(name),
@@ -404,6 +408,7 @@ impl DeclaredImplementation<'_> {
             required: required
                 .filter_map(|entry| Some((entry.name.clone(), entry.value?)))
                 .collect(),
+            any_shape: false,
         }
     }
 }

@@ -25,6 +25,7 @@ use super::patterns::PatternSpec;
 use super::people::People;
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use crate::base::sha256_of_text;
+use crate::scenario::tools::mcp::split_name;
 
 /// One complete scenario.
 #[derive(Debug)]
@@ -86,6 +87,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The tool with this name; of a tool of an MCP server without limits of its own, the server.
+    pub fn tool(&self, name: &ToolName) -> Option<&ToolSpec> {
+        self.tools.get(name).or_else(|| self.tools.get(split_name(name.as_str())?.0))
+    }
+
     /// The flag with this name, if there is one.
     pub fn flag(&self, name: &str) -> Option<&Flag> {
         self.flags.iter().find(|flag| flag.name.as_str() == name)

@@ -13,6 +13,7 @@ use crate::base::sha256_of_text;
 use crate::base::worded;
 use crate::scenario::people::{Asking, Effects, ToolApproval};
 use crate::scenario::tools::fixture::FixtureSpec;
+use crate::scenario::tools::mcp::{McpSpec, full_name};
 use crate::scenario::tools::{ToolAction, ToolKind};
 
 /// The argument that tells a tool the id of the call. The program adds it.
@@ -56,10 +57,19 @@ impl ToolSpec {
         self.effects.unwrap_or(if changes { Effects::Write } else { Effects::Read })
     }
 
-    /// SHA-256 of what the tool is: its name, description, arguments and implementation.
-    pub fn definition(&self) -> String {
+    /// SHA-256 of what the tool is: its name, description, arguments and implementation. `pin`: that of the
+    /// definition which an MCP server gives; empty for other tools.
+    pub fn definition(&self, pin: &str) -> String {
         let offer = serde_json::to_string(&self.offer).unwrap_or_default();
-        sha256_of_text(&format!("{offer} {:?}", self.kind))
+        sha256_of_text(&format!("{offer} {:?}{pin}", self.kind))
+    }
+
+    /// The full name of the tool of an MCP server that calls of `tool` go to; `tool` itself for others.
+    pub fn server_tool(&self, tool: &ToolName) -> ToolName {
+        match self.kind.as_ref().and_then(ToolKind::mcp) {
+            Some(McpSpec { server, tool: Some(own) }) => full_name(&server.name, own).into(),
+            _ => tool.clone(),
+        }
     }
 
     /// The results that the scenario lists, if it is a fixture.
@@ -114,6 +124,8 @@ pub struct ToolCall {
 pub struct ResultContract {
     /// Required keys, each with its type. The result is a JSON object.
     pub required: Vec<(String, FieldKind)>,
+    /// Without required keys it may also be anything else: only models read it.
+    pub any_shape: bool,
 }
 
 impl ResultContract {
@@ -122,7 +134,7 @@ impl ResultContract {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn check(&self, answer: &Value) -> Result<(), String> {
-        if self.required.is_empty() && answer.is_null() {
+        if self.required.is_empty() && (self.any_shape || answer.is_null()) {
             // docs/rules/decisions.md: a result of null is an empty section, not a broken result.
             return Ok(());
         }
@@ -304,6 +316,7 @@ mod tests {
                 ("skus".to_owned(), FieldKind::List),
                 ("note".to_owned(), FieldKind::Any),
             ],
+            any_shape: false,
         };
         let good = json!({ "rate": 0.5, "skus": [], "note": null, "more": 1 });
         assert_eq!(contract.check(&good), Ok(()));

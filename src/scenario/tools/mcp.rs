@@ -142,6 +142,11 @@ pub struct McpUrl {
 }
 
 impl McpServerSpec {
+    /// Whether the configuration says how it is reached.
+    pub fn is_configured(&self) -> bool {
+        matches!(self.transport, McpTransport::Configured)
+    }
+
     /// Whether the file allows calls of this tool without approval. `tool`: the server's name of it.
     pub fn allows(&self, tool: &str) -> bool {
         self.allow.iter().any(|named| names_tool(named, tool))

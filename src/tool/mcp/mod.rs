@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{Environment, NotReady};
 use crate::gateway::AttemptHost;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::tool::OfferedTool;
 use crate::net::Http;
 use crate::scenario::tools::mcp::McpServerSpec;
 
@@ -14,21 +15,6 @@ use crate::scenario::tools::mcp::McpServerSpec;
 /// by the next one after it has died.
 pub struct McpServer {
     spec: Arc<McpServerSpec>,
-}
-
-/// A tool that a server offers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OfferedTool {
-    /// The server's name of it.
-    pub name: String,
-    /// What it does, for the model; may be empty.
-    pub description: String,
-    /// JSON schema of its arguments, an object.
-    pub parameters: Value,
-    /// JSON schema of its structured result, if it has one.
-    pub result: Option<Value>,
-    /// Whether it says that it only reads.
-    pub reads_only: bool,
 }
 
 /// The result of a call.

@@ -1,6 +1,6 @@
 //! Which boundaries agents can reach.
 
-use super::{AgentKind, AgentSpec, AgentsSpec, ModelAgent};
+use super::{AgentKind, AgentSpec, AgentsSpec};
 use crate::base::name::AgentName;
 
 /// The agents of a team, and the one that the user talks to.
@@ -46,7 +46,7 @@ pub(crate) fn check_boundary(
             Ok(agent) if nth == 1 && starts_by_handoff(team, path, agent) => {
                 never(format!("a handoff comes before {}'s first call", agent.name))
             }
-            Ok(agent) => match model_agent(&agent.kind) {
+            Ok(agent) => match agent.kind.model() {
                 Some(model) if nth <= model.max_tool_rounds.saturating_add(1) => Ok(()),
                 Some(model) => {
                     let most = model.max_tool_rounds;
@@ -129,14 +129,6 @@ fn member_named<'s>(
     found.ok_or_else(|| format!("{name} is not a member of {}", of.name))
 }
 
-fn model_agent(kind: &AgentKind) -> Option<&ModelAgent> {
-    match kind {
-        AgentKind::Model(model) => Some(model),
-        AgentKind::Team(team) => Some(&team.coordinator),
-        AgentKind::Swarm(_) | AgentKind::Person(_) => None,
-    }
-}
-
 /// Examples of this team's boundaries, for error messages.
 pub(crate) fn example_boundaries(team: TeamAgents<'_>) -> String {
     let root = team.root;
@@ -144,9 +136,8 @@ pub(crate) fn example_boundaries(team: TeamAgents<'_>) -> String {
         let handoff = first_swarm_path(team, root, root.to_string());
         let handoff = handoff.map(|path| format!(", handoff:1:{path}/AGENT"));
         let member = team.agent(root).and_then(|root| root.kind.members().first());
-        let member = member.filter(|name| {
-            team.agent(name).is_some_and(|member| model_agent(&member.kind).is_some())
-        });
+        let member = member
+            .filter(|name| team.agent(name).is_some_and(|member| member.kind.model().is_some()));
         let member = member.map(|member| format!(", ask:1:{root}/{member}.1"));
         return format!(
             "ask:1:{root}{}{}",

@@ -15,6 +15,7 @@ use crate::scenario::check::script::report_unknown_name;
 use crate::scenario::patterns::agents::MemberTools;
 use crate::scenario::patterns::row::{BoundaryForm, ModelKey, ToolUse};
 use crate::scenario::people;
+use crate::scenario::people::names_tool;
 use crate::scenario::read::format::ScenarioFile;
 use crate::scenario::read::names::NamedEntry;
 use crate::scenario::read::shape::{NonBlankString, StringField};
@@ -23,6 +24,7 @@ use crate::scenario::read::tree::TextSpan;
 use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
+use crate::scenario::tools::mcp::split_name;
 
 /// The ids of the boundaries of agents.
 pub(crate) const AGENT_BOUNDARIES: &[BoundaryForm] =
@@ -198,7 +200,24 @@ fn check_agent_tool(
     cx: &mut ReadContext,
 ) {
     let Some(tools) = &file.tools else { return };
-    if file.agents.names().any(|name| name == tool.text) {
+    if let Some((server, _)) = split_name(&tool.text) {
+        if !file.mcp.has(server) {
+            let what = format!("there is no MCP server `{server}`");
+            let help = match file.mcp.entries.is_empty() {
+                true => format!(
+                    "add [mcp.{server}] with `command` or `url`; with neither it is the server of this name in the configuration"
+                ),
+                false => suggest_name(server, file.mcp.names()),
+            };
+            cx.error(tool.at, what, help);
+        } else if before.iter().any(|earlier| names_tool(&earlier.text, &tool.text)) {
+            let what = format!("`{}` is listed twice", tool.text);
+            cx.error(tool.at, what, "remove one of the two");
+        }
+    } else if file.mcp.names().any(|server| server == tool.text) {
+        let what = format!("`{}` is an MCP server, not a tool", tool.text);
+        cx.error(tool.at, what, format!("write {0}.* for all its tools, or {0}.TOOL", tool.text));
+    } else if file.agents.names().any(|name| name == tool.text) {
         let what = format!("`{}` is an agent, not a tool", tool.text);
         cx.error(tool.at, what, "name it in `members` instead");
     } else if !tools.named.has(&tool.text) {

@@ -91,6 +91,15 @@ impl AgentKind {
         }
     }
 
+    /// The model that it calls, of an agent or of a coordinator.
+    pub fn model(&self) -> Option<&ModelAgent> {
+        match self {
+            Self::Model(model) => Some(model),
+            Self::Team(team) => Some(&team.coordinator),
+            Self::Swarm(_) | Self::Person(_) => None,
+        }
+    }
+
     /// The members' names; empty for a model agent.
     pub fn members(&self) -> &[AgentName] {
         match self {

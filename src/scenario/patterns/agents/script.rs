@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::check::AgentTableKind;
 use super::table::{AgentTable, CallTable, Members};
 use crate::scenario::check::script::report_unknown_name;
-use crate::scenario::people::ASK;
+use crate::scenario::people::{ASK, names_tool};
 use crate::scenario::read::format::tools::fill_table;
 use crate::scenario::read::format::{ScenarioFile, ScriptTable};
 use crate::scenario::read::names::NamedEntry;
@@ -15,6 +15,7 @@ use crate::scenario::read::shape::{BoundedList, NonBlankString, Positioned};
 use crate::scenario::read::template::TemplateScope;
 use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::tool::{TRANSFER, ToolCall};
+use crate::scenario::tools::mcp::model_name;
 
 /// Names bound in a condition on a reply of an agent in a team.
 pub(crate) const AGENT_NAMES: &[&str] = &[
@@ -112,7 +113,7 @@ fn call(
             return None;
         }
     };
-    let name = table.tool.as_ref()?.text.as_str().into();
+    let name = model_name(&table.tool.as_ref()?.text).into();
     Some(ToolCall { id: Arc::from(""), name, arguments: arguments.into() })
 }
 
@@ -128,7 +129,7 @@ fn warn_refused_call(
     let Some(tool) = &table.tool else { return };
     if let Some(agent) = &row.agent
         && let Some(known) = callable(&agent.text, file)
-        && !known.contains(&tool.text)
+        && !known.iter().any(|known| names_tool(known, &tool.text))
     {
         let what = format!("`{}` cannot call `{}`", agent.text, tool.text);
         let help = suggest_name(&tool.text, known.iter().map(String::as_str));

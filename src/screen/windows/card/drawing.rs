@@ -374,6 +374,22 @@ pub fn add_subject(
             doc.gap();
         }
         Subject::Seat { .. } => {}
+        Subject::Input { text, parameters, .. } => {
+            doc.paragraph("question", &shown(text));
+            let fields = parameters.get("properties").and_then(Value::as_object);
+            for (name, field) in fields.into_iter().flatten() {
+                let about =
+                    ["description", "title"].iter().find_map(|key| field.get(key)?.as_str());
+                doc.item(&shown(name), StyleRole::Text, shown(about.unwrap_or_default()));
+            }
+            doc.gap();
+        }
+        Subject::Tools { tools, .. } => {
+            for tool in tools.iter() {
+                doc.paragraph(&shown(&tool.name), &shown(&tool.text));
+            }
+            choices(doc, asked);
+        }
         Subject::Decision { stances, conflicts } => {
             goal(doc, world);
             doc.gap();

@@ -202,6 +202,10 @@ impl AnswerFields {
                 let list = argument_fields(parameters, args);
                 return (!list.is_empty()).then(|| Self::new(AnswerKind::Args, list));
             }
+            Subject::Input { parameters, .. } => {
+                let list = argument_fields(parameters, &defaults(parameters));
+                return (!list.is_empty()).then(|| Self::new(AnswerKind::Args, list));
+            }
             Subject::Agent { choices, .. } if choices.is_empty() => {
                 Self::new(AnswerKind::Text, vec![AnswerField::lines("answer", "")])
             }
@@ -386,8 +390,16 @@ fn written(text: &str, name: &str) -> Result<Arc<str>, String> {
     }
 }
 
+/// The default values that a schema gives its properties.
+fn defaults(schema: &Value) -> Value {
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let given =
+        properties.filter_map(|(name, it)| Some((name.clone(), it.get("default")?.clone())));
+    given.collect::<Map<String, Value>>().into()
+}
+
 /// A field for each argument: those of the schema, then those that it does not know.
-fn argument_fields(schema: &Value, args: &Value) -> Vec<AnswerField> {
+pub(super) fn argument_fields(schema: &Value, args: &Value) -> Vec<AnswerField> {
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::drawing::parts;
-use self::fields::{AnswerFields, AnswerKind, json_text};
+use self::fields::{AnswerFields, AnswerKind, argument_fields, json_text};
 use super::Overlay;
 use crate::log::event::kind::{Answer, AnsweredBy, ModelLabel, QuestionAsked, QuestionId, Subject};
 use crate::log::event::{RunId, Seq};
@@ -274,7 +274,8 @@ impl Card {
         let is_approval = subject.approves().is_some();
         match action {
             Action::Approve if matches!(self.step, CardStep::Suggested(_)) => false,
-            Action::Approve | Action::Deny => self.is_open() && is_approval,
+            Action::Approve => self.is_open() && (is_approval || self.is_bare_input()),
+            Action::Deny => self.is_open() && subject.can_be_denied(),
             Action::ApproveMarked => self.is_open() && is_approval,
             Action::Mark => self.is_open() && is_rememberable(subject),
             Action::Remember => {
@@ -292,6 +293,11 @@ impl Card {
             Action::NextPane => self.fields().is_some_and(|fields| fields.list.len() > 1),
             _ => true,
         }
+    }
+
+    /// Whether a server asks for nothing but a yes.
+    fn is_bare_input(&self) -> bool {
+        matches!(self.asked.subject, Subject::Input { .. }) && !has_reply(&self.asked.subject)
     }
 
     /// Shows the next step; keys that send something are dead for a moment.
@@ -342,7 +348,11 @@ fn has_reply(subject: &Subject) -> bool {
         }
         Subject::Agent { choices, .. } => choices.is_empty() || choices.len() > 9,
         Subject::Turn { .. } | Subject::Seat { .. } => true,
-        Subject::Decision { .. } | Subject::InDoubt { .. } | Subject::Budget(_) => false,
+        Subject::Input { parameters, .. } => !argument_fields(parameters, &Value::Null).is_empty(),
+        Subject::Decision { .. }
+        | Subject::InDoubt { .. }
+        | Subject::Budget(_)
+        | Subject::Tools { .. } => false,
     }
 }
 
@@ -558,7 +568,9 @@ fn finish(state: &mut AppState) -> Update {
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let Some(fields) = card.fields() else { return Update::idle() };
     match fields.answer() {
-        Ok(Answer::Approve { args: Some(args) }) => card.review(args),
+        Ok(Answer::Approve { args: Some(args) }) if card.asked.subject.approves().is_some() => {
+            card.review(args);
+        }
         Ok(answer) => return send(state, answer, false),
         Err(why) => card.problem = Some(why),
     }
