@@ -1,16 +1,19 @@
 //! Whether runs that have ended are as their scenario expects (`[[expect]]`). Events are observed
 //! while a run is folded; the conditions are evaluated once, at its end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::name::ToolName;
 use crate::log::event::kind::Purpose;
 use crate::log::event::{Event, EventKind, StopReason, World};
 use crate::log::world::{Outcome, SessionOutcome};
 use crate::scenario::Scenario;
 use crate::scenario::cel::{CelBindings, Condition, ObservedPart, RunFacts};
 use crate::scenario::spec::Expectation;
+use crate::scenario::tools::mcp::split_name;
 
 /// Most bytes of events that conditions can read, as JSON lines.
 const MAX_EVENT_BYTES: usize = 32 << 20;
@@ -21,6 +24,10 @@ const SUCCEEDS: &str = "status == \"ok\"";
 /// Observes the runs of a scenario, one per message, for its expectations.
 pub struct RunObserver {
     facts: RunFacts,
+    /// Calls of tools of MCP servers in the current run, by name.
+    of_servers: BTreeMap<ToolName, u64>,
+    /// How often each server has listed its tools in the current run.
+    listings: BTreeMap<ToolName, u64>,
     /// The events as JSON, if a condition uses them.
     events: Option<Vec<Value>>,
     event_bytes: usize,
@@ -78,6 +85,8 @@ impl RunObserver {
         let uses_events = scenario.expectations.iter().any(|it| uses_events(&it.that));
         Self {
             facts: RunFacts::default(),
+            of_servers: BTreeMap::new(),
+            listings: BTreeMap::new(),
             events: uses_events.then(Vec::new),
             event_bytes: 0,
             outcomes: Vec::new(),
@@ -91,6 +100,11 @@ impl RunObserver {
     /// Observes an event.
     pub fn event(&mut self, event: &Event) {
         if let EventKind::CallStarted(call) = &event.kind {
+            if call.purpose == Purpose::ListTools {
+                *self.listings.entry(call.tool.clone()).or_default() += 1;
+            } else if split_name(call.tool.as_str()).is_some() {
+                *self.of_servers.entry(call.tool.clone()).or_default() += 1;
+            }
             let name = match &call.purpose {
                 Purpose::Contribution { role, .. } => Some(role.as_str()),
                 Purpose::Task { .. } => Some(call.tool.as_str()),
@@ -115,8 +129,17 @@ impl RunObserver {
     pub fn end_of_run(&mut self, world: &World) -> bool {
         let Some(outcome) = world.outcome() else { return false };
         for row in world.tools.rows() {
-            *self.facts.calls.entry(row.name().to_string()).or_default() += row.tally.calls;
+            let listings = self.listings.get(row.name()).copied().unwrap_or_default();
+            let calls = row.tally.calls.saturating_sub(listings);
+            *self.facts.calls.entry(row.name().to_string()).or_default() += calls;
         }
+        // Those that share the limits of their server have no row of their own.
+        for (tool, calls) in std::mem::take(&mut self.of_servers) {
+            if world.tools.get(tool.as_str()).is_none() {
+                *self.facts.calls.entry(tool.to_string()).or_default() += calls;
+            }
+        }
+        self.listings.clear();
         for (person, times) in &world.questions.asked_of {
             *self.facts.asked.entry(person.to_string()).or_default() += times;
         }

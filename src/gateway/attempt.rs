@@ -158,7 +158,8 @@ async fn settle(
     span: SpanId,
     decision: InDoubt,
 ) -> Option<Result<Reply, Box<AttemptFailed>>> {
-    let (tool, usage) = (guard.name().clone(), scope.usage_in_doubt());
+    let tool = scope.called().unwrap_or_else(|| guard.name()).clone();
+    let usage = scope.usage_in_doubt();
     scope.bus().publish(span, EventKind::CallInDoubt { tool: tool.clone(), decision, usage });
     if decision == InDoubt::Retry {
         return None;

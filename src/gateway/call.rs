@@ -339,7 +339,8 @@ async fn make_attempt<'g>(
     drop(in_line);
     // The attempt is not recorded, and the tool was changed while the approved call was queued.
     if scope.withdraw_approval_if_changed() {
-        return refuse(StopReason::ApprovalDenied(guard.name().clone()), None, false);
+        let tool = scope.called().unwrap_or_else(|| guard.name()).clone();
+        return refuse(StopReason::ApprovalDenied(tool), None, false);
     }
     let (policy, limit) = guard.policy();
     let limit = scope.timeout().unwrap_or(limit);

@@ -134,6 +134,10 @@ pub trait CallScope: Send + Sync {
         let _ = attempt;
         None
     }
+    /// Name of what is called, where a guard is for several tools; `None`: that of the guard.
+    fn called(&self) -> Option<&ToolName> {
+        None
+    }
     /// Timeout of an attempt, if it is not that of the tool.
     fn timeout(&self) -> Option<Duration> {
         None

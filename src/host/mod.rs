@@ -76,6 +76,11 @@ impl Dirs {
         self.config.join("config.toml")
     }
 
+    /// Path of what was seen and allowed of the tools of MCP servers.
+    pub fn seen_tools(&self) -> PathBuf {
+        self.config.join("tools.json")
+    }
+
     /// Path of the list of trusted scenarios.
     pub fn trusted(&self) -> PathBuf {
         self.config.join("trusted")

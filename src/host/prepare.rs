@@ -4,13 +4,15 @@
 //!
 //! Pauses of `--pause-at` with a duration end here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::config::user_config;
 use super::models;
 use super::models::{Endpoints, LiveCalls, LiveModels};
-use super::trust::Trust;
+use super::trust::{SeenToolsFile, Trust};
 use crate::base::refused::Refused;
 use crate::engine::{ModelChoice, RunHandle, Toolbox};
 use crate::log::bus::LogReader;
@@ -86,7 +88,9 @@ pub fn prepare(
 /// # Errors
 /// Everything that is missing, one line each, with what to set.
 pub fn toolbox(scenario: &Scenario, instant: bool) -> Result<Toolbox, Vec<String>> {
-    Toolbox::make(scenario, instant, &|name| std::env::var(name).ok())
+    let env = |name: &str| std::env::var(name).ok();
+    let seen = Arc::new(SeenToolsFile::of_user());
+    Toolbox::with_servers(scenario, instant, &env, &user_config().mcp, seen)
         .map_err(|troubles| troubles.iter().map(ToString::to_string).collect())
 }
 

@@ -3,12 +3,14 @@
 //! before the operator has allowed it. A permission is saved under a digest of the file and of its
 //! local programs, so a changed file needs a new one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{Metadata, OpenOptions};
 use std::io;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
 
 use super::consent;
 use super::models::LiveCalls;
@@ -16,6 +18,7 @@ use crate::base;
 use crate::base::read_file::Links;
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::{private_file, read_file};
+use crate::run::servers::{SeenTool, SeenTools};
 use crate::scenario::{Consent, Scenario, ScenarioOrigin, shipped};
 
 /// Size limit of the file, in bytes: some ten thousand permissions.
@@ -90,22 +93,82 @@ impl Trust {
 
     /// Reads the file. It is refused if another user may have written it.
     fn read_file(&self) -> Result<Vec<u8>, Refused> {
-        let Some(path) = &self.file else { return Ok(Vec::new()) };
-        let unused = format_args!("{} is not used", path.display());
-        let file = match read_file::open_file(path, OpenOptions::new().read(true), Links::Refused) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                let help = "replace it with a file, or remove it";
-                return Err(Refused::new(unused.to_string()).because(error).help(help));
-            }
-            Err(error) => return Err(error).or_refuse(unused),
-        };
-        let about = file.metadata().or_refuse(unused)?;
-        if let Some(why) = foreign_writer(&about) {
-            return Err(why).or_refuse(unused);
+        self.file.as_deref().map_or_else(|| Ok(Vec::new()), read_own_file)
+    }
+}
+
+/// Reads a file that only this user writes; empty if it does not exist.
+///
+/// # Errors
+/// Another user may have written it, or it cannot be read.
+fn read_own_file(path: &Path) -> Result<Vec<u8>, Refused> {
+    let unused = format_args!("{} is not used", path.display());
+    let file = match read_file::open_file(path, OpenOptions::new().read(true), Links::Refused) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            let help = "replace it with a file, or remove it";
+            return Err(Refused::new(unused.to_string()).because(error).help(help));
         }
-        read_file::read_within(file, MAX_TRUST_BYTES).or_refuse(unused)
+        Err(error) => return Err(error).or_refuse(unused),
+    };
+    let about = file.metadata().or_refuse(unused)?;
+    if let Some(why) = foreign_writer(&about) {
+        return Err(why).or_refuse(unused);
+    }
+    read_file::read_within(file, MAX_TRUST_BYTES).or_refuse(unused)
+}
+
+/// What the operator has seen and allowed of the tools of MCP servers: a JSON file next to the permissions.
+pub struct SeenToolsFile(Option<PathBuf>);
+
+/// The content of the file: the tools by server, then by name.
+#[derive(Default, Serialize, Deserialize)]
+struct SeenServers {
+    #[serde(default)]
+    servers: BTreeMap<String, BTreeMap<String, SeenTool>>,
+}
+
+impl SeenToolsFile {
+    /// The user's own file.
+    pub fn of_user() -> Self {
+        Self(super::Dirs::find().map(|dirs| dirs.seen_tools()))
+    }
+
+    /// A file that another user may have written is refused, and counts as empty: the operator is asked again.
+    fn read(&self) -> Result<SeenServers, Refused> {
+        let Some(path) = &self.0 else { return Ok(SeenServers::default()) };
+        let bytes = read_own_file(path)?;
+        if bytes.is_empty() {
+            return Ok(SeenServers::default());
+        }
+        serde_json::from_slice(&bytes).or_refuse(format_args!("{} is not used", path.display()))
+    }
+}
+
+impl SeenTools for SeenToolsFile {
+    fn of_server(&self, server: &str) -> BTreeMap<String, SeenTool> {
+        match self.read() {
+            Ok(mut seen) => seen.servers.remove(server).unwrap_or_default(),
+            Err(why) => {
+                tracing::warn!(target: "roundtable::trust", "{why:#}");
+                BTreeMap::new()
+            }
+        }
+    }
+
+    fn save(&self, server: &str, tools: BTreeMap<String, SeenTool>) -> Result<(), Refused> {
+        let Some(path) = &self.0 else { return Ok(()) };
+        let mut seen = self.read()?;
+        let before = seen.servers.entry(server.to_owned()).or_default();
+        let is_new = tools.iter().any(|(name, tool)| before.get(name) != Some(tool));
+        if !is_new {
+            return Ok(());
+        }
+        before.extend(tools);
+        let text = serde_json::to_vec_pretty(&seen).or_refuse("the tools cannot be written")?;
+        private_file::replace_file(path, &text)
+            .or_refuse(format_args!("cannot write {}", path.display()))
     }
 }
 
@@ -136,7 +199,6 @@ fn foreign_writer(_: &Metadata) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
     use crate::scenario::load;

@@ -144,7 +144,9 @@ fn wanted_servers(scenario: &Scenario) -> Vec<WantedTools<'_>> {
         }
     }
     let found = wanted.into_iter().filter_map(|(server, (tools, is_needed))| {
-        Some(WantedTools { spec: scenario.tools.get(server)?, tools, is_needed })
+        let spec = scenario.tools.get(server)?;
+        let is_optional = spec.kind.as_ref()?.mcp()?.server.optional;
+        Some(WantedTools { spec, tools, is_needed: is_needed && !is_optional })
     });
     found.collect()
 }
@@ -183,8 +185,7 @@ impl RunContext {
         for (server, listed) in wanted.iter().zip(listed) {
             match listed {
                 Ok(listing) => self.decide_about(server, listing, &mut known).await?,
-                // The file says that the run may go on without it.
-                Err(_) if !server.is_needed || server.spec.policy.safe_mode.enabled => {}
+                Err(_) if !server.is_needed => {}
                 Err(reason) => return Err(reason),
             }
         }

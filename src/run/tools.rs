@@ -312,6 +312,10 @@ impl CallScope for ToolCallScope<'_> {
         self.ask.caller.call_slots()
     }
 
+    fn called(&self) -> Option<&ToolName> {
+        Some(self.ask.tool)
+    }
+
     fn timeout(&self) -> Option<Duration> {
         let spec = self.cx.questions.scenario().tools.get(self.ask.tool)?;
         let server = &spec.kind.as_ref()?.mcp()?.server;

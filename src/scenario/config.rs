@@ -4,14 +4,16 @@
 //! of actions and keys.
 
 use crate::base::worded;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::check::{Requests, tuning};
 use super::read::amount::{Dollars, Number, Seconds};
-use super::read::names::{NameRule, NamedEntries};
+use super::read::names::{NameRule, NamedEntries, NamedEntry};
 use super::read::problem::Problems;
 use super::read::shape::{
     FormatShape, FreeTable, IntegerField, NonBlankString, ObjectSchema, Positioned, Requirement,
@@ -22,6 +24,7 @@ use super::read::tree::{
 };
 use super::read::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name, tree};
 use super::spec::{JsonMode, Price, Tuning};
+use super::tools::mcp::{McpServerSpec, McpTable, ServerName, build_server};
 
 /// Maximum size of a configuration file, in bytes.
 pub const MAX_CONFIG_BYTES: u64 = 256 * 1024;
@@ -41,6 +44,8 @@ pub struct UserConfig {
     pub keys: Vec<ConfiguredKeys>,
     /// The cluster whose runs are shown and played.
     pub cluster: ClusterDefaults,
+    /// MCP servers for scenarios that name them, by name.
+    pub mcp: BTreeMap<String, Arc<McpServerSpec>>,
 }
 
 /// Defaults of live models. Each applies where a scenario does not set the key. A scripted run uses
@@ -134,6 +139,8 @@ record! {
         keys: NamedEntries<KeyList, ActionName> = default(NamedEntries::default()),
         /// The cluster whose runs are shown and played.
         cluster: ClusterTable = table,
+        /// MCP servers by name. A scenario uses one with an empty table of the same name.
+        mcp: NamedEntries<McpTable, ServerName> = default(NamedEntries::default()),
     }
 }
 
@@ -315,7 +322,34 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
         monitor: text(cluster.monitor),
     });
     let (model, cluster) = (model.unwrap_or_default(), cluster.unwrap_or_default());
-    Some(UserConfig { model, prices, ui, store, keys, cluster })
+    let servers = file.mcp.entries.iter();
+    let servers = servers.filter_map(|entry| cx.at_key("mcp", |cx| server(entry, cx)));
+    let mcp = servers.collect();
+    Some(UserConfig { model, prices, ui, store, keys, cluster, mcp })
+}
+
+/// An MCP server of the configuration, which has to say how it is reached.
+fn server(
+    entry: &NamedEntry<McpTable>,
+    cx: &mut ReadContext,
+) -> Option<(String, Arc<McpServerSpec>)> {
+    cx.at_key(&entry.name, |cx| {
+        let table = entry.value.as_ref()?;
+        let of_scenario = [
+            ("allow", table.allow.0.first().map(|tool| tool.at)),
+            ("tools", table.tools.entries.first().map(|tool| tool.at)),
+        ];
+        for (key, at) in of_scenario.into_iter().filter_map(|(key, at)| Some((key, at?))) {
+            let what = format!("`{key}` has no effect here");
+            cx.at_key(key, |cx| cx.error(at, what, "write it into the scenario"));
+        }
+        let server = build_server(&entry.name, table).map_err(|wrong| wrong.report(cx)).ok()?;
+        if server.is_configured() {
+            cx.error(entry.at, "the server has no command and no url", "add one of them");
+            return None;
+        }
+        Some((entry.name.clone(), Arc::new(server)))
+    })
 }
 
 fn defaults(table: ModelDefaultsTable, cx: &mut ReadContext) -> ModelDefaults {
@@ -567,7 +601,7 @@ monitor = "http://a:8222"
     fn a_whole_file_is_read() {
         let checked = check_config("config.toml", WHOLE);
         assert!(checked.problems.is_empty(), "{}", checked.problems);
-        let UserConfig { model, prices, ui, store, keys, cluster } = checked.config;
+        let UserConfig { model, prices, ui, store, keys, cluster, mcp: _ } = checked.config;
         assert_eq!(model.name.as_deref(), Some("anthropic/claude-haiku-4-5"));
         assert_eq!(model.timeout, Some(Duration::from_secs(30)));
         assert_eq!((model.tuning.temperature, model.tuning.max_tokens), (Some(0.2), Some(800)));

@@ -27,6 +27,7 @@ use super::read::shape::{
 };
 use super::read::template::TemplateScope;
 use super::read::tree::{TomlNode, TomlValue};
+use super::tools::mcp::split_name;
 use crate::base::name::{AgentName, PersonName, ToolName};
 use crate::base::seeded_random::Latency;
 use crate::base::worded;
@@ -658,7 +659,9 @@ fn rule(
     if named.strip_suffix('*').unwrap_or(named).contains('*') {
         let help = "give a whole name, or the beginning of names and one `*`";
         cx.at_key("tool", |cx| cx.error(tool.at, "`*` stands only at the end", help));
-    } else if !tools().any(|name| names_tool(named, name)) {
+    } else if !tools().any(|name| names_tool(named, name))
+        && !split_name(named).is_some_and(|(server, _)| file.mcp.has(server))
+    {
         cx.at_key("tool", |cx| report_unknown_name(tool, "a tool", tools(), cx));
     }
     let agent = agent.as_ref().map(|agent| AgentName::from(agent.text.trim()));

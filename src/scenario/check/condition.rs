@@ -13,6 +13,7 @@ use crate::scenario::read::template::TemplateScope;
 use crate::scenario::read::{ReadContext, closest_name, suggest_declared_name, suggest_name};
 use crate::scenario::spec::Expectation;
 use crate::scenario::spec::tool::ToolSpec;
+use crate::scenario::tools::mcp::split_name;
 
 /// What a condition of a file may use.
 pub(crate) struct ConditionScope<'f> {
@@ -255,7 +256,8 @@ impl KnownNames<'_> {
     }
 
     fn wrong(&self, name: &str, noun: &str, known: &[&str]) -> Option<(String, String)> {
-        if known.contains(&name) {
+        let is_of_server = split_name(name).is_some_and(|(server, _)| known.contains(&server));
+        if known.contains(&name) || is_of_server {
             return None;
         }
         let help = suggest_name(name, known.iter().copied());

@@ -30,7 +30,7 @@ record! {
 
 /// A program that receives JSON on its standard input and returns JSON on its standard output. It
 /// is started without a shell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CommandSpec {
     /// The program; it is looked up in `PATH` unless it contains a slash.
     pub program: String,

@@ -49,6 +49,8 @@ record! {
         start_timeout_s: Seconds = default(Seconds::from_whole_seconds(30)),
         /// Maximum size of a message of it, in bytes.
         max_bytes: IntegerField<1_000, 1_000_000_000> = default(IntegerField(4_000_000)),
+        /// Whether agents can do without its tools: then a server that does not start does not end the run.
+        optional: bool = default(false),
         /// Limits of single tools, by the server's name of the tool. Default: they share those of
         /// [tools.NAME], its breaker and its bulkhead.
         tools: NamedEntries<ToolTable, ResultKey> = default(NamedEntries::default()),
@@ -96,7 +98,7 @@ impl NameRule for ServerName {
 }
 
 /// An MCP server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct McpServerSpec {
     /// Its name in the scenario.
     pub name: String,
@@ -108,6 +110,8 @@ pub struct McpServerSpec {
     pub max_bytes: u64,
     /// Tools whose calls need no approval: names, or beginnings of names and `*`.
     pub allow: Vec<String>,
+    /// Whether agents can do without its tools.
+    pub optional: bool,
 }
 
 /// The tools of an MCP server, or one of them.
@@ -120,7 +124,7 @@ pub struct McpSpec {
 }
 
 /// How an MCP server is reached.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum McpTransport {
     /// A program, over its standard input and output.
     Command(CommandSpec),
@@ -131,7 +135,7 @@ pub enum McpTransport {
 }
 
 /// The address of an MCP server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct McpUrl {
     /// The address.
     pub url: String,
@@ -242,6 +246,7 @@ pub(crate) fn build_server<'f>(
         start_timeout: table.start_timeout_s.0,
         max_bytes: u64::from(table.max_bytes.0),
         allow: table.allow.0.iter().map(|tool| tool.text.trim().to_owned()).collect(),
+        optional: table.optional,
     })
 }
 

@@ -6,6 +6,7 @@
 mod approvals;
 mod asking;
 mod continued;
+mod servers;
 mod waiting;
 
 use std::sync::{Arc, Mutex};

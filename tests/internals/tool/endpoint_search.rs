@@ -1,7 +1,6 @@
 //! A search by an endpoint, over real sockets: what it asks, and what becomes of the answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};

@@ -2,7 +2,6 @@
 //! they may not reach.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};

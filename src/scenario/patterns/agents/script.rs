@@ -15,7 +15,7 @@ use crate::scenario::read::shape::{BoundedList, NonBlankString, Positioned};
 use crate::scenario::read::template::TemplateScope;
 use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::tool::{TRANSFER, ToolCall};
-use crate::scenario::tools::mcp::model_name;
+use crate::scenario::tools::mcp::{model_name, split_name};
 
 /// Names bound in a condition on a reply of an agent in a team.
 pub(crate) const AGENT_NAMES: &[&str] = &[
@@ -200,7 +200,8 @@ fn callable(name: &str, file: &ScenarioFile) -> Option<Vec<String>> {
     let table = entry.value.as_ref()?;
     let mut known: Vec<String> = table.tools.value.0.iter().map(|tool| tool.text.clone()).collect();
     let tools = file.tools.as_ref()?;
-    if !known.iter().all(|tool| tools.named.has(tool)) {
+    let is_of_server = |tool: &str| split_name(tool).is_some_and(|it| file.mcp.has(it.0));
+    if !known.iter().all(|tool| tools.named.has(tool) || is_of_server(tool)) {
         return None;
     }
     known.extend(table.people.value.0.iter().map(|person| format!("{ASK}{}", person.text.trim())));
@@ -218,7 +219,8 @@ fn callable(name: &str, file: &ScenarioFile) -> Option<Vec<String>> {
 
 fn is_callable_by_any(tool: &NonBlankString, file: &ScenarioFile) -> bool {
     let name = tool.text.as_str();
-    let tools = file.tools.iter().any(|tools| tools.named.has(name));
+    let tools = file.tools.iter().any(|tools| tools.named.has(name))
+        || split_name(name).is_some_and(|(server, _)| file.mcp.has(server));
     let asks = name.strip_prefix(ASK).is_some_and(|person| file.people.has(person));
     tools || asks || file.agents.has(name) || (name == TRANSFER && has_swarm(file))
 }
