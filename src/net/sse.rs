@@ -31,8 +31,16 @@ pub struct SseEvent<'p> {
     pub data: &'p str,
 }
 
-/// Parser of one stream. `id` and `retry` are for clients that reconnect. This program does not, so
-/// they are ignored like unknown fields.
+/// What a stream says to a client that reconnects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SseResume {
+    /// The last `id`.
+    pub id: Option<String>,
+    /// The last `retry`, in milliseconds.
+    pub retry_ms: Option<u64>,
+}
+
+/// Parser of one stream.
 #[derive(Debug)]
 pub struct SseParser {
     /// Start of a line, from earlier pieces.
@@ -47,6 +55,7 @@ pub struct SseParser {
     after_cr: bool,
     /// Whether no line has ended yet: a byte order mark may come first.
     first: bool,
+    resume: SseResume,
     cap: usize,
 }
 
@@ -61,6 +70,7 @@ impl SseParser {
             returned: false,
             after_cr: false,
             first: true,
+            resume: SseResume::default(),
             cap,
         }
     }
@@ -112,6 +122,11 @@ impl SseParser {
         let line = std::mem::take(&mut self.line);
         self.process_line(&line)?;
         if self.has_data { self.current_event().map(Some) } else { Ok(None) }
+    }
+
+    /// What the stream has said so far to a client that reconnects.
+    pub fn resume(&self) -> &SseResume {
+        &self.resume
     }
 
     fn clear_returned(&mut self) {
@@ -171,7 +186,16 @@ impl SseParser {
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
-            // Comments (nothing before the colon), `id`, `retry` and unknown fields are ignored.
+            // The standard ignores an id with a null character.
+            b"id" if !value.contains(&0) => {
+                self.resume.id = std::str::from_utf8(value).ok().map(str::to_owned);
+            }
+            b"retry" => {
+                let digits = value.iter().all(u8::is_ascii_digit);
+                let ms = std::str::from_utf8(value).ok().filter(|_| digits);
+                self.resume.retry_ms = ms.and_then(|ms| ms.parse().ok()).or(self.resume.retry_ms);
+            }
+            // Comments (nothing before the colon) and unknown fields are ignored.
             _ => {}
         }
         Ok(false)
@@ -245,6 +269,16 @@ mod tests {
         .expect("readable");
         assert_eq!(named, [("error".into(), "1".into()), ("".into(), "2".into())]);
         assert_eq!(last, Some(("open".into(), "3".into())));
+    }
+
+    #[test]
+    fn id_and_retry_are_kept() {
+        let mut parser = SseParser::new(64);
+        let mut rest = &b"id: 7\ndata: a\n\nid: a\0b\nretry: 1x\nretry: 250\n\n"[..];
+        assert!(parser.next(&mut rest).expect("readable").is_some());
+        assert_eq!(parser.resume(), &SseResume { id: Some("7".into()), retry_ms: None });
+        assert_eq!(parser.next(&mut rest), Ok(None));
+        assert_eq!(parser.resume(), &SseResume { id: Some("7".into()), retry_ms: Some(250) });
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A local program as a tool: JSON on its standard input, JSON on its standard output, no shell,
 //! and only the environment variables that the scenario names.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -16,6 +17,7 @@ use super::{Environment, NotReady, ToolSettings};
 use crate::base::visible::visible_within;
 use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::net::Redactor;
 use crate::net::error::size;
 use crate::scenario::tools::command::CommandSpec;
 use crate::tool;
@@ -71,37 +73,12 @@ impl CommandTool {
     }
 
     async fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
-        let Some(program) = find_program(&self.spec.program, self.path.as_deref()) else {
-            let text = match self.spec.program.contains('/') {
-                true => {
-                    let place = std::path::absolute(&self.spec.program).unwrap_or_default();
-                    let place = visible_within(&place.display().to_string(), 300);
-                    format!("program {} not found: there is no {place}", self.name())
-                }
-                false => {
-                    let advice = not_found_advice(&self.spec.program);
-                    format!("program {} not found: {advice}", self.name())
-                }
-            };
-            return Err(AttemptFailed::new(FailureClass::Tool, text));
-        };
-        let mut command = Command::new(program);
-        command.args(&self.spec.args).env_clear();
-        command.envs(self.env.values.iter().map(|(name, value)| (name, value.expose())));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        ProcessGroup::start(&mut command).await.map_err(|error| {
-            let advice = match error.kind() {
-                io::ErrorKind::PermissionDenied => ": make it executable",
-                io::ErrorKind::NotFound => ": is the interpreter of its first line installed?",
-                _ => "",
-            };
-            let text = format!("{} cannot be started ({error}){advice}", self.name());
-            AttemptFailed::new(FailureClass::Tool, text)
-        })
+        let started = start_program(&self.spec, &self.env, self.path.as_deref()).await;
+        started.map_err(|text| AttemptFailed::new(FailureClass::Tool, text))
     }
 
     fn name(&self) -> String {
-        visible_within(&self.spec.program, NAME_CHARS)
+        program_name(&self.spec)
     }
 
     fn too_large(&self, cap: usize) -> Box<AttemptFailed> {
@@ -125,13 +102,7 @@ impl CommandTool {
 
     /// The error of a program that failed, with the last line of its standard error.
     fn exit_error(&self, status: ExitStatus, complaints: &[u8]) -> Box<AttemptFailed> {
-        let complaints = String::from_utf8_lossy(complaints);
-        let redacted = self.env.redactor.redact(&complaints);
-        let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
-        let said = last.map_or_else(
-            || "nothing on standard error".to_owned(),
-            |line| tool::quoted_text(line, &self.env.redactor),
-        );
+        let said = last_line(complaints, &self.env.redactor);
         let text = format!("{} ended with {}: {said}", self.name(), describe_exit(status));
         AttemptFailed::new(FailureClass::Tool, text)
     }
@@ -193,8 +164,46 @@ pub(crate) fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
+fn program_name(spec: &CommandSpec) -> String {
+    visible_within(&spec.program, NAME_CHARS)
+}
+
+/// Starts a program in a process group, with pipes and with these variables only.
+///
+/// # Errors
+/// Why it cannot be started, and what to do.
+pub(super) async fn start_program(
+    spec: &CommandSpec,
+    env: &ToolSettings,
+    path: Option<&str>,
+) -> Result<ProcessGroup, String> {
+    let name = program_name(spec);
+    let Some(program) = find_program(&spec.program, path) else {
+        return Err(match spec.program.contains('/') {
+            true => {
+                let place = std::path::absolute(&spec.program).unwrap_or_default();
+                let place = visible_within(&place.display().to_string(), 300);
+                format!("program {name} not found: there is no {place}")
+            }
+            false => format!("program {name} not found: {}", not_found_advice(&spec.program)),
+        });
+    };
+    let mut command = Command::new(program);
+    command.args(&spec.args).env_clear();
+    command.envs(env.values.iter().map(|(name, value)| (name, value.expose())));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    ProcessGroup::start(&mut command).await.map_err(|error| {
+        let advice = match error.kind() {
+            io::ErrorKind::PermissionDenied => ": make it executable",
+            io::ErrorKind::NotFound => ": is the interpreter of its first line installed?",
+            _ => "",
+        };
+        format!("{name} cannot be started ({error}){advice}")
+    })
+}
+
 /// Exit code or signal, in words.
-fn describe_exit(status: ExitStatus) -> String {
+pub(super) fn describe_exit(status: ExitStatus) -> String {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return format!("signal {signal}");
@@ -230,24 +239,62 @@ async fn read_within(
     }
 }
 
-/// The last bytes of standard error, from a line start on. A line cut in the middle is dropped: the
-/// redactor does not recognise half a secret.
+/// The last bytes of standard error, from a line start on.
 async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let (Some(mut from), mut last, mut cut) = (from, Vec::new(), false) else { return Vec::new() };
+    let mut last = OutputTail::new(STDERR_BYTES);
+    let Some(mut from) = from else { return Vec::new() };
     let mut piece = vec![0; PIECE];
     while let Ok(read @ 1..) = from.read(&mut piece).await {
-        last.extend_from_slice(piece.get(..read).unwrap_or_default());
-        if let Some(surplus @ 1..) = last.len().checked_sub(STDERR_BYTES) {
-            last.drain(..surplus);
-            cut = true;
+        last.push(piece.get(..read).unwrap_or_default());
+    }
+    last.whole_lines().into_owned()
+}
+
+/// The last bytes of an output.
+#[derive(Debug)]
+pub(super) struct OutputTail {
+    last: Vec<u8>,
+    /// Whether earlier bytes were dropped.
+    is_cut: bool,
+    cap: usize,
+}
+
+impl OutputTail {
+    /// Keeps at most `cap` bytes.
+    pub(super) fn new(cap: usize) -> Self {
+        Self { last: Vec::new(), is_cut: false, cap }
+    }
+
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        self.last.extend_from_slice(piece);
+        if let Some(surplus @ 1..) = self.last.len().checked_sub(self.cap) {
+            self.last.drain(..surplus);
+            self.is_cut = true;
         }
     }
-    if cut {
-        let whole = last.iter().position(|byte| *byte == b'\n').map_or(last.len(), |end| end + 1);
-        last.drain(..whole);
-        if last.is_empty() {
-            return b"(one line, too long to show)".to_vec();
+
+    /// The bytes from a line start on. A line cut in the middle is dropped: the redactor does not
+    /// recognise half a secret.
+    pub(super) fn whole_lines(&self) -> Cow<'_, [u8]> {
+        if !self.is_cut {
+            return Cow::Borrowed(&self.last);
+        }
+        let start =
+            self.last.iter().position(|byte| *byte == b'\n').map_or(usize::MAX, |at| at + 1);
+        match self.last.get(start..) {
+            Some(lines @ [_, ..]) => Cow::Borrowed(lines),
+            _ => Cow::Borrowed(b"(one line, too long to show)"),
         }
     }
-    last
+}
+
+/// The last line of standard error that is not blank, ready to quote.
+pub(super) fn last_line(output: &[u8], redactor: &Redactor) -> String {
+    let output = String::from_utf8_lossy(output);
+    let redacted = redactor.redact(&output);
+    let last = redacted.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or_else(
+        || "nothing on standard error".to_owned(),
+        |line| tool::quoted_text(line, redactor),
+    )
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value};
 
@@ -58,16 +58,10 @@ impl HttpTool {
         if spec.send_args {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        for (name, value) in settings.iter().flat_map(|settings| &settings.values) {
-            let unsendable = |part| NotReady::Header { name: name.clone(), part };
-            match (HeaderName::try_from(name), HeaderValue::try_from(value.expose())) {
-                (Ok(name), Ok(mut value)) => {
-                    value.set_sensitive(true);
-                    headers.insert(name, value);
-                }
-                (Err(_), _) => wrong.push(unsendable("name")),
-                (_, Err(_)) => wrong.push(unsendable("value")),
-            }
+        match settings.as_ref().map(tool::sendable_headers) {
+            Some(Ok(named)) => headers.extend(named),
+            Some(Err(unsendable)) => wrong.extend(unsendable),
+            None => {}
         }
         match (address, settings) {
             (Some(address), Some(settings)) if wrong.is_empty() => {

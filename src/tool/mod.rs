@@ -22,6 +22,7 @@ pub mod web;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use self::command::CommandTool;
@@ -173,6 +174,26 @@ impl ToolSettings {
     }
 }
 
+/// Values of headers that a scenario names, marked as sensitive.
+///
+/// # Errors
+/// Every header that cannot be sent.
+pub(crate) fn sendable_headers(settings: &ToolSettings) -> Result<HeaderMap, Vec<NotReady>> {
+    let (mut headers, mut wrong) = (HeaderMap::new(), Vec::new());
+    for (name, value) in &settings.values {
+        let unsendable = |part| NotReady::Header { name: name.clone(), part };
+        match (HeaderName::try_from(name), HeaderValue::try_from(value.expose())) {
+            (Ok(name), Ok(mut value)) => {
+                value.set_sensitive(true);
+                headers.insert(name, value);
+            }
+            (Err(_), _) => wrong.push(unsendable("name")),
+            (_, Err(_)) => wrong.push(unsendable("value")),
+        }
+    }
+    if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
+}
+
 /// Why a tool cannot be called at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
@@ -198,18 +219,15 @@ pub enum NotReady {
         /// What is wrong with it.
         why: String,
     },
-    /// The configuration does not have the MCP server.
-    #[error(
-        "the configuration has no MCP server {name}: add [mcp.{name}] to it (`roundtable config` shows \
-         where it is), or give the server of the scenario a command or a url"
-    )]
-    Server {
-        /// Its name.
-        name: String,
-    },
     /// This build has no client for MCP servers.
     #[error("this build of roundtable cannot use MCP servers: build it with the feature mcp")]
     NoClient,
+    /// An MCP server cannot be started.
+    #[error("{why}")]
+    Server {
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
     /// Documents cannot be read.
     #[error("{why}")]
     Documents {

@@ -46,7 +46,13 @@ impl ServerTools {
         let server = match (spec.server.is_configured(), self.configured.get(&name)) {
             (false, _) => &spec.server,
             (true, Some(found)) => found,
-            (true, None) => return Err(vec![NotReady::Server { name }]),
+            (true, None) => {
+                let why = format!(
+                    "the configuration has no MCP server {name}: add [mcp.{name}] to it (roundtable \
+                     config shows where it is), or give the scenario's a command or a url"
+                );
+                return Err(vec![NotReady::Server { why }]);
+            }
         };
         #[cfg(feature = "mcp")]
         return self.made.tool(server, spec.tool.clone(), env);

@@ -326,17 +326,23 @@ pub const EXTEND: &str = "extend";
 
 /// Checks arguments against the schema of the tool: the required ones, and their types.
 pub(crate) fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
-    let Some(args) = args.as_object() else {
-        return Err("the arguments are not a JSON object".to_owned());
+    check_fields(schema, args, "argument")
+}
+
+/// Checks an object against its schema: the required fields, and their types. `noun`: what a field is
+/// called in the error.
+pub(crate) fn check_fields(schema: &Value, fields: &Value, noun: &str) -> Result<(), String> {
+    let Some(fields) = fields.as_object() else {
+        return Err(format!("the {noun}s are not a JSON object"));
     };
     let required = schema.get("required").and_then(Value::as_array);
     for name in required.into_iter().flatten().filter_map(Value::as_str) {
-        if !args.contains_key(name) {
-            return Err(format!("the argument `{name}` is missing"));
+        if !fields.contains_key(name) {
+            return Err(format!("the {noun} `{name}` is missing"));
         }
     }
     let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, value) in args {
+    for (name, value) in fields {
         let Some(property) = properties.and_then(|all| all.get(name)) else { continue };
         let types: Vec<&str> = match property.get("type") {
             Some(Value::String(one)) => vec![one],
@@ -344,11 +350,11 @@ pub(crate) fn check_args(schema: &Value, args: &Value) -> Result<(), String> {
             _ => Vec::new(),
         };
         if !types.is_empty() && !types.iter().any(|word| has_type(value, word)) {
-            return Err(format!("the argument `{name}` is not of type {}", types.join(" or ")));
+            return Err(format!("the {noun} `{name}` is not of type {}", types.join(" or ")));
         }
         let allowed = property.get("enum").and_then(Value::as_array);
         if allowed.is_some_and(|allowed| !allowed.contains(value)) {
-            return Err(format!("the argument `{name}` is not one of the allowed values"));
+            return Err(format!("the {noun} `{name}` is not one of the allowed values"));
         }
     }
     Ok(())

@@ -1,20 +1,45 @@
-//! The client of MCP servers: starts them or connects, lists their tools, calls them.
+//! The client of MCP servers: starts them or connects, lists their tools, calls them. The protocol is
+//! rmcp's, in both of its eras; transports, limits and the mapping of results are ours.
 
-use std::sync::Arc;
+mod client;
+mod connection;
+mod http;
+mod link;
+mod results;
+mod stdio;
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, PaginatedRequestParams,
+};
 use serde_json::{Map, Value};
 
-use super::{Environment, NotReady};
+use self::connection::{Connection, OpenFailed, ServerWay};
+use self::http::HttpAddress;
+use self::link::ServerFailures;
+use self::results::{add_tools, call_result, tool_page};
+use self::stdio::ServerProgram;
+use super::{Environment, NotReady, ToolSettings};
 use crate::gateway::AttemptHost;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::log::event::tool::OfferedTool;
 use crate::net::Http;
-use crate::scenario::tools::mcp::McpServerSpec;
+use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
+
+/// Most tools that are listed.
+const MAX_TOOLS: usize = 1_000;
+/// Most pages that are asked for.
+const MAX_PAGES: usize = 50;
 
 /// An MCP server of one run. It is started or connected to by the first attempt that needs it, and again
 /// by the next one after it has died.
 pub struct McpServer {
-    spec: Arc<McpServerSpec>,
+    shared: Arc<ServerShared>,
 }
 
 /// The result of a call.
@@ -27,7 +52,8 @@ pub struct McpResult {
 }
 
 impl McpServer {
-    /// A server that is not started yet, its variables looked up in `env`.
+    /// A server that is not started yet, its variables looked up in `env`. The caller limits what `http`
+    /// may reach, by `allow_private`.
     ///
     /// # Errors
     /// Why it cannot be started.
@@ -36,11 +62,41 @@ impl McpServer {
         http: Http,
         env: Environment<'_>,
     ) -> Result<Arc<Self>, Vec<NotReady>> {
-        let _ = (http, env);
-        Ok(Arc::new(Self { spec }))
+        let (way, redactor) = match &spec.transport {
+            McpTransport::Command(command) => {
+                let settings = ToolSettings::look_up(&command.env, env)?;
+                let redactor = settings.redactor.clone();
+                let mut command = command.clone();
+                command.max_bytes = spec.max_bytes;
+                let program = ServerProgram { spec: command, env: settings, path: env("PATH") };
+                (ServerWay::Program(program), redactor)
+            }
+            McpTransport::Url(url) => {
+                let address = HttpAddress::new(&spec, url, http, env)?;
+                let redactor = address.redactor.clone();
+                (ServerWay::Address(address), redactor)
+            }
+            McpTransport::Configured => {
+                let why = format!(
+                    "the MCP server {} is neither in the scenario nor in the configuration: give \
+                     it a command or a url",
+                    spec.name
+                );
+                return Err(vec![NotReady::Server { why }]);
+            }
+        };
+        let failures = Arc::new(ServerFailures::new(&spec.name, redactor));
+        let shared = ServerShared {
+            way,
+            failures,
+            state: Mutex::new(ServerState::Down),
+            is_legacy: AtomicBool::new(false),
+            result_schemas: Mutex::default(),
+        };
+        Ok(Arc::new(Self { shared: Arc::new(shared) }))
     }
 
-    /// The tools that it offers, in its order.
+    /// The tools that it offers, in its order: at most 1,000, of at most 50 pages.
     ///
     /// # Errors
     /// Why they are not known.
@@ -48,8 +104,29 @@ impl McpServer {
         &self,
         host: &dyn AttemptHost,
     ) -> Result<Vec<OfferedTool>, Box<AttemptFailed>> {
+        // A list has no progress, and a server that asks for input has to wait for a call.
         let _ = host;
-        Err(AttemptFailed::new(FailureClass::Tool, self.spec.name.clone()))
+        let connection = self.shared.connection().await?;
+        let (mut tools, mut cursors) = (Vec::new(), Vec::new());
+        for _ in 0..MAX_PAGES {
+            let cursor = cursors.last().cloned();
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ListToolsRequest::with_param(params);
+            let result = connection.list(ClientRequest::ListToolsRequest(request)).await?;
+            let page = tool_page(result, &self.shared.failures)?;
+            add_tools(&mut tools, page.tools, MAX_TOOLS);
+            match page.cursor {
+                Some(next) if tools.len() < MAX_TOOLS && !cursors.contains(&next) => {
+                    cursors.push(next);
+                }
+                _ => break,
+            }
+        }
+        let schemas = tools.iter().filter_map(|tool: &OfferedTool| {
+            Some((tool.name.clone(), Arc::new(tool.result.clone()?)))
+        });
+        *relock(&self.shared.result_schemas) = schemas.collect();
+        Ok(tools)
     }
 
     /// Calls a tool.
@@ -62,10 +139,106 @@ impl McpServer {
         args: &Map<String, Value>,
         host: &dyn AttemptHost,
     ) -> Result<McpResult, Box<AttemptFailed>> {
-        let _ = (tool, args, host);
-        Err(AttemptFailed::new(FailureClass::Tool, self.spec.name.clone()))
+        let connection = self.shared.connection().await?;
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args.clone());
+        let result = connection.call(CallToolRequest::new(params), host).await?;
+        let schema = relock(&self.shared.result_schemas).get(tool).cloned();
+        call_result(result, tool, schema.as_deref(), &self.shared.failures)
     }
 
-    /// The run has ended: the server ends.
-    pub fn end(&self) {}
+    /// The run has ended: the server ends. A program has half a second for that.
+    pub fn end(&self) {
+        let before = std::mem::replace(&mut *relock(&self.shared.state), ServerState::Ended);
+        if let ServerState::Up(connection) = before {
+            connection.end();
+        }
+    }
+}
+
+fn relock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+type OpenResult = Result<Arc<Connection>, Box<AttemptFailed>>;
+
+/// The part of a server that its connection attempts share.
+struct ServerShared {
+    way: ServerWay,
+    failures: Arc<ServerFailures>,
+    state: Mutex<ServerState>,
+    /// Whether it is known to need `initialize`. Then it is not asked again.
+    is_legacy: AtomicBool,
+    /// Schemas of the structured results of the tools that were listed last, by tool.
+    result_schemas: Mutex<HashMap<String, Arc<Value>>>,
+}
+
+enum ServerState {
+    /// Not started, or not any more.
+    Down,
+    /// The attempt that starts it lives as long as somebody waits for it.
+    Starting(WeakShared<BoxFuture<'static, OpenResult>>),
+    Up(Arc<Connection>),
+    /// The run has ended.
+    Ended,
+}
+
+impl ServerShared {
+    /// The connection. Attempts that need one at the same time share the attempt to open it.
+    async fn connection(self: &Arc<Self>) -> OpenResult {
+        let starting = {
+            let mut state = relock(&self.state);
+            let starting = match &*state {
+                ServerState::Ended => return Err(self.failures.ended()),
+                ServerState::Up(connection) if connection.is_usable() => {
+                    return Ok(Arc::clone(connection));
+                }
+                ServerState::Starting(starting) => starting.upgrade(),
+                ServerState::Up(_) | ServerState::Down => None,
+            };
+            match starting {
+                Some(starting) => starting,
+                None => {
+                    let starting = Arc::clone(self).start().boxed().shared();
+                    // Not started yet, so it is not at its end.
+                    if let Some(weak) = Shared::downgrade(&starting) {
+                        *state = ServerState::Starting(weak);
+                    }
+                    starting
+                }
+            }
+        };
+        starting.await
+    }
+
+    async fn start(self: Arc<Self>) -> OpenResult {
+        let opened = self.open().await;
+        let mut state = relock(&self.state);
+        if matches!(*state, ServerState::Ended) {
+            return Err(self.failures.ended());
+        }
+        *state = match &opened {
+            Ok(connection) => ServerState::Up(Arc::clone(connection)),
+            Err(_) => ServerState::Down,
+        };
+        opened
+    }
+
+    async fn open(&self) -> OpenResult {
+        let is_legacy = self.is_legacy.load(Ordering::Relaxed);
+        let opened = match Connection::open(&self.way, &self.failures, is_legacy).await {
+            // Some servers end when their first message is not `initialize`.
+            Err(OpenFailed { ended_at_discovery: true, .. }) => {
+                Connection::open(&self.way, &self.failures, true).await
+            }
+            opened => opened,
+        };
+        let connection = opened.map_err(|failed| failed.failed)?;
+        self.is_legacy.store(connection.is_legacy(), Ordering::Relaxed);
+        Ok(Arc::new(connection))
+    }
+}
+
+/// The failure of a server that answers in a way that the protocol does not have.
+fn not_as_mcp_says(failures: &ServerFailures, what: &str) -> Box<AttemptFailed> {
+    failures.failure(FailureClass::BadResponse, what, "Is it an MCP server?")
 }

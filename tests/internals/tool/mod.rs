@@ -5,4 +5,6 @@ mod endpoint_search;
 mod folder_read;
 mod folder_search;
 mod http_tool;
+#[cfg(all(unix, feature = "mcp"))]
+mod mcp;
 mod web_reader;

@@ -1,0 +1,381 @@
+//! A connection to an MCP server: how it is opened, and the requests over it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CancelledNotification, CancelledNotificationParam, ClientRequest, ErrorCode,
+    ErrorData, InputRequest as McpInputRequest, InputRequiredResult, InputResponses,
+    ProtocolVersion, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
+    RequestHandle, RunningService, ServiceError,
+};
+use rmcp::transport::{DynamicTransportError, IntoTransport};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+use super::client::{CallGuest, FormQuestion, InFlightCalls, McpClient, elicit_result, form_of};
+use super::http::{self, HttpAddress};
+use super::link::{LinkGuard, McpLink, ServerFailures};
+use super::not_as_mcp_says;
+use super::stdio::{self, ServerProgram};
+use crate::gateway::{AttemptHost, AttemptProgress, InputRequest};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
+
+/// Most times that a server may answer one call with questions.
+const MAX_ROUNDS: u32 = 10;
+/// Wait before a call is sent again because its server asks for that and for nothing else.
+const ROUND_WAIT: Duration = Duration::from_millis(250);
+
+/// How a server is reached.
+pub(super) enum ServerWay {
+    Program(ServerProgram),
+    Address(HttpAddress),
+}
+
+/// An open connection. Dropping it closes it; a program is killed then.
+pub(super) struct Connection {
+    peer: Peer<RoleClient>,
+    link: Arc<McpLink>,
+    calls: Arc<InFlightCalls>,
+    failures: Arc<ServerFailures>,
+    /// Whether the server may be given time to end by itself.
+    is_program: bool,
+    // Dropped in this order: first what rmcp does at the end, then what is left is killed.
+    _service: RunningService<RoleClient, McpClient>,
+    _guard: LinkGuard,
+}
+
+/// Why a connection is not open.
+pub(super) struct OpenFailed {
+    pub(super) failed: Box<AttemptFailed>,
+    /// Whether a program ended when it was asked which protocol versions it speaks.
+    pub(super) ended_at_discovery: bool,
+}
+
+impl From<Box<AttemptFailed>> for OpenFailed {
+    fn from(failed: Box<AttemptFailed>) -> Self {
+        Self { failed, ended_at_discovery: false }
+    }
+}
+
+impl Connection {
+    /// Opens a connection. `is_legacy`: the server is known to need `initialize`.
+    ///
+    /// # Errors
+    /// Why it cannot be opened. Nothing of it is left then.
+    pub(super) async fn open(
+        way: &ServerWay,
+        failures: &Arc<ServerFailures>,
+        is_legacy: bool,
+    ) -> Result<Self, OpenFailed> {
+        let link = McpLink::new();
+        // If this future is dropped, this closes the link and so ends the server.
+        let guard = LinkGuard { link: Arc::clone(&link), failures: Arc::clone(failures) };
+        let calls = Arc::<InFlightCalls>::default();
+        let setup = ConnectionSetup { guard, calls, is_legacy };
+        match way {
+            ServerWay::Program(program) => {
+                let transport = stdio::start(program, &link, failures).await?;
+                setup.handshake(transport, true).await
+            }
+            ServerWay::Address(address) => {
+                let transport = address.connect(&link, failures);
+                setup.handshake(transport, false).await
+            }
+        }
+    }
+
+    /// Whether a request can be sent over it.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.link.is_over() && !self.peer.is_transport_closed()
+    }
+
+    /// Whether the server needs `initialize`.
+    pub(super) fn is_legacy(&self) -> bool {
+        self.peer.peer_info().is_none_or(|info| info.protocol_version.has_initialize())
+    }
+
+    /// Closes it because the run has ended.
+    pub(super) fn end(&self) {
+        match self.is_program {
+            true => self.link.end(),
+            false => self.link.close(self.failures.ended()),
+        }
+    }
+
+    /// Sends a request that is no call.
+    pub(super) async fn list(
+        &self,
+        request: ClientRequest,
+    ) -> Result<ServerResult, Box<AttemptFailed>> {
+        let mut sent = self.send(request).await?;
+        sent.response(&self.link).await.map_err(|error| self.failed(error))
+    }
+
+    /// Sends a call, and answers its questions.
+    pub(super) async fn call(
+        &self,
+        mut call: CallToolRequest,
+        host: &dyn AttemptHost,
+    ) -> Result<ServerResult, Box<AttemptFailed>> {
+        for _ in 0..MAX_ROUNDS {
+            let request = ClientRequest::CallToolRequest(call.clone());
+            let required = match self.exchange(request, host).await? {
+                ServerResult::InputRequiredResult(required) => required,
+                result => return Ok(result),
+            };
+            call.params.request_state = required.request_state.clone();
+            call.params.input_responses = self.answer(required, host).await?;
+            if call.params.input_responses.is_none() {
+                tokio::time::sleep(ROUND_WAIT).await;
+            }
+        }
+        let what = format!("asked for input {MAX_ROUNDS} times in one call");
+        Err(self.failures.failure(FailureClass::BadResponse, &what, "Fix the server."))
+    }
+
+    /// The answers to the questions that a call was answered with; `None`: there is no question.
+    async fn answer(
+        &self,
+        required: InputRequiredResult,
+        host: &dyn AttemptHost,
+    ) -> Result<Option<InputResponses>, Box<AttemptFailed>> {
+        let mut answers = InputResponses::new();
+        for (key, request) in required.input_requests.unwrap_or_default() {
+            let McpInputRequest::Elicitation(request) = request else {
+                let what = "asks for what roundtable does not offer (sampling or roots)";
+                let advice = "Use a tool that works without it.";
+                return Err(self.failures.failure(FailureClass::Tool, what, advice));
+            };
+            let answer = match form_of(request.params) {
+                Some((text, schema)) => {
+                    let from = self.failures.name().to_owned();
+                    elicit_result(host.ask(InputRequest { from, text, schema }).await)
+                }
+                None => self.calls.decline("nobody here opens an address"),
+            };
+            answers.insert(key, serde_json::to_value(answer).unwrap_or_default());
+        }
+        Ok((!answers.is_empty()).then_some(answers))
+    }
+
+    /// Sends a call and waits for its response; meanwhile its host gets progress and questions.
+    async fn exchange(
+        &self,
+        request: ClientRequest,
+        host: &dyn AttemptHost,
+    ) -> Result<ServerResult, Box<AttemptFailed>> {
+        let mut guest = self.calls.enter();
+        let mut sent = self.send(request).await?;
+        if let Some(handle) = &sent.handle {
+            guest.sent(handle.id.clone(), handle.progress_token.clone());
+        }
+        let CallGuest { progress, questions, .. } = &mut guest;
+        let response = tokio::select! {
+            biased;
+            response = sent.response(&self.link) => response,
+            never = self.ask_all(questions, host) => match never {},
+            never = publish_all(progress, host) => match never {},
+        };
+        if progress.has_changed().unwrap_or(false) {
+            host.progress(progress.borrow_and_update().clone());
+        }
+        response.map_err(|error| self.failed(error))
+    }
+
+    /// Asks what the server wants to know, one question after the other.
+    async fn ask_all(
+        &self,
+        questions: &mut mpsc::Receiver<FormQuestion>,
+        host: &dyn AttemptHost,
+    ) -> Infallible {
+        while let Some(question) = questions.recv().await {
+            let FormQuestion { text, schema, mut reply } = question;
+            let from = self.failures.name().to_owned();
+            tokio::select! {
+                answer = host.ask(InputRequest { from, text, schema }) => {
+                    let _ = reply.send(answer);
+                }
+                // The server does not wait for the answer any more.
+                () = reply.closed() => {}
+            }
+        }
+        std::future::pending().await
+    }
+
+    async fn send(&self, request: ClientRequest) -> Result<SentRequest, Box<AttemptFailed>> {
+        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
+        let handle = sent.await.map_err(|error| self.failed(error))?;
+        Ok(SentRequest { handle: Some(handle) })
+    }
+
+    fn failed(&self, error: ServiceError) -> Box<AttemptFailed> {
+        if let Some(failed) = self.link.failure() {
+            return failed;
+        }
+        match error {
+            ServiceError::McpError(error) => rpc_error(&self.failures, &error),
+            ServiceError::TransportSend(error) => not_sent(&self.failures, &self.link, &error),
+            ServiceError::TransportClosed => cut_off(&self.failures, &self.link),
+            _ => not_as_mcp_says(&self.failures, "does not answer a request as MCP says"),
+        }
+    }
+}
+
+/// Publishes how far a call is.
+async fn publish_all(
+    progress: &mut watch::Receiver<AttemptProgress>,
+    host: &dyn AttemptHost,
+) -> Infallible {
+    while progress.changed().await.is_ok() {
+        host.progress(progress.borrow_and_update().clone());
+    }
+    std::future::pending().await
+}
+
+/// A request that was sent. Dropping it before its response cancels it.
+struct SentRequest {
+    /// `None` once there is a response.
+    handle: Option<RequestHandle<RoleClient>>,
+}
+
+impl SentRequest {
+    async fn response(&mut self, link: &McpLink) -> Result<ServerResult, ServiceError> {
+        let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
+        let response = tokio::select! {
+            biased;
+            response = &mut handle.rx => response.unwrap_or(Err(ServiceError::TransportClosed)),
+            _ = link.closed() => Err(ServiceError::TransportClosed),
+        };
+        self.handle = None;
+        response
+    }
+}
+
+impl Drop for SentRequest {
+    fn drop(&mut self) {
+        let Some(RequestHandle { peer, id, .. }) = self.handle.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let params = CancelledNotificationParam::new(Some(id), None);
+            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+        });
+    }
+}
+
+/// What a connection has before it is open.
+struct ConnectionSetup {
+    guard: LinkGuard,
+    calls: Arc<InFlightCalls>,
+    is_legacy: bool,
+}
+
+impl ConnectionSetup {
+    /// Opens the connection: `server/discover`, or `initialize` for a server that does not know it.
+    async fn handshake<T, E, A>(
+        self,
+        transport: T,
+        is_program: bool,
+    ) -> Result<Connection, OpenFailed>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let Self { guard, calls, is_legacy } = self;
+        let mode = match is_legacy {
+            true => ClientLifecycleMode::Initialize,
+            false => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+        };
+        let client = McpClient::new(Arc::clone(&calls));
+        let LinkGuard { link, failures } = &guard;
+        match client.serve_with_lifecycle(transport, mode).await {
+            Ok(service) => Ok(Connection {
+                peer: service.peer().clone(),
+                link: Arc::clone(link),
+                calls,
+                failures: Arc::clone(failures),
+                is_program,
+                _service: service,
+                _guard: guard,
+            }),
+            Err(error) => {
+                let failed = link.failure();
+                let failed = failed.unwrap_or_else(|| not_opened(failures, link, &error));
+                let ended_at_discovery = is_program
+                    && failed.class == FailureClass::Tool
+                    && matches!(&error, ClientInitializeError::ConnectionClosed(when) if when == AT_DISCOVERY);
+                Err(OpenFailed { failed, ended_at_discovery })
+            }
+        }
+    }
+}
+
+/// How rmcp names the moment in which a server should answer `server/discover`.
+const AT_DISCOVERY: &str = "discover response";
+
+/// The failure of a handshake.
+fn not_opened(
+    failures: &ServerFailures,
+    link: &McpLink,
+    error: &ClientInitializeError,
+) -> Box<AttemptFailed> {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => not_sent(failures, link, error),
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
+            cut_off(failures, link)
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            not_opened(failures, link, fallback)
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            let mut failed = rpc_error(failures, error);
+            // The caller cannot change it.
+            failed.class = FailureClass::Tool;
+            failed
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<_> = server_supported.iter().map(|it| it.as_str()).collect();
+            let versions = failures.quoted(&versions.join(", "));
+            let what = format!("speaks no protocol version that roundtable speaks: {versions}");
+            failures.failure(FailureClass::Tool, &what, "Use another version of the server.")
+        }
+        _ => not_as_mcp_says(failures, "does not answer the handshake as MCP says"),
+    }
+}
+
+/// The failure of a request that could not be sent.
+fn not_sent(
+    failures: &ServerFailures,
+    link: &McpLink,
+    error: &DynamicTransportError,
+) -> Box<AttemptFailed> {
+    http::failure_of(error, failures).unwrap_or_else(|| cut_off(failures, link))
+}
+
+/// The failure of a request whose connection was closed before the response.
+fn cut_off(failures: &ServerFailures, link: &McpLink) -> Box<AttemptFailed> {
+    link.noted().unwrap_or_else(|| {
+        let what = "closed the connection before its answer was complete";
+        failures.failure(FailureClass::Reset, what, "Try again.")
+    })
+}
+
+/// The failure of a request that the server answered with an error.
+fn rpc_error(failures: &ServerFailures, error: &ErrorData) -> Box<AttemptFailed> {
+    let (class, advice) = match error.code {
+        ErrorCode::INVALID_PARAMS => (FailureClass::Rejected, "Correct the arguments of the call."),
+        ErrorCode::METHOD_NOT_FOUND => {
+            (FailureClass::Rejected, "Call a tool that the server lists.")
+        }
+        _ => (FailureClass::Tool, "Look for it in the log of the server."),
+    };
+    let what = format!("returned error {}: {}", error.code.0, failures.quoted(&error.message));
+    failures.failure(class, &what, advice)
+}

@@ -1,0 +1,134 @@
+//! MCP servers: a fake one that misbehaves in every way, and real ones.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use rustix::process::{Pid, test_kill_process};
+use serde_json::{Map, Value, json};
+
+use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost};
+use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::tool::OfferedTool;
+use crate::net::{Http, Reach};
+use crate::scenario::spec::tool::Setting;
+use crate::scenario::tools::command::CommandSpec;
+use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
+use crate::tool::mcp::{McpResult, McpServer};
+
+/// A secret of the tests; it must turn up in no text and no result.
+const TOKEN: &str = "hunter2hunter2";
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "PATH" => std::env::var(name).ok(),
+        "SHOP_TOKEN" => Some(TOKEN.to_owned()),
+        _ => None,
+    }
+}
+
+fn server_of(program: &str, args: &[&str], env: BTreeMap<String, Setting>) -> Arc<McpServer> {
+    let command = CommandSpec {
+        program: program.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env,
+        max_bytes: 0,
+    };
+    let spec = McpServerSpec {
+        name: "shop".to_owned(),
+        transport: McpTransport::Command(command),
+        start_timeout: Duration::from_secs(30),
+        max_bytes: 1 << 20,
+        allow: Vec::new(),
+    };
+    McpServer::new(Arc::new(spec), Http::direct(Reach::Anywhere), &environment).expect("all set")
+}
+
+fn fake_with(mode: &str, env: &[(&str, &str)]) -> Arc<McpServer> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/mcp_fake.py");
+    let mut all: BTreeMap<String, Setting> = env
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), Setting::Text((*value).to_owned())))
+        .collect();
+    all.insert("TOKEN".to_owned(), Setting::Env("SHOP_TOKEN".to_owned()));
+    server_of("python3", &["-S", script, mode], all)
+}
+
+fn fake(mode: &str) -> Arc<McpServer> {
+    fake_with(mode, &[])
+}
+
+/// A test that hangs fails instead.
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it hangs")
+}
+
+fn fields(args: Value) -> Map<String, Value> {
+    let Value::Object(args) = args else { panic!("arguments are a table") };
+    args
+}
+
+async fn call_with(
+    server: &McpServer,
+    tool: &str,
+    args: Value,
+    host: &dyn AttemptHost,
+) -> Result<McpResult, Box<AttemptFailed>> {
+    in_time(server.call(tool, &fields(args), host)).await
+}
+
+async fn call(
+    server: &McpServer,
+    tool: &str,
+    args: Value,
+) -> Result<McpResult, Box<AttemptFailed>> {
+    call_with(server, tool, args, &NoHost).await
+}
+
+async fn text(server: &McpServer, tool: &str, args: Value) -> String {
+    call(server, tool, args).await.unwrap_or_else(|failed| panic!("{tool}: {failed:?}")).text
+}
+
+fn checked(failed: AttemptFailed) -> (FailureClass, String) {
+    assert!(!failed.text.contains("hunter2"), "{}", failed.text);
+    assert!(!failed.text.chars().any(|c| c.is_control() && c != '\n'), "{:?}", failed.text);
+    (failed.class, failed.text)
+}
+
+async fn fail(server: &McpServer, tool: &str, args: Value) -> (FailureClass, String) {
+    checked(*call(server, tool, args).await.expect_err("a failure"))
+}
+
+async fn list(server: &McpServer) -> Result<Vec<OfferedTool>, Box<AttemptFailed>> {
+    in_time(server.list(&NoHost)).await
+}
+
+#[tokio::test]
+async fn lists_and_calls() {
+    let server = fake("plain");
+    let tools = list(&server).await.expect("tools");
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "echo",
+            "titled",
+            "hinted",
+            "structured",
+            "bad_structured",
+            "no_structured",
+            "no_schema",
+            "wrong_schema"
+        ]
+    );
+    let said: Vec<&str> = tools.iter().take(3).map(|tool| tool.description.as_str()).collect();
+    assert_eq!(said, ["Says it again.", "A title", "A hint"]);
+    assert!(tools.iter().all(|tool| tool.parameters == json!({ "type": "object" })));
+    let reads: Vec<bool> = tools.iter().take(3).map(|tool| tool.reads_only).collect();
+    assert_eq!(reads, [true, false, false]);
+    assert!(tools[3].result.is_some() && tools[0].result.is_none());
+    assert_eq!(text(&server, "echo", json!({ "a": "ü" })).await, r#"{"a": "\u00fc"}"#);
+    assert_eq!(text(&server, "echo", json!({ "texts": ["a", "b"] })).await, "a\nb");
+}
