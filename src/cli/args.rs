@@ -22,6 +22,7 @@ use super::run::RunArgs;
 #[cfg(any(unix, feature = "nats"))]
 use super::steer::{AnswerArgs, AttachArgs, CtlArgs};
 use super::test::TestArgs;
+use super::tools::ToolsArgs;
 use super::validate::SchemaArgs;
 use super::validate::ValidateArgs;
 use super::watch::{ListenArgs, WatchArgs};
@@ -58,6 +59,8 @@ pub enum CliCommand {
     Validate(ValidateArgs),
     /// Run scenarios and check what they expect of their runs ([[expect]])
     Test(Box<TestArgs>),
+    /// List the tools that MCP servers offer, with what was seen and allowed of them
+    Tools(ToolsArgs),
     /// Write a scenario file to start from; without a pattern, list the patterns
     New(NewArgs),
     /// List scenarios, or print one

@@ -26,6 +26,7 @@ mod scenarios;
 mod steer;
 pub mod streams;
 mod test;
+mod tools;
 mod validate;
 mod watch;
 
@@ -211,6 +212,9 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Listen(args)) => run_to_end(watch::listen(&args, global, theme)),
         Some(CliCommand::Test(args)) => test::run(&args, global, theme),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
+        Some(CliCommand::Tools(args)) => {
+            run_to_end(tools::run(&args, StreamStyle::of_stdout(theme, global.is_ascii())))
+        }
         Some(CliCommand::New(args)) => new::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Scenarios { name: Some(name), .. }) => scenarios::print_one(&name),
         Some(CliCommand::Scenarios { json, .. }) => scenarios::run(json, theme, global.is_ascii()),

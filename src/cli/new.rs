@@ -1,5 +1,6 @@
 //! `roundtable new`: writes a scenario file to start from, and never replaces one.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +11,7 @@ use super::streams::{StreamStyle, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
 use crate::host::catalogue;
+use crate::host::client_servers::{read_servers, scenario_of};
 use crate::scenario;
 use crate::scenario::read::suggest_name;
 use crate::scenario::spec::tool::ToolSpec;
@@ -29,6 +31,10 @@ pub struct NewArgs {
     /// Copy this shipped scenario instead: roundtable new --from NAME [FILE]
     #[arg(long, value_name = "NAME")]
     pub from: Option<String>,
+    /// Use the MCP servers of this file of another client (mcpServers): roundtable new --mcp FILE.json
+    /// [FILE]. Values of variables and headers are not copied
+    #[arg(long, value_name = "FILE.json", conflicts_with = "from")]
+    pub mcp: Option<PathBuf>,
 }
 
 /// Writes the template of a pattern, or a copy of a shipped scenario, to a file. Without a pattern prints
@@ -37,9 +43,9 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
     let paint = StreamStyle::of_stdout(theme, ascii);
     match start(args) {
         Ok(Start::List) => streams::print(&list(templates(), &paint), Exit::Ok),
-        Ok(Start::Print(text)) => streams::print(text, Exit::Ok),
-        Ok(Start::Write(path, text)) => match catalogue::write_new(&path, text) {
-            Ok(()) => streams::print(&what_next(&path, text, &paint), Exit::Ok),
+        Ok(Start::Print(text)) => streams::print(&text, Exit::Ok),
+        Ok(Start::Write(path, text)) => match catalogue::write_new(&path, &text) {
+            Ok(()) => streams::print(&what_next(&path, &text, &paint), Exit::Ok),
             Err(why) => refuse(&why, Exit::Usage),
         },
         Err(why) => refuse(&why, Exit::Usage),
@@ -50,11 +56,18 @@ pub fn run(args: &NewArgs, theme: Theme, ascii: bool) -> Exit {
 #[derive(Debug)]
 enum Start {
     List,
-    Print(&'static str),
-    Write(PathBuf, &'static str),
+    Print(Cow<'static, str>),
+    Write(PathBuf, Cow<'static, str>),
 }
 
 fn start(args: &NewArgs) -> Result<Start, Refused> {
+    if let Some(servers) = &args.mcp {
+        if args.file.is_some() {
+            return Err(Refused::new("--mcp takes one FILE to write, and no pattern"));
+        }
+        let text = scenario_of(&read_servers(servers)?);
+        return Ok(start_with(text.into(), "my-tools".to_owned(), args.pattern.as_deref()));
+    }
     let (text, name, file) = match (&args.from, &args.pattern) {
         (None, None) => return Ok(Start::List),
         (None, Some(pattern)) => {
@@ -81,12 +94,17 @@ fn start(args: &NewArgs) -> Result<Start, Refused> {
             (one.text, from.clone(), file.as_deref())
         }
     };
-    Ok(match file {
+    Ok(start_with(text.into(), name, file))
+}
+
+/// Where a text goes: to standard output, or to a file, by default one of this name.
+fn start_with(text: Cow<'static, str>, name: String, file: Option<&str>) -> Start {
+    match file {
         Some(STDIN) => Start::Print(text),
         Some(file) if is_folder(file) => Start::Write(Path::new(file).join(name + ".toml"), text),
         Some(file) => Start::Write(with_extension(file), text),
         None => Start::Write(Path::new(catalogue::FOLDER).join(name + ".toml"), text),
-    })
+    }
 }
 
 fn is_folder(file: &str) -> bool {
@@ -135,7 +153,7 @@ mod tests {
 
     fn args(words: [Option<&str>; 3]) -> NewArgs {
         let [pattern, file, from] = words.map(|it| it.map(str::to_owned));
-        NewArgs { pattern, file, from }
+        NewArgs { pattern, file, from, mcp: None }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{ResultContract, ToolSpec};
 use crate::scenario::tools::ToolKind;
-use crate::scenario::tools::mcp::McpServerSpec;
+use crate::scenario::tools::mcp::{McpServerSpec, McpSpec};
 use crate::tool::documents::DocumentTools;
 use crate::tool::{Environment, NotReady, ToolMaker};
 
@@ -82,6 +82,21 @@ impl Toolbox {
         } else {
             Err(troubles)
         }
+    }
+
+    /// All tools of an MCP server, which is not started yet. It ends when they are dropped.
+    ///
+    /// # Errors
+    /// Why it cannot be started.
+    pub(crate) fn tools_of_server(
+        server: &Arc<McpServerSpec>,
+        env: Environment<'_>,
+        configured: &BTreeMap<String, Arc<McpServerSpec>>,
+    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
+        let documents = DocumentTools::unsaved(Arc::new(SystemTime::now));
+        let maker = ToolMaker::new(documents, true).with_servers(configured);
+        let spec = McpSpec { server: Arc::clone(server), tool: None };
+        maker.make(&ToolKind::Mcp(Arc::new(spec)), env)
     }
 
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this

@@ -2,6 +2,8 @@
 //! models and keys, permission, the program's log, and kept runs read to be continued.
 
 pub mod catalogue;
+#[cfg(feature = "tui")]
+pub mod client_servers;
 pub mod config;
 pub mod consent;
 #[cfg(feature = "store")]

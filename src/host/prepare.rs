@@ -18,7 +18,9 @@ use crate::engine::{ModelChoice, RunHandle, Toolbox};
 use crate::log::bus::LogReader;
 use crate::log::event::kind::Initiator;
 use crate::log::event::{BoundaryId, Command, EventKind};
+use crate::run::servers::Listing;
 use crate::scenario::catalogue::RequestedModel;
+use crate::scenario::tools::mcp::McpServerSpec;
 use crate::scenario::{Consent, Scenario};
 
 /// What the runs of a scenario start with.
@@ -92,6 +94,22 @@ pub fn toolbox(scenario: &Scenario, instant: bool) -> Result<Toolbox, Vec<String
     let seen = Arc::new(SeenToolsFile::of_user());
     Toolbox::with_servers(scenario, instant, &env, &user_config().mcp, seen)
         .map_err(|troubles| troubles.iter().map(ToString::to_string).collect())
+}
+
+/// Asks an MCP server for its tools. It is started, and ends at the end of this call.
+///
+/// # Errors
+/// Why they are not known.
+pub async fn list_tools(server: &Arc<McpServerSpec>) -> Result<Listing, Refused> {
+    let env = |name: &str| std::env::var(name).ok();
+    let tool = Toolbox::tools_of_server(server, &env, &user_config().mcp).map_err(|troubles| {
+        let cause = troubles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        Refused::new(format!("the MCP server {} cannot be started", server.name)).because(cause)
+    })?;
+    let seen = SeenToolsFile::of_user();
+    let listed = Listing::of_server(&*tool, &server.name, server.start_timeout, &seen).await;
+    tool.end();
+    listed
 }
 
 /// Events read at once.

@@ -7,17 +7,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::questions::Question;
 use super::{CallerPolicy, OrderedJoinSet, RunContext, ToolCallRequest};
 use crate::base::json_text::to_canonical_json;
 use crate::base::name::{PersonName, ToolName};
-use crate::base::refused::Refused;
+use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::sha256_of_text;
 use crate::base::visible::visible_within;
+use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{
     Answer, AnsweredBy, FailureClass, ListedTool, Purpose, Reply, Subject, ToolNote,
 };
@@ -80,7 +82,7 @@ impl SeenTools for NoSeenTools {
 
 /// What a server lists, as the result of its call in the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Listing {
+pub struct Listing {
     /// A digest of how the server is reached.
     pub server: String,
     /// Its tools, in its order.
@@ -91,6 +93,41 @@ pub(super) struct Listing {
 }
 
 impl Listing {
+    /// Asks a server for its tools outside of a run. `tool`: all tools of the server of this name.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub async fn of_server(
+        tool: &dyn Tool,
+        name: &str,
+        within: Duration,
+        seen: &dyn SeenTools,
+    ) -> Result<Self, Refused> {
+        let (what, args) = (format!("the MCP server {name} lists no tools"), Map::new());
+        let request = ToolRequest { tool: name, ..ToolRequest::bare(&args) };
+        let listed = match tokio::time::timeout(within, tool.ask(request)).await {
+            Ok(listed) => listed.map_err(|failed| Refused::new(&*what).because(failed.text))?,
+            Err(_) => {
+                let help = "raise start_timeout_s, or start it by itself to see what it waits for";
+                let seconds = within.as_secs_f64();
+                let cause = format!("it did not answer within {seconds} s");
+                return Err(Refused::new(what).because(cause).help(help));
+            }
+        };
+        let result = Self::with_seen(&listed, seen).unwrap_or_default();
+        serde_json::from_value(result).or_refuse(what)
+    }
+
+    /// What the operator knows of a tool, in one word: new, changed, allowed, or that each call asks.
+    pub fn state_of(&self, tool: &OfferedTool) -> &'static str {
+        match self.seen.get(&tool.name) {
+            None => "new",
+            Some(seen) if seen.pin != tool.pin() => "changed",
+            Some(seen) if seen.allowed => "allowed",
+            Some(_) => "asks",
+        }
+    }
+
     /// The result of a server with what the operator has seen of its tools.
     pub fn with_seen(result: &Value, seen: &dyn SeenTools) -> Option<Value> {
         let mut listing = Self::deserialize(result).ok()?;
@@ -461,7 +498,7 @@ fn changes(before: &SeenTool, now: &OfferedTool) -> String {
 
 impl OfferedTool {
     /// Its name, description and schemas, in one value.
-    pub(super) fn definition(&self) -> Value {
+    pub(crate) fn definition(&self) -> Value {
         json!({
             "name": self.name,
             "description": self.description,
@@ -471,7 +508,7 @@ impl OfferedTool {
     }
 
     /// SHA-256 of its definition.
-    pub(super) fn pin(&self) -> String {
+    pub(crate) fn pin(&self) -> String {
         sha256_of_text(&to_canonical_json(&self.definition()))
     }
 }

@@ -20,12 +20,14 @@ use super::streams::StreamStyle;
 use crate::base::private_file;
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
-use crate::host::config::ConfigFile;
+use crate::host::client_servers::find_servers;
+use crate::host::config::{ConfigFile, user_config};
 use crate::host::models::LiveModels;
 use crate::host::trust::Trust;
 use crate::host::{Dirs, catalogue};
 use crate::scenario::Severity;
 use crate::scenario::catalogue::{EntryError, ScenarioEntry};
+use crate::screen::form::quoted;
 use crate::screen::layout::MIN_SIZE;
 use crate::screen::theme::ColourDepth;
 use crate::terminal;
@@ -117,6 +119,31 @@ async fn machine(live: bool, file: &ConfigFile, live_models: &LiveModels) -> Vec
     findings.extend(models::findings(live, live_models, &entries).await);
     findings.extend(proxies());
     findings.extend(scenarios(&entries));
+    findings.extend(servers());
+    findings
+}
+
+/// The MCP servers of the configuration, and those that other clients of the user have.
+fn servers() -> Vec<Finding> {
+    let about = "mcp";
+    let own: Vec<&str> = user_config().mcp.keys().map(String::as_str).collect();
+    let mut findings = Vec::new();
+    if !own.is_empty() {
+        let text = format!(
+            "{} in the configuration: roundtable tools lists what they offer",
+            own.join(", ")
+        );
+        findings.push(Finding::good(about, text));
+    }
+    let home = std::env::home_dir().unwrap_or_default();
+    for (file, servers) in find_servers(&home, Path::new("")) {
+        let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+        let path = file.display().to_string();
+        let advice =
+            format!("roundtable new --mcp {} - prints a scenario with them", quoted(&path));
+        let shown = names.iter().map(|name| visible(name)).collect::<Vec<_>>().join(", ");
+        findings.push(Finding::note(about, format!("{}: {shown}", visible(&path)), advice));
+    }
     findings
 }
 

@@ -1,20 +1,27 @@
-//! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Nothing is started.
+//! `roundtable doctor SCENARIO`: what applies to a live run of the scenario. Only MCP servers are started, and
+//! only if the operator has allowed the scenario.
+
+use std::sync::Arc;
 
 use super::DoctorArgs;
 use super::models::{key, not_asked, per_million, probe_finding};
 use super::{Finding, Rating};
+use crate::base::visible::visible;
 use crate::cli::effective::{EffectiveSetting, OverriddenScenario};
 use crate::cli::run::RunArgs;
 use crate::cli::{effective, launch};
 use crate::host::models::LiveModels;
-use crate::host::{config, prepare};
+use crate::host::trust::Trust;
+use crate::host::{Dirs, config, prepare};
 use crate::model::endpoint::{Endpoint, SettingOrigin};
 use crate::scenario::Override;
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::tool::ToolSpec;
 use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::mcp::McpServerSpec;
 use crate::terminal::effects::models::{CallerModel, models_by_caller};
 use crate::tool::command;
+use crate::words::format;
 
 /// Checks the named scenario. `None`: it cannot be run, and the error has already been printed.
 pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Option<Vec<Finding>> {
@@ -56,7 +63,39 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         findings.extend(missing.into_iter().map(line));
     }
     findings.extend(scenario.tools.values().filter_map(program_finding));
+    let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
+    let is_allowed = trust.needed_consent(&scenario, None).is_none();
+    for server in scenario.servers() {
+        findings.push(server_finding(server, is_allowed).await);
+    }
     Some(findings)
+}
+
+/// Whether an MCP server starts, and how many tools it lists.
+async fn server_finding(server: &Arc<McpServerSpec>, is_allowed: bool) -> Finding {
+    let about = format!("server {}", server.name);
+    if !is_allowed {
+        let advice = "allow the scenario first: roundtable tools SCENARIO --trust";
+        return Finding::note(about, "not started: the scenario is not allowed yet", advice);
+    }
+    let listing = match prepare::list_tools(server).await {
+        Ok(listing) => listing,
+        Err(why) => return Finding::refused(about, &why),
+    };
+    let count = format::count_noun(listing.tools.len() as u64, "tool");
+    let changed: Vec<&str> = listing
+        .tools
+        .iter()
+        .filter(|tool| listing.state_of(tool) == "changed")
+        .map(|tool| tool.name.as_str())
+        .collect();
+    match changed.is_empty() {
+        true => Finding::good(about, count),
+        false => {
+            let text = format!("{count}; changed since they were seen: {}", changed.join(", "));
+            Finding::note(about, visible(&text), "the next run asks whether to use them")
+        }
+    }
 }
 
 /// The caller's model and where it was chosen, or what is missing.

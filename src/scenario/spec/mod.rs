@@ -25,7 +25,7 @@ use super::patterns::PatternSpec;
 use super::people::People;
 use crate::base::name::{AgentName, FlagName, InputName, RoleName, ScenarioName, ToolName};
 use crate::base::sha256_of_text;
-use crate::scenario::tools::mcp::split_name;
+use crate::scenario::tools::mcp::{McpServerSpec, split_name};
 
 /// One complete scenario.
 #[derive(Debug)]
@@ -90,6 +90,13 @@ impl Scenario {
     /// The tool with this name; of a tool of an MCP server without limits of its own, the server.
     pub fn tool(&self, name: &ToolName) -> Option<&ToolSpec> {
         self.tools.get(name).or_else(|| self.tools.get(split_name(name.as_str())?.0))
+    }
+
+    /// The MCP servers that it declares.
+    pub fn servers(&self) -> impl Iterator<Item = &Arc<McpServerSpec>> {
+        let tools = self.tools.iter();
+        let named = tools.filter_map(|(name, spec)| Some((name, spec.kind.as_ref()?.mcp()?)));
+        named.filter(|(name, spec)| name.as_str() == spec.server.name).map(|(_, spec)| &spec.server)
     }
 
     /// The flag with this name, if there is one.
