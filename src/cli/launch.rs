@@ -55,13 +55,15 @@ pub(crate) struct CannotRun {
     why: Vec<Refused>,
     /// Lines that are never cut: what the operator must allow, and what tools lack.
     lines: Vec<String>,
+    /// The operator has to allow it.
+    pub needs_permission: bool,
     /// The exit code.
     exit: Exit,
 }
 
 impl CannotRun {
     fn because(why: Vec<Refused>) -> Self {
-        Self { problems: None, why, lines: Vec::new(), exit: Exit::Usage }
+        Self { problems: None, why, lines: Vec::new(), needs_permission: false, exit: Exit::Usage }
     }
 
     /// Prints why, each after `who` if that is not empty, and returns the exit code.
@@ -326,6 +328,7 @@ fn prepare_runs(
             Ok((prepared.model, prepared.toolboxes))
         }
         Err(error) => {
+            let needs_permission = matches!(error, PrepareError::Permission(_));
             let lines = match error {
                 PrepareError::Endpoint(why) => return Err(CannotRun::because(vec![why])),
                 PrepareError::Permission(consent) => {
@@ -333,7 +336,7 @@ fn prepare_runs(
                 }
                 PrepareError::Tools(missing) => missing,
             };
-            Err(CannotRun { lines, ..CannotRun::because(Vec::new()) })
+            Err(CannotRun { lines, needs_permission, ..CannotRun::because(Vec::new()) })
         }
     }
 }

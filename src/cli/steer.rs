@@ -22,16 +22,21 @@ use super::people::{parse_answer, question_lines};
 use super::streams::{print, print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
+#[cfg(all(feature = "mcp", feature = "store"))]
+use crate::engine::RunHandle;
 use crate::host;
 #[cfg(all(unix, feature = "store"))]
 use crate::host::kept_runs::{events_before, find_run};
 #[cfg(unix)]
 use crate::host::peers::{Peer, PeerFolder, PeerLog, PeerNews, PeerRun};
-#[cfg(all(unix, feature = "store"))]
+#[cfg(all(feature = "mcp", feature = "store"))]
+use crate::log::bus::LogReader;
+#[cfg(any(all(unix, feature = "store"), all(feature = "mcp", feature = "store")))]
 use crate::log::event::Seq;
 use crate::log::event::command::BreakerOverride;
 use crate::log::event::kind::{
-    Answer, Initiator, LimitChange, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+    Answer, AnsweredBy, Initiator, LimitChange, QuestionAnswered, QuestionAsked, QuestionId,
+    Subject,
 };
 use crate::log::event::{BoundaryId, Command, Event, EventKind, RunId, World};
 #[cfg(all(unix, feature = "store"))]
@@ -306,6 +311,9 @@ pub(super) enum RunLink {
     Process(Peer, PeerRun),
     #[cfg(feature = "nats")]
     Cluster(crate::cluster::Cluster),
+    /// This process plays it.
+    #[cfg(all(feature = "mcp", feature = "store"))]
+    Here(RunHandle),
 }
 
 /// Follows its log.
@@ -314,6 +322,8 @@ enum SteeredLog {
     Process(PeerLog),
     #[cfg(feature = "nats")]
     Cluster(Box<crate::cluster::follow::LogFollower>),
+    #[cfg(all(feature = "mcp", feature = "store"))]
+    Here { reader: LogReader, run: RunHandle, is_up_to_date: bool },
 }
 
 /// The next step of a follower.
@@ -368,6 +378,11 @@ impl RunLink {
             Self::Process(peer, _) => peer.follow(run).await.map(SteeredLog::Process),
             #[cfg(feature = "nats")]
             Self::Cluster(cluster) => Ok(SteeredLog::Cluster(Box::new(cluster.follow(run)))),
+            #[cfg(all(feature = "mcp", feature = "store"))]
+            Self::Here(run) => {
+                let (reader, run) = (run.bus().reader(Seq(0)), run.clone());
+                Ok(SteeredLog::Here { reader, run, is_up_to_date: false })
+            }
         }
     }
 
@@ -380,6 +395,10 @@ impl RunLink {
             Self::Cluster(cluster) => {
                 cluster.send_command(run, command, &crate::cluster::names::user_name()).await
             }
+            #[cfg(all(feature = "mcp", feature = "store"))]
+            Self::Here(here) => here
+                .take_remote(command.clone(), host::user_name())
+                .or_refuse(format_args!("{run} has ended")),
         }
     }
 }
@@ -414,6 +433,20 @@ impl SteeredLog {
                     LogNews::LinkLost | LogNews::LinkBack => continue,
                 });
             },
+            #[cfg(all(feature = "mcp", feature = "store"))]
+            Self::Here { reader, run, is_up_to_date } => {
+                let mut events = Vec::new();
+                if reader.take(&mut events, usize::MAX) > 0 {
+                    return Ok(LogStep::Events(events));
+                }
+                if !std::mem::replace(is_up_to_date, true) && !run.is_over() {
+                    return Ok(LogStep::UpToDate);
+                }
+                match reader.next_batch(&mut events, usize::MAX).await {
+                    0 => Ok(LogStep::Ended),
+                    _ => Ok(LogStep::Events(events)),
+                }
+            }
         }
     }
 }
@@ -440,7 +473,7 @@ async fn find_peer(name: &str) -> Result<Option<(Peer, PeerRun)>, Refused> {
 }
 
 /// The reason in the store why a process does not answer; without one, the error itself.
-async fn explained(why: Refused, run: &RunId, asked: Option<QuestionId>) -> Refused {
+pub(super) async fn explained(why: Refused, run: &RunId, asked: Option<QuestionId>) -> Refused {
     why_not_played(run.as_str(), asked).await.unwrap_or(why)
 }
 
@@ -475,7 +508,7 @@ async fn why_not_played(_name: &str, _asked: Option<QuestionId>) -> Option<Refus
 }
 
 /// A run that a command steers, folded from its log.
-struct SteeredRun {
+pub(super) struct SteeredRun {
     link: RunLink,
     run: RunId,
     log: SteeredLog,
@@ -495,7 +528,7 @@ impl SteeredRun {
         }
     }
 
-    async fn open(link: RunLink, run: RunId) -> Result<Self, Refused> {
+    pub(super) async fn open(link: RunLink, run: RunId) -> Result<Self, Refused> {
         let log = link.log(&run).await?;
         let (world, questions) = (World::new(), OpenQuestions::default());
         let answers = BTreeMap::new();
@@ -546,6 +579,41 @@ impl SteeredRun {
         };
         let taken = timeout(TAKEN, self.until_taken(place, asked)).await;
         taken.map_or(Ok(None), |taken| taken.map(Some))
+    }
+
+    /// Answers a question, and returns how it ended. `None`: the answer is sent, and the run has not taken it
+    /// yet.
+    ///
+    /// # Errors
+    /// It is no answer, the question is not open, or another answer was first.
+    pub(super) async fn answer(
+        &mut self,
+        id: QuestionId,
+        answer: Answer,
+        by: AnsweredBy,
+    ) -> Result<Option<String>, (Refused, Exit)> {
+        let asked = self.questions.get(id);
+        let asked = asked.map_err(|why| (Refused::new(visible(&why)), Exit::Stopped))?;
+        if let Err(why) = asked.subject.check(&answer) {
+            return Err((Refused::new(format!("{id}: {}", visible(&why))), Exit::Usage));
+        }
+        let (digest, stood_ms, remember) = (Arc::clone(&asked.digest), 0, false);
+        let answered = QuestionAnswered { id, digest, by, answer, stood_ms, remember };
+        match self.send(&Command::Answer(Box::new(answered))).await {
+            Ok(Some(taken)) => {
+                // It has ended: by this answer, or by one that was first.
+                let how = visible(self.questions.end_of(id).unwrap_or_default());
+                match taken.is_own {
+                    true => Ok(Some(how.into_owned())),
+                    false => {
+                        let why = format!("{id} is not open any more: {how}");
+                        Err((Refused::new(why), Exit::Stopped))
+                    }
+                }
+            }
+            Ok(None) => Ok(None),
+            Err(why) => Err((explained(why, &self.run, Some(id)).await, Exit::Stopped)),
+        }
     }
 
     async fn until_taken(
@@ -627,33 +695,11 @@ pub async fn answer(args: AnswerArgs) -> Exit {
         Err(exit) => return exit,
     };
     let (Some(id), Some(given)) = (args.id, given) else { return print_open(&run, args.id) };
-    let asked = match run.questions.get(id) {
-        Ok(asked) => asked,
-        Err(why) => return refuse(&Refused::new(visible(&why)), Exit::Stopped),
-    };
-    if let Err(why) = asked.subject.check(&given) {
-        return refuse(&Refused::new(format!("{id}: {}", visible(&why))), Exit::Usage);
-    }
-    match run.send(&Command::Answer(Box::new(answered(&asked, given)))).await {
-        Ok(Some(taken)) => {
-            // It has ended: by this answer, or by one that was first.
-            let how = visible(run.questions.end_of(id).unwrap_or_default());
-            match taken.is_own {
-                true => print(&format!("{} {id}: {how}\n", run.run), Exit::Ok),
-                false => {
-                    let why = format!("{id} is not open any more: {how}");
-                    refuse(&Refused::new(why), Exit::Stopped)
-                }
-            }
-        }
+    match run.answer(id, given, host::this_person()).await {
+        Ok(Some(how)) => print(&format!("{} {id}: {how}\n", run.run), Exit::Ok),
         Ok(None) => not_taken(&run.run),
-        Err(why) => refuse(&explained(why, &run.run, Some(id)).await, Exit::Stopped),
+        Err((why, exit)) => refuse(&why, exit),
     }
-}
-
-fn answered(asked: &QuestionAsked, answer: Answer) -> QuestionAnswered {
-    let (id, digest, by) = (asked.id, Arc::clone(&asked.digest), host::this_person());
-    QuestionAnswered { id, digest, by, answer, stood_ms: 0, remember: false }
 }
 
 /// The answer of the command line; `None`: it has none.

@@ -1,6 +1,6 @@
 //! The handle of a run: its log, its commands, its end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 #[cfg(feature = "nats")]
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::gateway::{GuardSnapshot, ToolRegistry};
 use crate::log::bus::{Bus, LogReader, ReplayError, publish_unless_ended};
-use crate::log::event::kind::{Answer, QuestionId};
+use crate::log::event::kind::{Answer, Initiator, QuestionId};
 use crate::log::event::{Command, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::run::questions::Questions;
 use crate::run::{LiveControl, RunControl, Session};
@@ -119,6 +119,14 @@ impl RunHandle {
             self.send(command);
         }
         is_taken
+    }
+
+    /// Gives the run a command that somebody else has sent to this process. Returns its number in the log;
+    /// `None`: the run has ended.
+    pub(crate) fn take_remote(&self, command: Command, by: String) -> Option<u64> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let place = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        self.take(command.sent_by(Initiator::Remote), by, place).then_some(place)
     }
 
     /// Whether the run continues a recording.

@@ -89,7 +89,8 @@ pub fn write_new(path: &Path, text: &str) -> Result<(), Refused> {
     })
 }
 
-fn entry(path: String, source: ScenarioSource) -> ScenarioEntry {
+/// The entry of a scenario that was read. `path`: what a command line calls it.
+pub fn entry(path: String, source: ScenarioSource) -> ScenarioEntry {
     let nothing = LiveOffer::Missing { why: "The scenario cannot be run.".to_owned() };
     let mut entry = ScenarioEntry::from_text(path, source.origin, source.text.into(), nothing);
     if let Ok(scenario) = &entry.loaded {

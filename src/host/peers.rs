@@ -10,7 +10,6 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -30,7 +29,7 @@ use crate::base::sha256_of_text;
 use crate::base::time::millis;
 use crate::engine::{Engine, RunHandle};
 use crate::log::bus::LiveTextReader;
-use crate::log::event::kind::{Answer, Initiator, QuestionId};
+use crate::log::event::kind::{Answer, QuestionId};
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId};
 
 /// Longest path of a socket, in bytes; the smallest limit of the systems.
@@ -520,7 +519,7 @@ async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Res
         },
         Request::Command { run, by, command } => {
             let taken = live_run(&server.engine, &run).and_then(|run| {
-                let taken = take(&run, *command, by).ok_or_else(|| has_ended(run.id()))?;
+                let taken = run.take_remote(*command, by).ok_or_else(|| has_ended(run.id()))?;
                 Ok((run, taken))
             });
             match taken {
@@ -546,13 +545,6 @@ async fn serve(server: &Server, stream: UnixStream, request: Request) -> io::Res
             Ok(())
         }
     }
-}
-
-/// A command of somebody else: it is in the log before it takes effect. `None`: the run has ended.
-fn take(run: &RunHandle, command: Command, by: String) -> Option<u64> {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let place = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-    run.take(command.sent_by(Initiator::Remote), by, place).then_some(place)
 }
 
 async fn refuse(mut write: OwnedWriteHalf, why: String) -> io::Result<()> {

@@ -24,7 +24,7 @@ use crate::log::bus::{LogReader, StoredMark, publish_unless_ended};
 use crate::log::event::kind::{Initiator, ModelLabel, RunStarted};
 use crate::log::event::{Command, Event, EventKind, RunId, Seq, SpanId, StopReason};
 use crate::log::world::RunFold;
-use crate::log::world::run_row::RunRow;
+use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::scenario::config::StoreDefaults;
 use crate::store::database::removal::Retention;
 use crate::store::database::rows::RunCourse;
@@ -396,6 +396,24 @@ pub fn row_of(head: &RunStarted) -> RunRow {
         parent: forked.map(|forked| forked.parent.clone()),
         forked_at: forked.map(|forked| forked.at.to_string()),
         ..RunRow::begun(head.run.clone())
+    }
+}
+
+/// The row of a run with this head, folded to its last event. Without an end it is interrupted, unless its
+/// caller knows better.
+pub fn row_of_log(head: &RunStarted, run: &RunFold, events: u64) -> RunRow {
+    let course = row_course(run);
+    RunRow {
+        status: match course.ended {
+            Some(reason) => RunStatus::Ended(reason),
+            None => RunStatus::Interrupted,
+        },
+        events,
+        elapsed_ms: course.elapsed_ms,
+        tokens: course.tokens,
+        cost_usd: course.cost_usd,
+        result: course.result,
+        ..row_of(head)
     }
 }
 

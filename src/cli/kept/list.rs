@@ -138,6 +138,17 @@ pub fn print_rows(rows: &[RunRow], args: &RunsArgs, theme: Theme, ascii: bool) -
     streams::print(&text, Exit::Ok)
 }
 
+/// Rows as `--json` has them, with the processes that play them. Blocks.
+#[cfg(feature = "mcp")]
+pub fn row_values(rows: &[&RunRow]) -> Vec<serde_json::Value> {
+    let playing = playing(rows);
+    let values = rows.iter().map(|row| {
+        let process = playing.get(&row.id).cloned();
+        serde_json::to_value(RowOut { process, ..RowOut::of(row) }).unwrap_or_default()
+    });
+    values.collect()
+}
+
 fn list(database: &Database, args: &RunsArgs, theme: Theme, ascii: bool) -> Exit {
     let kept = match database.runs() {
         Ok(kept) => kept,

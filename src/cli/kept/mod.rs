@@ -40,6 +40,8 @@ use crate::terminal::effects::{EffectResult, Services};
 pub use self::export::{export, import};
 #[cfg(feature = "nats")]
 pub use self::list::print_rows;
+#[cfg(feature = "mcp")]
+pub use self::list::row_values;
 pub use self::list::runs;
 pub use self::resume::{fork, resume};
 pub use self::show::{diff, show};
@@ -311,20 +313,8 @@ impl OpenedRun {
             .map_err(unreadable)?;
         let head = log.head().or_refuse(format_args!("{name} has no head")).map_err(unreadable)?;
         let run = RunFold::course_of(log.events.iter().map(|event| &**event));
-        let course = run_store::row_course(&run);
-        let row = RunRow {
-            status: match course.ended {
-                Some(reason) => RunStatus::Ended(reason),
-                None => RunStatus::Interrupted,
-            },
-            events: log.events.len() as u64,
-            elapsed_ms: course.elapsed_ms,
-            tokens: course.tokens,
-            cost_usd: course.cost_usd,
-            result: course.result,
-            imported: true,
-            ..run_store::row_of(head)
-        };
+        let row = run_store::row_of_log(head, &run, log.events.len() as u64);
+        let row = RunRow { imported: true, ..row };
         Ok(Self { row, from: RunSource::File(log) })
     }
 
