@@ -16,6 +16,8 @@ use super::doctor::DoctorArgs;
 #[cfg(feature = "store")]
 use super::kept;
 use super::man::ManArgs;
+#[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
+use super::mcp::McpArgs;
 use super::new::NewArgs;
 use super::picture::PictureArgs;
 use super::run::RunArgs;
@@ -116,6 +118,10 @@ pub enum CliCommand {
     Watch(WatchArgs),
     /// Watch programs that are started elsewhere
     Listen(ListenArgs),
+    /// Serve scenarios and runs to MCP clients, such as editors and coding agents, on standard input and
+    /// output
+    #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
+    Mcp(McpArgs),
     /// Draw the dashboard's screen of a run as an SVG or a text, without a terminal
     Picture(Box<PictureArgs>),
     /// Print the JSON schema of the scenario format, for editors; or of events or outcomes

@@ -16,6 +16,8 @@ mod headless;
 mod kept;
 mod launch;
 pub mod man;
+#[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
+mod mcp;
 mod new;
 mod output;
 pub mod people;
@@ -189,7 +191,11 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
     };
-    let _log = match start_log(global, dashboard || is_detached(&cli.command)) {
+    let to_file = dashboard || is_detached(&cli.command);
+    // A client shows what its server writes to standard error.
+    #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
+    let to_file = to_file || matches!(cli.command, Some(CliCommand::Mcp(_)));
+    let _log = match start_log(global, to_file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
@@ -210,6 +216,8 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             choice,
         ),
         Some(CliCommand::Listen(args)) => run_to_end(watch::listen(&args, global, theme)),
+        #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
+        Some(CliCommand::Mcp(args)) => run_to_end(mcp::serve(args, global)),
         Some(CliCommand::Test(args)) => test::run(&args, global, theme),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Tools(args)) => {
