@@ -32,6 +32,7 @@ mod live_adaptation;
 mod live_replies;
 mod live_seats;
 mod locked_store;
+mod mcp;
 mod new_scenario;
 #[cfg(unix)]
 mod peers;

@@ -9,6 +9,7 @@ pub mod full_disk;
 pub mod hostile_logs;
 pub mod locked_store;
 pub mod logins;
+pub mod mcp;
 pub mod nats;
 pub mod nats_group;
 pub mod nats_proxy;
