@@ -37,6 +37,7 @@ fn server_of(program: &str, args: &[&str], env: BTreeMap<String, Setting>) -> Ar
         max_bytes: 0,
     };
     let spec = McpServerSpec {
+        optional: false,
         name: "shop".to_owned(),
         transport: McpTransport::Command(command),
         start_timeout: Duration::from_secs(30),
