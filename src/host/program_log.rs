@@ -60,6 +60,7 @@ pub fn start(sink: Sink<'_>) -> io::Result<LogGuard> {
     let filter = EnvFilter::builder()
         .with_default_directive(default.parse().unwrap_or_default())
         .parse_lossy(scope_bare_level(&said));
+    let filter = without_server_messages(filter, &said);
     let started = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(writer)
@@ -92,6 +93,15 @@ fn scope_bare_level(filter: &str) -> Cow<'_, str> {
     match filter.trim().parse::<LevelFilter>() {
         Ok(level) if level > LevelFilter::WARN => format!("warn,roundtable={level}").into(),
         _ => filter.into(),
+    }
+}
+
+/// Leaves out what rmcp logs unless the filter names it: it logs each message of an MCP server, which
+/// may send them without end, and with the secrets that it was given.
+fn without_server_messages(filter: EnvFilter, said: &str) -> EnvFilter {
+    match "rmcp=off".parse() {
+        Ok(off) if !said.contains("rmcp") => filter.add_directive(off),
+        _ => filter,
     }
 }
 
@@ -189,6 +199,14 @@ mod tests {
             ("roundtable::run=debug", "roundtable::run=debug"),
         ] {
             assert_eq!(scope_bare_level(said), filter);
+        }
+    }
+
+    #[test]
+    fn messages_of_servers_need_explicit_filter() {
+        for (said, has) in [("", true), ("debug", true), ("info,rmcp=debug", false)] {
+            let filter = without_server_messages(EnvFilter::new(scope_bare_level(said)), said);
+            assert_eq!(filter.to_string().contains("rmcp=off"), has, "{filter}");
         }
     }
 

@@ -24,12 +24,35 @@ def send(message):
     write_raw(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
-def lines():
-    while True:
+class Messages:
+    """The messages of the client. Those that a wait has passed over come after it."""
+
+    def __init__(self):
+        self.held = []
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.held.pop(0) if self.held else self.read()
+
+    def read(self):
         line = sys.stdin.buffer.readline()
         if not line:
-            return
-        yield json.loads(line)
+            raise StopIteration
+        return json.loads(line)
+
+    def wait_for(self, is_it):
+        passed = []
+        for message in self:
+            if is_it(message):
+                self.held = passed + self.held
+                return message
+            passed.append(message)
+        os._exit(0)
+
+    def wait_for_cancel(self):
+        return self.wait_for(lambda it: it.get("method") == "notifications/cancelled")
 
 
 def text(*parts):
@@ -91,10 +114,8 @@ def ask(id, **params):
 
 
 def wait_for(stream, id):
-    """The response to a request of ours; what comes before it is dropped."""
-    for message in stream:
-        if message.get("id") == id and "method" not in message:
-            return message
+    """The response to a request of ours."""
+    return stream.wait_for(lambda it: it.get("id") == id and "method" not in it)
 
 
 def form(id, message="Who are you?"):
@@ -209,17 +230,13 @@ def call(id, params, stream):
         if witness is not None:
             tell_witness(os.getpid())
     elif name == "die_after_cancel":
-        for message in stream:
-            if message.get("method") == "notifications/cancelled":
-                os._exit(4)
+        stream.wait_for_cancel()
+        os._exit(4)
     elif name == "report_cancel":
         if witness is not None:
             tell_witness(os.getpid())
-        for message in stream:
-            if message.get("method") == "notifications/cancelled":
-                global cancelled
-                cancelled = message["params"]["requestId"] == id
-                return
+        global cancelled
+        cancelled = stream.wait_for_cancel()["params"]["requestId"] == id
     elif name == "was_cancelled":
         answer(text(str(cancelled)))
     elif name == "close_output":
@@ -325,7 +342,7 @@ def main():
         if witness is not None:
             tell_witness(os.getpid())
         time.sleep(1000)
-    stream = lines()
+    stream = Messages()
     count = 0
     for message in stream:
         method, id = message.get("method"), message.get("id")
@@ -336,8 +353,8 @@ def main():
             if MODE == "legacy_dies":
                 os._exit(1)
             if MODE == "wrong_version":
-                send({"id": id, "result": {"supportedVersions": ["2099-01-01"], "capabilities": {},
-                                           "ttlMs": 0, "cacheScope": "private"}})
+                send({"id": id, "result": {"resultType": "complete", "supportedVersions": ["2099-01-01"],
+                                           "capabilities": {}, "ttlMs": 0, "cacheScope": "private"}})
             elif MODE == "modern":
                 send({"id": id, "result": {"resultType": "complete", "supportedVersions": [MODERN],
                                            "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}})

@@ -1,10 +1,43 @@
-//! Named pipes.
+//! Named pipes, and processes that hold one open.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, test_kill_process};
 
 /// Makes a named pipe with `mkfifo`: a system call for it is not on every Unix.
 pub fn make_pipe(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().expect("mkfifo runs");
     assert!(made.success(), "a pipe at {}", path.display());
+}
+
+/// Reads so many numbers of processes; the pipe is given back to be read to its end.
+pub async fn processes(path: PathBuf, many: usize) -> (Vec<Pid>, BufReader<File>) {
+    let read = move || {
+        let mut pipe = BufReader::new(File::open(path).expect("the pipe"));
+        let pids = (0..many).map(|_| {
+            let mut line = String::new();
+            pipe.read_line(&mut line).expect("a line");
+            Pid::from_raw(line.trim().parse().expect("a number")).expect("a process")
+        });
+        (pids.collect(), pipe)
+    };
+    tokio::task::spawn_blocking(read).await.expect("numbers")
+}
+
+/// Waits until all of them are gone: dead and reaped.
+pub async fn gone(pids: Vec<Pid>, mut pipe: BufReader<File>) {
+    let gone = async {
+        let end = move || pipe.read_to_end(&mut Vec::new());
+        tokio::task::spawn_blocking(end).await.expect("a thread").expect("the pipe ends");
+        for pid in pids {
+            while test_kill_process(pid).is_ok() {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("somebody lives on");
 }

@@ -92,13 +92,17 @@ impl Connection {
 
     /// Reads a whole request, if another comes before the other side closes.
     pub async fn next_request(&mut self) -> bool {
+        self.request_before_end().await.is_some()
+    }
+
+    /// The next request; `None`: the other side closes.
+    pub async fn request_before_end(&mut self) -> Option<Asking> {
         while self.read.is_empty() {
             if !matches!(self.stream.read_buf(&mut self.read).await, Ok(read) if read > 0) {
-                return false;
+                return None;
             }
         }
-        self.request().await;
-        true
+        Some(self.request().await)
     }
 
     /// Reads the first record of a TLS handshake: a connection that is closed with unread bytes is reset.

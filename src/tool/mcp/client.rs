@@ -202,7 +202,8 @@ impl InFlightCalls {
     /// Declines a question that no person is asked.
     pub(super) fn decline(&self, why: &str) -> ElicitResult {
         let count = self.declined.fetch_add(1, Ordering::Relaxed) + 1;
-        tracing::info!(count, why, "declined what an MCP server asked");
+        // A server may ask without end, so this is no line of an ordinary log.
+        tracing::debug!(count, why, "declined what an MCP server asked");
         ElicitResult::new(ElicitationAction::Decline)
     }
 }

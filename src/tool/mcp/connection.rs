@@ -2,12 +2,13 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CancelledNotification, CancelledNotificationParam, ClientRequest, ErrorCode,
     ErrorData, InputRequest as McpInputRequest, InputRequiredResult, InputResponses,
-    ProtocolVersion, ServerResult,
+    ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -17,14 +18,19 @@ use rmcp::transport::{DynamicTransportError, IntoTransport};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
+use super::OfferedTool;
 use super::client::{CallGuest, FormQuestion, InFlightCalls, McpClient, elicit_result, form_of};
 use super::http::{self, HttpAddress};
 use super::link::{LinkGuard, McpLink, ServerFailures};
-use super::not_as_mcp_says;
+use super::results::{add_tools, tool_page};
 use super::stdio::{self, ServerProgram};
 use crate::gateway::{AttemptHost, AttemptProgress, InputRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 
+/// Most tools that are listed.
+const MAX_TOOLS: usize = 1_000;
+/// Most pages that are asked for.
+const MAX_PAGES: usize = 50;
 /// Most times that a server may answer one call with questions.
 const MAX_ROUNDS: u32 = 10;
 /// Wait before a call is sent again because its server asks for that and for nothing else.
@@ -44,6 +50,8 @@ pub(super) struct Connection {
     failures: Arc<ServerFailures>,
     /// Whether the server may be given time to end by itself.
     is_program: bool,
+    /// Whether its tools were listed over this connection.
+    is_listed: AtomicBool,
     // Dropped in this order: first what rmcp does at the end, then what is left is killed.
     _service: RunningService<RoleClient, McpClient>,
     _guard: LinkGuard,
@@ -107,13 +115,32 @@ impl Connection {
         }
     }
 
-    /// Sends a request that is no call.
-    pub(super) async fn list(
-        &self,
-        request: ClientRequest,
-    ) -> Result<ServerResult, Box<AttemptFailed>> {
-        let mut sent = self.send(request).await?;
-        sent.response(&self.link).await.map_err(|error| self.failed(error))
+    /// Whether a call of a tool with headers of its own needs the list first: rmcp takes the names of
+    /// the headers from it.
+    pub(super) fn needs_list(&self) -> bool {
+        !self.is_program && !self.is_legacy() && !self.is_listed.load(Ordering::Relaxed)
+    }
+
+    /// The tools that the server offers, in its order.
+    pub(super) async fn list(&self) -> Result<Vec<OfferedTool>, Box<AttemptFailed>> {
+        let (mut tools, mut cursors) = (Vec::new(), Vec::new());
+        for _ in 0..MAX_PAGES {
+            let cursor = cursors.last().cloned();
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ListToolsRequest::with_param(params);
+            let mut sent = self.send(ClientRequest::ListToolsRequest(request)).await?;
+            let result = sent.response(&self.link).await.map_err(|error| self.failed(error))?;
+            let page = tool_page(result, &self.failures)?;
+            add_tools(&mut tools, page.tools, MAX_TOOLS);
+            match page.cursor {
+                Some(next) if tools.len() < MAX_TOOLS && !cursors.contains(&next) => {
+                    cursors.push(next);
+                }
+                _ => break,
+            }
+        }
+        self.is_listed.store(true, Ordering::Relaxed);
+        Ok(tools)
     }
 
     /// Sends a call, and answers its questions.
@@ -302,6 +329,7 @@ impl ConnectionSetup {
                 calls,
                 failures: Arc::clone(failures),
                 is_program,
+                is_listed: AtomicBool::new(false),
                 _service: service,
                 _guard: guard,
             }),
@@ -348,6 +376,11 @@ fn not_opened(
         }
         _ => not_as_mcp_says(failures, "does not answer the handshake as MCP says"),
     }
+}
+
+/// The failure of a server that answers in a way that the protocol does not have.
+fn not_as_mcp_says(failures: &ServerFailures, what: &str) -> Box<AttemptFailed> {
+    failures.failure(FailureClass::BadResponse, what, "Is it an MCP server?")
 }
 
 /// The failure of a request that could not be sent.

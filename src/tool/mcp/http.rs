@@ -38,6 +38,11 @@ const MAX_UNANSWERED: usize = 100;
 /// Most times that a broken stream is resumed.
 const MAX_RESUMED: usize = 3;
 
+/// Code of the JSON-RPC errors with which the TypeScript SDK refuses an HTTP request.
+const TRANSPORT_ERROR: i32 = -32_000;
+/// Waits before a stream is resumed, as far as the server may choose them, in milliseconds.
+const RESUME_MS: (u64, u64) = (100, 60_000);
+
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: &str = "application/json";
@@ -190,11 +195,8 @@ pub(super) fn failure_of(
 }
 
 fn session_expired(failures: &ServerFailures) -> Box<AttemptFailed> {
-    let what = "returned HTTP 404: it does not know the session any more";
-    let mut failed =
-        failures.failure(FailureClass::Reset, what, "The next attempt opens a new one.");
-    failed.status = Some(404);
-    failed
+    let what = "does not know the session any more";
+    failures.failure(FailureClass::Reset, what, "The next attempt opens a new one.")
 }
 
 impl McpHttpClient {
@@ -300,8 +302,7 @@ impl McpHttpClient {
     ) -> HttpResult<StreamableHttpPostResponse> {
         let status = response.status();
         if status == 404 && has_session {
-            self.link.close(session_expired(&self.failures));
-            return Err(StreamableHttpError::SessionExpired);
+            return Err(self.session_lost());
         }
         let refusal = Refusal::read(response).await;
         if matches!(status, 400..=499) && !matches!(status, 401 | 403 | 429) {
@@ -313,6 +314,11 @@ impl McpHttpClient {
                 }
                 _ => None,
             };
+            // Servers of the TypeScript SDK answer like this where the protocol has 404.
+            let is_transport_error = |error: &ErrorData| error.code.0 == TRANSPORT_ERROR;
+            if status == 400 && has_session && error.as_ref().is_some_and(is_transport_error) {
+                return Err(self.session_lost());
+            }
             // It may carry no id, because the server has not read the request.
             if let (Some(error), Some(id)) = (error, id) {
                 let message = ServerJsonRpcMessage::error(error, Some(id));
@@ -320,6 +326,12 @@ impl McpHttpClient {
             }
         }
         Err(client_error(self.refusal(refusal)))
+    }
+
+    /// The server does not know the session: the next attempt opens another connection.
+    fn session_lost(&self) -> StreamableHttpError<HttpFailure> {
+        self.link.close(session_expired(&self.failures));
+        StreamableHttpError::SessionExpired
     }
 
     fn refusal(&self, refusal: Refusal) -> Box<AttemptFailed> {
@@ -363,6 +375,12 @@ impl McpHttpClient {
         };
         let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
         self.failures.failure(class, &format!("cannot be used: {error}"), advice)
+    }
+
+    /// The failure of calls that were sent before the server went away.
+    fn gone(&self, error: &NetError) -> Box<AttemptFailed> {
+        let what = format!("went away: {error}");
+        self.failures.failure(FailureClass::Reset, &what, "Is the server running?")
     }
 
     fn bad(&self, what: &str) -> StreamableHttpError<HttpFailure> {
@@ -501,7 +519,7 @@ impl EventReader {
     fn set_resume(&self, sse: &mut Sse) {
         let resume = self.parser.resume();
         sse.id.clone_from(&resume.id);
-        sse.retry = resume.retry_ms;
+        sse.retry = resume.retry_ms.map(|ms| ms.clamp(RESUME_MS.0, RESUME_MS.1));
     }
 
     /// An event that cannot be read ends the connection: the message in it is lost.
@@ -571,7 +589,19 @@ impl StreamableHttpClient for McpHttpClient {
                 .map_err(|_| self.bad("gave an event id that is no header value"))?;
             target = target.header(LAST_EVENT_ID, value);
         }
-        let response = self.send(Method::GET, &target, None).await?;
+        let response = tokio::select! {
+            biased;
+            failed = self.link.closed() => return Err(client_error(failed)),
+            sent = self.http.send(Method::GET, &target, None) => sent,
+        };
+        let response = response.map_err(|error| {
+            let failed = self.unanswered(&error);
+            // Calls that wait for a stream to be resumed fail now, and the next attempt connects anew.
+            if matches!(error, NetError::Connect { .. }) {
+                self.link.close(self.gone(&error));
+            }
+            client_error(failed)
+        })?;
         match response.status() {
             404 | 405 => Err(StreamableHttpError::ServerDoesNotSupportSse),
             200..=299 if response.has_media_type(EVENTS) => Ok(self.events(response)),

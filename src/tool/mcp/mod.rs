@@ -14,27 +14,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
-use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, PaginatedRequestParams,
-};
+use rmcp::model::{CallToolRequest, CallToolRequestParams};
 use serde_json::{Map, Value};
 
 use self::connection::{Connection, OpenFailed, ServerWay};
 use self::http::HttpAddress;
 use self::link::ServerFailures;
-use self::results::{add_tools, call_result, tool_page};
+use self::results::call_result;
 use self::stdio::ServerProgram;
 use super::{Environment, NotReady, ToolSettings};
 use crate::gateway::AttemptHost;
-use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::log::event::kind::AttemptFailed;
 use crate::log::event::tool::OfferedTool;
 use crate::net::Http;
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
-
-/// Most tools that are listed.
-const MAX_TOOLS: usize = 1_000;
-/// Most pages that are asked for.
-const MAX_PAGES: usize = 50;
 
 /// An MCP server of one run. It is started or connected to by the first attempt that needs it, and again
 /// by the next one after it has died.
@@ -91,7 +84,7 @@ impl McpServer {
             failures,
             state: Mutex::new(ServerState::Down),
             is_legacy: AtomicBool::new(false),
-            result_schemas: Mutex::default(),
+            known: Mutex::default(),
         };
         Ok(Arc::new(Self { shared: Arc::new(shared) }))
     }
@@ -104,28 +97,11 @@ impl McpServer {
         &self,
         host: &dyn AttemptHost,
     ) -> Result<Vec<OfferedTool>, Box<AttemptFailed>> {
-        // A list has no progress, and a server that asks for input has to wait for a call.
+        // A list has no progress, and a server that needs input has to wait for a call.
         let _ = host;
         let connection = self.shared.connection().await?;
-        let (mut tools, mut cursors) = (Vec::new(), Vec::new());
-        for _ in 0..MAX_PAGES {
-            let cursor = cursors.last().cloned();
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let request = ListToolsRequest::with_param(params);
-            let result = connection.list(ClientRequest::ListToolsRequest(request)).await?;
-            let page = tool_page(result, &self.shared.failures)?;
-            add_tools(&mut tools, page.tools, MAX_TOOLS);
-            match page.cursor {
-                Some(next) if tools.len() < MAX_TOOLS && !cursors.contains(&next) => {
-                    cursors.push(next);
-                }
-                _ => break,
-            }
-        }
-        let schemas = tools.iter().filter_map(|tool: &OfferedTool| {
-            Some((tool.name.clone(), Arc::new(tool.result.clone()?)))
-        });
-        *relock(&self.shared.result_schemas) = schemas.collect();
+        let tools = connection.list().await?;
+        self.shared.know(&tools);
         Ok(tools)
     }
 
@@ -140,10 +116,14 @@ impl McpServer {
         host: &dyn AttemptHost,
     ) -> Result<McpResult, Box<AttemptFailed>> {
         let connection = self.shared.connection().await?;
+        let known = self.shared.known(tool);
+        if known.has_headers && connection.needs_list() {
+            let tools = connection.list().await?;
+            self.shared.know(&tools);
+        }
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args.clone());
         let result = connection.call(CallToolRequest::new(params), host).await?;
-        let schema = relock(&self.shared.result_schemas).get(tool).cloned();
-        call_result(result, tool, schema.as_deref(), &self.shared.failures)
+        call_result(result, tool, known.result.as_deref(), &self.shared.failures)
     }
 
     /// The run has ended: the server ends. A program has half a second for that.
@@ -168,8 +148,17 @@ struct ServerShared {
     state: Mutex<ServerState>,
     /// Whether it is known to need `initialize`. Then it is not asked again.
     is_legacy: AtomicBool,
-    /// Schemas of the structured results of the tools that were listed last, by tool.
-    result_schemas: Mutex<HashMap<String, Arc<Value>>>,
+    /// What is known of the tools that were listed last, by tool.
+    known: Mutex<HashMap<String, KnownTool>>,
+}
+
+/// What a call of a tool goes by.
+#[derive(Clone, Default)]
+struct KnownTool {
+    /// Schema of its structured result.
+    result: Option<Arc<Value>>,
+    /// Whether some of its arguments are headers, too (`x-mcp-header`).
+    has_headers: bool,
 }
 
 enum ServerState {
@@ -183,6 +172,19 @@ enum ServerState {
 }
 
 impl ServerShared {
+    fn know(&self, tools: &[OfferedTool]) {
+        let known = tools.iter().map(|tool| {
+            let result = tool.result.clone().map(Arc::new);
+            let has_headers = tool.parameters.to_string().contains("\"x-mcp-header\"");
+            (tool.name.clone(), KnownTool { result, has_headers })
+        });
+        *relock(&self.known) = known.collect();
+    }
+
+    fn known(&self, tool: &str) -> KnownTool {
+        relock(&self.known).get(tool).cloned().unwrap_or_default()
+    }
+
     /// The connection. Attempts that need one at the same time share the attempt to open it.
     async fn connection(self: &Arc<Self>) -> OpenResult {
         let starting = {
@@ -236,9 +238,4 @@ impl ServerShared {
         self.is_legacy.store(connection.is_legacy(), Ordering::Relaxed);
         Ok(Arc::new(connection))
     }
-}
-
-/// The failure of a server that answers in a way that the protocol does not have.
-fn not_as_mcp_says(failures: &ServerFailures, what: &str) -> Box<AttemptFailed> {
-    failures.failure(FailureClass::BadResponse, what, "Is it an MCP server?")
 }

@@ -2,8 +2,6 @@
 //! attempt.
 #![cfg(unix)]
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -13,9 +11,9 @@ use crate::gateway::{Tool, ToolRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::command::CommandSpec;
-use crate::support::pipe::make_pipe;
+use crate::support::pipe::{gone, make_pipe, processes};
 use crate::tool::command::CommandTool;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::test_kill_process;
 use serde_json::{Map, Value, json};
 
 /// A secret of the tests; it must turn up in no text and no answer.
@@ -195,34 +193,6 @@ impl Witness {
         let pipe = Setting::Text(self.path().to_string_lossy().into_owned());
         tool(spec("sh", &["-c", &format!("exec 3>\"$PIPE\"; {text}")], &[("PIPE", pipe)]))
     }
-}
-
-/// Reads so many numbers of processes; the pipe is given back to be read to its end.
-async fn processes(path: PathBuf, many: usize) -> (Vec<Pid>, BufReader<File>) {
-    let read = move || {
-        let mut pipe = BufReader::new(File::open(path).expect("the pipe"));
-        let pids = (0..many).map(|_| {
-            let mut line = String::new();
-            pipe.read_line(&mut line).expect("a line");
-            Pid::from_raw(line.trim().parse().expect("a number")).expect("a process")
-        });
-        (pids.collect(), pipe)
-    };
-    tokio::task::spawn_blocking(read).await.expect("numbers")
-}
-
-/// Waits until all of them are gone: dead and reaped.
-async fn gone(pids: Vec<Pid>, mut pipe: BufReader<File>) {
-    let gone = async {
-        let end = move || pipe.read_to_end(&mut Vec::new());
-        tokio::task::spawn_blocking(end).await.expect("a thread").expect("the pipe ends");
-        for pid in pids {
-            while test_kill_process(pid).is_ok() {
-                tokio::task::yield_now().await;
-            }
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), gone).await.expect("somebody lives on");
 }
 
 #[tokio::test]

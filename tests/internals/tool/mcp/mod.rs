@@ -1,12 +1,15 @@
-//! MCP servers: a fake one that misbehaves in every way, and real ones.
+//! MCP servers: fake ones that misbehave in every way, and real ones.
+
+mod fake;
+mod http;
+mod lifecycle;
+mod real;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use rustix::process::{Pid, test_kill_process};
 use serde_json::{Map, Value, json};
 
 use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost};
@@ -16,7 +19,9 @@ use crate::net::{Http, Reach};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
+use crate::log::event::tool::OfferedTool;
 use crate::tool::mcp::{McpResult, McpServer};
+use tokio::sync::Notify;
 
 /// A secret of the tests; it must turn up in no text and no result.
 const TOKEN: &str = "hunter2hunter2";
@@ -30,21 +35,25 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn server_of(program: &str, args: &[&str], env: BTreeMap<String, Setting>) -> Arc<McpServer> {
+    let http = Http::direct(Reach::Anywhere);
+    McpServer::new(spec_of(program, args, env), http, &environment).expect("all set")
+}
+
+fn spec_of(program: &str, args: &[&str], env: BTreeMap<String, Setting>) -> Arc<McpServerSpec> {
     let command = CommandSpec {
         program: program.to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         env,
         max_bytes: 0,
     };
-    let spec = McpServerSpec {
+    Arc::new(McpServerSpec {
         optional: false,
         name: "shop".to_owned(),
         transport: McpTransport::Command(command),
         start_timeout: Duration::from_secs(30),
         max_bytes: 1 << 20,
         allow: Vec::new(),
-    };
-    McpServer::new(Arc::new(spec), Http::direct(Reach::Anywhere), &environment).expect("all set")
+    })
 }
 
 fn fake_with(mode: &str, env: &[(&str, &str)]) -> Arc<McpServer> {
@@ -106,30 +115,42 @@ async fn list(server: &McpServer) -> Result<Vec<OfferedTool>, Box<AttemptFailed>
     in_time(server.list(&NoHost)).await
 }
 
-#[tokio::test]
-async fn lists_and_calls() {
-    let server = fake("plain");
-    let tools = list(&server).await.expect("tools");
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(
-        names,
-        [
-            "echo",
-            "titled",
-            "hinted",
-            "structured",
-            "bad_structured",
-            "no_structured",
-            "no_schema",
-            "wrong_schema"
-        ]
-    );
-    let said: Vec<&str> = tools.iter().take(3).map(|tool| tool.description.as_str()).collect();
-    assert_eq!(said, ["Says it again.", "A title", "A hint"]);
-    assert!(tools.iter().all(|tool| tool.parameters == json!({ "type": "object" })));
-    let reads: Vec<bool> = tools.iter().take(3).map(|tool| tool.reads_only).collect();
-    assert_eq!(reads, [true, false, false]);
-    assert!(tools[3].result.is_some() && tools[0].result.is_none());
-    assert_eq!(text(&server, "echo", json!({ "a": "ü" })).await, r#"{"a": "\u00fc"}"#);
-    assert_eq!(text(&server, "echo", json!({ "texts": ["a", "b"] })).await, "a\nb");
+/// A run that keeps what it is told and asked, and gives one reply to every question; without a reply its
+/// questions stay open.
+#[derive(Default)]
+struct TestHost {
+    seen: Mutex<Vec<AttemptProgress>>,
+    asked: Mutex<Vec<InputRequest>>,
+    reply: Option<InputReply>,
+    told: Notify,
+}
+
+impl TestHost {
+    fn replying(reply: InputReply) -> Self {
+        Self { reply: Some(reply), ..Self::default() }
+    }
+
+    fn asked(&self) -> Vec<InputRequest> {
+        self.asked.lock().expect("no panic").clone()
+    }
+
+    fn seen(&self) -> Vec<AttemptProgress> {
+        self.seen.lock().expect("no panic").clone()
+    }
+}
+
+impl AttemptHost for TestHost {
+    fn progress(&self, progress: AttemptProgress) {
+        self.seen.lock().expect("no panic").push(progress);
+        self.told.notify_one();
+    }
+
+    fn ask(&self, request: InputRequest) -> BoxFuture<'_, InputReply> {
+        self.asked.lock().expect("no panic").push(request);
+        self.told.notify_one();
+        match self.reply.clone() {
+            Some(reply) => Box::pin(std::future::ready(reply)),
+            None => Box::pin(std::future::pending()),
+        }
+    }
 }
