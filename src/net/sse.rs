@@ -32,6 +32,7 @@ pub struct SseEvent<'p> {
 }
 
 /// What a stream says to a client that reconnects.
+#[cfg(feature = "mcp")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseResume {
     /// The last `id`.
@@ -55,6 +56,7 @@ pub struct SseParser {
     after_cr: bool,
     /// Whether no line has ended yet: a byte order mark may come first.
     first: bool,
+    #[cfg(feature = "mcp")]
     resume: SseResume,
     cap: usize,
 }
@@ -70,6 +72,7 @@ impl SseParser {
             returned: false,
             after_cr: false,
             first: true,
+            #[cfg(feature = "mcp")]
             resume: SseResume::default(),
             cap,
         }
@@ -125,6 +128,7 @@ impl SseParser {
     }
 
     /// What the stream has said so far to a client that reconnects.
+    #[cfg(feature = "mcp")]
     pub fn resume(&self) -> &SseResume {
         &self.resume
     }
@@ -187,15 +191,18 @@ impl SseParser {
                 self.name.extend_from_slice(value);
             }
             // The standard ignores an id with a null character.
+            #[cfg(feature = "mcp")]
             b"id" if !value.contains(&0) => {
                 self.resume.id = std::str::from_utf8(value).ok().map(str::to_owned);
             }
+            #[cfg(feature = "mcp")]
             b"retry" => {
                 let digits = value.iter().all(u8::is_ascii_digit);
                 let ms = std::str::from_utf8(value).ok().filter(|_| digits);
                 self.resume.retry_ms = ms.and_then(|ms| ms.parse().ok()).or(self.resume.retry_ms);
             }
-            // Comments (nothing before the colon) and unknown fields are ignored.
+            // Comments (nothing before the colon) and unknown fields are ignored; `id` and `retry` too
+            // where nobody reconnects.
             _ => {}
         }
         Ok(false)
@@ -271,6 +278,7 @@ mod tests {
         assert_eq!(last, Some(("open".into(), "3".into())));
     }
 
+    #[cfg(feature = "mcp")]
     #[test]
     fn id_and_retry_are_kept() {
         let mut parser = SseParser::new(64);

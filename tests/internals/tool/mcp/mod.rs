@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
