@@ -385,6 +385,8 @@ try:
     main()
 except BrokenPipeError:
     os._exit(0)
-if MODE == "stays" or os.environ.get("STAYS"):
+if MODE == "says_bye":
+    os.write(witness, b"bye\n")
+if MODE == "stays":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(1000)

@@ -1,5 +1,6 @@
 //! When a server starts and ends, and that no process outlives it.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,6 +51,23 @@ async fn end_and_drop_leave_no_process() {
         }
         gone(pids, pipe).await;
     }
+}
+
+#[tokio::test]
+async fn end_lets_server_end_itself() {
+    let Watched { server, _folder, pipe } = Watched::new("says_bye", &[]);
+    let args = fields(json!({}));
+    let (_, mut pipe) = in_time(async {
+        tokio::select! {
+            ended = server.call("never", &args, &NoHost) => panic!("it ended: {ended:?}"),
+            started = processes(pipe, 1) => started,
+        }
+    })
+    .await;
+    server.end();
+    let mut rest = String::new();
+    let read = tokio::task::spawn_blocking(move || pipe.read_to_string(&mut rest).map(|_| rest));
+    assert_eq!(in_time(read).await.expect("a thread").expect("the pipe ends"), "bye\n");
 }
 
 #[tokio::test]
