@@ -83,6 +83,7 @@ fn every_code_block_is_checkable() {
                     || block.marked("part of").is_some()
                     || block.marked("not checked").is_some()
             }
+            "json" => serde_json::from_str::<serde_json::Value>(&block.text).is_ok(),
             // Output, and what other programs read.
             "text" | "yaml" => true,
             _ => false,

@@ -553,7 +553,9 @@ impl ServerState {
         let mut noted = 0;
         loop {
             let now = seen.borrow_and_update().clone();
-            if let Some(token) = token.clone().filter(|_| now.lines > noted) {
+            // At the end of the server nobody sends them any more.
+            let is_new = now.lines > noted && self.ended.borrow().is_none();
+            if let Some(token) = token.clone().filter(|_| is_new) {
                 noted = now.lines;
                 let note = ProgressNotificationParam::new(token, noted as f64);
                 let sent = context.peer.notify_progress(note.with_message(now.line.clone()));
