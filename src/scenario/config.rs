@@ -709,7 +709,7 @@ monitor = "http://a:8222"
             ("[model]\ntheme = 'x'", "model.theme: unknown key `theme` (did you mean `ui.theme`?)"),
             (
                 "[team]\nx = 1",
-                "team: unknown key `team` (one of model, prices, ui, store, keys, cluster)",
+                "team: unknown key `team` (one of model, prices, ui, store, keys, cluster, mcp)",
             ),
             (
                 "[prices.x]\ninput = 1\noutput = 1\ncache = 1",

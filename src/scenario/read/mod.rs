@@ -498,7 +498,10 @@ fn collect(schema: &Value, path: &str, places: &mut BTreeMap<String, Vec<String>
     };
     for (key, inner) in schema["properties"].as_object().into_iter().flatten() {
         let place = within(key);
-        collect(inner, &place, places);
+        // Its tables are those of [tools].
+        if place != "mcp.NAME.tools" {
+            collect(inner, &place, places);
+        }
         places.entry(key.clone()).or_default().push(place);
     }
     collect_items(schema, path, &within("NAME"), places);

@@ -895,7 +895,7 @@ fn override_errors_name_override() {
         (
             "a.b.c=1",
             &[
-                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, in_doubt, people, approve, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, … (28 in all))",
+                "--set a.b.c=1: error: a: unknown key `a` (one of title, pattern, about, goal, seed, in_doubt, people, approve, inputs, flags, budget, facts, collaboration, roles, orchestrator, workers, … (29 in all))",
             ],
         ),
         (

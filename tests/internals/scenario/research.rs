@@ -591,7 +591,7 @@ fn mistakes_are_told_where_they_are() {
                 "read = { web = true }",
                 "search = { folder = \"\" }\nread = { web = true }",
                 &[
-                    "38:8: error: tools.read_source: the tool has two implementations (keep one of fixture, http, command, search and read)",
+                    "38:8: error: tools.read_source: the tool has two implementations (keep one of fixture, http, command, search, read and mcp)",
                 ],
             ),
             (

@@ -810,7 +810,7 @@ fn tool_and_agent_names_are_unique() {
                 "http = { url = \"https://ci.example/builds\" }",
                 "",
                 &[
-                    "52:8: warning: tools.build: `build` has no implementation (add one of fixture, http and command)",
+                    "52:8: warning: tools.build: `build` has no implementation (add one of fixture, http, command and mcp)",
                 ],
             ),
             (

@@ -636,7 +636,7 @@ fn worker_needs_exactly_one_implementation() {
                 "[workers.keeper.http]\n",
                 "[workers.keeper.command]\nprogram = \"x\"\n[workers.keeper.http]\n",
                 &[
-                    "35:1: error: workers.keeper: the tool has two implementations (keep one of fixture, http and command)",
+                    "35:1: error: workers.keeper: the tool has two implementations (keep one of fixture, http, command and mcp)",
                 ],
             ),
             (
@@ -881,7 +881,7 @@ fn validates_policies_faults_and_storms() {
                 "command = {",
                 "hidden = {",
                 &[
-                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, … (19 in all))",
+                    "31:1: error: tools.own.hidden: unknown key `hidden` (one of description, args, timeout_s, retries, idempotent, approve, effects, retry_budget, breaker, bulkhead, safe_mode, shared, faults, fixture, http, command, … (20 in all))",
                 ],
             ),
             (

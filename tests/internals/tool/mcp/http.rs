@@ -27,6 +27,7 @@ fn server_at(
     reach: Reach,
 ) -> Result<Arc<McpServer>, Vec<NotReady>> {
     let spec = McpServerSpec {
+        optional: false,
         name: "shop".to_owned(),
         transport: McpTransport::Url(McpUrl {
             url: url.to_owned(),

@@ -19,7 +19,6 @@ use crate::net::{Http, Reach};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
-use crate::log::event::tool::OfferedTool;
 use crate::tool::mcp::{McpResult, McpServer};
 use tokio::sync::Notify;
 

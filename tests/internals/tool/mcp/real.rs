@@ -185,6 +185,7 @@ async fn everything_answers_over_http() {
     // The server must not stop because nobody reads what it says.
     let reading = tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     let spec = McpServerSpec {
+        optional: false,
         name: "shop".to_owned(),
         transport: McpTransport::Url(McpUrl {
             url: format!("http://127.0.0.1:{port}/mcp"),
