@@ -84,7 +84,7 @@ pub async fn run(args: &ToolsArgs, paint: StreamStyle) -> Exit {
     }
 }
 
-/// The servers that are asked for. An error was printed.
+/// The servers to start. An error was printed.
 fn servers(args: &ToolsArgs) -> Result<Vec<Arc<McpServerSpec>>, Exit> {
     let (mut servers, place): (Vec<_>, _) = match &args.scenario {
         None => (user_config().mcp.values().cloned().collect(), "the configuration".to_owned()),

@@ -769,7 +769,7 @@ pub fn is_rememberable(subject: &Subject) -> bool {
 
 /// The fixed answer of a file to a question: one of its choices, or a text, which an agent reads whatever
 /// its choices are. No timeout repeats a call in doubt or spends more than a budget: the run stops.
-fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
+pub(crate) fn fixed_answer(subject: &Subject, text: &Arc<str>) -> Answer {
     if matches!(subject, Subject::InDoubt { .. } | Subject::Budget(_)) {
         return Answer::Stop;
     }
@@ -798,23 +798,5 @@ impl RunContext {
             timeout: person.and_then(|person| person.timeout),
             otherwise: person.and_then(|person| person.otherwise.clone()).unwrap_or(otherwise),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fixed_answers_repeat_no_call() {
-        let again: Arc<str> = "again".into();
-        let doubt = Subject::InDoubt { tool: "refund".into(), args: Arc::new(json!({})) };
-        assert_eq!(fixed_answer(&doubt, &again), Answer::Stop);
-        let choices: Arc<[Arc<str>]> = Arc::from([Arc::clone(&again)]);
-        let asks = Subject::Agent { text: "Once more?".into(), choices };
-        let chosen = Answer::Choose { choice: Arc::clone(&again), text: Arc::default() };
-        assert_eq!(fixed_answer(&asks, &again), chosen);
-        let other: Arc<str> = "Leave it.".into();
-        assert_eq!(fixed_answer(&asks, &other), Answer::Text { text: Arc::clone(&other) });
     }
 }

@@ -353,7 +353,7 @@ const PROGRESS_CHARS: usize = 200;
 const INPUT_BYTES: usize = 16 << 10;
 
 impl ToolCallScope<'_> {
-    /// Completes when an attempt has said nothing for so long, or has lasted too long. The time in which a
+    /// Completes when an attempt has said nothing for this long, or has lasted too long. The time in which a
     /// person is asked does not count.
     async fn wait_for_progress(&self, limit: Duration, span: SpanId) {
         let control = self.cx.control();
@@ -368,6 +368,13 @@ impl ToolCallScope<'_> {
             }
             control.sleep_active_in(span, left).await;
         }
+    }
+
+    /// The arguments that an MCP server has declared for this tool; `None`: it is no tool of a server.
+    fn declared_by_server(&self) -> Option<&Map<String, Value>> {
+        let spec = self.cx.questions.scenario().tool(self.ask.tool)?;
+        let tool = self.cx.server_tool(spec.server_tool(self.ask.tool).as_str())?;
+        tool.offer.parameters.get("properties")?.as_object()
     }
 
     fn progressed(&self) -> MutexGuard<'_, Option<Duration>> {
@@ -452,6 +459,16 @@ impl ToolCallee<'_> {
             let mut sent = self.scope.args();
             if let Some(id) = &ask.request_id {
                 Arc::make_mut(&mut sent).insert(REQUEST_ID.to_owned(), Value::from(id.as_str()));
+            }
+            if let Some(declared) = self.scope.declared_by_server() {
+                // What the pattern adds: a server may refuse what it has not declared.
+                let is_added = |name: &str| match ask.purpose {
+                    Purpose::Tool { .. } => false,
+                    Purpose::Task { .. } => name == REQUEST_ID,
+                    _ => true,
+                };
+                Arc::make_mut(&mut sent)
+                    .retain(|name, _| declared.contains_key(name) || !is_added(name));
             }
             sent
         })

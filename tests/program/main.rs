@@ -33,6 +33,7 @@ mod live_replies;
 mod live_seats;
 mod locked_store;
 mod mcp;
+mod mcp_tools;
 mod new_scenario;
 #[cfg(unix)]
 mod peers;

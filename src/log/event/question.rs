@@ -300,7 +300,7 @@ impl Subject {
             Self::Agent { .. } | Self::Decision { .. } | Self::Tools { .. } => {
                 "choose one of the answers"
             }
-            Self::Input { .. } => "give what is asked for, or deny it",
+            Self::Input { .. } => "fill in the form, or deny it",
             Self::Turn { .. } => "answer with a text, or hand over",
             Self::Seat { .. } => "answer with a contribution",
             Self::InDoubt { .. } => "choose `again` or `stop`, or give the result",

@@ -88,12 +88,12 @@ pub struct Scenario {
 
 impl Scenario {
     /// The tool with this name; of a tool of an MCP server without limits of its own, the server.
-    pub fn tool(&self, name: &ToolName) -> Option<&ToolSpec> {
+    pub(crate) fn tool(&self, name: &ToolName) -> Option<&ToolSpec> {
         self.tools.get(name).or_else(|| self.tools.get(split_name(name.as_str())?.0))
     }
 
     /// The MCP servers that it declares.
-    pub fn servers(&self) -> impl Iterator<Item = &Arc<McpServerSpec>> {
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &Arc<McpServerSpec>> {
         let tools = self.tools.iter();
         let named = tools.filter_map(|(name, spec)| Some((name, spec.kind.as_ref()?.mcp()?)));
         named.filter(|(name, spec)| name.as_str() == spec.server.name).map(|(_, spec)| &spec.server)

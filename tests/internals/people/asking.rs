@@ -260,3 +260,16 @@ async fn too_many_questions_stop_the_run() {
     assert_eq!(kinds(&events, &["question.asked"]).len(), 100);
     assert_eq!(kinds(&events, &["question.withdrawn"]).len(), 100);
 }
+
+#[test]
+fn fixed_answers_repeat_no_call() {
+    let again: Arc<str> = "again".into();
+    let doubt = Subject::InDoubt { tool: "refund".into(), args: Arc::new(json!({})) };
+    assert_eq!(fixed_answer(&doubt, &again), Answer::Stop);
+    let choices: Arc<[Arc<str>]> = Arc::from([Arc::clone(&again)]);
+    let asks = Subject::Agent { text: "Once more?".into(), choices };
+    let chosen = Answer::Choose { choice: Arc::clone(&again), text: Arc::default() };
+    assert_eq!(fixed_answer(&asks, &again), chosen);
+    let other: Arc<str> = "Leave it.".into();
+    assert_eq!(fixed_answer(&asks, &other), Answer::Text { text: Arc::clone(&other) });
+}

@@ -6,6 +6,7 @@
 mod approvals;
 mod asking;
 mod continued;
+mod rules;
 mod servers;
 mod waiting;
 
