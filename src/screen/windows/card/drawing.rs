@@ -15,6 +15,7 @@ use super::{Card, CardStep};
 use crate::base::name::AgentName;
 use crate::base::visible::{first_bytes, visible};
 use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
+use crate::log::event::question::{ACCEPT, ALLOW, ASK, LEAVE_OUT};
 use crate::log::event::result_text::reply_text;
 use crate::log::event::{EventKind, Seq, SpanId};
 use crate::log::world::agents::{AgentsFold, HopKind};
@@ -385,10 +386,18 @@ pub fn add_subject(
             doc.gap();
         }
         Subject::Tools { tools, .. } => {
-            for tool in tools.iter() {
-                doc.paragraph(&shown(&tool.name), &shown(&tool.text));
-            }
-            choices(doc, asked);
+            doc.list("tools", tools.iter().map(|it| shown(&format!("{}: {}", it.name, it.text))));
+            doc.gap();
+            let words = asked.subject.choices();
+            let phrases = words.iter().map(|word| match &**word {
+                ALLOW => "allow: their calls are made without asking",
+                ASK => "ask: each of their calls is asked about",
+                ACCEPT => "accept: they are used as they are now",
+                LEAVE_OUT => "leave out: the run does without them",
+                word => word,
+            });
+            numbered(doc, phrases);
+            doc.gap();
         }
         Subject::Decision { stances, conflicts } => {
             goal(doc, world);
