@@ -272,7 +272,7 @@ def call(id, params, stream):
     elif name == "ask_many":
         for n in range(30):
             form(f"q{n}")
-        replies = [next(stream) for _ in range(29)]
+        replies = [next(stream) for _ in range(args["answers"])]
         answer(text(" ".join(sorted(reply["result"]["action"] for reply in replies))))
     elif name == "ask_and_forget":
         form("q1")
@@ -287,11 +287,10 @@ def call(id, params, stream):
         form("q1")
         answer(text(json.dumps(wait_for(stream, "q1")["result"]["action"])))
     elif name == "ask_later":
-        # Ends the call, asks then, and says in the next call what was answered.
+        # Asks when the tools are listed, and says in the next call what was answered.
+        global asks_later
+        asks_later = True
         answer(text("ended"))
-        form("later")
-        global later
-        later = wait_for(stream, "later")
     elif name == "what_later":
         answer(text(later["result"]["action"]))
     elif name == "sampling":
@@ -326,6 +325,7 @@ def call(id, params, stream):
 
 
 cancelled = None
+asks_later = False
 later = None
 
 
@@ -374,6 +374,10 @@ def main():
                 "serverInfo": {"name": "fake", "version": json.dumps(message["params"])},
             }})
         elif method == "tools/list":
+            if asks_later:
+                form("later")
+                global later
+                later = wait_for(stream, "later")
             send({"id": id, "result": pages(message.get("params"))})
         elif method == "tools/call":
             call(id, message["params"], stream)
