@@ -342,7 +342,9 @@ fn card_word(state: &AppState, action: Action) -> Option<&'static str> {
     match (action, fields.kind()) {
         (_, AnswerKind::Denial) => Some("deny"),
         (_, AnswerKind::Choice(_)) => Some("decide"),
-        (Action::Send, AnswerKind::Args) => Some("show the change"),
+        (Action::Send, AnswerKind::Args) if card.asked.subject.approves().is_some() => {
+            Some("show the change")
+        }
         (Action::Submit, _) if !is_alone => Some("next field"),
         _ => None,
     }

@@ -25,7 +25,9 @@ use crate::scenario::people::{OPERATOR, Otherwise};
 /// caller escapes them.
 pub fn about(subject: &Subject) -> Cow<'_, str> {
     match subject {
-        Subject::ToolCall { tool, args, .. } => format!("{tool} {}", top_text(args)).into(),
+        Subject::ToolCall { tool, args, .. } => {
+            format!("{tool} {}", top_text(args)).trim_end().to_owned().into()
+        }
         Subject::Agent { text, .. } => first_line(text).into(),
         Subject::Turn { agent, request, .. } => {
             format!("turn of {agent}: {}", first_line(request)).into()
@@ -237,14 +239,14 @@ pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &Ru
     let by = answered_by(answered, asked);
     let what = match answered.by {
         AnsweredBy::Nobody => fallback_text(&answered.answer),
-        _ => answered.answer.phrase(),
+        _ => answer_phrase(asked, &answered.answer),
     };
     let tool = asked.and_then(|asked| asked.subject.approves());
     let tool = tool.map_or_else(String::new, |tool| format!(" {tool}"));
     let what = match answered.by {
         AnsweredBy::Nobody => format!("{by}, {what}"),
         _ => match &answered.answer {
-            Answer::Approve { args: Some(_) } => {
+            Answer::Approve { args: Some(_) } if !tool.is_empty() => {
                 format!("{by} approved{tool} with other arguments")
             }
             _ => format!("{by} {what}{tool}"),
@@ -254,6 +256,16 @@ pub(super) fn answered_text(event: &Event, answered: &QuestionAnswered, run: &Ru
     match waited.filter(|waited| *waited >= Duration::from_secs(1)) {
         Some(waited) => format!("{what} after {}", duration_text(waited)),
         None => what,
+    }
+}
+
+/// What was answered, in a few words.
+fn answer_phrase(asked: Option<&QuestionAsked>, answer: &Answer) -> String {
+    let is_input = asked.is_some_and(|it| matches!(it.subject, Subject::Input { .. }));
+    match answer {
+        Answer::Approve { .. } if is_input => "filled in the form".to_owned(),
+        Answer::Deny { .. } if is_input => "declined".to_owned(),
+        answer => answer.phrase(),
     }
 }
 
@@ -293,7 +305,7 @@ pub fn end_text(asked: &QuestionAsked, end: &QuestionEnd) -> String {
             let by = answered_by(answered, Some(asked));
             match answered.by {
                 AnsweredBy::Nobody => format!("{by}, {}", fallback_text(&answered.answer)),
-                _ => format!("{} by {by}", answered.answer.phrase()),
+                _ => format!("{} by {by}", answer_phrase(Some(asked), &answered.answer)),
             }
         }
         QuestionEnd::Withdrawn(Withdrawal::Cancelled) => "withdrawn: its branch ended".to_owned(),

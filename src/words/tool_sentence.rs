@@ -112,7 +112,7 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
 }
 
 /// How far an attempt is: `3 of 10, reads the index`.
-fn progress_text(text: &str, done: f64, total: Option<f64>) -> String {
+pub fn progress_text(text: &str, done: f64, total: Option<f64>) -> String {
     let number = |number: f64| match number.fract() == 0.0 && number.abs() < 1e15 {
         true => format!("{number:.0}"),
         false => format!("{number:.2}"),

@@ -31,6 +31,19 @@ pub struct Tools {
     /// Open calls with a failed last attempt, where the breaker counts calls; `true`: the attempt was
     /// slow.
     undecided: BTreeMap<SpanId, (Seq, bool)>,
+    /// How far open calls are, by span.
+    progress: BTreeMap<SpanId, CallProgress>,
+}
+
+/// How far an open call is, in the words and the unit of its tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallProgress {
+    /// What it does; may be empty.
+    pub text: String,
+    /// How much is done.
+    pub done: f64,
+    /// How much there is to do.
+    pub total: Option<f64>,
 }
 
 impl Tools {
@@ -47,6 +60,11 @@ impl Tools {
     /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&ToolRow> {
         self.rows.iter().find(|row| row.head.name.as_str() == name)
+    }
+
+    /// How far an open call is, if its tool has said it.
+    pub fn progress_of(&self, call: SpanId) -> Option<&CallProgress> {
+        self.progress.get(&call)
     }
 
     /// The tool of an open call.
@@ -172,7 +190,14 @@ impl Tools {
                     row.timeline.count_request(at);
                 }
             }
+            EventKind::AttemptProgressed { text, done, total } => {
+                if let Some(attempt) = spans.get(event.span).filter(|it| it.closed.is_none()) {
+                    let (text, done, total) = (text.clone(), *done, *total);
+                    self.progress.insert(attempt.parent, CallProgress { text, done, total });
+                }
+            }
             EventKind::CallRetried { .. } => {
+                self.progress.remove(&event.span);
                 self.undecided.remove(&event.span);
             }
             EventKind::AttemptAnswered(reply) => {
@@ -384,6 +409,7 @@ impl Tools {
     fn close(&mut self, call: &Event, at: Elapsed, how: impl FnOnce(&mut ToolRow)) {
         self.leave_line(call.span, at);
         let undecided = self.undecided.remove(&call.span);
+        self.progress.remove(&call.span);
         let Some(place) = self.open.remove(&call.span) else { return };
         self.closed = Some(place);
         if let Some(row) = self.rows.get_mut(place) {

@@ -27,6 +27,7 @@ use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
 use crate::words::readable::top_text;
 use crate::words::styled::StyleRole;
+use crate::words::tool_sentence::progress_text;
 
 /// A row of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -467,6 +468,9 @@ fn sign(data: &RunData, cx: &DrawContext, world: &World, span: &Span) -> StateSi
 /// A call's result, or its arguments while it is open.
 fn result_text(data: &RunData, span: &Span) -> (String, StyleRole) {
     if span.state == SpanState::Open {
+        if let Some(progress) = data.shown().tools.progress_of(span.id) {
+            return (progress_text(&progress.text, progress.done, progress.total), StyleRole::Dim);
+        }
         return match data.opening_event(span.id).map(|event| &event.kind) {
             Some(EventKind::CallStarted(started)) => {
                 let args = started.args.as_ref().map(|args| start_of(&top_text(args)));
