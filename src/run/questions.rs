@@ -448,14 +448,7 @@ impl Questions {
         };
         let agent = asked.by.as_deref().unwrap_or_default();
         let shown = self.shown_to_rules(agent, args);
-        let call = CallToDecide {
-            tool,
-            agent,
-            own: None,
-            remembered: false,
-            allowed: None,
-            asks_by_default: None,
-        };
+        let call = CallToDecide::by_rules(tool, agent);
         match self.scenario.people.decide(call, &shown, Ok(())).0 {
             CallDecision::Denied(rule) => {
                 Err(format!("the rule {rule:?} does not allow these arguments"))

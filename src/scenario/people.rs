@@ -345,6 +345,13 @@ pub struct CallToDecide<'c> {
     pub asks_by_default: Option<&'c Asking>,
 }
 
+impl<'c> CallToDecide<'c> {
+    /// A call about which only the rules decide.
+    pub fn by_rules(tool: &'c ToolName, agent: &'c str) -> Self {
+        Self { tool, agent, own: None, remembered: false, allowed: None, asks_by_default: None }
+    }
+}
+
 /// What is decided about a call before it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallDecision {

@@ -29,8 +29,9 @@ impl ServerTools {
     }
 
     /// The same, with the servers of the configuration.
-    pub fn with_configured(self, servers: &BTreeMap<String, Arc<McpServerSpec>>) -> Self {
-        Self { configured: servers.clone(), ..self }
+    pub fn with_configured(mut self, servers: &BTreeMap<String, Arc<McpServerSpec>>) -> Self {
+        self.configured.clone_from(servers);
+        self
     }
 
     /// The tools of a server, or one of them. The server is not started yet.

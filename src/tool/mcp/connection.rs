@@ -29,7 +29,7 @@ use crate::log::event::kind::{AttemptFailed, FailureClass};
 
 /// Most tools that are listed.
 const MAX_TOOLS: usize = 1_000;
-/// Most pages that are asked for.
+/// Most pages of a list.
 const MAX_PAGES: usize = 50;
 /// Most times that a server may answer one call with questions.
 const MAX_ROUNDS: u32 = 10;
@@ -161,7 +161,7 @@ impl Connection {
                 tokio::time::sleep(ROUND_WAIT).await;
             }
         }
-        let what = format!("asked for input {MAX_ROUNDS} times in one call");
+        let what = format!("needed input {MAX_ROUNDS} times in one call");
         Err(self.failures.failure(FailureClass::BadResponse, &what, "Fix the server."))
     }
 

@@ -377,9 +377,9 @@ impl McpHttpClient {
         self.failures.failure(class, &format!("cannot be used: {error}"), advice)
     }
 
-    /// The failure of calls that were sent before the server went away.
+    /// The failure of calls that were sent before the server closed the connection.
     fn gone(&self, error: &NetError) -> Box<AttemptFailed> {
-        let what = format!("went away: {error}");
+        let what = format!("closed the connection: {error}");
         self.failures.failure(FailureClass::Reset, &what, "Is the server running?")
     }
 
@@ -596,7 +596,7 @@ impl StreamableHttpClient for McpHttpClient {
         };
         let response = response.map_err(|error| {
             let failed = self.unanswered(&error);
-            // Calls that wait for a stream to be resumed fail now, and the next attempt connects anew.
+            // Calls that wait for a stream to be resumed fail now, and the next attempt opens a new connection.
             if matches!(error, NetError::Connect { .. }) {
                 self.link.close(self.gone(&error));
             }

@@ -1,6 +1,8 @@
 //! The other things that ask: agents, people as agents and seats, a table without a decision, budgets.
 
 use super::*;
+use crate::log::event::question::Subject;
+use crate::run::questions::fixed_answer;
 use crate::words::format;
 
 /// The desk whose agent asks the manager in its first round.

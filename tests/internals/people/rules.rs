@@ -32,14 +32,8 @@ fn decide(rules: Vec<ApproveRule>, own: Option<Option<&str>>, remembered: bool) 
     shown.bind("agent", &"billing".into());
     shown.bind("flags", &json!({}));
     let tool = "refund".into();
-    let call = CallToDecide {
-        tool: &tool,
-        agent: "billing",
-        own: own.as_ref(),
-        remembered,
-        allowed: None,
-        asks_by_default: None,
-    };
+    let by_rules = CallToDecide::by_rules(&tool, "billing");
+    let call = CallToDecide { own: own.as_ref(), remembered, ..by_rules };
     let (decision, failed) = people.decide(call, &shown, Ok(()));
     let failed = if failed.is_empty() { "" } else { ", failed" };
     match decision {

@@ -353,7 +353,7 @@ async fn required_input_is_asked_for() {
         (
             "required_for_ever",
             FailureClass::BadResponse,
-            "asked for input 10 times in one call. Fix the server.",
+            "needed input 10 times in one call. Fix the server.",
         ),
         (
             "required_sampling",
