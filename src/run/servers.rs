@@ -312,10 +312,15 @@ impl RunContext {
                 pin: pin.clone(),
                 allowed: allowed.is_some(),
             });
+            let mut parameters = tool.parameters;
+            // Some providers refuse a schema that names its dialect.
+            if let Some(schema) = parameters.as_object_mut() {
+                schema.remove("$schema");
+            }
             let offer = ToolOffer {
                 name: model_name(&full).into(),
                 description: tool.description.into(),
-                parameters: Arc::new(tool.parameters),
+                parameters: Arc::new(parameters),
             };
             known.insert(full.into(), ServerTool { offer, pin: pin.into(), allowed });
         }

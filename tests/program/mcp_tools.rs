@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::support::binary::{Home, end};
 use crate::support::mcp::sdk_python;
+use crate::support::runners::RunnerTeam;
 
 /// The end of a scenario whose server is that of the shop.
 fn shop(more: &str) -> Option<String> {
@@ -285,4 +286,85 @@ fn documented_example_runs() {
     home.write("config/roundtable/config.toml", &format!("[mcp.files]\n{command}\n"));
     let ended = end(home.command(&["test", "configured.toml", "--trust"]).env("PATH", &path));
     assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// A server that dies, says too much or leaves processes behind fails the call, and nothing else: the run
+/// goes on, the breaker counts, and no process is left.
+#[test]
+fn misbehaving_server_fails_one_call() {
+    let Some(python) = sdk_python() else { return };
+    let home = Home::new();
+    let fake = include_str!("../support/mcp_fake.py");
+    // Its own copy, so that its processes are known by their arguments.
+    home.write("fake.py", fake);
+    let script = home.path().join("fake.py").display().to_string();
+    let calls = [
+        ("die", "it was"),
+        ("echo", "{"),
+        ("huge", "larger than 4 MiB"),
+        ("pid", ""),
+        ("die", "it was"),
+        ("die", "takes no calls for now"),
+        ("echo", "{"),
+    ];
+    let rounds = calls.iter().enumerate().map(|(nth, (tool, _))| {
+        let round = nth + 1;
+        format!(
+            "[[script]]\nagent = \"clerk\"\nround = {round}\ncalls = [{{ tool = \"{tool}\", \
+             args = {{ mib = 100, n = {round} }} }}]\n"
+        )
+    });
+    let tools = ["die", "echo", "huge", "pid"].iter().map(|tool| {
+        format!(
+            "[tools.{tool}]\ndescription = \"T\"\nmcp = {{ server = \"shop\", tool = \"{tool}\" }}\n\
+             approve = false\nbreaker = {{ fail_threshold = 2 }}\n"
+        )
+    });
+    let texts: Vec<String> =
+        (0..calls.len()).map(|nth| format!("{{{{results.{nth}.text}}}}")).collect();
+    let scenario = format!(
+        "title = \"T\"\npattern = \"swarm\"\ngoal = \"G\"\n[swarm]\nroot = \"desk\"\n\
+         [mcp.shop]\ncommand = {{ program = {:?}, args = [{script:?}, \"plain\"], env = {{ TOKEN = \"hush\" }} }}\n\
+         max_bytes = 4194304\n{}\
+         [agents.desk]\ndescription = \"D\"\nmembers = [\"clerk\", \"other\"]\nentry = \"clerk\"\n\
+         [agents.clerk]\ndescription = \"C\"\ntools = [\"die\", \"echo\", \"huge\", \"pid\"]\n\
+         [agents.other]\ndescription = \"O\"\n{}\
+         [[script]]\nagent = \"clerk\"\ntext = \"{}\"\n",
+        python.display().to_string(),
+        tools.collect::<String>(),
+        rounds.collect::<String>(),
+        texts.join(" | ")
+    );
+    let outcome = outcome(&home, &scenario);
+    assert_eq!(outcome["stop_reason"], "success", "{outcome:#}");
+    let answer = outcome["answer"].as_str().expect("a text");
+    let said: Vec<&str> = answer.split(" | ").collect();
+    assert_eq!(said.len(), calls.len(), "{answer}");
+    for (said, (tool, expected)) in said.iter().zip(calls) {
+        assert!(said.contains(expected), "{tool}: {said}");
+    }
+    let left = std::fs::read_dir("/proc").into_iter().flatten().flatten().filter(|process| {
+        let args = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&args).contains(&script)
+    });
+    assert_eq!(left.count(), 0, "processes are left");
+}
+
+/// A runner starts servers only where its command line allows it.
+#[test]
+fn runners_start_servers_if_allowed() {
+    let Some(shop) = shop("allow = [\"*\"]") else { return };
+    let Some(team) = RunnerTeam::start() else { return };
+    let text = format!("{}{shop}", TEAM.replace("PIECES", "2"));
+    team.home.write("mine.toml", &text);
+    let mut refusing = team.runner("a", None);
+    let followed = team.follow(&["mine.toml", "--trust", "--format", "json"]);
+    let why = refusing.until("does not play");
+    assert!(why.contains("start programs") && why.contains("--allow"), "{why}");
+    let _allowing = team.runner_with("b", None, |command| {
+        command.args(["--allow", "command"]);
+    });
+    let (status, out, err) = followed.end();
+    assert_eq!(status.code(), Some(0), "{err}");
+    assert!(out.contains("ordered 2 of a"), "{out}");
 }

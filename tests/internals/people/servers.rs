@@ -79,6 +79,7 @@ impl Server {
                         "name": name,
                         "description": about,
                         "parameters": {
+                            "$schema": "https://json-schema.org/draft/2020-12/schema",
                             "type": "object",
                             "required": ["path"],
                             "properties": { "path": { "type": "string" } },
@@ -251,6 +252,19 @@ async fn calls_ask_unless_allowed() {
         assert_eq!(server.calls(), ["files", &called, "end"], "{case}");
         assert_eq!(last_text(&events), "\"the text\"", "{case}");
     }
+}
+
+/// A model reads the tools under names that requests can have, without the dialect of their schemas.
+#[tokio::test(start_paused = true)]
+async fn models_are_offered_the_tools() {
+    let (run, _) = begin(&Given { allow: "allow = [\"*\"]", ..PLAIN });
+    let events = facts(&run).await;
+    let calls = events.iter().filter(|event| {
+        matches!(&event.kind, EventKind::CallStarted(call) if call.tool.as_str() == "llm")
+    });
+    let first = calls.map(|event| event.to_line().expect("JSON")).next().expect("a call");
+    assert!(first.contains("\"files__read\"") && first.contains("\"path\""), "{first}");
+    assert!(!first.contains("$schema") && !first.contains("files.read"), "{first}");
 }
 
 #[tokio::test(start_paused = true)]
