@@ -54,8 +54,8 @@ fn rule(kind: &str, field: &str) -> Rule {
         | ("question.asked", "stances")
         | ("question.answered" | "command.taken", "contribution" | "result") => Rule::Content,
         ("run.started", "name" | "sequence" | "steps" | "tools")
-        | ("call.started", "name" | "tool") => Rule::Declare,
-        ("tools.listed", "name" | "model_name" | "pin") => Rule::Declare,
+        | ("call.started", "name" | "tool")
+        | ("tools.listed", "name") => Rule::Declare,
         (_, "name")
         | ("question.asked", "hand_over_to" | "who")
         | ("question.answered" | "command.taken", "to")

@@ -259,9 +259,9 @@ async fn calls_ask_unless_allowed() {
 async fn models_are_offered_the_tools() {
     let (run, _) = begin(&Given { allow: "allow = [\"*\"]", ..PLAIN });
     let events = facts(&run).await;
-    let calls = events.iter().filter(|event| {
-        matches!(&event.kind, EventKind::CallStarted(call) if call.tool.as_str() == "llm")
-    });
+    let calls = events.iter().filter(
+        |event| matches!(&event.kind, EventKind::CallStarted(call) if call.tool.as_str() == "llm"),
+    );
     let first = calls.map(|event| event.to_line().expect("JSON")).next().expect("a call");
     assert!(first.contains("\"files__read\"") && first.contains("\"path\""), "{first}");
     assert!(!first.contains("$schema") && !first.contains("files.read"), "{first}");
