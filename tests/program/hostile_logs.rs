@@ -175,13 +175,15 @@ fn refuses_overlong_names() {
     let args = ["run", "dev-team", "--instant", "--no-store", "--format", "jsonl"];
     let log = home.run(&args).out;
     let long = "t".repeat(66_000);
-    for (name, what) in [("\"find_tickets\"", "a tool"), ("\"project_manager\"", "an agent")] {
+    for (name, what, most) in
+        [("\"find_tickets\"", "a tool", 161), ("\"project_manager\"", "an agent", 64)]
+    {
         assert!(log.contains(name), "{name}");
         home.write("long.jsonl", &log.replace(name, &format!("\"{long}\"")));
         for args in [&["show", "long.jsonl", "--format", "text"][..], &["import", "long.jsonl"]] {
             let ended = home.run(args);
             assert_eq!(ended.code, Some(1), "{args:?}");
-            let says = format!("a name is too long: {what} has 66000 bytes, at most 64");
+            let says = format!("a name is too long: {what} has 66000 bytes, at most {most}");
             assert!(ended.err.contains(&says), "{}", ended.err);
         }
     }

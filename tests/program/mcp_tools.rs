@@ -96,6 +96,7 @@ pattern = "router"
 goal = "G"
 [router]
 fallback = "clerk"
+prompt = "P"
 [router.routes.clerk]
 [agents.clerk]
 description = "C"
@@ -116,8 +117,14 @@ const ORCHESTRATOR: &str = r#"
 title = "T"
 pattern = "orchestrator"
 goal = "G"
+[orchestrator]
+plan_prompt = "P"
+finalize_prompt = "F"
 [orchestrator.sections]
 stock = "stock"
+[orchestrator.level]
+name = "health"
+otherwise = "green"
 [workers.stock]
 description = "Stock of a product"
 args = { sku = "The product" }
@@ -137,6 +144,7 @@ goal = "G"
 [resilience]
 agents = 2
 turns = 2
+pool = 2
 steps = ["stock"]
 [tools.stock]
 mcp = { server = "shop", tool = "get_stock" }

@@ -1,6 +1,7 @@
 """A server made with the official SDK: a shop's stock, a search for sources, a page of one."""
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel
 
@@ -13,13 +14,11 @@ class Stock(BaseModel):
     pieces: int
 
 
-class Found(BaseModel):
-    results: list[dict]
+class Envelope(BaseModel):
+    """What research reads."""
 
-
-class Page(BaseModel):
-    title: str
-    text: str
+    status: str
+    data: dict
 
 
 @server.tool(annotations=READS)
@@ -29,22 +28,25 @@ def get_stock(sku: str = "any") -> Stock:
 
 
 @server.tool(annotations=READS)
-def search(query: str) -> Found:
+def search(query: str) -> Envelope:
     """Pages about something."""
-    return Found(results=[{"url": "https://a.example/price", "title": "Price", "snippet": query}])
+    found = {"url": "https://a.example/price", "title": "Price", "snippet": query, "score": 0.9}
+    return Envelope(status="ok", data={"results": [found]})
 
 
 @server.tool(annotations=READS)
-def read(url: str) -> Page:
+def read(url: str) -> Envelope:
     """The text of a page."""
-    return Page(title="Price", text="The price is 12 EUR. It holds until May.")
+    body = "The price of the widget is 12 EUR. The price holds until May."
+    page = {"url": url, "title": "Price", "published_at": "2026-11-01", "body": body}
+    return Envelope(status="ok", data=page)
 
 
 @server.tool()
 def order(sku: str, pieces: int) -> str:
     """Orders pieces."""
     if pieces > 7:
-        raise ValueError("only 7 pieces are in stock")
+        raise ToolError("only 7 pieces are in stock")
     return f"ordered {pieces} of {sku}"
 
 
