@@ -84,8 +84,8 @@ impl ClientServer {
     }
 }
 
-/// The servers that a client's file has. Clients name the table differently; `context_servers` of Zed may
-/// have the command in a table of its own.
+/// The servers in the file of a client. Each client has its own name for the table. In `context_servers` of
+/// Zed, `command` may be a table.
 ///
 /// # Errors
 /// The file cannot be read, or has no servers.
@@ -188,7 +188,7 @@ pub fn find_servers(home: &Path, here: &Path) -> BTreeMap<PathBuf, Vec<ClientSer
     files.filter_map(|file| Some((file.clone(), read_servers(&file).ok()?))).collect()
 }
 
-/// A scenario whose agent has all tools of these servers.
+/// A scenario with one agent, which may call every tool of these servers.
 pub fn scenario_of(servers: &[ClientServer]) -> String {
     let tools: Vec<String> =
         servers.iter().map(|server| format!("\"{}.*\"", server.name)).collect();

@@ -277,8 +277,7 @@ fn host_of(http: &HttpSpec) -> String {
     single_line(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
 }
 
-/// The MCP server whose tools are called: its program or its address, and the tools whose calls nobody is
-/// asked about.
+/// The program or the address of an MCP server, and its tools that are called without asking.
 fn server_permissions(server: &McpServerSpec, own: &LocalFiles) -> Vec<Vec<String>> {
     let name = single_line(&server.name);
     let mut lines = match &server.transport {

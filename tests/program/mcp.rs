@@ -368,6 +368,47 @@ fn client_puts_questions_to_user() {
     assert_eq!(outcome["result"]["structuredContent"]["answer"], "We are.");
 }
 
+/// A form of a server that the run calls reaches the user of the client as it is.
+#[test]
+fn client_gets_forms_of_servers() {
+    let Some(python) = sdk_python() else { return };
+    let home = Home::new();
+    home.write("fake.py", include_str!("../support/mcp_fake.py"));
+    let script = home.path().join("fake.py").display().to_string();
+    home.write(
+        "scenarios/asking.toml",
+        &format!(
+            "title = \"T\"\npattern = \"swarm\"\ngoal = \"G\"\n[swarm]\nroot = \"desk\"\n\
+             [mcp.shop]\ncommand = {{ program = {:?}, args = [{script:?}] }}\n\
+             [tools.ask]\ndescription = \"T\"\nmcp = {{ server = \"shop\", tool = \"ask\" }}\napprove = false\n\
+             [agents.desk]\ndescription = \"D\"\nmembers = [\"clerk\", \"other\"]\nentry = \"clerk\"\n\
+             [agents.clerk]\ndescription = \"C\"\ntools = [\"ask\"]\n\
+             [agents.other]\ndescription = \"O\"\n\
+             [[script]]\nagent = \"clerk\"\nround = 1\ncalls = [{{ tool = \"ask\", args = {{}} }}]\n\
+             [[script]]\nagent = \"clerk\"\ntext = \"{{{{results.0.text}}}}\"\n",
+            python.display().to_string()
+        ),
+    );
+    let allowed = home.run(&["run", "scenarios/asking.toml", "--trust", "--people", "nobody"]);
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    let capabilities = json!({ "elicitation": {} });
+    let mut client = McpClient::start_with(&home, &["--allow-answers"], capabilities);
+    let run = client.send(
+        "tools/call",
+        json!({ "name": "run_scenario", "arguments": { "scenario": "asking", "people": "wait" } }),
+    );
+    let form = client.read().expect("a request");
+    let asked = &form["params"]["requestedSchema"];
+    assert_eq!(asked["properties"], json!({ "name": { "type": "string" } }), "{form}");
+    assert_eq!(asked["required"], json!(["name"]), "{form}");
+    let accepted = json!({ "action": "accept", "content": { "name": "Ada" } });
+    client.write(&json!({ "jsonrpc": "2.0", "id": form["id"], "result": accepted }).to_string());
+    let ended = client.read().expect("the outcome");
+    assert_eq!(ended["id"], run, "{ended}");
+    let answer = ended["result"]["structuredContent"]["answer"].as_str().expect("a text");
+    assert!(answer.contains(r#""content":{"name":"Ada"}"#), "{answer}");
+}
+
 #[test]
 fn other_runs_need_permission() {
     let home = desk();

@@ -1,8 +1,7 @@
-//! The runs of the server. Each is played by a task of its own, so a client that stops waiting, or that is
-//! asked something meanwhile, does not change it.
+//! The runs of the server. Each has its own task, so a run continues when its client stops waiting.
 //!
-//! Clients of both eras of the protocol put a question to their user: older ones get a request of the
-//! server, newer ones a result that asks for input, and call again with the answers.
+//! A client can put a question to its user. With an older version of the protocol, the server sends it a
+//! request. With a newer one, it gets a result that asks for input, and calls again with the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +13,7 @@ use rmcp::model::{
     ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
@@ -49,7 +48,7 @@ use crate::words::{format, headless};
 /// Most sessions at the same time.
 const MAX_PLAYED: usize = 8;
 
-/// Most sessions whose result is kept for a client that was asked something meanwhile.
+/// Most ended sessions whose result is kept for a client that has yet to call again.
 const MAX_ENDED: usize = 32;
 
 /// Most runs that the server lists as its own.
@@ -329,21 +328,13 @@ impl ServerState {
         if given.action != ElicitationAction::Accept {
             return;
         }
-        let field = |name: &str| given.content.as_ref().and_then(|content| content.get(name));
-        let text = |name: &str| {
-            let text = field(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-            text.map(str::to_owned)
-        };
-        let approve = field("approve").and_then(Value::as_bool);
-        let hand_over = text("hand_over_to").map(|to| json!({ "hand_over_to": to }));
-        let args = AnswerQuestionArgs {
-            approve,
-            answer: hand_over.as_ref().and_then(Value::as_object).cloned(),
-            choice: text("choice"),
-            text: text("text"),
-            // An approval takes no text.
-            reason: text("reason").filter(|_| approve != Some(true)),
-            ..AnswerQuestionArgs::default()
+        let content = given.content.as_ref().and_then(Value::as_object).cloned();
+        let content = content.unwrap_or_default();
+        let args = match self.open_question(run, id).as_deref().map(|asked| &asked.subject) {
+            Some(Subject::Input { .. }) => {
+                AnswerQuestionArgs { args: Some(content), ..AnswerQuestionArgs::default() }
+            }
+            _ => form_answer(&content),
         };
         if let Err(why) = self.answer(run, id, None, &args, context).await {
             tracing::info!(run = %run, "an answer of the client's user was refused: {why:#}");
@@ -379,13 +370,7 @@ impl ServerState {
         let given = parse_answer(&args.fields()?).map_err(Refused::new)?;
         let handle = self.engine.run(run).or_refuse(format_args!("{run} has ended"))?;
         let is_same = |asked: &QuestionAsked| digest.is_none_or(|digest| *digest == *asked.digest);
-        let sessions: Vec<_> = lock(&self.sessions).all.values().cloned().collect();
-        let asked = sessions.iter().find_map(|session| {
-            let progress = session.progress.borrow();
-            let asked = progress.open.get(&id).filter(|_| progress.run.as_ref() == Some(run));
-            asked.cloned()
-        });
-        if asked.is_some_and(|asked| !is_same(&asked)) {
+        if self.open_question(run, id).is_some_and(|asked| !is_same(&asked)) {
             return Err(Refused::new(format!("the digest is not that of {id}")));
         }
         let client = context.client_info().map(|client| client.name);
@@ -404,6 +389,15 @@ impl ServerState {
         // An answer is taken at once by a run of this process.
         let how = steered.answer(id, given, by).await.map_err(|(why, _)| why)?;
         Ok(how.unwrap_or_else(|| "sent".to_owned()))
+    }
+
+    fn open_question(&self, run: &RunId, id: QuestionId) -> Option<Arc<QuestionAsked>> {
+        let sessions: Vec<_> = lock(&self.sessions).all.values().cloned().collect();
+        sessions.iter().find_map(|session| {
+            let progress = session.progress.borrow();
+            let asked = progress.open.get(&id).filter(|_| progress.run.as_ref() == Some(run));
+            asked.cloned()
+        })
     }
 
     /// A run that this server has started: by its id, the beginning of it, or last.
@@ -638,11 +632,19 @@ impl ServedSession {
     }
 }
 
-/// A form for a question; `None`: no form can hold the answer.
+/// A form for a question; `None`: no form can hold the answer. A server that the run calls brings its own.
 fn form(asked: &QuestionAsked) -> Option<ElicitRequestParams> {
+    let message = question_lines(asked).join("\n");
+    let requested_schema =
+        ElicitationSchema::from_json_schema(form_schema(&asked.subject)?).ok()?;
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+/// The JSON schema of the form.
+fn form_schema(subject: &Subject) -> Option<Map<String, Value>> {
     let reason = json!({ "type": "string", "title": "Reason" });
-    let choices = asked.subject.choices();
-    let (properties, required) = match &asked.subject {
+    let choices = subject.choices();
+    let (properties, required) = match subject {
         Subject::ToolCall { .. } => {
             let approve = json!({ "type": "boolean", "title": "Approve the call" });
             (json!({ "approve": approve, "reason": reason }), "approve")
@@ -655,6 +657,7 @@ fn form(asked: &QuestionAsked) -> Option<ElicitRequestParams> {
             }
             (fields, "text")
         }
+        Subject::Input { parameters, .. } => return parameters.as_object().cloned(),
         Subject::Seat { .. } => return None,
         _ if !choices.is_empty() => {
             let choice = json!({ "type": "string", "title": "Answer", "enum": choices });
@@ -663,9 +666,26 @@ fn form(asked: &QuestionAsked) -> Option<ElicitRequestParams> {
         _ => (json!({ "text": { "type": "string", "title": "Answer" } }), "text"),
     };
     let schema = json!({ "type": "object", "properties": properties, "required": [required] });
-    let requested_schema = ElicitationSchema::from_json_schema(schema.as_object()?.clone()).ok()?;
-    let message = question_lines(asked).join("\n");
-    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+    schema.as_object().cloned()
+}
+
+/// The answer in a form of ours.
+fn form_answer(content: &Map<String, Value>) -> AnswerQuestionArgs {
+    let text = |name: &str| {
+        let text = content.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        text.map(str::to_owned)
+    };
+    let approve = content.get("approve").and_then(Value::as_bool);
+    let hand_over = text("hand_over_to").map(|to| json!({ "hand_over_to": to }));
+    AnswerQuestionArgs {
+        approve,
+        answer: hand_over.as_ref().and_then(Value::as_object).cloned(),
+        choice: text("choice"),
+        text: text("text"),
+        // An approval takes no text.
+        reason: text("reason").filter(|_| approve != Some(true)),
+        ..AnswerQuestionArgs::default()
+    }
 }
 
 /// The arguments of `roundtable run` for the same run.

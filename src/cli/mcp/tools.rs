@@ -162,7 +162,7 @@ pub struct AnswerQuestionArgs {
     /// An approval: true denies the call
     #[serde(default)]
     pub deny: Option<bool>,
-    /// An approval with these arguments of the call, in place of those that were asked about
+    /// An approval: with these arguments in place of those of the call, or an MCP server's form, filled in
     #[serde(default)]
     pub args: Option<Map<String, Value>>,
     /// One of the choices
