@@ -11,6 +11,7 @@
 
 mod decoding;
 pub mod error;
+pub mod json_rpc;
 pub mod proxy;
 pub mod redact;
 pub mod sse;
