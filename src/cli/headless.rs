@@ -24,7 +24,7 @@ use super::people::PeopleArg;
 use super::streams::{print, print_message, refuse};
 use crate::base::refused::Refused;
 use crate::base::visible::{REASON_CHARS, visible_within};
-use crate::engine::{Engine, ForkStart, Launch, ModelChoice, Resumption, RunHandle, RunKeeper};
+use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{prepare, program_log};
 use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
@@ -103,8 +103,7 @@ impl SessionTurn {
     /// # Errors
     /// The tools of the scenario cannot be made any more.
     fn queued(text: String, mut launch: Launch, last: &World) -> Result<Self, Refused> {
-        let instant = matches!(launch.model, ModelChoice::Scripted { instant: true });
-        let tools = prepare::toolbox(&launch.scenario, instant);
+        let tools = prepare::toolbox(&launch.scenario, &launch.model);
         launch.tools = Some(tools.map_err(|missing| Refused::new(missing.join("; ")))?);
         launch.flags = last.settings.flag_positions();
         Ok(Self::Message(text.into(), Box::new(launch)))

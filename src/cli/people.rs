@@ -102,7 +102,9 @@ fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
             vec![("arguments", args.to_string()), ("effects", effects.phrase().to_owned())]
         }
         Subject::InDoubt { args, .. } if !args.is_null() => vec![("arguments", args.to_string())],
-        Subject::Agent { text, .. } => vec![("question", text.to_string())],
+        Subject::Agent { text, .. } | Subject::Permission { text, .. } => {
+            vec![("question", text.to_string())]
+        }
         Subject::Turn { request, .. } => vec![("message", request.to_string())],
         Subject::Decision { stances, .. } => vec![("stances", stances.to_string())],
         Subject::Input { text, parameters, .. } => {

@@ -761,6 +761,7 @@ fn options(subject: &Subject) -> &'static str {
         Subject::InDoubt { .. } => "--choice CHOICE or --json '{\"result\":…}'",
         Subject::Agent { choices, .. } if choices.is_empty() => "--text TEXT",
         Subject::Input { .. } => "--args FILE or --deny",
+        Subject::Permission { .. } => "--choice CHOICE or --deny [WHY]",
         Subject::Agent { .. }
         | Subject::Decision { .. }
         | Subject::Budget(_)

@@ -148,6 +148,8 @@ pub enum ModelChoice {
     },
     /// Models, and the timeout of one attempt if the scenario sets none.
     Live(Models, Duration),
+    /// Agents of other programs answer for all callers. They come with the tools.
+    Agents,
     /// The replies of the recorded run with this head.
     Recorded(Arc<RecordedModel>, Arc<RunStarted>),
 }

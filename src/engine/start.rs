@@ -60,6 +60,7 @@ impl Engine {
             ModelChoice::Recorded(_, head) => Some(Arc::clone(head)),
             _ => None,
         };
+        let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let (models, llm, default_timeout): (Models, _, _) = match model {
             ModelChoice::Scripted { instant } => {
                 let scripted = ScriptedModel::new(Arc::clone(&scenario), instant);
@@ -68,7 +69,16 @@ impl Engine {
             ModelChoice::Recorded(recorded, _) => {
                 (recorded.into(), Arc::clone(&scenario.llm), endpoint::DEFAULT_TIMEOUT)
             }
-            ModelChoice::Live(models, timeout) => (models, scenario.llm_live(), timeout),
+            ModelChoice::Live(models, timeout) => {
+                (models.with_own(tools.agents()), scenario.llm_live(), timeout)
+            }
+            ModelChoice::Agents => {
+                let models = match tools.agents() {
+                    [] => Arc::new(ScriptedModel::new(Arc::clone(&scenario), false)).into(),
+                    [(_, first), ..] => Models::from(Arc::clone(first)).with_own(tools.agents()),
+                };
+                (models, scenario.llm_live(), endpoint::DEFAULT_TIMEOUT)
+            }
         };
         let is_observed = scenario.pattern.get().is_observed();
         let label = if is_observed { ModelLabel::Observed } else { models.label() };
@@ -106,7 +116,6 @@ impl Engine {
         let now_ms = time::now_ms();
         let started_ms = recorded.as_ref().map_or(now_ms, |head| head.wall_ms);
         let plan = pattern::plan(&scenario.pattern, &session, live, started_ms, before);
-        let tools = tools.unwrap_or_else(|| Toolbox::offline(&scenario, instant));
         let seen_tools = tools.seen_tools();
         let faults = scenario.llm_faults.clone();
         let mut guarded = vec![model_tool(llm, default_timeout, faults, bus.clock())];

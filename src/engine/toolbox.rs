@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::base::name::ToolName;
+use crate::base::name::{AgentName, ToolName};
 use crate::gateway::{NO_IMPLEMENTATION, Tool, ToolSetup};
+use crate::model::ChatModel;
 use crate::run::servers::{NoSeenTools, SeenTools};
 use crate::scenario::Scenario;
+use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{ResultContract, ToolSpec};
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::mcp::{McpServerSpec, McpSpec};
+use crate::tool;
 use crate::tool::documents::DocumentTools;
 use crate::tool::{Environment, NotReady, ToolMaker};
 
@@ -24,6 +27,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Toolbox {
     tools: Vec<ToolSetup>,
     seen: Arc<dyn SeenTools>,
+    /// The agents of other programs, with the callers for which they answer.
+    agents: Vec<(ModelCaller, Arc<dyn ChatModel>)>,
 }
 
 impl Toolbox {
@@ -37,7 +42,7 @@ impl Toolbox {
             tool_setup(scenario, spec, tool, instant)
         });
         let tools = with_people(scenario, with_agents(scenario, made.collect()));
-        Self { tools, seen: Arc::new(NoSeenTools) }
+        Self { tools, seen: Arc::new(NoSeenTools), agents: Vec::new() }
     }
 
     /// The tools of a scenario, with their variables looked up in `env`. No tool is called or
@@ -71,17 +76,34 @@ impl Toolbox {
         for spec in scenario.tools.values() {
             let tool = spec.kind.as_ref().map(|kind| maker.make(kind, env)).transpose();
             match tool {
-                Ok(tool) => made.push(tool_setup(scenario, spec, tool, instant)),
+                Ok(tool) => made.push(tool_setup(scenario, spec, tool.flatten(), instant)),
                 Err(reasons) => troubles.extend(
                     reasons.into_iter().map(|why| ToolNotReady { tool: spec.name.clone(), why }),
                 ),
             }
         }
         if troubles.is_empty() {
-            Ok(Self { tools: with_people(scenario, with_agents(scenario, made)), seen })
+            let tools = with_people(scenario, with_agents(scenario, made));
+            Ok(Self { tools, seen, agents: Vec::new() })
         } else {
             Err(troubles)
         }
+    }
+
+    /// The same, with the agents of other programs that answer in a live run. None is started.
+    ///
+    /// # Errors
+    /// The reasons why agents cannot be asked, one for each such agent.
+    pub fn with_agents(
+        self,
+        scenario: &Scenario,
+        env: Environment<'_>,
+    ) -> Result<Self, Vec<ToolNotReady>> {
+        let agents = tool::agents::make_models(&scenario.pattern.get().outside_callers(), env);
+        let not_ready =
+            |(agent, why): (AgentName, _)| ToolNotReady { tool: agent.as_str().into(), why };
+        let agents = agents.map_err(|all| all.into_iter().map(not_ready).collect::<Vec<_>>())?;
+        Ok(Self { agents, ..self })
     }
 
     /// All tools of an MCP server, which is not started yet. It ends when they are dropped.
@@ -96,7 +118,7 @@ impl Toolbox {
         let documents = DocumentTools::unsaved(Arc::new(SystemTime::now));
         let maker = ToolMaker::new(documents, true).with_servers(configured);
         let spec = McpSpec { server: Arc::clone(server), tool: None };
-        maker.make(&ToolKind::Mcp(Arc::new(spec)), env)
+        maker.make_server(&spec, env)
     }
 
     /// Replaces the implementation of a tool. Does nothing if the scenario has no tool of this
@@ -109,6 +131,10 @@ impl Toolbox {
 
     pub(super) fn into_setups(self) -> Vec<ToolSetup> {
         self.tools
+    }
+
+    pub(super) fn agents(&self) -> &[(ModelCaller, Arc<dyn ChatModel>)] {
+        &self.agents
     }
 
     pub(super) fn seen_tools(&self) -> Arc<dyn SeenTools> {

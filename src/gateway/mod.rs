@@ -35,6 +35,9 @@ use crate::scenario::tools::mcp::split_name;
 
 pub use self::call::{CallFailed, CallSuccess, Denial, GatewayCall};
 pub use self::guard::{Guard, GuardSnapshot};
+pub use crate::model::host::{
+    AttemptHost, AttemptProgress, InputReply, InputRequest, NoHost, PermissionRequest,
+};
 
 /// What the gateway needs from the calling run.
 pub trait CallScope: Send + Sync {
@@ -199,59 +202,6 @@ impl<'a> ToolRequest<'a> {
     pub fn bare(args: &'a Map<String, Value>) -> Self {
         Self { tool: "", args, attempt: 1, draw: 0, active: Duration::ZERO, host: &NoHost }
     }
-}
-
-/// What an attempt may do with its run before it ends.
-pub trait AttemptHost: Send + Sync {
-    /// Publishes how far the attempt is. It has more time then, up to a bound.
-    fn progress(&self, progress: AttemptProgress);
-    /// Asks a person for something that the other program needs. The attempt's timeout does not count
-    /// the wait.
-    fn ask(&self, request: InputRequest) -> BoxFuture<'_, InputReply>;
-}
-
-/// No run: nobody answers, and nobody sees progress.
-pub struct NoHost;
-
-impl AttemptHost for NoHost {
-    fn progress(&self, _: AttemptProgress) {}
-
-    fn ask(&self, _: InputRequest) -> BoxFuture<'_, InputReply> {
-        Box::pin(std::future::ready(InputReply::Cancel))
-    }
-}
-
-/// How far an attempt is, in the words and the unit of the other program.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AttemptProgress {
-    /// What it does; may be empty.
-    pub text: String,
-    /// How much is done.
-    pub done: f64,
-    /// How much there is to do, if that is known.
-    pub total: Option<f64>,
-}
-
-/// What another program asks a person for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InputRequest {
-    /// The program: the name of the MCP server.
-    pub from: String,
-    /// Why, in its own words.
-    pub text: String,
-    /// JSON schema of the answer, an object with fields that are no objects.
-    pub schema: Value,
-}
-
-/// The answer of a person to another program.
-#[derive(Clone, Debug, PartialEq)]
-pub enum InputReply {
-    /// This object.
-    Accept(Value),
-    /// A person said no.
-    Decline,
-    /// Nobody answered.
-    Cancel,
 }
 
 /// A tool: one attempt per call of `ask`. It has no retries and no timeout of its own. Dropping the

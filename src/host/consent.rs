@@ -14,6 +14,7 @@ use crate::base::read_file::Links;
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::agent::{AgentLink, FileAccess, OutsideAgent};
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::documents::{FolderSpec, PrivateHosts, WebSpec};
 use crate::scenario::tools::http::HttpSpec;
@@ -64,7 +65,10 @@ pub fn needed_permissions(
                 parts.extend(page_permissions(web).into_iter().map(|line| vec![line]))
             }
             Some(ToolAction::Serve(server)) => parts.extend(server_permissions(server, &own)),
-            None => {}
+            Some(ToolAction::Employ(agent)) if calls.is_some() => {
+                parts.extend(agent_permissions(agent, &own));
+            }
+            Some(ToolAction::Employ(_)) | None => {}
         }
     }
     // Searching a folder and reading from it need only one permission.
@@ -79,14 +83,21 @@ pub fn digest(scenario: &Scenario) -> String {
     LocalFiles::of_scenario(scenario).digest(&scenario.hash)
 }
 
-fn commands(scenario: &Scenario) -> impl Iterator<Item = &CommandSpec> {
-    scenario.tools.values().filter_map(|spec| match spec.action() {
-        Some(ToolAction::Start(command)) => Some(command),
-        Some(ToolAction::Serve(McpServerSpec { transport: McpTransport::Command(it), .. })) => {
-            Some(it)
-        }
+fn commands(scenario: &Scenario) -> Vec<&CommandSpec> {
+    let of_server = |server| match server {
+        &McpServerSpec { transport: McpTransport::Command(ref command), .. } => Some(command),
         _ => None,
-    })
+    };
+    let commands = scenario.tools.values().map(|spec| match spec.action() {
+        Some(ToolAction::Start(command)) => vec![command],
+        Some(ToolAction::Serve(server)) => of_server(server).into_iter().collect(),
+        Some(ToolAction::Employ(OutsideAgent { link: AgentLink::Acp(acp), .. })) => {
+            let servers = acp.servers.iter().filter_map(of_server);
+            std::iter::once(&acp.command).chain(servers).collect()
+        }
+        _ => Vec::new(),
+    });
+    commands.flatten().collect()
 }
 
 /// File extensions of scripts: arguments that a program executes.
@@ -110,7 +121,7 @@ struct LocalFile {
 
 impl LocalFiles {
     fn of_scenario(scenario: &Scenario) -> Self {
-        let own = commands(scenario).flat_map(local_names);
+        let own = commands(scenario).into_iter().flat_map(local_names);
         Self(own.map(|name| (name.clone(), LocalFile::read(Path::new(&name)))).collect())
     }
 
@@ -275,6 +286,45 @@ fn page_permissions(web: &WebSpec) -> Vec<String> {
 
 fn host_of(http: &HttpSpec) -> String {
     single_line(&http_tool::host(&http.url).unwrap_or_else(|| http.url.clone()))
+}
+
+/// The program or the address of an agent, what it may do, and the MCP servers that it gets.
+fn agent_permissions(agent: &OutsideAgent, own: &LocalFiles) -> Vec<Vec<String>> {
+    let name = single_line(agent.name.as_str());
+    let acp = match &agent.link {
+        AgentLink::Acp(acp) => acp,
+        AgentLink::AgUi(ag_ui) => {
+            let host = single_line(&agent.place());
+            let mut lines = vec![format!("use the agent {name} at {}", single_line(&ag_ui.url))];
+            let sent = request_permissions(&host, &ag_ui.headers, ag_ui.allow_private);
+            lines.extend(sent.iter().map(|line| format!("  {line}")));
+            return vec![lines];
+        }
+    };
+    let what = format!("start the agent {name}, with your home folder and its login:");
+    let mut lines = command_permission(&what, &acp.command, own);
+    if let Some(folder) = &acp.cwd {
+        lines.push(format!("  in the folder {}", single_line(&folder.display().to_string())));
+    }
+    if !acp.allow.is_empty() {
+        let kinds = acp.allow.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(", ");
+        lines.push(format!("  let it do this without asking: {kinds}"));
+    }
+    let offered = match acp.files {
+        FileAccess::None => None,
+        FileAccess::Read => Some("  let it read files of its folder"),
+        FileAccess::Write => Some("  let it read and write files of its folder"),
+    };
+    lines.extend(offered.map(str::to_owned));
+    if acp.terminal {
+        lines.push("  let it run commands in its folder".to_owned());
+    }
+    // It calls their tools itself, as it sees fit.
+    let servers = acp.servers.iter().flat_map(|server| server_permissions(server, own));
+    for part in servers {
+        lines.extend(part.iter().map(|line| format!("  for it: {}", line.trim_start())));
+    }
+    vec![lines]
 }
 
 /// The program or the address of an MCP server, and its tools that are called without asking.

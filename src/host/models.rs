@@ -38,13 +38,13 @@ impl LiveModels {
 
     /// The models at resolved endpoints.
     pub fn model_choice(&self, scenario: &Scenario, endpoints: &Endpoints) -> ModelChoice {
-        let timeout = endpoints.common.timeout().value;
+        let Some(common) = &endpoints.common else { return ModelChoice::Agents };
         let open = |endpoint: &Endpoint| self.open(scenario, endpoint);
         let own =
             endpoints.by_caller.iter().map(|(caller, at)| (caller.clone(), open(at))).collect();
         let prices = prices_at(endpoints.distinct(), &config::user_config().prices);
-        let models = Models::new(open(&endpoints.common), own).with_prices(prices);
-        ModelChoice::Live(models, timeout)
+        let models = Models::new(open(common), own).with_prices(prices);
+        ModelChoice::Live(models, common.timeout().value)
     }
 
     fn open(&self, scenario: &Scenario, endpoint: &Endpoint) -> Arc<dyn ChatModel> {
@@ -83,11 +83,11 @@ impl LiveModels {
 }
 
 /// The endpoints of a live run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Endpoints {
     /// The endpoint of all callers without a model of their own; if every caller has one, the
-    /// first's.
-    common: Endpoint,
+    /// first's. `None`: agents of other programs answer for all callers.
+    common: Option<Endpoint>,
     by_caller: Vec<(ModelCaller, Endpoint)>,
 }
 
@@ -95,8 +95,7 @@ impl Endpoints {
     /// The endpoints without duplicates, the common one first.
     pub fn distinct(&self) -> Vec<&Endpoint> {
         let mut each: Vec<&Endpoint> = Vec::new();
-        for endpoint in std::iter::once(&self.common).chain(self.by_caller.iter().map(|(_, at)| at))
-        {
+        for endpoint in self.common.iter().chain(self.by_caller.iter().map(|(_, at)| at)) {
             let same = |other: &&Endpoint| {
                 (other.host(), &other.model().value) == (endpoint.host(), &endpoint.model().value)
             };
@@ -162,7 +161,16 @@ pub fn endpoints_of(scenario: &Scenario, model: Option<&str>) -> Result<Endpoint
 fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLive> {
     let mut found: Vec<(ModelCaller, Endpoint)> = Vec::new();
     let mut usual_asked = false;
-    for caller in scenario.pattern.get().model_callers() {
+    let spec = scenario.pattern.get();
+    let outside = spec.outside_callers();
+    let is_model = |caller: &ModelCaller| outside.iter().all(|it| it.caller != *caller);
+    let mut callers = spec.model_callers();
+    callers.retain(is_model);
+    // A pattern without callers says so where it checks its live runs.
+    if callers.is_empty() && !outside.is_empty() {
+        return Ok(Endpoints::default());
+    }
+    for caller in callers {
         match own_model(scenario, &caller, model) {
             None => usual_asked = true,
             Some(seated) if found.iter().all(|(other, _)| *other != caller) => {
@@ -175,7 +183,7 @@ fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLiv
         Some((_, first)) if !usual_asked => first.clone(),
         _ => common_endpoint(scenario, model)?,
     };
-    let endpoints = Endpoints { common: usual, by_caller: found };
+    let endpoints = Endpoints { common: Some(usual), by_caller: found };
     match missing_price_error(scenario, &endpoints) {
         None => Ok(endpoints),
         Some(why) => Err(why.into()),

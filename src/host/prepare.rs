@@ -76,23 +76,27 @@ pub fn prepare(
     {
         return Err(PrepareError::Permission(consent));
     }
-    let toolboxes = (0..runs).map(|_| toolbox(scenario, instant));
-    let toolboxes = toolboxes.collect::<Result<_, _>>().map_err(PrepareError::Tools)?;
     let model = match &endpoints {
         None => ModelChoice::Scripted { instant },
         Some(endpoints) => live.model_choice(scenario, endpoints),
     };
+    let toolboxes = (0..runs).map(|_| toolbox(scenario, &model));
+    let toolboxes = toolboxes.collect::<Result<_, _>>().map_err(PrepareError::Tools)?;
     Ok(PreparedRuns { model, toolboxes, endpoints })
 }
 
-/// The tools of a scenario; variables come from the environment of this program.
+/// The tools of a scenario for a run with these models, and for a live run its agents of other programs;
+/// variables come from the environment of this program.
 ///
 /// # Errors
 /// Everything that is missing, one line each, with what to set.
-pub fn toolbox(scenario: &Scenario, instant: bool) -> Result<Toolbox, Vec<String>> {
+pub fn toolbox(scenario: &Scenario, model: &ModelChoice) -> Result<Toolbox, Vec<String>> {
     let env = |name: &str| std::env::var(name).ok();
     let seen = Arc::new(SeenToolsFile::of_user());
+    let instant = matches!(model, ModelChoice::Scripted { instant: true });
+    let is_live = matches!(model, ModelChoice::Live(..) | ModelChoice::Agents);
     Toolbox::with_servers(scenario, instant, &env, &user_config().mcp, seen)
+        .and_then(|tools| if is_live { tools.with_agents(scenario, &env) } else { Ok(tools) })
         .map_err(|troubles| troubles.iter().map(ToString::to_string).collect())
 }
 

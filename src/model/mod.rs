@@ -11,6 +11,7 @@ pub mod anthropic;
 mod client;
 pub mod endpoint;
 mod history;
+pub mod host;
 pub mod openai;
 pub mod prices;
 pub mod recorded;
@@ -31,6 +32,7 @@ use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 use crate::scenario::spec::{ModelCaller, Price};
 
 pub use self::adaptation::Adaptations;
+use self::host::{AttemptHost, NoHost};
 
 /// The request of one attempt.
 #[derive(Clone, Debug)]
@@ -171,6 +173,10 @@ pub fn count_words(text: &str) -> u64 {
 pub trait Listener: Send + Sync {
     /// The next piece of the reply's text.
     fn piece(&self, text: &str);
+    /// The run, for a model that is an agent of another program.
+    fn host(&self) -> &dyn AttemptHost {
+        &NoHost
+    }
     /// A condition of a script could not be evaluated; it counts as false.
     fn condition_failed(&self, place: &str, text: &str) {
         let _ = (place, text);
@@ -345,6 +351,13 @@ impl Models {
         let is_live = matches!(label, ModelLabel::Live { .. });
         let (own, prices) = (own.into(), Arc::default());
         Self { default_model, own, prices, one_price: None, several, is_live }
+    }
+
+    /// The same models, with more that answer for certain callers.
+    pub fn with_own(self, more: &[(ModelCaller, Arc<dyn ChatModel>)]) -> Self {
+        let own = self.own.iter().chain(more).cloned().collect();
+        let (prices, one_price) = (self.prices, self.one_price);
+        Self { prices, one_price, ..Self::new(self.default_model, own) }
     }
 
     /// The same models with these prices.

@@ -115,6 +115,7 @@ impl ScriptedModel {
             blocks: None,
             ignored: None,
             adopted: false,
+            cost_usd: None,
         })
     }
 

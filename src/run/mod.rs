@@ -7,6 +7,7 @@
 
 pub mod control;
 mod hold;
+mod host;
 mod model_call;
 pub mod questions;
 mod redelivery;
@@ -51,7 +52,7 @@ use crate::scenario::cel::CelBindings;
 use crate::scenario::people::{OPERATOR, Otherwise};
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::tool::{InjectedFault, ResultContract};
-use crate::scenario::spec::{InDoubt, SpendingLimits};
+use crate::scenario::spec::{InDoubt, ModelCaller, SpendingLimits};
 
 pub use self::control::RunControl;
 pub use self::model_call::ModelRequest;
@@ -128,6 +129,8 @@ pub struct RunContext {
     pub(crate) seed: u64,
     pub(crate) models: Models,
     pub(crate) llm: Arc<GuardedTool>,
+    /// The guards of the agents of other programs, by the callers for which they answer.
+    outside: Vec<(ModelCaller, Arc<GuardedTool>)>,
     tools: Arc<ToolRegistry>,
     pub(crate) session: Session,
     instant: bool,
@@ -170,6 +173,11 @@ impl RunContext {
             wall_ms,
             seen_tools,
         } = settings;
+        let outside = scenario.pattern.get().outside_callers().into_iter().filter_map(|it| {
+            let name = it.agent.guard_name();
+            Some((it.caller, Arc::clone(tools.iter().find(|tool| *tool.guard.name() == name)?)))
+        });
+        let outside = outside.collect();
         let control = RunControl::new(bus.clone(), max, flags);
         let questions = Questions::new(
             bus.clone(),
@@ -191,6 +199,7 @@ impl RunContext {
             seed,
             models,
             llm,
+            outside,
             session,
             instant,
             today,
@@ -225,6 +234,12 @@ impl RunContext {
     /// Whether an endpoint answers the model calls, not a script.
     pub fn is_live(&self) -> bool {
         self.models.is_live()
+    }
+
+    /// The guard of the agent of another program that answers calls for this purpose.
+    fn outside_guard(&self, purpose: &Purpose) -> Option<&Arc<GuardedTool>> {
+        let found = self.outside.iter().find(|(caller, _)| purpose.is_called_by(caller));
+        found.map(|(_, guard)| guard)
     }
 
     /// Whether an endpoint gives the replies of the model for this purpose, or gave them when they
@@ -355,6 +370,22 @@ impl RunContext {
         }
         self.control.stop(StopReason::InDoubt(tool));
         std::future::pending().await
+    }
+
+    /// Asks the questions of a recorded attempt again, while its recorded result is waited for. Never
+    /// completes. `None`: nothing was asked in it.
+    fn repeat_questions(&self, (parent, attempt): (SpanId, SpanId)) -> Option<BoxFuture<'_, ()>> {
+        let asked = self.bus.replay()?.recording().questions_in(attempt);
+        (!asked.is_empty()).then(|| {
+            async move {
+                let _inside = self.control.enclose(attempt, parent);
+                for question in &asked {
+                    self.questions.ask_again(attempt, question).await;
+                }
+                std::future::pending().await
+            }
+            .boxed()
+        })
     }
 
     /// Counts an attempt that starts (`true`) or has ended (`false`).

@@ -9,12 +9,16 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use super::host::{LastProgress, RunHost};
 use super::questions::Question;
 use super::spending::Reserved;
 use super::{RunContext, spending};
 use crate::base::name::{PersonName, ToolName};
 use crate::base::seeded_random::random_u64;
-use crate::gateway::{Attempt, CallFailed, CallScope, Callee, GatewayCall, attempt};
+use crate::gateway::{
+    Attempt, AttemptHost, CallFailed, CallScope, CallSuccess, Callee, GatewayCall, GuardedTool,
+    attempt,
+};
 use crate::log::bus::{Bus, LiveSlot};
 use crate::log::event::kind::{
     Answer, AttemptFailed, CallStarted, ChatMessage, FailureClass, MessageRole, ModelLabel, Prompt,
@@ -40,6 +44,9 @@ struct ModelCallScope<'a> {
     ask: &'a ModelRequest,
     /// Tokens that its failed attempts have used.
     failed_usage: Mutex<Usage>,
+    /// The guard of the agent of another program that answers; `None`: a model answers.
+    outside: Option<&'a Arc<GuardedTool>>,
+    last: LastProgress,
 }
 
 impl ModelCallScope<'_> {
@@ -66,9 +73,12 @@ impl CallScope for ModelCallScope<'_> {
     }
 
     fn reason(&self, failure: &AttemptFailed) -> StopReason {
-        match (failure.class, self.ask.purpose.script_step()) {
-            (FailureClass::ScriptMissing, Some(step)) => StopReason::ScriptMissing(step.into()),
-            _ => stop_reason(failure),
+        match (failure.class, self.ask.purpose.script_step(), self.outside) {
+            (FailureClass::ScriptMissing, Some(step), _) => StopReason::ScriptMissing(step.into()),
+            (FailureClass::ScriptMissing | FailureClass::Cancelled, ..) | (.., None) => {
+                stop_reason(failure)
+            }
+            (class, _, Some(outside)) => StopReason::ToolError(outside.guard.name().clone(), class),
         }
     }
 
@@ -78,7 +88,8 @@ impl CallScope for ModelCallScope<'_> {
 
     fn estimate_usage(&self, failed: &mut AttemptFailed) {
         // A script costs nothing.
-        let Some(partial) = failed.partial.as_ref().filter(|_| self.cx.is_live()) else { return };
+        let counts = self.cx.is_live() && self.outside.is_none();
+        let Some(partial) = failed.partial.as_ref().filter(|_| counts) else { return };
         let (messages, tools) = (&self.ask.messages, &self.ask.tools);
         let estimate = || spending::estimate_usage(messages, tools, partial.len());
         let usage = *failed.usage.get_or_insert_with(estimate);
@@ -100,7 +111,8 @@ impl CallScope for ModelCallScope<'_> {
     }
 
     fn usage_in_doubt(&self) -> Option<Usage> {
-        if !self.cx.is_live() {
+        // Nobody here knows what an agent sends to its model.
+        if !self.cx.is_live() || self.outside.is_some() {
             return None;
         }
         let usage = spending::estimate_usage(&self.ask.messages, &self.ask.tools, 0);
@@ -132,6 +144,16 @@ impl CallScope for ModelCallScope<'_> {
         // The run only waits for the attempts that were in flight when its end was decided.
         let late = self.cx.control.only_finishes();
         late.then(|| std::future::ready(Err(StopReason::Cancelled)).boxed())
+    }
+
+    fn timeout_clock(&self, limit: Duration, span: SpanId) -> Option<BoxFuture<'_, ()>> {
+        // Only an agent says how far it is, and asks for permission.
+        self.outside?;
+        Some(self.last.wait(&self.cx.control, limit, span).boxed())
+    }
+
+    fn repeat_questions(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
+        self.cx.repeat_questions((self.ask.parent, attempt))
     }
 
     fn callee_host(&self) -> Option<String> {
@@ -238,11 +260,16 @@ impl Callee for ModelCallee<'_> {
             shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
         };
         Box::pin(async move {
-            let listener = LiveSlotWriter { bus: &cx.bus, call: attempt.call, live: attempt.live };
+            let by = self.ask.purpose.agent().map(|agent| agent.as_str().into());
+            let host = RunHost::new(cx, attempt.span, by, &self.scope.last);
+            let (bus, call, live) = (&cx.bus, attempt.call, attempt.live);
+            let listener = LiveSlotWriter { bus, call, live, host };
+            let outside = self.scope.outside;
+            let _inside = outside.map(|_| cx.control.enclose(attempt.span, self.ask.parent));
             let model = cx.models.model_for(&self.ask.purpose);
             let said = async {
                 let mut reply = model.chat(&request, &listener).await?;
-                if cx.is_live() {
+                if cx.is_live() && outside.is_none() {
                     estimate_missing_counts(&request, &mut reply);
                 }
                 if reply.end == ReplyEnd::Failed {
@@ -250,7 +277,7 @@ impl Callee for ModelCallee<'_> {
                 }
                 Ok(reply)
             };
-            let injected = cx.llm.guard.faults();
+            let injected = outside.unwrap_or(&cx.llm).guard.faults();
             if injected.is_empty() {
                 return said.await;
             }
@@ -266,11 +293,16 @@ struct LiveSlotWriter<'a> {
     bus: &'a Bus,
     call: SpanId,
     live: &'a LiveSlot,
+    host: RunHost<'a>,
 }
 
 impl Listener for LiveSlotWriter<'_> {
     fn piece(&self, text: &str) {
         self.live.push(text);
+    }
+
+    fn host(&self) -> &dyn AttemptHost {
+        &self.host
     }
 
     fn condition_failed(&self, place: &str, text: &str) {
@@ -322,12 +354,15 @@ impl RunContext {
         &self,
         ask: &ModelRequest,
     ) -> Result<(SpanId, Arc<Reply>), Box<CallFailed>> {
-        let lost = Mutex::default();
-        let scope = ModelCallScope { cx: self, path: &ask.random_path(), ask, failed_usage: lost };
+        let outside = self.outside_guard(&ask.purpose);
+        let guard = &outside.unwrap_or(&self.llm).guard;
+        let path = &ask.random_path();
+        let (failed_usage, last) = (Mutex::default(), LastProgress::default());
+        let scope = ModelCallScope { cx: self, path, ask, failed_usage, outside, last };
         let call = GatewayCall {
             started: Box::new(CallStarted {
                 parent: ask.parent,
-                tool: self.llm.guard.name().clone(),
+                tool: guard.name().clone(),
                 purpose: ask.purpose.clone(),
                 prompt: ask.prompt.clone(),
                 args: None,
@@ -342,14 +377,32 @@ impl RunContext {
             true => Some(Box::pin(self.reserve(ask)).await),
             false => None,
         };
-        let answered = call.make(&scope, &self.llm.guard, &asked).await;
+        let answered = call.make(&scope, guard, &asked).await;
         if let Some(reserved) = reserved {
+            let reply = answered.as_ref().ok().map(|it| &it.reply);
             let mut used = scope.failed_usage();
-            used.add(answered.as_ref().ok().and_then(|it| it.reply.usage).unwrap_or_default());
-            reserved.used(&used);
+            used.add(reply.and_then(|it| it.usage).unwrap_or_default());
+            reserved.used(&used, reply.and_then(|it| it.cost_usd));
         }
         let answered = answered?;
+        if outside.is_some() && self.is_live() {
+            self.require_cost(guard.name(), &answered).await;
+        }
         Ok((answered.span, answered.reply))
+    }
+
+    /// Stops the run and never returns if its cost is limited, and an agent has not said what a turn cost.
+    async fn require_cost(&self, agent: &ToolName, answered: &CallSuccess) {
+        let is_limited = self.questions.scenario().spending.max_cost_usd.is_some();
+        if !is_limited || answered.reply.cost_usd.is_some() {
+            return;
+        }
+        let text = format!(
+            "{agent} did not say what its turn cost, so budget.max_cost_usd cannot hold: the run stops"
+        );
+        self.publish(answered.span, EventKind::Warning { text });
+        self.control.stop(StopReason::MaxCostBudget);
+        std::future::pending().await
     }
 
     /// Reserves the estimated use of a call. If it does not fit into the limit of the run, the operator

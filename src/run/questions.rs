@@ -709,7 +709,9 @@ impl Questions {
                 (tool, question) = (name.as_str().into(), Value::from(&**text));
             }
             Subject::Tools { tool: name, .. } => tool = name.as_str().into(),
-            Subject::Agent { text, .. } => question = Value::from(&**text),
+            Subject::Agent { text, .. } | Subject::Permission { text, .. } => {
+                question = Value::from(&**text);
+            }
             Subject::Turn { agent: name, request, .. } => {
                 (agent, question) = (name.as_str().into(), Value::from(&**request));
             }

@@ -156,10 +156,12 @@ pub struct Reserved<'a> {
 }
 
 impl Reserved<'_> {
-    /// Records what the call really used.
-    pub fn used(self, usage: &Usage) {
+    /// Records what the call really used; `cost_usd`: what it cost, if that was said.
+    pub fn used(self, usage: &Usage, cost_usd: Option<f64>) {
+        let mut used = Amount::of(usage, self.price);
+        used.usd = cost_usd.unwrap_or(used.usd);
         let mut state = self.spending.lock();
-        state.spent = state.spent.and(Amount::of(usage, self.price));
+        state.spent = state.spent.and(used);
     }
 }
 
@@ -232,9 +234,9 @@ mod tests {
         assert!(now(&spending, 60).is_none(), "it fits after the first call has ended");
         let reached = BudgetReached::Tokens { limit: 100, spent: 0, estimate: 101 };
         assert_eq!(now(&spending, 101).expect("at once").err(), Some(reached));
-        first.used(&Usage::new(10, 5));
+        first.used(&Usage::new(10, 5), None);
         let second = now(&spending, 60).expect("there is room").expect("there is room");
-        second.used(&Usage::new(50, 30));
+        second.used(&Usage::new(50, 30), None);
         let reached = BudgetReached::Tokens { limit: 100, spent: 95, estimate: 6 };
         assert_eq!(now(&spending, 6).expect("at once").err(), Some(reached));
         drop(now(&spending, 5).expect("there is room").expect("there is room"));
@@ -249,9 +251,9 @@ mod tests {
             spending.reserve(million, price).now_or_never().expect("at once")
         };
         let reserved = reserve(dear).expect("0.90 of 1.00");
-        reserved.used(&Usage::new(100_000, 0));
+        reserved.used(&Usage::new(100_000, 0), None);
         let reserved = reserve(dear).expect("0.10 and 0.90");
-        reserved.used(&Usage::new(0, 1_000));
+        reserved.used(&Usage::new(0, 1_000), None);
         let (reason, reached) = reserve(dear).expect_err("0.11 and 0.90");
         assert_eq!(reason, StopReason::MaxCostBudget);
         let BudgetReached::Cost { limit, spent, estimate } = reached else { panic!("a cost") };
@@ -284,7 +286,7 @@ mod tests {
                 }
                 if comes_back && !out.is_empty() {
                     let (estimate, uses, guard): (u64, u64, Reserved<'_>) = out.swap_remove(0);
-                    guard.used(&Usage::new(uses, 0));
+                    guard.used(&Usage::new(uses, 0), None);
                     spent += uses;
                     beyond += uses.saturating_sub(estimate);
                 }

@@ -1,30 +1,28 @@
 //! How a pattern calls a tool: through the gateway, with the pattern's own policy before each
 //! attempt.
 
-use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
 use super::RunContext;
+use super::host::{LastProgress, RunHost};
 use super::questions::{CallOfTool, Ended, Question};
-use crate::base::name::{PersonName, ToolName};
-use crate::base::visible::{first_bytes, visible_within};
+use crate::base::name::ToolName;
 use crate::gateway::{
-    Attempt, AttemptHost, AttemptProgress, CallFailed, CallScope, CallSuccess, Callee, Denial,
-    GatewayCall, GuardedTool, InputReply, InputRequest, MCP, ToolRequest, attempt,
+    Attempt, CallFailed, CallScope, CallSuccess, Callee, Denial, GatewayCall, GuardedTool, MCP,
+    ToolRequest, attempt,
 };
 use crate::log::bus::Bus;
 use crate::log::event::kind::{
-    Answer, AnsweredBy, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply, Subject,
+    Answer, AttemptFailed, CallStarted, FailureClass, Prompt, Purpose, Reply, Subject,
 };
 use crate::log::event::{EventKind, SpanId, StopReason};
-use crate::scenario::people::{Asking, CallDecision, OPERATOR, Otherwise};
+use crate::scenario::people::{Asking, CallDecision};
 use crate::scenario::spec::InDoubt;
 use crate::scenario::spec::tool::REQUEST_ID;
 
@@ -121,8 +119,8 @@ impl RunContext {
             }),
             safe_key: safe.then(|| canonical_text(&ask.args)),
         };
-        let (approval, progressed) = (Mutex::default(), Mutex::default());
-        let scope = ToolCallScope { cx: self, ask: &ask, approval, progressed };
+        let (approval, last) = (Mutex::default(), LastProgress::default());
+        let scope = ToolCallScope { cx: self, ask: &ask, approval, last };
         let asked = ToolCallee { scope: &scope, guarded: &guarded, sent: OnceLock::new() };
         let mut made = call.make(&scope, &guarded.guard, &asked).await?;
         made.changed = scope.approval().as_ref().and_then(|(_, ended)| ended.changed_text());
@@ -141,8 +139,7 @@ struct ToolCallScope<'a> {
     ask: &'a ToolCallRequest<'a>,
     /// The question about the call, and its answer.
     approval: Mutex<Option<(Question, Ended)>>,
-    /// When an attempt said last how far it is, in the active time of the run.
-    progressed: Mutex<Option<Duration>>,
+    last: LastProgress,
 }
 
 impl ToolCallScope<'_> {
@@ -325,116 +322,20 @@ impl CallScope for ToolCallScope<'_> {
     fn timeout_clock(&self, limit: Duration, span: SpanId) -> Option<BoxFuture<'_, ()>> {
         // Only a server says how far it is, and asks for input.
         let is_of_server = self.cx.tools().get(self.ask.tool)?.kind == MCP;
-        is_of_server.then(|| self.wait_for_progress(limit, span).boxed())
+        is_of_server.then(|| self.last.wait(self.cx.control(), limit, span).boxed())
     }
 
     fn repeat_questions(&self, attempt: SpanId) -> Option<BoxFuture<'_, ()>> {
-        let asked = self.cx.bus().replay()?.recording().questions_in(attempt);
-        (!asked.is_empty()).then(|| {
-            async move {
-                let _inside = self.cx.control().enclose(attempt, self.ask.parent);
-                for question in &asked {
-                    self.cx.questions.ask_again(attempt, question).await;
-                }
-                pending().await
-            }
-            .boxed()
-        })
+        self.cx.repeat_questions((self.ask.parent, attempt))
     }
 }
 
-/// An attempt may last so many times its timeout, if its tool says in time how far it is.
-const MAX_EXTENSION: u32 = 10;
-/// Progress is published at most once in this time.
-const PROGRESS_EVERY: Duration = Duration::from_secs(1);
-/// Most characters of the text of progress.
-const PROGRESS_CHARS: usize = 200;
-/// Longest text of a question of a server, in bytes.
-const INPUT_BYTES: usize = 16 << 10;
-
 impl ToolCallScope<'_> {
-    /// Completes when an attempt has said nothing for this long, or has lasted too long. The time in which a
-    /// person is asked does not count.
-    async fn wait_for_progress(&self, limit: Duration, span: SpanId) {
-        let control = self.cx.control();
-        let began = control.active_in(span);
-        let most = limit.saturating_mul(MAX_EXTENSION);
-        loop {
-            let lasted = control.active_in(span).saturating_sub(began);
-            let since = self.progressed().map_or(Duration::ZERO, |at| at.saturating_sub(began));
-            let left = since.saturating_add(limit).min(most).saturating_sub(lasted);
-            if left.is_zero() {
-                return;
-            }
-            control.sleep_active_in(span, left).await;
-        }
-    }
-
     /// The arguments that an MCP server has declared for this tool; `None`: it is no tool of a server.
     fn declared_by_server(&self) -> Option<&Map<String, Value>> {
         let spec = self.cx.questions.scenario().tool(self.ask.tool)?;
         let tool = self.cx.server_tool(spec.server_tool(self.ask.tool).as_str())?;
         tool.offer.parameters.get("properties")?.as_object()
-    }
-
-    fn progressed(&self) -> MutexGuard<'_, Option<Duration>> {
-        self.progressed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The run, for a tool that says how far an attempt is, or needs an answer of a person.
-struct ToolCallHost<'a> {
-    scope: &'a ToolCallScope<'a>,
-    attempt: SpanId,
-    /// When progress was published last.
-    published: Mutex<Option<Instant>>,
-}
-
-impl AttemptHost for ToolCallHost<'_> {
-    fn progress(&self, progress: AttemptProgress) {
-        let cx = self.scope.cx;
-        *self.scope.progressed() = Some(cx.control().active_in(self.attempt));
-        let now = cx.bus().clock().now();
-        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
-        if published.is_some_and(|last| now.duration_since(last) < PROGRESS_EVERY) {
-            return;
-        }
-        *published = Some(now);
-        let AttemptProgress { text, done, total } = progress;
-        let text = visible_within(text.trim(), PROGRESS_CHARS);
-        cx.publish(self.attempt, EventKind::AttemptProgressed { text, done, total });
-    }
-
-    fn ask(&self, request: InputRequest) -> BoxFuture<'_, InputReply> {
-        async move {
-            let (cx, ask) = (self.scope.cx, self.scope.ask);
-            let InputRequest { from, text, schema } = request;
-            let question = Question {
-                span: self.attempt,
-                inside: self.attempt,
-                by: ask.purpose.agent().map(|agent| agent.as_str().into()),
-                why: None,
-                subject: Subject::Input {
-                    tool: from.into(),
-                    text: first_bytes(&text, INPUT_BYTES).into(),
-                    parameters: Arc::new(schema),
-                },
-                asking: cx.asking(&PersonName::from(OPERATOR), Otherwise::Deny),
-                rule: None,
-            };
-            let in_flight = cx.control().keep_calls();
-            let ended = cx.questions.ask(question).await;
-            drop(in_flight);
-            let Ok(ended) = ended else { return InputReply::Cancel };
-            match (&ended.answered.by, &ended.answered.answer) {
-                (_, Answer::Approve { args }) => {
-                    InputReply::Accept(args.as_deref().cloned().unwrap_or_else(|| json!({})))
-                }
-                (AnsweredBy::Nobody, _) | (_, Answer::Stop) => InputReply::Cancel,
-                _ => InputReply::Decline,
-            }
-        }
-        .boxed()
     }
 }
 
@@ -480,8 +381,8 @@ impl ToolCallee<'_> {
             let text = format!("the tool {} has no implementation", ask.tool);
             return Err(AttemptFailed::new(FailureClass::Tool, text));
         };
-        let host =
-            ToolCallHost { scope: self.scope, attempt: attempt.span, published: Mutex::default() };
+        let by = ask.purpose.agent().map(|agent| agent.as_str().into());
+        let host = RunHost::new(self.scope.cx, attempt.span, by, &self.scope.last);
         let control = self.scope.cx.control();
         let is_of_server = self.guarded.kind == MCP;
         let _inside = is_of_server.then(|| control.enclose(attempt.span, ask.parent));

@@ -3,6 +3,7 @@
 //! gateway's. Headers and variables that a scenario names are looked up before a run starts, so
 //! that a missing one is reported before anything is spent.
 
+pub(crate) mod agents;
 pub mod command;
 pub mod documents;
 pub mod endpoint;
@@ -40,7 +41,7 @@ use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::documents::{ReadSpec, SearchSpec};
 use crate::scenario::tools::http::HttpSpec;
-use crate::scenario::tools::mcp::McpServerSpec;
+use crate::scenario::tools::mcp::{McpServerSpec, McpSpec};
 
 /// Looks up an environment variable; tests pass their own.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -82,11 +83,14 @@ impl ToolMaker {
                 ReadSpec::Folder(spec) => Some(self.documents.read_folder(spec)),
                 ReadSpec::Web(_) => None,
             },
-            ToolKind::Http(_) | ToolKind::Command(_) | ToolKind::Mcp(_) => None,
+            ToolKind::Http(_) | ToolKind::Command(_) | ToolKind::Mcp(_) | ToolKind::Agent(_) => {
+                None
+            }
         }
     }
 
-    /// A tool of this kind, with its variables looked up in `env`. It is not called or started.
+    /// A tool of this kind, with its variables looked up in `env`. It is not called or started. `None`: it
+    /// is an agent of another program, which a live run asks in place of a model.
     ///
     /// # Errors
     /// Why it cannot be called.
@@ -94,16 +98,17 @@ impl ToolMaker {
         &self,
         kind: &ToolKind,
         env: Environment<'_>,
-    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
+    ) -> Result<Option<Box<dyn Tool>>, Vec<NotReady>> {
         let client = |spec: &HttpSpec| {
             if spec.allow_private { &self.anywhere } else { &self.internet }.clone()
         };
         let documents = |checked: Result<(), NotReady>| checked.map_err(|why| vec![why]);
-        Ok(match kind {
+        Ok(Some(match kind {
+            ToolKind::Agent(_) => return Ok(None),
             ToolKind::Fixture(spec) => Box::new(FixtureTool::new(Arc::clone(spec), self.instant)),
             ToolKind::Http(spec) => Box::new(HttpTool::new(Arc::clone(spec), client(spec), env)?),
             ToolKind::Command(spec) => Box::new(CommandTool::new(Arc::clone(spec), env)?),
-            ToolKind::Mcp(spec) => self.servers.make(spec, env)?,
+            ToolKind::Mcp(spec) => self.make_server(spec, env)?,
             ToolKind::Search(search) => match &**search {
                 SearchSpec::Folder(spec) => {
                     documents(self.documents.check_folder(spec))?;
@@ -123,7 +128,19 @@ impl ToolMaker {
                     self.documents.read_web(spec)
                 }
             },
-        })
+        }))
+    }
+
+    /// The tools of an MCP server, which is not started yet.
+    ///
+    /// # Errors
+    /// Why they cannot be called.
+    pub fn make_server(
+        &self,
+        spec: &McpSpec,
+        env: Environment<'_>,
+    ) -> Result<Box<dyn Tool>, Vec<NotReady>> {
+        self.servers.make(spec, env)
     }
 }
 

@@ -28,7 +28,7 @@ pub fn about(subject: &Subject) -> Cow<'_, str> {
         Subject::ToolCall { tool, args, .. } => {
             format!("{tool} {}", top_text(args)).trim_end().to_owned().into()
         }
-        Subject::Agent { text, .. } => first_line(text).into(),
+        Subject::Agent { text, .. } | Subject::Permission { text, .. } => first_line(text).into(),
         Subject::Turn { agent, request, .. } => {
             format!("turn of {agent}: {}", first_line(request)).into()
         }
@@ -105,6 +105,7 @@ pub fn noun(subject: &Subject) -> &'static str {
         Subject::InDoubt { .. } => "call in doubt",
         Subject::Budget(_) => "budget",
         Subject::Input { .. } => "input",
+        Subject::Permission { .. } => "permission",
         Subject::Tools { .. } => "tools",
     }
 }
@@ -129,6 +130,7 @@ pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
         Subject::Decision { .. } => format!("the table did not agree: {who} decides"),
         Subject::InDoubt { tool, .. } => format!("{tool} was in flight: {who} says what follows"),
         Subject::Budget(_) => format!("{by} asks {who} whether to extend a budget"),
+        Subject::Permission { .. } => format!("{by} asks {who} for permission"),
         Subject::Input { tool, .. } => format!("the server {tool} asks {who} for input"),
         Subject::Tools { tool, changed: true, .. } => {
             format!("tools of {tool} have changed: {who} decides whether they are used")
@@ -143,7 +145,10 @@ pub fn asks_text(by: &str, asked: &QuestionAsked) -> String {
 pub fn otherwise_text(asked: &QuestionAsked) -> String {
     match &asked.otherwise {
         Otherwise::Deny if asked.subject.approves().is_some() => "the call is denied".to_owned(),
-        Otherwise::Deny if asked.subject.can_be_denied() => "the server gets no input".to_owned(),
+        Otherwise::Deny if asked.subject.can_be_denied() => match asked.subject {
+            Subject::Permission { .. } => "the agent is told no".to_owned(),
+            _ => "no input is given".to_owned(),
+        },
         Otherwise::Deny | Otherwise::Stop => "the run stops".to_owned(),
         Otherwise::Pause => "the run pauses".to_owned(),
         Otherwise::Answer(text) => {

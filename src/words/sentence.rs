@@ -411,6 +411,7 @@ fn fill<'a>(
         | EventKind::AttemptQueued { .. }
         | EventKind::ClientRetried { .. }
         | EventKind::AttemptProgressed { .. }
+        | EventKind::AgentStep(_)
         | EventKind::ToolsListed { .. }
         | EventKind::CallInDoubt { .. }
         | EventKind::BreakerChanged { .. }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use super::format;
 use super::glyph::Glyph;
+use super::measure::single_line;
 use super::sentence::{Sentence, attempts_text, took_ms};
 use super::styled::StyleRole;
 use crate::base::time;
 use crate::log::event::kind::{
-    BreakerCause, BreakerStage, FallbackKind, LimitChange, ToolLimits, WindowCounts,
+    AgentStep, BreakerCause, BreakerStage, FallbackKind, LimitChange, StepState, ToolLimits,
+    WindowCounts,
 };
 use crate::log::event::tool::percent_text;
 use crate::log::event::{EventKind, StopReason};
@@ -61,6 +63,19 @@ pub(super) fn fill_tool_sentence<'a>(it: &mut Sentence<'a>, kind: &'a EventKind)
         }
         EventKind::AttemptProgressed { text, done, total } => {
             it.text = progress_text(text, *done, *total).into();
+        }
+        EventKind::AgentStep(step) => {
+            let AgentStep { title, state, text, .. } = &**step;
+            let (role, text) = match (state, &**text) {
+                (StepState::Started, _) => (StyleRole::Text, title.to_string()),
+                (StepState::Done, "") => (StyleRole::Done, format!("{title}: done")),
+                (StepState::Done, text) => (StyleRole::Done, format!("{title}: {text}")),
+                (StepState::Failed, "") => (StyleRole::Failed, format!("{title}: failed")),
+                (StepState::Failed, text) => {
+                    (StyleRole::Failed, format!("{title}: failed: {text}"))
+                }
+            };
+            it.set(role, single_line(&text));
         }
         EventKind::ToolsListed { tool, tools, left_out } => {
             let count = |count: usize| format!("{count} tool{}", if count == 1 { "" } else { "s" });
@@ -117,6 +132,9 @@ pub fn progress_text(text: &str, done: f64, total: Option<f64>) -> String {
         true => format!("{number:.0}"),
         false => format!("{number:.2}"),
     };
+    if done == 0.0 && total.is_none() && !text.trim().is_empty() {
+        return text.trim().to_owned();
+    }
     let share = match total {
         Some(total) => format!("{} of {}", number(done), number(total)),
         None => format!("{} done", number(done)),

@@ -34,6 +34,7 @@ pub fn agent(name: &str) -> AgentSpec {
 
 fn model(name: &str) -> ModelAgent {
     ModelAgent {
+        outside: None,
         people: Vec::new(),
         instruction: format!("I am {name}.").into(),
         tools: Vec::new(),

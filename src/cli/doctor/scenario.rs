@@ -10,6 +10,7 @@ use crate::base::visible::visible;
 use crate::cli::effective::{EffectiveSetting, OverriddenScenario};
 use crate::cli::run::RunArgs;
 use crate::cli::{effective, launch};
+use crate::engine::ModelChoice;
 use crate::host::models::LiveModels;
 use crate::host::trust::Trust;
 use crate::host::{Dirs, config, prepare};
@@ -58,7 +59,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         findings.push(Finding::good("timeout", text));
         findings.extend(request_settings(asking));
     }
-    if let Err(missing) = prepare::toolbox(&scenario, true) {
+    if let Err(missing) = prepare::toolbox(&scenario, &ModelChoice::Scripted { instant: true }) {
         let line = |text: String| Finding::bad("tools", text, "").without_advice();
         findings.extend(missing.into_iter().map(line));
     }

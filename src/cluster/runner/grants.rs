@@ -10,9 +10,10 @@ use crate::host::models::sets_own_network;
 use crate::scenario::Scenario;
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::agent::{AgentLink, OutsideAgent};
 use crate::scenario::tools::command::CommandSpec;
 use crate::scenario::tools::documents::{FolderSpec, PrivateHosts};
-use crate::scenario::tools::mcp::McpTransport;
+use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
 
 /// Something that a runner may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,19 +79,33 @@ pub fn needed(scenario: &Scenario, live: bool) -> BTreeSet<Grant> {
                     needed.insert(Grant::PrivateNet);
                 }
             }
-            Some(ToolAction::Serve(server)) => match &server.transport {
-                McpTransport::Command(command) => of_command(command, &mut needed),
-                McpTransport::Url(url) => {
-                    of_address(&url.headers, url.allow_private, &mut needed);
-                }
-                McpTransport::Configured => {
-                    needed.insert(Grant::Command);
-                }
-            },
-            None => {}
+            Some(ToolAction::Serve(server)) => of_server(server, &mut needed),
+            Some(ToolAction::Employ(agent)) if live => of_agent(agent, &mut needed),
+            Some(ToolAction::Employ(_)) | None => {}
         }
     }
     needed
+}
+
+/// An agent of another program, and the MCP servers that it starts.
+fn of_agent(agent: &OutsideAgent, needed: &mut BTreeSet<Grant>) {
+    match &agent.link {
+        AgentLink::Acp(acp) => {
+            of_command(&acp.command, needed);
+            acp.servers.iter().for_each(|server| of_server(server, needed));
+        }
+        AgentLink::AgUi(ag_ui) => of_address(&ag_ui.headers, ag_ui.allow_private, needed),
+    }
+}
+
+fn of_server(server: &McpServerSpec, needed: &mut BTreeSet<Grant>) {
+    match &server.transport {
+        McpTransport::Command(command) => of_command(command, needed),
+        McpTransport::Url(url) => of_address(&url.headers, url.allow_private, needed),
+        McpTransport::Configured => {
+            needed.insert(Grant::Command);
+        }
+    }
 }
 
 fn of_command(command: &CommandSpec, needed: &mut BTreeSet<Grant>) {

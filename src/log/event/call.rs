@@ -189,6 +189,9 @@ pub struct Reply {
     /// Whether a former owner of the run got it, after it had lost the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
+    /// What it cost in US dollars, as an agent of another program says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 impl Reply {
@@ -213,6 +216,7 @@ impl Reply {
             blocks: None,
             ignored: None,
             adopted: false,
+            cost_usd: None,
         }
     }
 
@@ -222,6 +226,36 @@ impl Reply {
         if self.end.is_whole() { &self.tool_calls } else { &[] }
     }
 }
+
+/// A call of a tool that an agent of another program makes itself. Its texts are made visible, and cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub struct AgentStep {
+    /// The agent's id of it.
+    pub id: Arc<str>,
+    /// What it does, in one line.
+    pub title: Arc<str>,
+    /// How far it is.
+    pub state: StepState,
+    /// Its arguments where it starts, its result where it ends; may be empty.
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    pub text: Arc<str>,
+}
+
+/// How far a step of an agent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "tui", derive(schemars::JsonSchema))]
+pub enum StepState {
+    /// It has started.
+    Started,
+    /// It has ended.
+    Done,
+    /// It has failed.
+    Failed,
+}
+
+worded! { StepState { Started = "started", Done = "done", Failed = "failed" } }
 
 /// A reply that did not match its contract, or was empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,7 +21,8 @@ use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::spec::tool::{FaultKind, InjectedFault};
 
 pub use super::call::{
-    BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyRefused, Usage,
+    AgentStep, BudgetReached, CallStarted, ChatMessage, MessageRole, Prompt, Reply, ReplyRefused,
+    StepState, Usage,
 };
 pub use super::call_window::WindowCounts;
 pub use super::command::Initiator;
@@ -328,6 +329,9 @@ kinds! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             total: Option<f64>,
         },
+        /// What an agent of another program does within an attempt: it calls a tool of its own. The first
+        /// event of an id says what it does, the last one how it ended. The attempt has more time now.
+        "agent.step" AgentStep(Arc<AgentStep>),
         /// Closes an attempt's span with a complete reply or result.
         "attempt.answered" AttemptAnswered(Arc<Reply>),
         /// Closes an attempt's span with a failure.
@@ -562,6 +566,7 @@ impl EventKind {
                 | Self::AttemptFailed(_)
                 | Self::ClientRetried { .. }
                 | Self::AttemptProgressed { .. }
+                | Self::AgentStep(_)
                 | Self::ResultIgnored { .. }
                 | Self::SessionRunStarted { .. }
                 | Self::SessionRunClosed { .. }

@@ -167,6 +167,13 @@ pub enum Subject {
         /// The JSON schema of the answer, an object.
         parameters: Arc<Value>,
     },
+    /// An agent of another program wants to do something.
+    Permission {
+        /// What, in its own words, with all that it says about it.
+        text: Arc<str>,
+        /// The answers to choose from.
+        choices: Arc<[Arc<str>]>,
+    },
     /// The tools of a server are new to the operator, or have changed.
     Tools {
         /// The server, as a tool of the run.
@@ -216,7 +223,7 @@ impl Subject {
     pub fn choices(&self) -> Vec<Arc<str>> {
         let words = |words: &[&str]| words.iter().map(|word| Arc::from(*word)).collect();
         match self {
-            Self::Agent { choices, .. } => choices.to_vec(),
+            Self::Agent { choices, .. } | Self::Permission { choices, .. } => choices.to_vec(),
             Self::Decision { .. } => Decision::ALL.iter().map(|it| it.word().into()).collect(),
             Self::InDoubt { .. } => words(&[AGAIN, STOP]),
             Self::Budget(_) => words(&[EXTEND, STOP]),
@@ -231,7 +238,7 @@ impl Subject {
 
     /// Whether a person can say no to it.
     pub fn can_be_denied(&self) -> bool {
-        matches!(self, Self::ToolCall { .. } | Self::Input { .. })
+        matches!(self, Self::ToolCall { .. } | Self::Input { .. } | Self::Permission { .. })
     }
 
     /// What distinguishes the question from the others of its span.
@@ -245,6 +252,7 @@ impl Subject {
             Self::Decision { .. } => "decision".to_owned(),
             Self::InDoubt { .. } => "in_doubt".to_owned(),
             Self::Input { .. } => "input".to_owned(),
+            Self::Permission { .. } => "permission".to_owned(),
             Self::Tools { tool, changed, .. } => format!("tools {tool} {changed}"),
         }
     }
@@ -263,7 +271,10 @@ impl Subject {
                 check_args(parameters, &json!({}))
             }
             (Self::ToolCall { .. }, Answer::Approve { args: None })
-            | (Self::ToolCall { .. } | Self::Input { .. }, Answer::Deny { .. })
+            | (
+                Self::ToolCall { .. } | Self::Input { .. } | Self::Permission { .. },
+                Answer::Deny { .. },
+            )
             | (Self::Turn { .. }, Answer::Text { .. })
             | (Self::Seat { .. }, Answer::Contribute { .. }) => Ok(()),
             (Self::InDoubt { args, .. }, Answer::Result { .. }) if !args.is_null() => Ok(()),
@@ -279,6 +290,7 @@ impl Subject {
                 | Self::Decision { .. }
                 | Self::InDoubt { .. }
                 | Self::Budget(_)
+                | Self::Permission { .. }
                 | Self::Tools { .. },
                 Answer::Choose { choice, .. },
             ) => {
@@ -301,6 +313,7 @@ impl Subject {
                 "choose one of the answers"
             }
             Self::Input { .. } => "fill in the form, or deny it",
+            Self::Permission { .. } => "choose one of the answers, or deny it",
             Self::Turn { .. } => "answer with a text, or hand over",
             Self::Seat { .. } => "answer with a contribution",
             Self::InDoubt { .. } => "choose `again` or `stop`, or give the result",

@@ -204,9 +204,9 @@ impl Replay {
     /// Whether a model or tool published this event inside an attempt; `only`: inside this one.
     fn is_inside(&self, event: &Event, only: Option<SpanId>) -> bool {
         match event.kind {
-            EventKind::ClientRetried { .. } | EventKind::AttemptProgressed { .. } => {
-                only.is_none_or(|span| event.span == span)
-            }
+            EventKind::ClientRetried { .. }
+            | EventKind::AttemptProgressed { .. }
+            | EventKind::AgentStep(_) => only.is_none_or(|span| event.span == span),
             EventKind::ConditionFailed { .. } => match only {
                 Some(span) => self.recording.attempt(span).is_some_and(|it| it.call == event.span),
                 None => event.span != SpanId::RUN,

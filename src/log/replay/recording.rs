@@ -98,7 +98,7 @@ impl Recording {
                 last_question = last_question.max(asked.id.0);
                 match asked.subject {
                     Subject::InDoubt { .. } => {}
-                    Subject::Input { .. } => {
+                    Subject::Input { .. } | Subject::Permission { .. } => {
                         if let Some(attempt) = attempts.get_mut(&event.span) {
                             attempt.questions.push(Arc::clone(asked));
                         }

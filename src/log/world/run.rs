@@ -262,6 +262,11 @@ impl RunFold {
             }
             EventKind::AttemptAnswered(reply)
                 if reply.result.is_some() || !self.is_model_attempt(event.span) => {}
+            // What an agent of another program says of its cost.
+            EventKind::AttemptAnswered(reply) if reply.cost_usd.is_some() => {
+                self.tally.usage.add(reply.usage.unwrap_or_default());
+                self.models.spending.add_cost(reply.cost_usd);
+            }
             EventKind::AttemptAnswered(reply) => match reply.usage {
                 Some(usage) => {
                     self.tally.usage.add(usage);

@@ -52,7 +52,7 @@ pub(crate) struct SpendingTally {
     open: BTreeMap<SpanId, Option<usize>>,
     /// Whether tokens were used by a model that the head does not name.
     unknown: bool,
-    /// What the calls of another program cost.
+    /// What the calls of other programs cost.
     observed: Option<f64>,
 }
 
@@ -134,7 +134,9 @@ impl SpendingTally {
         if self.models.is_empty() {
             return self.observed;
         }
-        self.models.iter().map(|spent| Some(spent.price?.cost(&spent.usage))).sum()
+        let of_models = self.models.iter().map(|spent| Some(spent.price?.cost(&spent.usage)));
+        let of_models = of_models.sum::<Option<f64>>()?;
+        Some(of_models + self.observed.unwrap_or_default())
     }
 }
 

@@ -10,7 +10,9 @@ use super::progress::RunProgress;
 use super::spans::Spans;
 use super::tool_row::{BreakerMove, CallMark, HISTORY, ToolRow};
 use crate::base::name::ToolName;
-use crate::log::event::kind::{BreakerStage, CallStarted, FailureClass, FallbackKind, ToolHead};
+use crate::log::event::kind::{
+    BreakerStage, CallStarted, FailureClass, FallbackKind, StepState, ToolHead,
+};
 use crate::log::event::{Elapsed, Event, EventKind, Seq, SpanId, StopReason};
 use crate::log::facts::observed::{ObservedFact, SpanAbout, SpanEnd, SpanRole};
 use crate::scenario::tools::mcp::split_name;
@@ -194,6 +196,13 @@ impl Tools {
                 if let Some(attempt) = spans.get(event.span).filter(|it| it.closed.is_none()) {
                     let (text, done, total) = (text.clone(), *done, *total);
                     self.progress.insert(attempt.parent, CallProgress { text, done, total });
+                }
+            }
+            EventKind::AgentStep(step) if step.state == StepState::Started => {
+                if let Some(attempt) = spans.get(event.span).filter(|it| it.closed.is_none()) {
+                    let text = step.title.to_string();
+                    let progress = CallProgress { text, done: 0.0, total: None };
+                    self.progress.insert(attempt.parent, progress);
                 }
             }
             EventKind::CallRetried { .. } => {

@@ -78,7 +78,10 @@ pub(crate) fn build(
     let spec = patterns::build(own.pattern, &file, &scope, cx);
     let when_names = patterns::names_of_calls(own);
     let scope = TemplateScope { facts: Some(&facts), when_names, ..scope };
-    let tools = tools::tools(&file, own, &scope, cx);
+    let mut tools = tools::tools(&file, own, &scope, cx);
+    if let Some(spec) = &spec {
+        tools::add_outside_agents(&mut tools, &spec.get().outside_callers(), &file);
+    }
     let people = people::build(&file, &scope, cx);
     let seated = seat_models(&file, own);
     let script = script::build(&file, own, &scope, cx);

@@ -29,6 +29,7 @@ use crate::scenario::spec::policy::{
     UnsetLlmKeys, WindowLimits,
 };
 use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec};
+use crate::scenario::tools::agent::OutsideCaller;
 use crate::scenario::tools::mcp::{McpServerSpec, McpSpec, build_server, full_name};
 use crate::scenario::tools::{
     AttemptLimit, DeclaredImplementation, KnownArguments, ToolKind, ToolTable, tool_kind,
@@ -247,6 +248,54 @@ fn server_tool(
         effects: table.effects,
     })
 }
+
+/// Adds the guards of the agents of other programs. The limits of [tools.NAME] are those of the calls of
+/// the program: a call of such an agent as a member contains nothing else.
+pub(crate) fn add_outside_agents(
+    tools: &mut BTreeMap<ToolName, ToolSpec>,
+    callers: &[OutsideCaller],
+    file: &ScenarioFile,
+) {
+    for OutsideCaller { agent, .. } in callers {
+        let name = agent.guard_name();
+        if tools.contains_key(&name) {
+            continue;
+        }
+        let named = file.tools.iter().flat_map(|tools| &tools.named.entries);
+        let table = named.into_iter().find(|entry| entry.name == agent.name.as_str());
+        let limits = tools.remove(&ToolName::from(agent.name.as_str()));
+        let (policy, faults) = match limits {
+            Some(spec) => (spec.policy, spec.faults),
+            None => (CallPolicy { max_attempts: 1, ..CallPolicy::default() }, Vec::new()),
+        };
+        // A turn of it may have changed something.
+        let is_set = |table: &ToolTable| !table.idempotent.is_not_in_file();
+        let is_idempotent = table.and_then(|entry| entry.value.as_ref()).is_some_and(is_set);
+        let policy = CallPolicy {
+            timeout: policy.timeout.or(Some(AGENT_TIMEOUT)),
+            idempotent: policy.idempotent && is_idempotent,
+            ..policy
+        };
+        tools.insert(
+            name.clone(),
+            ToolSpec {
+                offer: ToolOffer::bare(name.as_str()),
+                name,
+                kind: Some(ToolKind::Agent(Arc::clone(agent))),
+                policy,
+                contract: ResultContract::default(),
+                shared: false,
+                faults,
+                approve: None,
+                asks_by_default: None,
+                effects: None,
+            },
+        );
+    }
+}
+
+/// Default timeout of a turn of an agent of another program, from the last time that it said something.
+const AGENT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Default timeout of a call of a tool of an MCP server.
 const MCP_TIMEOUT: Duration = Duration::from_secs(30);

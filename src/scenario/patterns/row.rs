@@ -18,6 +18,7 @@ use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::policy::CallPolicy;
 use crate::scenario::spec::script::ScriptStep;
 use crate::scenario::spec::tool::ToolSpec;
+use crate::scenario::tools::agent::OutsideCaller;
 
 /// What a pattern's part of a file may contain, and how it is checked.
 pub(crate) struct PatternRow {
@@ -214,6 +215,11 @@ pub trait Spec: Debug + Send + Sync {
     /// Its agents, if it is made of agents.
     fn agents(&self) -> Option<&AgentsSpec> {
         None
+    }
+
+    /// The callers of a model for which an agent of another program answers.
+    fn outside_callers(&self) -> Vec<OutsideCaller> {
+        self.agents().map(AgentsSpec::outside).unwrap_or_default()
     }
 
     /// The people who have a seat, or whom its agents may ask.

@@ -2,6 +2,7 @@
 //! `documents.rs`. This is their registry; `ToolMaker` of `tool/mod.rs` makes the tool. Other code
 //! asks a kind what it does outside of the program ([`ToolKind::action`]) and does not match it.
 
+pub mod agent;
 pub mod command;
 pub mod documents;
 pub mod fixture;
@@ -10,6 +11,7 @@ pub mod mcp;
 
 use std::sync::Arc;
 
+use self::agent::OutsideAgent;
 use self::command::{CommandSpec, CommandTable};
 use self::documents::{FolderSpec, ReadSpec, ReadTable, SearchSpec, SearchTable, WebSpec};
 use self::fixture::{FixtureSpec, FixtureTable};
@@ -46,6 +48,8 @@ pub enum ToolKind {
     Read(Arc<ReadSpec>),
     /// The tools of an MCP server, or one of them.
     Mcp(Arc<McpSpec>),
+    /// An agent of another program: no tool, but behind the gateway like one.
+    Agent(Arc<OutsideAgent>),
 }
 
 impl ToolKind {
@@ -58,6 +62,7 @@ impl ToolKind {
             Self::Search(_) => "search",
             Self::Read(_) => "read",
             Self::Mcp(_) => "mcp",
+            Self::Agent(agent) => agent.word(),
         }
     }
 
@@ -76,6 +81,7 @@ impl ToolKind {
                 ReadSpec::Web(web) => ToolAction::ReadWeb(web),
             }),
             Self::Mcp(mcp) => Some(ToolAction::Serve(&mcp.server)),
+            Self::Agent(agent) => Some(ToolAction::Employ(agent)),
         }
     }
 
@@ -83,7 +89,12 @@ impl ToolKind {
     pub fn has_effects(&self) -> bool {
         matches!(
             self.action(),
-            Some(ToolAction::Start(_) | ToolAction::Request(_) | ToolAction::Serve(_))
+            Some(
+                ToolAction::Start(_)
+                    | ToolAction::Request(_)
+                    | ToolAction::Serve(_)
+                    | ToolAction::Employ(_)
+            )
         )
     }
 
@@ -91,6 +102,14 @@ impl ToolKind {
     pub fn mcp(&self) -> Option<&McpSpec> {
         match self {
             Self::Mcp(mcp) => Some(mcp),
+            _ => None,
+        }
+    }
+
+    /// The agent of another program, if it is one.
+    pub fn agent(&self) -> Option<&Arc<OutsideAgent>> {
+        match self {
+            Self::Agent(agent) => Some(agent),
             _ => None,
         }
     }
@@ -119,6 +138,8 @@ pub enum ToolAction<'s> {
     ReadWeb(&'s WebSpec),
     /// They use an MCP server, which is started or connected to.
     Serve(&'s McpServerSpec),
+    /// In a live run an agent of another program answers, which is started or connected to.
+    Employ(&'s OutsideAgent),
 }
 
 record! {

@@ -24,6 +24,7 @@ use crate::scenario::read::tree::TextSpan;
 use crate::scenario::read::{ReadContext, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::handoff_template::{HandoffPiece, HandoffTemplate};
+use crate::scenario::tools::agent as outside_agent;
 use crate::scenario::tools::mcp::split_name;
 
 /// The ids of the boundaries of agents.
@@ -101,7 +102,7 @@ fn agent(
         .description
         .as_ref()
         .map(|text| cx.at_key("description", |cx| scope.text(&text.text, text.at, cx)));
-    let speaker = build_model_agent(table, file, scope, cx);
+    let speaker = build_model_agent(entry, table, file, scope, cx);
     let kind = match kind {
         AgentTableKind::Person => {
             let person = table.person.as_ref()?;
@@ -165,6 +166,7 @@ fn report_foreign_keys(kind: AgentTableKind, table: &AgentTable, cx: &mut ReadCo
 }
 
 fn build_model_agent(
+    entry: &NamedEntry<AgentTable>,
     table: &AgentTable,
     file: &ScenarioFile,
     scope: &TemplateScope<'_>,
@@ -185,7 +187,15 @@ fn build_model_agent(
             .map(|(index, name)| cx.at_index(index, |cx| people::declared(name, file, cx)))
             .collect()
     });
+    let outside = outside_agent::build(&entry.name, table, file, cx);
+    outside_agent::check_cost(&entry.name, table, entry.at, file, cx);
+    if let (Some(model), Some(Some(agent))) = (&table.model, &outside) {
+        let what = format!("`{}` answers with a model of its own", agent.name);
+        let help = "remove it; the settings of the other program choose its model";
+        cx.at_key("model", |cx| cx.error(model.at, what, help));
+    }
     Some(ModelAgent {
+        outside: outside?,
         people: people.into_iter().collect::<Option<_>>()?,
         instruction: instruction.unwrap_or_default(),
         tools: tools.iter().map(|tool| ToolName::from(tool.text.as_str())).collect(),

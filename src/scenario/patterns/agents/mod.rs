@@ -18,6 +18,7 @@ use crate::base::name::{AgentName, FlagName, PersonName, ToolName};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::handoff_template::HandoffTemplate;
 use crate::scenario::spec::script::PromptTemplate;
+use crate::scenario::tools::agent::{OutsideAgent, OutsideCaller};
 
 /// The agents of a scenario by name. An agent in no `members` list may join a swarm.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,15 @@ impl AgentsSpec {
             .values()
             .filter(|agent| matches!(agent.kind, AgentKind::Model(_) | AgentKind::Team(_)));
         agents.map(|agent| ModelCaller::Agent(agent.name.clone())).collect()
+    }
+
+    /// The callers for which an agent of another program answers.
+    pub fn outside(&self) -> Vec<OutsideCaller> {
+        let outside = |agent: &AgentSpec| {
+            let caller = ModelCaller::Agent(agent.name.clone());
+            Some(OutsideCaller { caller, agent: agent.kind.model()?.outside.clone()? })
+        };
+        self.values().filter_map(outside).collect()
     }
 
     /// Whether an instruction says the position of this flag.
@@ -121,6 +131,8 @@ pub struct ModelAgent {
     pub people: Vec<PersonName>,
     /// Maximum number of replies with tool calls; one more stops its loop.
     pub max_tool_rounds: u32,
+    /// The agent of another program that answers in place of a model.
+    pub outside: Option<Arc<OutsideAgent>>,
 }
 
 /// A coordinator and its members (teams source document, "Coordinator Team").

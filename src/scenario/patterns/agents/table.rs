@@ -12,6 +12,7 @@ use crate::scenario::read::shape::{
     Requirement, StringField, join_doc_lines, record, words,
 };
 use crate::scenario::read::tree::{TomlNode, TomlValue};
+use crate::scenario::tools::agent::{AcpTable, AgUiTable};
 
 record! {
     /// The root agent and the messages of the session.
@@ -46,6 +47,12 @@ record! {
         /// The person of [people] who is this agent: no model is called. The person answers, or
         /// hands over in a swarm.
         person: NonBlankString = optional,
+        /// A coding agent of another program, which speaks ACP, answers in place of a model. It has tools of
+        /// its own; those of `tools`, `people` and `members` it calls by a text that is one JSON object.
+        acp: Positioned<AcpTable> = optional,
+        /// An agent that is a server and speaks AG-UI answers in place of a model. It has tools of its own,
+        /// and may call those of `tools`, `people` and `members`.
+        ag_ui: Positioned<AgUiTable> = optional,
         /// The agents that a coordinator may consult, or the members of a swarm (model agents and
         /// people).
         members: Members = optional,
@@ -85,8 +92,16 @@ record! {
 const LIMITS: SwarmLimits = SwarmLimits::SOURCE_DEFAULTS;
 
 /// Keys of agents that call a model themselves.
-pub(super) const SPEAKER_KEYS: [&str; 6] =
-    ["instruction", "instruction_file", "tools", "max_tool_rounds", "model", "people"];
+pub(super) const SPEAKER_KEYS: [&str; 8] = [
+    "instruction",
+    "instruction_file",
+    "tools",
+    "max_tool_rounds",
+    "model",
+    "people",
+    "acp",
+    "ag_ui",
+];
 /// Keys of coordinators only, apart from `members`.
 pub(super) const COORDINATOR_KEYS: [&str; 2] = ["parallel_tools", "member_tools"];
 /// Keys of swarms only, apart from `members` and `entry`.
@@ -127,6 +142,8 @@ impl AgentTable {
             ("max_tool_rounds", Some(self.max_tool_rounds.at)),
             ("model", self.model.as_ref().map(|it| it.at)),
             ("people", Some(self.people.at)),
+            ("acp", self.acp.as_ref().map(|it| it.at)),
+            ("ag_ui", self.ag_ui.as_ref().map(|it| it.at)),
             ("members", self.members.as_ref().map(|Members(list)| list.at)),
             ("entry", self.entry.as_ref().map(|EntryMember(entry)| entry.at)),
             ("parallel_tools", Some(self.parallel_tools.at)),

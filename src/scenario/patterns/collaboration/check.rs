@@ -29,6 +29,8 @@ use crate::scenario::read::{ReadContext, suggest_declared_name, suggest_name};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::PromptTemplate;
 use crate::scenario::spec::script::ScriptStep;
+use crate::scenario::tools::agent as outside_agent;
+use crate::scenario::tools::agent::OutsideAgent;
 
 /// The names that a row of `[[collaboration.decide]]` may use.
 const DECIDE_NAMES: &[&str] =
@@ -36,7 +38,7 @@ const DECIDE_NAMES: &[&str] =
 
 /// What a file of this pattern may contain.
 pub(crate) const ROW: PatternRow = PatternRow {
-    tables: &["roles"],
+    tables: &["roles", "agents"],
     budget: &["max_rounds", "max_messages", "min_go_votes"],
     outcome: super::OUTCOME_FIELDS,
     boundaries: &[
@@ -56,7 +58,10 @@ pub(crate) const ROW: PatternRow = PatternRow {
     unreachable: unreachable_row,
     report_silent: self::report_silent,
     models,
-    tool_use: |_, _| ToolUse::Never("a collaboration calls only llm".to_owned()),
+    tool_use: |file, tool| match file.agents.names().any(|agent| agent == tool) {
+        true => ToolUse::Checked,
+        false => ToolUse::Never("a collaboration calls only llm".to_owned()),
+    },
     ..PatternRow::new(Pattern::Collaboration, "collaboration")
 };
 
@@ -82,10 +87,11 @@ pub(crate) fn collaboration(
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
 ) -> Option<CollaborationSpec> {
+    let agents = outside_agents(file, cx);
     let roles = cx.at_key("roles", |cx| {
         let mut roles = BTreeMap::new();
         for entry in &file.roles.entries {
-            if let Some(role) = role(entry, file, scope, cx) {
+            if let Some(role) = role(entry, &agents, file, scope, cx) {
                 roles.insert(RoleName::from(entry.name.as_str()), role);
             }
         }
@@ -118,9 +124,17 @@ pub(crate) fn collaboration(
         })?),
         None => None,
     };
+    let finalize_agent = match &table.finalize_agent {
+        Some(named) => Some(cx.at_key("collaboration.finalize_agent", |cx| {
+            let model = (table.finalize_model.as_ref(), "finalize_model");
+            agent_in_place_of(model, named, &agents, file, cx)
+        })?),
+        None => None,
+    };
     let budget = file.budget.as_ref()?;
     let spec = CollaborationSpec {
         on_no_decision,
+        finalize_agent,
         budget: CollaborationBudget {
             max_rounds: budget.max_rounds.value.0,
             max_messages: budget.max_messages.value.0,
@@ -330,6 +344,7 @@ fn warn_of_odd_limits(seats: usize, sequence: TextSpan, file: &ScenarioFile, cx:
 
 fn role(
     entry: &NamedEntry<RoleTable>,
+    agents: &OutsideAgents<'_>,
     file: &ScenarioFile,
     scope: &TemplateScope<'_>,
     cx: &mut ReadContext,
@@ -359,6 +374,7 @@ fn role(
         let given = [
             ("prompt", table.prompt.as_ref().map(|it| it.at)),
             ("model", table.model.as_ref().map(|it| it.at)),
+            ("agent", table.agent.as_ref().map(|it| it.at)),
         ];
         for (key, at) in given.into_iter().filter_map(|(key, at)| Some((key, at?))) {
             if let Some(person) = &person {
@@ -373,13 +389,78 @@ fn role(
             (None, Some(_)) => PromptTemplate::default(),
             (None, None) => return None,
         };
+        let agent = match table.agent.as_ref().filter(|_| person.is_none()) {
+            Some(named) => Some(cx.at_key("agent", |cx| {
+                agent_in_place_of((table.model.as_ref(), "model"), named, agents, file, cx)
+            })?),
+            None => None,
+        };
         let behind = table.flag.as_ref().map(|flag| RoleFlag {
             flag: FlagName::from(flag.text.as_str()),
             when_off: table.when_off.as_ref().map_or(WhenOff::Skip, |when_off| when_off.value),
         });
         let weight = table.weight.as_ref().map_or(1.0, |weight| weight.value.0);
-        Some(RoleSpec { prompt, person, weight, veto: table.veto, role_flag: behind })
+        Some(RoleSpec { prompt, person, agent, weight, veto: table.veto, role_flag: behind })
     })
+}
+
+/// The agents of other programs, by name.
+type OutsideAgents<'f> = BTreeMap<&'f str, Arc<OutsideAgent>>;
+
+/// The agent of another program that has a seat, or writes the brief. `model`: the model that it would have
+/// without the agent, by this key.
+fn agent_in_place_of(
+    (model, key): (Option<&NonBlankString>, &str),
+    named: &NonBlankString,
+    agents: &OutsideAgents<'_>,
+    file: &ScenarioFile,
+    cx: &mut ReadContext,
+) -> Option<Arc<OutsideAgent>> {
+    if model.is_some() {
+        let what = format!("an agent and `{key}`");
+        cx.error(named.at, what, "keep one of them: an agent has a model of its own");
+        return None;
+    }
+    // What is wrong with an agent is reported at its table.
+    if !file.agents.has(&named.text) {
+        report_unknown_name(named, "an agent", file.agents.names(), cx);
+    }
+    agents.get(named.text.as_str()).cloned()
+}
+
+/// Builds the agents of other programs. All others are reported, and those that have no seat.
+fn outside_agents<'f>(file: &'f ScenarioFile, cx: &mut ReadContext) -> OutsideAgents<'f> {
+    let roles = file.roles.entries.iter().filter_map(|entry| entry.value.as_ref()?.agent.as_ref());
+    let brief = file.collaboration.iter().filter_map(|table| table.finalize_agent.as_ref());
+    let used: Vec<&str> = roles.chain(brief).map(|agent| agent.text.as_str()).collect();
+    let mut agents = OutsideAgents::new();
+    for entry in &file.agents.entries {
+        let Some(table) = &entry.value else { continue };
+        cx.at_key(&format!("agents.{}", entry.name), |cx| {
+            let only = "an agent of a collaboration has only `description`, and `acp` or `ag_ui`";
+            for (key, at) in table.keys() {
+                if !matches!(key, "acp" | "ag_ui") {
+                    cx.at_key(key, |cx| cx.error(at, format!("`{key}` has no effect here"), only));
+                }
+            }
+            outside_agent::check_cost(&entry.name, table, entry.at, file, cx);
+            let what = match outside_agent::build(&entry.name, table, file, cx) {
+                None => return,
+                Some(None) => {
+                    let what = format!("`{}` is no agent of another program", entry.name);
+                    return cx.error(entry.at, what, only);
+                }
+                Some(Some(agent)) => {
+                    agents.insert(&entry.name, agent);
+                    format!("`{}` has no seat", entry.name)
+                }
+            };
+            if !used.contains(&entry.name.as_str()) {
+                cx.warn(entry.at, what, format!("add agent = \"{}\" to a role", entry.name));
+            }
+        });
+    }
+    agents
 }
 
 /// Names bound in a condition on a role's contribution.

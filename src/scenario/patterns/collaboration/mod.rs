@@ -26,6 +26,7 @@ use crate::scenario::read::tree::{TomlNode, TomlValue};
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::script::{PromptTemplate, ScriptStep};
 use crate::scenario::spec::tool::ToolSpec;
+use crate::scenario::tools::agent::{OutsideAgent, OutsideCaller};
 
 /// `pattern = "collaboration"`.
 #[derive(Debug)]
@@ -48,6 +49,8 @@ pub struct CollaborationSpec {
     pub finalize_prompt: PromptTemplate,
     /// Inputs that are copied to `team_summary`, such as `report_date` and `region`.
     pub summary_inputs: Vec<InputName>,
+    /// The agent of another program that writes the launch brief; `None`: a model.
+    pub finalize_agent: Option<Arc<OutsideAgent>>,
 }
 
 /// Limits of a collaboration run, named as in the collaboration source document.
@@ -96,8 +99,10 @@ pub struct DecideRow {
 pub struct RoleSpec {
     /// Its system prompt, without the required reply format.
     pub prompt: PromptTemplate,
-    /// The person who has the seat; `None`: a model.
+    /// The person who has the seat; `None`: a model or an agent.
     pub person: Option<PersonName>,
+    /// The agent of another program that has the seat; `None`: a model or a person.
+    pub agent: Option<Arc<OutsideAgent>>,
     /// Its weight in the conditions of rows that decide.
     pub weight: f64,
     /// Whether its block is `no_go`.
@@ -168,9 +173,11 @@ impl Spec for CollaborationSpec {
             let behind = role.and_then(|role| role.role_flag.as_ref());
             let veto = role.is_some_and(|role| role.veto);
             let person = role.and_then(|role| role.person.as_ref());
-            let name = match person {
-                Some(person) => format!("{name}, the person {person}"),
-                None => name.to_string(),
+            let agent = role.and_then(|role| role.agent.as_ref());
+            let name = match (person, agent) {
+                (Some(person), _) => format!("{name}, the person {person}"),
+                (None, Some(agent)) => format!("{name}, the agent {}", agent.name),
+                (None, None) => name.to_string(),
             };
             let name = if veto { format!("{name}, with a veto") } else { name };
             match behind.map(|behind| (&behind.flag, behind.when_off)) {
@@ -237,6 +244,18 @@ impl Spec for CollaborationSpec {
         seats.chain([ModelCaller::Step(ScriptStep::Finalize)]).collect()
     }
 
+    fn outside_callers(&self) -> Vec<OutsideCaller> {
+        let seats = self.roles.iter().filter_map(|(name, role)| {
+            let caller = ModelCaller::Role(name.clone());
+            Some(OutsideCaller { caller, agent: role.agent.clone()? })
+        });
+        let brief = self.finalize_agent.iter().map(|agent| OutsideCaller {
+            caller: ModelCaller::Step(ScriptStep::Finalize),
+            agent: Arc::clone(agent),
+        });
+        seats.chain(brief).collect()
+    }
+
     fn called_people(&self) -> BTreeSet<PersonName> {
         self.roles.values().filter_map(|role| role.person.clone()).collect()
     }
@@ -265,6 +284,8 @@ record! {
         finalize_prompt: NonBlankString = needed_or_file,
         /// The model that writes the launch brief. Default: that of [model].
         finalize_model: NonBlankString = optional,
+        /// The agent of [agents] that writes the launch brief, in place of a model.
+        finalize_agent: NonBlankString = optional,
         /// Inputs that are copied to `team_summary` of the outcome.
         summary: BoundedList<NonBlankString, 0, 64> = default(BoundedList(Vec::new())),
     }
@@ -314,7 +335,7 @@ record! {
             { "required": ["prompt"] }, { "required": ["prompt_file"] }, { "required": ["person"] },
         ],
         "if": { "required": ["person"] },
-        "then": { "properties": { "prompt": false, "prompt_file": false, "model": false } },
+        "then": { "properties": { "prompt": false, "prompt_file": false, "model": false, "agent": false } },
     }) => {
         /// Its system prompt; the required reply format is appended. `{{input}}` is filled in.
         prompt: NonBlankString = needed_or_file_unless_person,
@@ -332,6 +353,8 @@ record! {
         veto: bool = default(false),
         /// The model of this role, such as anthropic/claude-haiku-4-5. Default: that of [model].
         model: NonBlankString = optional,
+        /// The agent of [agents] that has this seat, in place of a model: one with `acp` or `ag_ui`.
+        agent: NonBlankString = optional,
     }
 }
 

@@ -359,7 +359,7 @@ pub fn add_subject(
                 doc.field("effects", effects.phrase());
             }
         }
-        Subject::Agent { text, choices } => {
+        Subject::Agent { text, choices } | Subject::Permission { text, choices } => {
             doc.paragraph("question", &shown(text));
             numbered(doc, choices.iter().map(|choice| &**choice));
             doc.gap();

@@ -209,7 +209,9 @@ impl AnswerFields {
             Subject::Agent { choices, .. } if choices.is_empty() => {
                 Self::new(AnswerKind::Text, vec![AnswerField::lines("answer", "")])
             }
-            Subject::Agent { choices, .. } if choices.len() > 9 => {
+            Subject::Agent { choices, .. } | Subject::Permission { choices, .. }
+                if choices.len() > 9 =>
+            {
                 let choices = choices.iter().map(|choice| choice.to_string()).collect();
                 Self::new(AnswerKind::LongChoice, vec![AnswerField::choice("answer", choices)])
             }

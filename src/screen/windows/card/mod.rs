@@ -346,7 +346,9 @@ fn has_reply(subject: &Subject) -> bool {
             let is_empty = |value: &Value| value.as_object().is_none_or(|it| it.is_empty());
             !is_empty(args) || !parameters.get("properties").is_none_or(is_empty)
         }
-        Subject::Agent { choices, .. } => choices.is_empty() || choices.len() > 9,
+        Subject::Agent { choices, .. } | Subject::Permission { choices, .. } => {
+            choices.is_empty() || choices.len() > 9
+        }
         Subject::Turn { .. } | Subject::Seat { .. } => true,
         Subject::Input { parameters, .. } => !argument_fields(parameters, &Value::Null).is_empty(),
         Subject::Decision { .. }
