@@ -73,7 +73,7 @@ impl CommandTool {
     }
 
     async fn start(&self) -> Result<ProcessGroup, Box<AttemptFailed>> {
-        let started = start_program(&self.spec, &self.env, self.path.as_deref()).await;
+        let started = start_program(&self.spec, &self.env, self.path.as_deref(), None).await;
         started.map_err(|text| AttemptFailed::new(FailureClass::Tool, text))
     }
 
@@ -176,6 +176,7 @@ pub(super) async fn start_program(
     spec: &CommandSpec,
     env: &ToolSettings,
     path: Option<&str>,
+    folder: Option<&Path>,
 ) -> Result<ProcessGroup, String> {
     let name = program_name(spec);
     let Some(program) = find_program(&spec.program, path) else {
@@ -190,6 +191,9 @@ pub(super) async fn start_program(
     };
     let mut command = Command::new(program);
     command.args(&spec.args).env_clear();
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
     command.envs(env.values.iter().map(|(name, value)| (name, value.expose())));
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     ProcessGroup::start(&mut command).await.map_err(|error| {

@@ -11,9 +11,11 @@ pub mod fixture;
 #[cfg(feature = "documents")]
 pub mod folder;
 pub mod http;
+mod link;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod process_group;
+mod program;
 pub mod servers;
 #[cfg(feature = "documents")]
 pub mod text;

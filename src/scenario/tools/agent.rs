@@ -119,6 +119,18 @@ pub enum FileAccess {
     Write,
 }
 
+impl FileAccess {
+    /// Whether it may read.
+    pub fn may_read(self) -> bool {
+        self != Self::None
+    }
+
+    /// Whether it may write.
+    pub fn may_write(self) -> bool {
+        self == Self::Write
+    }
+}
+
 /// Where the cost of an agent comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentCost {

@@ -37,7 +37,7 @@ pub(crate) fn make_models(
                         .map_err(|reasons| troubles.extend(not_ready(reasons)))
                 });
                 let Ok(program) = program else { continue };
-                Arc::new(program.session())
+                Arc::new(program.caller())
             }
             AgentLink::AgUi(ag_ui) => match AgUiModel::new(agent, ag_ui, env) {
                 Ok(model) => Arc::new(model),

@@ -21,11 +21,12 @@ use tokio::sync::{mpsc, watch};
 use super::OfferedTool;
 use super::client::{CallGuest, FormQuestion, InFlightCalls, McpClient, elicit_result, form_of};
 use super::http::{self, HttpAddress};
-use super::link::{LinkGuard, McpLink, ServerFailures};
 use super::results::{add_tools, tool_page};
-use super::stdio::{self, ServerProgram};
+use super::stdio;
 use crate::gateway::{AttemptHost, AttemptProgress, InputRequest};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
+use crate::tool::link::{LinkFailures, LinkGuard, ProgramLink};
+use crate::tool::program::LinkedProgram;
 
 /// Most tools that are listed.
 const MAX_TOOLS: usize = 1_000;
@@ -38,16 +39,16 @@ const ROUND_WAIT: Duration = Duration::from_millis(250);
 
 /// How a server is reached.
 pub(super) enum ServerWay {
-    Program(ServerProgram),
+    Program(LinkedProgram),
     Address(HttpAddress),
 }
 
 /// An open connection. Dropping it closes it; a program is killed then.
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
-    link: Arc<McpLink>,
+    link: Arc<ProgramLink>,
     calls: Arc<InFlightCalls>,
-    failures: Arc<ServerFailures>,
+    failures: Arc<LinkFailures>,
     /// Whether the server may be given time to end by itself.
     is_program: bool,
     /// Whether its tools were listed over this connection.
@@ -77,10 +78,10 @@ impl Connection {
     /// Why it cannot be opened. Nothing of it is left then.
     pub(super) async fn open(
         way: &ServerWay,
-        failures: &Arc<ServerFailures>,
+        failures: &Arc<LinkFailures>,
         is_legacy: bool,
     ) -> Result<Self, OpenFailed> {
-        let link = McpLink::new();
+        let link = ProgramLink::new();
         // If this future is dropped, this closes the link and so ends the server.
         let guard = LinkGuard { link: Arc::clone(&link), failures: Arc::clone(failures) };
         let calls = Arc::<InFlightCalls>::default();
@@ -271,7 +272,7 @@ struct SentRequest {
 }
 
 impl SentRequest {
-    async fn response(&mut self, link: &McpLink) -> Result<ServerResult, ServiceError> {
+    async fn response(&mut self, link: &ProgramLink) -> Result<ServerResult, ServiceError> {
         let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
         let response = tokio::select! {
             biased;
@@ -350,8 +351,8 @@ const AT_DISCOVERY: &str = "discover response";
 
 /// The failure of a handshake.
 fn not_opened(
-    failures: &ServerFailures,
-    link: &McpLink,
+    failures: &LinkFailures,
+    link: &ProgramLink,
     error: &ClientInitializeError,
 ) -> Box<AttemptFailed> {
     match error {
@@ -379,21 +380,21 @@ fn not_opened(
 }
 
 /// The failure of a server that answers in a way that the protocol does not have.
-fn not_as_mcp_says(failures: &ServerFailures, what: &str) -> Box<AttemptFailed> {
+fn not_as_mcp_says(failures: &LinkFailures, what: &str) -> Box<AttemptFailed> {
     failures.failure(FailureClass::BadResponse, what, "Is it an MCP server?")
 }
 
 /// The failure of a request that could not be sent.
 fn not_sent(
-    failures: &ServerFailures,
-    link: &McpLink,
+    failures: &LinkFailures,
+    link: &ProgramLink,
     error: &DynamicTransportError,
 ) -> Box<AttemptFailed> {
     http::failure_of(error, failures).unwrap_or_else(|| cut_off(failures, link))
 }
 
 /// The failure of a request whose connection was closed before the response.
-fn cut_off(failures: &ServerFailures, link: &McpLink) -> Box<AttemptFailed> {
+fn cut_off(failures: &LinkFailures, link: &ProgramLink) -> Box<AttemptFailed> {
     link.noted().unwrap_or_else(|| {
         let what = "closed the connection before its answer was complete";
         failures.failure(FailureClass::Reset, what, "Try again.")
@@ -401,7 +402,7 @@ fn cut_off(failures: &ServerFailures, link: &McpLink) -> Box<AttemptFailed> {
 }
 
 /// The failure of a request that the server answered with an error.
-fn rpc_error(failures: &ServerFailures, error: &ErrorData) -> Box<AttemptFailed> {
+fn rpc_error(failures: &LinkFailures, error: &ErrorData) -> Box<AttemptFailed> {
     let (class, advice) = match error.code {
         ErrorCode::INVALID_PARAMS => (FailureClass::Rejected, "Correct the arguments of the call."),
         ErrorCode::METHOD_NOT_FOUND => {

@@ -23,12 +23,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use sse_stream::Sse;
 
-use super::link::{McpLink, ServerFailures};
 use crate::base::time::millis;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::sse::{SseError as EventError, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, read_prefix};
 use crate::scenario::tools::mcp::{McpServerSpec, McpUrl};
+use crate::tool::link::{LinkFailures, ProgramLink};
 use crate::tool::{Environment, NotReady, ToolSettings, sendable_headers};
 
 /// Most bytes that are read of the body of an error response.
@@ -106,8 +106,8 @@ impl HttpAddress {
     /// The transport of a new connection. Nothing is sent yet.
     pub(super) fn connect(
         &self,
-        link: &Arc<McpLink>,
-        failures: &Arc<ServerFailures>,
+        link: &Arc<ProgramLink>,
+        failures: &Arc<LinkFailures>,
     ) -> StreamableHttpClientTransport<McpHttpClient> {
         let client = McpHttpClient {
             http: self.http.clone(),
@@ -165,8 +165,8 @@ fn with_headers(target: RequestTarget, headers: &HeaderMap) -> RequestTarget {
 pub(super) struct McpHttpClient {
     http: Http,
     target: RequestTarget,
-    link: Arc<McpLink>,
-    failures: Arc<ServerFailures>,
+    link: Arc<ProgramLink>,
+    failures: Arc<LinkFailures>,
     /// What to do if the server refuses the credentials.
     auth_advice: Arc<str>,
     cap: usize,
@@ -182,7 +182,7 @@ pub(super) struct HttpFailure(Box<AttemptFailed>);
 /// The failure that a transport error carries; `None`: it is none of this client.
 pub(super) fn failure_of(
     error: &DynamicTransportError,
-    failures: &ServerFailures,
+    failures: &LinkFailures,
 ) -> Option<Box<AttemptFailed>> {
     let bad =
         |what: &str| failures.failure(FailureClass::BadResponse, what, "Is it an MCP server?");
@@ -194,7 +194,7 @@ pub(super) fn failure_of(
     }
 }
 
-fn session_expired(failures: &ServerFailures) -> Box<AttemptFailed> {
+fn session_expired(failures: &LinkFailures) -> Box<AttemptFailed> {
     let what = "does not know the session any more";
     failures.failure(FailureClass::Reset, what, "The next attempt opens a new one.")
 }

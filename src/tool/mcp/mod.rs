@@ -4,7 +4,6 @@
 mod client;
 mod connection;
 mod http;
-mod link;
 mod results;
 mod stdio;
 
@@ -19,15 +18,15 @@ use serde_json::{Map, Value};
 
 use self::connection::{Connection, OpenFailed, ServerWay};
 use self::http::HttpAddress;
-use self::link::ServerFailures;
 use self::results::call_result;
-use self::stdio::ServerProgram;
 use super::{Environment, NotReady, ToolSettings};
 use crate::gateway::AttemptHost;
 use crate::log::event::kind::AttemptFailed;
 use crate::log::event::tool::OfferedTool;
 use crate::net::Http;
 use crate::scenario::tools::mcp::{McpServerSpec, McpTransport};
+use crate::tool::link::LinkFailures;
+use crate::tool::program::LinkedProgram;
 
 /// An MCP server of one run. It is started or connected to by the first attempt that needs it, and again
 /// by the next one after it has died.
@@ -61,7 +60,8 @@ impl McpServer {
                 let redactor = settings.redactor.clone();
                 let mut command = command.clone();
                 command.max_bytes = spec.max_bytes;
-                let program = ServerProgram { spec: command, env: settings, path: env("PATH") };
+                let program =
+                    LinkedProgram { spec: command, env: settings, path: env("PATH"), folder: None };
                 (ServerWay::Program(program), redactor)
             }
             McpTransport::Url(url) => {
@@ -78,7 +78,7 @@ impl McpServer {
                 return Err(vec![NotReady::Server { why }]);
             }
         };
-        let failures = Arc::new(ServerFailures::new(&spec.name, redactor));
+        let failures = Arc::new(LinkFailures::new("the MCP server", &spec.name, redactor));
         let shared = ServerShared {
             way,
             failures,
@@ -144,7 +144,7 @@ type OpenResult = Result<Arc<Connection>, Box<AttemptFailed>>;
 /// The part of a server that its connection attempts share.
 struct ServerShared {
     way: ServerWay,
-    failures: Arc<ServerFailures>,
+    failures: Arc<LinkFailures>,
     state: Mutex<ServerState>,
     /// Whether it is known to need `initialize`. Then it is not asked again.
     is_legacy: AtomicBool,

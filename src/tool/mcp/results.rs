@@ -7,11 +7,11 @@ use rmcp::model::ServerResult;
 use serde_json::{Map, Value, json};
 
 use super::McpResult;
-use super::link::ServerFailures;
 use crate::base::visible::{visible_lines, visible_within};
 use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::log::event::question::check_fields;
 use crate::log::event::tool::OfferedTool;
+use crate::tool::link::LinkFailures;
 use crate::tool::redact_json;
 
 /// Most characters of the text of a tool that says that it failed.
@@ -32,7 +32,7 @@ pub(super) struct ToolPage {
 /// It is no page.
 pub(super) fn tool_page(
     result: ServerResult,
-    failures: &ServerFailures,
+    failures: &LinkFailures,
 ) -> Result<ToolPage, Box<AttemptFailed>> {
     let mut result = as_json(result, failures);
     let cursor = result.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
@@ -43,7 +43,7 @@ pub(super) fn tool_page(
     Ok(ToolPage { tools: tools.into_iter().filter_map(offered_tool).collect(), cursor })
 }
 
-fn as_json(result: ServerResult, failures: &ServerFailures) -> Value {
+fn as_json(result: ServerResult, failures: &LinkFailures) -> Value {
     let value = serde_json::to_value(result).unwrap_or_default();
     match failures.redactor.has_no_secrets() {
         true => value,
@@ -95,7 +95,7 @@ pub(super) fn call_result(
     result: ServerResult,
     tool: &str,
     schema: Option<&Value>,
-    failures: &ServerFailures,
+    failures: &LinkFailures,
 ) -> Result<McpResult, Box<AttemptFailed>> {
     let bad = |what: &str| {
         let what = format!("{what} of {}", visible_within(tool, PART_CHARS));
@@ -131,7 +131,7 @@ pub(super) fn call_result(
 }
 
 /// The text of a tool that says that it failed, cut and visible.
-fn error_text(text: &str, tool: &str, failures: &ServerFailures) -> String {
+fn error_text(text: &str, tool: &str, failures: &LinkFailures) -> String {
     let text = failures.redactor.redact(text.trim());
     if text.is_empty() {
         let tool = visible_within(tool, PART_CHARS);

@@ -1,15 +1,7 @@
-//! An MCP server that is a program: one JSON message a line over its standard input and output.
-//!
-//! Written here because the transport of rmcp has no limit for a line, ends at the first line that is no
-//! message, and does not know our process groups.
+//! An MCP server that is a program: rmcp's transport over the lines of [`crate::tool::program`].
 
 use std::collections::HashSet;
-use std::convert::Infallible;
-use std::io;
-use std::process::ExitStatus;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -17,143 +9,35 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
 
-use super::link::{McpLink, ServerFailures};
-use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::net::error::size;
-use crate::scenario::tools::command::CommandSpec;
-use crate::tool::ToolSettings;
-use crate::tool::command::{OutputTail, describe_exit, last_line, start_program};
-use crate::tool::process_group::ProcessGroup;
+use crate::log::event::kind::AttemptFailed;
+use crate::tool::link::{LinkFailures, ProgramLink};
+use crate::tool::program;
+use crate::tool::program::{LineNotSent, LineReader, LineWriter, LinkBreak, LinkedProgram};
 
-/// Most bytes of standard error that are kept; the last ones are kept.
-const STDERR_BYTES: usize = 64 << 10;
-/// Size of a read buffer in bytes.
-const PIECE: usize = 16 << 10;
-/// Capacity of the line buffer that is kept after a long line, in bytes.
-const KEPT_CAPACITY: usize = 1 << 20;
-/// Most bytes of a line that is no message that are kept to be quoted.
-const STRAY_BYTES: usize = 2_000;
-/// Most messages that wait until the server reads them.
-const MAX_QUEUED: usize = 1_024;
-/// How long a server may take to end by itself.
-const END_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long the rest of the output may take to arrive after the end of the server.
-const REST_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Advice for a server that ended.
-const SEE_WHY: &str = "Start its command in a shell to see why.";
-
-/// The program of a server, with the values of its variables.
-#[derive(Debug)]
-pub(super) struct ServerProgram {
-    pub(super) spec: CommandSpec,
-    pub(super) env: ToolSettings,
-    /// Value of `PATH`, where programs are looked up.
-    pub(super) path: Option<String>,
-}
-
-/// Starts the program. It is killed when the link is closed.
+/// Starts the program of a server. It is killed when the link is closed.
 ///
 /// # Errors
 /// Why it cannot be started.
 pub(super) async fn start(
-    program: &ServerProgram,
-    link: &Arc<McpLink>,
-    failures: &Arc<ServerFailures>,
+    server: &LinkedProgram,
+    link: &Arc<ProgramLink>,
+    failures: &Arc<LinkFailures>,
 ) -> Result<LineTransport, Box<AttemptFailed>> {
-    let path = program.path.as_deref();
-    let started = start_program(&program.spec, &program.env, path).await;
-    let mut group = started.map_err(|text| {
-        let text = format!("the MCP server {} cannot be started: {text}", failures.name());
-        AttemptFailed::new(FailureClass::Tool, text)
-    })?;
-    let (stdin, stdout, stderr) = group.pipes();
-    let cap = usize::try_from(program.spec.max_bytes).unwrap_or(usize::MAX);
-    let (breaks, broken) = mpsc::channel(4);
-    let (messages, queue) = mpsc::unbounded_channel();
-    let (at_end, stdout_ended) = oneshot::channel();
-    let queued = Arc::new(AtomicUsize::new(0));
-    let stray = Arc::new(Mutex::new(StrayLines::default()));
-    let writer = write_messages(stdin, queue, Arc::clone(&queued), breaks.clone());
-    let keeper = ServerKeeper {
-        group,
-        link: Arc::clone(link),
-        failures: Arc::clone(failures),
-        stray: Arc::clone(&stray),
-        broken,
-        stdout_ended,
-        cap,
-    };
-    tokio::spawn(keeper.keep(stderr, writer));
-    let stdout = LineReader::new(stdout, cap, stray);
-    let link = Arc::clone(link);
-    let at_end = Some(at_end);
-    Ok(LineTransport { stdout, messages, queued, pending: HashSet::new(), breaks, at_end, link })
-}
-
-/// Why the connection to a program ends before the program does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LinkBreak {
-    /// A message was larger than the limit.
-    TooLarge,
-    /// Standard output was closed.
-    OutputClosed,
-    /// Standard input was closed.
-    InputClosed,
-    /// Too many messages wait to be read.
-    InputFull,
-    /// rmcp closed the transport.
-    TransportClosed,
-}
-
-/// Lines on standard output that are no messages.
-#[derive(Debug, Default)]
-struct StrayLines {
-    count: u64,
-    first: String,
-}
-
-impl StrayLines {
-    fn add(&mut self, line: &[u8]) {
-        if self.count == 0 {
-            let kept = line.get(..STRAY_BYTES).unwrap_or(line);
-            self.first = String::from_utf8_lossy(kept).into_owned();
-        }
-        self.count += 1;
-    }
+    let (stdout, messages) = program::start(server, link, failures).await?;
+    Ok(LineTransport { stdout, messages, pending: HashSet::new(), link: Arc::clone(link) })
 }
 
 /// Messages to and from a program.
 pub(super) struct LineTransport {
     stdout: LineReader,
-    messages: mpsc::UnboundedSender<Vec<u8>>,
-    /// Number of messages that wait to be written.
-    queued: Arc<AtomicUsize>,
+    messages: LineWriter,
     /// Requests whose response has not arrived. Any other response is ignored.
     pending: HashSet<RequestId>,
-    breaks: mpsc::Sender<LinkBreak>,
-    /// Dropped when standard output has ended.
-    at_end: Option<oneshot::Sender<Infallible>>,
-    link: Arc<McpLink>,
+    link: Arc<ProgramLink>,
 }
 
-/// A message that cannot be sent; the link says why.
-#[derive(Debug, thiserror::Error)]
-#[error("the connection to the program is closed")]
-pub(super) struct LineNotSent;
-
 impl LineTransport {
-    fn break_off(&mut self, why: LinkBreak) {
-        // If it is full, there is a reason already.
-        let _ = self.breaks.try_send(why);
-        self.at_end = None;
-    }
-
     fn queue(&mut self, message: &ClientJsonRpcMessage) -> Result<(), LineNotSent> {
         match message {
             JsonRpcMessage::Request(request) => {
@@ -175,11 +59,7 @@ impl LineTransport {
         }
         let mut line = serde_json::to_vec(message).map_err(|_| LineNotSent)?;
         line.push(b'\n');
-        if self.queued.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED {
-            self.break_off(LinkBreak::InputFull);
-            return Err(LineNotSent);
-        }
-        self.messages.send(line).map_err(|_| LineNotSent)
+        self.messages.send(line)
     }
 
     /// The message of a line, if it is one that somebody waits for.
@@ -220,15 +100,14 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            // Whatever this future has read stays in the reader if it is dropped.
-            match self.stdout.next().await {
+            match self.stdout.next(|line| serde_json::from_slice(line).ok()).await {
                 Ok(message) => {
                     if let Some(message) = self.accept(message) {
                         return Some(message);
                     }
                 }
                 Err(why) => {
-                    self.break_off(why);
+                    self.stdout.break_off(why);
                     self.link.closed().await;
                     return None;
                 }
@@ -237,217 +116,7 @@ impl Transport<RoleClient> for LineTransport {
     }
 
     async fn close(&mut self) -> Result<(), LineNotSent> {
-        self.break_off(LinkBreak::TransportClosed);
+        self.stdout.break_off(LinkBreak::Closed);
         Ok(())
     }
-}
-
-/// Reads messages, one a line.
-struct LineReader {
-    stdout: Option<ChildStdout>,
-    buffer: Vec<u8>,
-    /// Start of the current line in the buffer.
-    start: usize,
-    /// Bytes of the current line that are known to hold no line end.
-    searched: usize,
-    cap: usize,
-    stray: Arc<Mutex<StrayLines>>,
-}
-
-impl LineReader {
-    fn new(stdout: Option<ChildStdout>, cap: usize, stray: Arc<Mutex<StrayLines>>) -> Self {
-        Self { stdout, buffer: Vec::new(), start: 0, searched: 0, cap, stray }
-    }
-
-    /// The next message. Other lines are counted.
-    ///
-    /// # Errors
-    /// Why there is none.
-    async fn next(&mut self) -> Result<ServerJsonRpcMessage, LinkBreak> {
-        loop {
-            while let Some((start, end)) = self.next_line()? {
-                let line = self.buffer.get(start..end).unwrap_or_default().trim_ascii();
-                if line.is_empty() {
-                    continue;
-                }
-                match serde_json::from_slice(line) {
-                    Ok(message) => return Ok(message),
-                    Err(_) => {
-                        self.stray.lock().unwrap_or_else(PoisonError::into_inner).add(line);
-                    }
-                }
-            }
-            self.buffer.drain(..self.start);
-            self.start = 0;
-            if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY {
-                self.buffer.shrink_to(PIECE);
-            }
-            self.buffer.reserve(PIECE);
-            let Some(stdout) = &mut self.stdout else { return Err(LinkBreak::OutputClosed) };
-            if !matches!(stdout.read_buf(&mut self.buffer).await, Ok(1..)) {
-                self.stdout = None;
-                // The last line may have no line end.
-                self.buffer.push(b'\n');
-            }
-        }
-    }
-
-    /// Start and end of the next line that is complete.
-    fn next_line(&mut self) -> Result<Option<(usize, usize)>, LinkBreak> {
-        let line = self.buffer.get(self.start..).unwrap_or_default();
-        let rest = line.get(self.searched..).unwrap_or_default();
-        let end = rest.iter().position(|byte| *byte == b'\n').map(|at| self.searched + at);
-        if end.unwrap_or(line.len()) > self.cap {
-            return Err(LinkBreak::TooLarge);
-        }
-        self.searched = if end.is_some() { 0 } else { line.len() };
-        Ok(end.map(|end| {
-            let start = self.start;
-            self.start += end + 1;
-            (start, start + end)
-        }))
-    }
-}
-
-/// Writes messages to standard input until it is closed.
-async fn write_messages(
-    stdin: Option<ChildStdin>,
-    mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
-    queued: Arc<AtomicUsize>,
-    breaks: mpsc::Sender<LinkBreak>,
-) {
-    let Some(mut stdin) = stdin else { return };
-    while let Some(line) = queue.recv().await {
-        queued.fetch_sub(1, Ordering::Relaxed);
-        if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
-            let _ = breaks.try_send(LinkBreak::InputClosed);
-            return;
-        }
-    }
-}
-
-/// Reads standard error to its end and keeps the last of it.
-async fn read_errors(stderr: Option<ChildStderr>, tail: Arc<Mutex<OutputTail>>) {
-    let Some(mut stderr) = stderr else { return };
-    let mut piece = vec![0; PIECE];
-    while let Ok(read @ 1..) = stderr.read(&mut piece).await {
-        let piece = piece.get(..read).unwrap_or_default();
-        tail.lock().unwrap_or_else(PoisonError::into_inner).push(piece);
-    }
-}
-
-/// Owns the process group of a server and closes the link when it ends.
-struct ServerKeeper {
-    group: ProcessGroup,
-    link: Arc<McpLink>,
-    failures: Arc<ServerFailures>,
-    stray: Arc<Mutex<StrayLines>>,
-    broken: mpsc::Receiver<LinkBreak>,
-    stdout_ended: oneshot::Receiver<Infallible>,
-    cap: usize,
-}
-
-/// How the program of a server ended.
-enum ServerEnd {
-    /// By itself, or the system's error.
-    Exited(io::Result<ExitStatus>),
-    /// The connection was broken.
-    Broken(LinkBreak),
-    /// It was to end with its run.
-    Ended,
-    /// Nobody uses it any more.
-    Unused,
-}
-
-impl ServerKeeper {
-    /// Runs until the server has ended, then kills what is left of its group.
-    async fn keep(
-        mut self,
-        stderr: Option<ChildStderr>,
-        writer: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let tail = Arc::new(Mutex::new(OutputTail::new(STDERR_BYTES)));
-        // Dropping a set ends its tasks.
-        let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
-        reading.spawn(read_errors(stderr, Arc::clone(&tail)));
-        writing.spawn(writer);
-        let mut end = tokio::select! {
-            biased;
-            status = self.group.wait() => ServerEnd::Exited(status),
-            () = self.link.over() => match self.link.is_ending() {
-                true => ServerEnd::Ended,
-                false => ServerEnd::Unused,
-            },
-            why = self.broken.recv() => {
-                ServerEnd::Broken(why.unwrap_or(LinkBreak::TransportClosed))
-            }
-        };
-        let may_end_itself = match end {
-            ServerEnd::Ended => true,
-            ServerEnd::Broken(why) => why != LinkBreak::TooLarge,
-            ServerEnd::Exited(_) | ServerEnd::Unused => false,
-        };
-        if may_end_itself {
-            // Closes its standard input.
-            writing.abort_all();
-            let exited = tokio::time::timeout(END_TIMEOUT, self.group.wait()).await;
-            // Then the exit says more than the closed pipe.
-            if let (Ok(status), ServerEnd::Broken(why)) = (exited, &end)
-                && *why != LinkBreak::TransportClosed
-            {
-                end = ServerEnd::Exited(status);
-            }
-        }
-        drop(writing);
-        let Self { group, link, failures, stray, stdout_ended, cap, .. } = self;
-        drop(group);
-        if matches!(end, ServerEnd::Exited(_) | ServerEnd::Broken(_)) {
-            let rest = async { tokio::join!(reading.join_next(), stdout_ended) };
-            let _ = tokio::time::timeout(REST_TIMEOUT, rest).await;
-        }
-        let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-        let stray = stray.lock().unwrap_or_else(PoisonError::into_inner);
-        link.close(failure_of(&failures, &end, &tail.whole_lines(), &stray, cap));
-    }
-}
-
-/// The failure of an attempt whose server ended like this.
-fn failure_of(
-    failures: &ServerFailures,
-    end: &ServerEnd,
-    errors: &[u8],
-    stray: &StrayLines,
-    cap: usize,
-) -> Box<AttemptFailed> {
-    let what = match end {
-        ServerEnd::Ended | ServerEnd::Unused | ServerEnd::Broken(LinkBreak::TransportClosed) => {
-            return failures.ended();
-        }
-        ServerEnd::Broken(LinkBreak::TooLarge) => {
-            let what = format!("sent a message larger than {} and was ended", size(cap));
-            let advice = "Ask for less, or raise max_bytes.";
-            return failures.failure(FailureClass::TooLarge, &what, advice);
-        }
-        ServerEnd::Exited(Ok(status)) => format!("ended with {}", describe_exit(*status)),
-        ServerEnd::Exited(Err(error)) => format!("was ended early: {error}"),
-        ServerEnd::Broken(LinkBreak::OutputClosed) => "closed its standard output".to_owned(),
-        ServerEnd::Broken(LinkBreak::InputClosed) => "closed its standard input".to_owned(),
-        ServerEnd::Broken(LinkBreak::InputFull) => {
-            format!("does not read its standard input: {MAX_QUEUED} messages wait")
-        }
-    };
-    let said = last_line(errors, &failures.redactor);
-    let what = match stray.count {
-        0 => format!("{what}: {said}"),
-        // First the shorter part: the text is cut at its end.
-        1 => format!(
-            "{what}: {said}; a line of its standard output is no message: {}",
-            failures.quoted(&stray.first)
-        ),
-        count => format!(
-            "{what}: {said}; {count} lines of its standard output are no messages, the first: {}",
-            failures.quoted(&stray.first)
-        ),
-    };
-    failures.failure(FailureClass::Tool, &what, SEE_WHY)
 }

@@ -1,6 +1,9 @@
-//! How a connection to an MCP server ends, and the texts of its failures.
+//! How a connection to another program ends, such as an MCP server or a coding agent, and the texts of its
+//! failures.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+#[cfg(feature = "mcp")]
+use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::watch;
 
@@ -9,74 +12,87 @@ use crate::log::event::kind::{AttemptFailed, FailureClass};
 use crate::net::Redactor;
 use crate::tool;
 
-/// Most characters of a server's name that a message quotes.
+/// Most characters of a program's name that a message quotes.
 const NAME_CHARS: usize = 40;
 
-/// Makes the failures of one server.
+/// Makes the failures of one program.
 #[derive(Debug)]
-pub(super) struct ServerFailures {
+pub(crate) struct LinkFailures {
+    /// What it is, such as `the MCP server`.
+    noun: &'static str,
     name: String,
     /// Redacts the values that came from the environment.
-    pub(super) redactor: Redactor,
+    pub(crate) redactor: Redactor,
 }
 
-impl ServerFailures {
-    pub(super) fn new(name: &str, redactor: Redactor) -> Self {
-        Self { name: visible_within(name, NAME_CHARS), redactor }
+impl LinkFailures {
+    pub(crate) fn new(noun: &'static str, name: &str, redactor: Redactor) -> Self {
+        Self { noun, name: visible_within(name, NAME_CHARS), redactor }
     }
 
-    /// The server's name in the scenario, visible.
-    pub(super) fn name(&self) -> &str {
+    /// Its name in the scenario, visible.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// A failure: the server, `what` it did or is, and what to do about it.
-    pub(super) fn failure(
+    /// What it is, with its name in the scenario, visible: `the MCP server files`.
+    pub(crate) fn subject(&self) -> String {
+        format!("{} {}", self.noun, self.name)
+    }
+
+    /// A failure: the program, `what` it did or is, and what to do about it.
+    pub(crate) fn failure(
         &self,
         class: FailureClass,
         what: &str,
         advice: &str,
     ) -> Box<AttemptFailed> {
-        let what = format!("the MCP server {} {}", self.name, self.redactor.redact(what));
+        let what = format!("{} {}", self.subject(), self.redactor.redact(what));
         AttemptFailed::with_advice(class, &what, advice)
     }
 
-    /// Text of the server, ready to quote.
-    pub(super) fn quoted(&self, text: &str) -> String {
+    /// Text of the program, ready to quote.
+    pub(crate) fn quoted(&self, text: &str) -> String {
         tool::quoted_text(text, &self.redactor)
     }
 
     /// The failure of an attempt when the run has ended.
-    pub(super) fn ended(&self) -> Box<AttemptFailed> {
+    pub(crate) fn ended(&self) -> Box<AttemptFailed> {
         self.failure(FailureClass::Cancelled, "has ended", "Its run has ended.")
     }
 }
 
 /// The state of a connection, shared by its transport, its tasks and the calls that wait for results.
 #[derive(Debug)]
-pub(super) struct McpLink {
+pub(crate) struct ProgramLink {
     phase: watch::Sender<LinkPhase>,
     /// The last error of a stream that did not end the connection.
+    #[cfg(feature = "mcp")]
     last_error: Mutex<Option<Box<AttemptFailed>>>,
 }
 
 #[derive(Clone, Debug)]
 enum LinkPhase {
     Open,
-    /// The run has ended. The server has a short time to end.
+    /// The run has ended. The program has a short time to end.
     Ending,
     /// Every attempt that still waits fails with this.
     Closed(Box<AttemptFailed>),
 }
 
-impl McpLink {
-    pub(super) fn new() -> Arc<Self> {
+impl ProgramLink {
+    pub(crate) fn new() -> Arc<Self> {
         let phase = watch::Sender::new(LinkPhase::Open);
-        Arc::new(Self { phase, last_error: Mutex::default() })
+        Arc::new(Self {
+            phase,
+            #[cfg(feature = "mcp")]
+            last_error: Mutex::default(),
+        })
     }
 
     /// Closes the connection. Only the first reason counts.
-    pub(super) fn close(&self, failed: Box<AttemptFailed>) {
+    pub(crate) fn close(&self, failed: Box<AttemptFailed>) {
         self.phase.send_if_modified(|phase| {
             let is_open = !matches!(phase, LinkPhase::Closed(_));
             if is_open {
@@ -86,8 +102,8 @@ impl McpLink {
         });
     }
 
-    /// Closes the connection in a way that lets the server end by itself.
-    pub(super) fn end(&self) {
+    /// Closes the connection in a way that lets the program end by itself.
+    pub(crate) fn end(&self) {
         self.phase.send_if_modified(|phase| {
             let is_open = matches!(phase, LinkPhase::Open);
             if is_open {
@@ -98,16 +114,16 @@ impl McpLink {
     }
 
     /// Whether no request can be sent any more.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         !matches!(*self.phase.borrow(), LinkPhase::Open)
     }
 
-    pub(super) fn is_ending(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         matches!(*self.phase.borrow(), LinkPhase::Ending)
     }
 
     /// Why the connection is closed, if it is.
-    pub(super) fn failure(&self) -> Option<Box<AttemptFailed>> {
+    pub(crate) fn failure(&self) -> Option<Box<AttemptFailed>> {
         match &*self.phase.borrow() {
             LinkPhase::Closed(failed) => Some(failed.clone()),
             LinkPhase::Open | LinkPhase::Ending => None,
@@ -115,7 +131,7 @@ impl McpLink {
     }
 
     /// Completes when the connection is closed.
-    pub(super) async fn closed(&self) -> Box<AttemptFailed> {
+    pub(crate) async fn closed(&self) -> Box<AttemptFailed> {
         let mut phase = self.phase.subscribe();
         loop {
             if let LinkPhase::Closed(failed) = &*phase.borrow_and_update() {
@@ -129,26 +145,28 @@ impl McpLink {
     }
 
     /// Completes when the connection is to end or is closed.
-    pub(super) async fn over(&self) {
+    pub(crate) async fn over(&self) {
         let mut phase = self.phase.subscribe();
         let _ = phase.wait_for(|phase| !matches!(phase, LinkPhase::Open)).await;
     }
 
     /// Keeps an error that a later failure can name as its cause.
-    pub(super) fn note(&self, failed: Box<AttemptFailed>) {
+    #[cfg(feature = "mcp")]
+    pub(crate) fn note(&self, failed: Box<AttemptFailed>) {
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(failed);
     }
 
     /// The error that was kept last.
-    pub(super) fn noted(&self) -> Option<Box<AttemptFailed>> {
+    #[cfg(feature = "mcp")]
+    pub(crate) fn noted(&self) -> Option<Box<AttemptFailed>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Closes the connection when it is dropped, unless the server is ending by itself.
-pub(super) struct LinkGuard {
-    pub(super) link: Arc<McpLink>,
-    pub(super) failures: Arc<ServerFailures>,
+/// Closes the connection when it is dropped, unless the program is ending by itself.
+pub(crate) struct LinkGuard {
+    pub(crate) link: Arc<ProgramLink>,
+    pub(crate) failures: Arc<LinkFailures>,
 }
 
 impl Drop for LinkGuard {

@@ -1,0 +1,371 @@
+//! One turn of a coding agent: what it says, does and asks until it ends.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+use serde_json::{Value, json};
+
+use super::connection::{AcpConnection, FromAgent, RequestFailed, TurnStep};
+use super::{files, turn_end, usage_of};
+use crate::log::event::kind::{AgentStep, AttemptFailed, FailureClass, StepState, Usage};
+use crate::model::Listener;
+use crate::model::host::{AttemptProgress, PermissionRequest};
+use crate::net::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::tools::agent::{AcpSpec, ActionKind, OutsideAgent};
+use crate::tool::ToolSettings;
+use crate::tool::link::LinkFailures;
+
+/// Most bytes of a text that a person reads in a question, or that a step keeps.
+const PART_BYTES: usize = 8 << 10;
+
+/// What a turn is played with.
+pub(super) struct Turn<'a> {
+    pub agent: &'a OutsideAgent,
+    pub spec: &'a AcpSpec,
+    pub folder: &'a Path,
+    pub env: &'a ToolSettings,
+    pub failures: &'a LinkFailures,
+    pub listener: &'a dyn Listener,
+}
+
+/// A turn that has ended by itself.
+pub(super) struct EndedTurn {
+    /// What it said after its last step; all that it said if that is nothing.
+    pub text: String,
+    pub end: ReplyEnd,
+    /// The agent's word for the end.
+    pub finish: String,
+    pub usage: Option<Usage>,
+    /// What its session has cost so far, in US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// Why a turn has no end.
+pub(super) enum TurnFailed {
+    Request(RequestFailed),
+    Other(Box<AttemptFailed>),
+}
+
+/// What is known of a turn so far.
+#[derive(Default)]
+struct Heard {
+    /// What it said before its last step.
+    earlier: Vec<String>,
+    /// What it has said since.
+    text: String,
+    /// The bytes of all that it said.
+    bytes: usize,
+    /// Its open steps: their titles by id.
+    open: BTreeMap<String, Arc<str>>,
+    cost_usd: Option<f64>,
+}
+
+/// A response to a request of the agent.
+type Answered = (Value, Result<Value, RpcError>);
+
+impl Turn<'_> {
+    /// Sends the prompt, and follows the turn to its end. Dropping this cancels the turn.
+    pub(super) async fn play(
+        &self,
+        connection: &AcpConnection,
+        session: &str,
+        prompt: &str,
+    ) -> Result<EndedTurn, TurnFailed> {
+        let mut turn = connection.begin_turn(session, prompt).map_err(TurnFailed::Other)?;
+        let mut heard = Heard::default();
+        let mut answers: FuturesUnordered<BoxFuture<'_, Answered>> = FuturesUnordered::new();
+        let ended = loop {
+            let step = tokio::select! {
+                biased;
+                Some((id, result)) = answers.next(), if !answers.is_empty() => {
+                    connection.reply(id, result);
+                    continue;
+                }
+                step = turn.next() => step,
+            };
+            match step {
+                TurnStep::Said(FromAgent::Update(update)) => {
+                    self.update(&update, &mut heard).map_err(TurnFailed::Other)?;
+                }
+                TurnStep::Said(FromAgent::Request { id, method, params }) => {
+                    self.listener.host().alive();
+                    let answer = self.answer(connection, method, params);
+                    answers.push(Box::pin(async move { (id, answer.await) }));
+                }
+                TurnStep::Ended(ended) => break ended,
+            }
+        };
+        for said in turn.rest() {
+            if let FromAgent::Update(update) = said {
+                self.update(&update, &mut heard).map_err(TurnFailed::Other)?;
+            }
+        }
+        let said = ended.map_err(TurnFailed::Request)?;
+        let word = said.get("stopReason").and_then(Value::as_str).unwrap_or_default();
+        let Some(end) = turn_end(word) else {
+            let word = self.failures.quoted(word);
+            let what = match &*word {
+                "cancelled" => "cancelled its turn by itself".to_owned(),
+                _ => format!("ended its turn with an unknown word: {word:?}"),
+            };
+            let failed = self.failures.failure(FailureClass::Tool, &what, "Try again.");
+            return Err(TurnFailed::Other(failed));
+        };
+        let Heard { earlier, text, cost_usd, .. } = heard;
+        let text = if text.trim().is_empty() { earlier.join("\n\n") } else { text };
+        Ok(EndedTurn {
+            text: self.failures.redactor.redact_known(text.trim()).into_owned(),
+            end,
+            finish: word.to_owned(),
+            usage: said.get("usage").and_then(usage_of),
+            cost_usd,
+        })
+    }
+
+    /// Takes in an update of the session.
+    fn update(&self, update: &Value, heard: &mut Heard) -> Result<(), Box<AttemptFailed>> {
+        let host = self.listener.host();
+        host.alive();
+        let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
+        match kind {
+            "agent_message_chunk" => {
+                let piece = update.pointer("/content/text").and_then(Value::as_str);
+                let Some(piece) = piece else { return Ok(()) };
+                heard.bytes += piece.len();
+                if heard.bytes as u64 > self.agent.max_bytes {
+                    let what = format!("said more than {} bytes in one turn", self.agent.max_bytes);
+                    let advice = "Ask for less, or raise max_bytes.";
+                    return Err(self.failures.failure(FailureClass::TooLarge, &what, advice));
+                }
+                if heard.text.is_empty() && !heard.earlier.is_empty() {
+                    self.listener.piece("\n\n");
+                }
+                heard.text.push_str(piece);
+                self.listener.piece(&self.failures.redactor.redact_known(piece));
+            }
+            "tool_call" | "tool_call_update" => self.step(update, heard),
+            "plan" => {
+                let entries = update.get("entries").and_then(Value::as_array);
+                let entries = entries.map(Vec::as_slice).unwrap_or_default();
+                let status = |entry: &Value, word: &str| entry.get("status") == Some(&word.into());
+                let done = entries.iter().filter(|it| status(it, "completed")).count();
+                let current = entries.iter().find(|it| status(it, "in_progress"));
+                let text = current.and_then(|it| it.get("content")?.as_str()).unwrap_or_default();
+                host.progress(AttemptProgress {
+                    text: self.failures.redactor.redact_known(text).into_owned(),
+                    done: done as f64,
+                    total: Some(entries.len() as f64),
+                });
+            }
+            "usage_update" => {
+                let cost = update.get("cost");
+                let currency = cost.and_then(|it| it.get("currency")?.as_str());
+                let amount = cost.and_then(|it| it.get("amount")?.as_f64());
+                heard.cost_usd = amount.filter(|_| currency == Some("USD")).or(heard.cost_usd);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes in a call of a tool of the agent.
+    fn step(&self, update: &Value, heard: &mut Heard) {
+        let text_of = |key: &str| update.get(key).and_then(Value::as_str);
+        let id = text_of("toolCallId").unwrap_or_default().to_owned();
+        let status = text_of("status").unwrap_or_default();
+        // What it said before is no part of its answer.
+        if !heard.text.trim().is_empty() {
+            heard.earlier.push(std::mem::take(&mut heard.text).trim().to_owned());
+        }
+        let redacted = |text: &str| self.failures.redactor.redact_known(text).into_owned();
+        let publish = |title: &Arc<str>, state, text: String| {
+            let (id, title) = (id.as_str().into(), Arc::clone(title));
+            let text = redacted(&text).into();
+            self.listener.host().step(AgentStep { id, title, state, text });
+        };
+        let title: Arc<str> = match (text_of("title"), heard.open.get(&id)) {
+            (Some(title), _) => redacted(title).into(),
+            (None, Some(title)) => Arc::clone(title),
+            (None, None) => text_of("kind").unwrap_or("a tool").into(),
+        };
+        let state = match status {
+            "completed" => StepState::Done,
+            "failed" => StepState::Failed,
+            _ => StepState::Started,
+        };
+        if heard.open.insert(id.clone(), Arc::clone(&title)).is_none() {
+            let input = update.get("rawInput").filter(|it| !it.is_null());
+            publish(&title, StepState::Started, input.map(Value::to_string).unwrap_or_default());
+        }
+        if state != StepState::Started {
+            heard.open.remove(&id);
+            publish(&title, state, content_text(update));
+        }
+    }
+
+    /// Answers a request of the agent.
+    async fn answer(
+        &self,
+        connection: &AcpConnection,
+        method: String,
+        params: Value,
+    ) -> Result<Value, RpcError> {
+        let not_offered = |what: &str| {
+            Err(RpcError::new(METHOD_NOT_FOUND, format!("{what}: this client does not offer that")))
+        };
+        let blocking = |work: Box<dyn FnOnce() -> Result<Value, RpcError> + Send>| async {
+            let done = tokio::task::spawn_blocking(work).await;
+            done.unwrap_or_else(|_| Err(RpcError::new(-32_603, "internal error")))
+        };
+        let (folder, cap) = (self.folder.to_owned(), self.agent.max_bytes);
+        match &*method {
+            "session/request_permission" => self.permission(&params).await,
+            "fs/read_text_file" if self.spec.files.may_read() => {
+                blocking(Box::new(move || files::read(&folder, params, cap))).await
+            }
+            "fs/write_text_file" if self.spec.files.may_write() => {
+                blocking(Box::new(move || files::write(&folder, params))).await
+            }
+            "terminal/create" if self.spec.terminal => {
+                connection.terminals.create(&folder, self.env, params).await
+            }
+            "terminal/output" if self.spec.terminal => connection.terminals.output(&params),
+            "terminal/wait_for_exit" if self.spec.terminal => {
+                connection.terminals.wait(&params).await
+            }
+            "terminal/kill" if self.spec.terminal => connection.terminals.end(&params, false),
+            "terminal/release" if self.spec.terminal => connection.terminals.end(&params, true),
+            other => not_offered(other),
+        }
+    }
+
+    /// Answers a request for permission: as the scenario allows it, else as a person says.
+    async fn permission(&self, params: &Value) -> Result<Value, RpcError> {
+        let options = params.get("options").and_then(Value::as_array);
+        let options = options.map(Vec::as_slice).unwrap_or_default();
+        let text_of = |option: &Value, key: &str| {
+            Some(option.get(key)?.as_str()?.trim().to_owned()).filter(|text| !text.is_empty())
+        };
+        let options: Vec<(String, String, String)> = options
+            .iter()
+            .filter_map(|option| {
+                let (id, name) = (text_of(option, "optionId")?, text_of(option, "name")?);
+                Some((id, name, text_of(option, "kind").unwrap_or_default()))
+            })
+            .collect();
+        if options.is_empty() {
+            return Err(RpcError::new(INVALID_PARAMS, "there are no options"));
+        }
+        let of_kind = |kind: &str| options.iter().position(|option| option.2 == kind);
+        let call = params.get("toolCall").unwrap_or(&Value::Null);
+        let kind = call.get("kind").and_then(Value::as_str).and_then(action_kind);
+        let is_allowed = self.spec.allow.contains(&kind.unwrap_or(ActionKind::Other));
+        let chosen = match of_kind("allow_once").filter(|_| is_allowed) {
+            Some(at) => Some(at),
+            None => {
+                let request = PermissionRequest {
+                    from: self.agent.name.as_str().into(),
+                    text: self.failures.redactor.redact_known(&permission_text(call)).into_owned(),
+                    choices: unique(options.iter().map(|option| option.1.as_str())),
+                };
+                self.listener.host().permit(request).await
+            }
+        };
+        // An agent that is told no goes another way; one that gets no answer ends its turn.
+        let chosen = chosen.or_else(|| of_kind("reject_once"));
+        Ok(match chosen.and_then(|at| options.get(at)) {
+            Some((id, ..)) => json!({ "outcome": { "outcome": "selected", "optionId": id } }),
+            None => json!({ "outcome": { "outcome": "cancelled" } }),
+        })
+    }
+}
+
+fn action_kind(word: &str) -> Option<ActionKind> {
+    ActionKind::ALL.into_iter().find(|kind| kind.word() == word)
+}
+
+/// The names of options, each of them another text.
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Arc<str>> {
+    let mut all: Vec<Arc<str>> = Vec::new();
+    for name in names {
+        let mut text = name.to_owned();
+        let mut nth = 1;
+        while all.iter().any(|other| **other == *text) {
+            nth += 1;
+            text = format!("{name} ({nth})");
+        }
+        all.push(text.into());
+    }
+    all
+}
+
+/// What a person has to know about a call: what it is, where, with which arguments, and the change.
+fn permission_text(call: &Value) -> String {
+    let text_of = |key: &str| call.get(key).and_then(Value::as_str);
+    let title = text_of("title").unwrap_or("a call of a tool");
+    let mut lines = vec![match text_of("kind") {
+        Some(kind) => format!("{title} ({kind})"),
+        None => title.to_owned(),
+    }];
+    let places = call.get("locations").and_then(Value::as_array);
+    for place in places.into_iter().flatten().filter_map(|it| it.get("path")?.as_str()) {
+        lines.push(place.to_owned());
+    }
+    if let Some(input) = call.get("rawInput").filter(|input| !input.is_null()) {
+        let input = match input.as_object() {
+            Some(fields) => fields
+                .iter()
+                .map(|(name, value)| match value.as_str() {
+                    Some(text) => format!("{name}: {text}"),
+                    None => format!("{name}: {value}"),
+                })
+                .collect::<Vec<_>>()
+                .join("\n"),
+            None => input.to_string(),
+        };
+        lines.push(input);
+    }
+    let content = content_text(call);
+    if !content.is_empty() {
+        lines.push(content);
+    }
+    lines.join("\n")
+}
+
+/// The content of a call as text: texts, and changes of files as lines with `-` and `+`.
+fn content_text(call: &Value) -> String {
+    let content = call.get("content").and_then(Value::as_array);
+    let mut parts: Vec<String> = Vec::new();
+    for part in content.into_iter().flatten() {
+        let text_of = |key: &str| part.get(key).and_then(Value::as_str);
+        match text_of("type") {
+            Some("content") => {
+                let text = part.pointer("/content/text").and_then(Value::as_str);
+                parts.extend(text.map(str::to_owned));
+            }
+            Some("diff") => {
+                let marked = |mark: char, text: &str| {
+                    text.lines().map(|line| format!("\n{mark} {line}")).collect::<String>()
+                };
+                let path = text_of("path").unwrap_or_default();
+                let old = marked('-', text_of("oldText").unwrap_or_default());
+                parts.push(format!(
+                    "{path}{old}{}",
+                    marked('+', text_of("newText").unwrap_or_default())
+                ));
+            }
+            _ => {}
+        }
+    }
+    if parts.is_empty()
+        && let Some(output) = call.get("rawOutput").filter(|output| !output.is_null())
+    {
+        parts.push(output.as_str().map_or_else(|| output.to_string(), str::to_owned));
+    }
+    let text = parts.join("\n");
+    crate::base::visible::first_bytes(&text, PART_BYTES).to_owned()
+}
