@@ -22,6 +22,7 @@ use crate::net::{Http, ProxyMode};
 use crate::scenario::Scenario;
 use crate::scenario::catalogue::{LiveOffer, ProviderHost};
 use crate::scenario::spec::{ModelAssignment, ModelCaller, Tuning};
+use crate::scenario::tools::agent::OutsideAgent;
 
 /// The live models of the program. All runs share its connections.
 #[derive(Clone)]
@@ -162,12 +163,8 @@ fn resolve(scenario: &Scenario, model: Option<&str>) -> Result<Endpoints, NotLiv
     let mut found: Vec<(ModelCaller, Endpoint)> = Vec::new();
     let mut usual_asked = false;
     let spec = scenario.pattern.get();
-    let outside = spec.outside_callers();
-    let is_model = |caller: &ModelCaller| outside.iter().all(|it| it.caller != *caller);
-    let mut callers = spec.model_callers();
-    callers.retain(is_model);
-    // A pattern without callers says so where it checks its live runs.
-    if callers.is_empty() && !outside.is_empty() {
+    let callers = spec.callers_of_models();
+    if callers.is_empty() && !spec.outside_callers().is_empty() {
         return Ok(Endpoints::default());
     }
     for caller in callers {
@@ -294,11 +291,19 @@ pub fn offer(scenario: &Scenario, model: Option<&str>) -> LiveOffer {
                     places.push(place);
                 }
             }
+            let callers = scenario.pattern.get().outside_callers();
+            let join = |of_endpoint: &dyn Fn(&Endpoint) -> String,
+                        of_agent: &dyn Fn(&OutsideAgent) -> String| {
+                let agents = callers.iter().map(|caller| of_agent(&caller.agent));
+                join_distinct(endpoints.distinct().into_iter().map(of_endpoint).chain(agents))
+            };
             LiveOffer::Ready {
-                host: join_distinct(&endpoints, |endpoint| endpoint.host().to_owned()),
-                model: join_distinct(&endpoints, |endpoint| endpoint.model().value.clone()),
-                model_from: join_distinct(&endpoints, model_from),
-                key: join_distinct(&endpoints, key_text),
+                host: join(&|endpoint| endpoint.host().to_owned(), &OutsideAgent::place),
+                model: join(&|endpoint| endpoint.model().value.clone(), &|agent| {
+                    agent.name.to_string()
+                }),
+                model_from: join(&model_from, &|_| "the agent's own".to_owned()),
+                key: join(&key_text, &|_| "the agent's own login".to_owned()),
                 places,
             }
         }
@@ -340,10 +345,10 @@ pub(crate) fn key_text(endpoint: &Endpoint) -> String {
     }
 }
 
-/// A text of each endpoint, joined without duplicates.
-fn join_distinct(endpoints: &Endpoints, of: impl Fn(&Endpoint) -> String) -> String {
+/// Texts joined without duplicates.
+fn join_distinct(texts: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = Vec::new();
-    for word in endpoints.distinct().into_iter().map(of) {
+    for word in texts {
         if !words.contains(&word) {
             words.push(word);
         }

@@ -32,6 +32,7 @@ use crate::screen::layout::MIN_SIZE;
 use crate::screen::theme::ColourDepth;
 use crate::terminal;
 use crate::terminal::{TerminalFeatures, screen_guard};
+use crate::tool::command;
 use crate::words::format;
 use crate::words::glyph::Glyph;
 use crate::words::measure::columns;
@@ -135,6 +136,7 @@ fn servers() -> Vec<Finding> {
         );
         findings.push(Finding::good(about, text));
     }
+    findings.extend(coding_agents());
     let home = std::env::home_dir().unwrap_or_default();
     for (file, servers) in find_servers(&home, Path::new("")) {
         let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
@@ -145,6 +147,36 @@ fn servers() -> Vec<Finding> {
         findings.push(Finding::note(about, format!("{}: {shown}", visible(&path)), advice));
     }
     findings
+}
+
+/// Coding agents that speak ACP: their programs, and the arguments that make them speak it.
+const CODING_AGENTS: [(&str, &[&str]); 11] = [
+    ("claude-agent-acp", &[]),
+    ("codex-acp", &[]),
+    ("gemini", &["--acp"]),
+    ("copilot", &["--acp"]),
+    ("goose", &["acp"]),
+    ("opencode", &["acp"]),
+    ("qwen", &["--acp"]),
+    ("kimi", &["acp"]),
+    ("vibe-acp", &[]),
+    ("auggie", &["--acp"]),
+    ("kiro-cli", &["acp"]),
+];
+
+/// The coding agents in PATH, each with the line that makes it an agent of a scenario.
+fn coding_agents() -> Vec<Finding> {
+    let path = std::env::var("PATH").ok();
+    let found = CODING_AGENTS.iter().filter_map(|(program, args)| {
+        let place = command::find_program(program, path.as_deref())?;
+        let args: Vec<String> = args.iter().map(|arg| format!("\"{arg}\"")).collect();
+        let advice = format!(
+            "[agents.NAME.acp] command = {{ program = \"{program}\", args = [{}] }}",
+            args.join(", ")
+        );
+        Some(Finding::note("agent", visible(&place.display().to_string()), advice))
+    });
+    found.collect()
 }
 
 /// The configuration file and its problems.

@@ -19,6 +19,7 @@ use crate::scenario::Override;
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::spec::tool::ToolSpec;
 use crate::scenario::tools::ToolAction;
+use crate::scenario::tools::agent::AgentLink;
 use crate::scenario::tools::mcp::McpServerSpec;
 use crate::terminal::effects::models::{CallerModel, models_by_caller};
 use crate::tool::command;
@@ -38,7 +39,7 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         format!("{}: {} ({})", scenario.name, scenario.title, scenario.pattern.get().name());
     let mut findings = vec![Finding::good("scenario", title)];
     let all = models_by_caller(&scenario, args.model.as_deref());
-    if all.is_empty() {
+    if all.is_empty() && scenario.pattern.get().outside_callers().is_empty() {
         let text = format!("a run of the pattern {} calls no model", scenario.pattern.get().name());
         findings.push(Finding::good("model", text));
     }
@@ -142,8 +143,19 @@ fn caller_name(caller: &ModelCaller) -> String {
 
 /// Whether the program of a tool can be started. `None`: the tool has none.
 fn program_finding(tool: &ToolSpec) -> Option<Finding> {
-    let Some(ToolAction::Start(command)) = tool.action() else { return None };
-    let (about, program) = (format!("tool {}", tool.name), &command.program);
+    let (about, program) = match tool.action()? {
+        ToolAction::Start(command) => (format!("tool {}", tool.name), &command.program),
+        ToolAction::Employ(agent) => {
+            let about = format!("agent {}", agent.name);
+            match &agent.link {
+                AgentLink::Acp(acp) => (about, &acp.command.program),
+                AgentLink::AgUi(ag_ui) => {
+                    return Some(Finding::note(about, visible(&ag_ui.url), "not asked"));
+                }
+            }
+        }
+        _ => return None,
+    };
     let path = std::env::var("PATH").ok();
     Some(match command::find_program(program, path.as_deref()) {
         Some(found) if command::is_program(&found) => {

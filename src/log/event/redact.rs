@@ -89,6 +89,7 @@ fn rule(kind: &str, field: &str) -> Rule {
             | "notes_by" | "owner" | "pattern" | "plan_by" | "previous_run" | "root" | "sections"
             | "share" | "source" | "summary_inputs" | "to" | "vetoes",
         )
+        | ("agent.step", "state")
         | ("answer.cited", "citations")
         | ("attempt.answered", "ignored")
         | ("attempt.failed", "adapted" | "class")

@@ -222,6 +222,14 @@ pub trait Spec: Debug + Send + Sync {
         self.agents().map(AgentsSpec::outside).unwrap_or_default()
     }
 
+    /// The callers that call a model in a live run: no agent of another program answers for them.
+    fn callers_of_models(&self) -> Vec<ModelCaller> {
+        let outside = self.outside_callers();
+        let mut callers = self.model_callers();
+        callers.retain(|caller| outside.iter().all(|it| it.caller != *caller));
+        callers
+    }
+
     /// The people who have a seat, or whom its agents may ask.
     fn called_people(&self) -> BTreeSet<PersonName> {
         let agents = self.agents().into_iter().flat_map(|agents| agents.values());

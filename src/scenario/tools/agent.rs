@@ -265,7 +265,10 @@ impl OutsideAgent {
     /// The name of its program, or the host of its address.
     pub fn place(&self) -> String {
         match &self.link {
-            AgentLink::Acp(acp) => acp.command.program.clone(),
+            AgentLink::Acp(acp) => {
+                let program = acp.command.program.as_str();
+                program.rsplit('/').next().unwrap_or(program).to_owned()
+            }
             AgentLink::AgUi(ag_ui) => url::Url::parse(&ag_ui.url)
                 .ok()
                 .and_then(|url| Some(url.host_str()?.to_owned()))

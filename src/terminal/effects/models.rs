@@ -156,7 +156,7 @@ pub struct CallerModel {
 /// of `--model`.
 pub fn models_by_caller(scenario: &Scenario, model: Option<&str>) -> Vec<CallerModel> {
     let mut all: Vec<CallerModel> = Vec::new();
-    for caller in scenario.pattern.get().model_callers() {
+    for caller in scenario.pattern.get().callers_of_models() {
         if all.iter().any(|other| other.caller == caller) {
             continue;
         }

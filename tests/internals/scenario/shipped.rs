@@ -103,6 +103,7 @@ fn shipped_scenarios_load_without_warnings() {
             "runaway",
             "slow-specialist",
             "support-swarm",
+            "three-coders",
             "vendor-brownout",
             "web-status",
         ]
@@ -175,6 +176,7 @@ async fn each_scenario_ends_as_intended() {
         ("checkout-denied", "agent_denied:legal_analyst", ""),
         ("checkout-blocked", "no_go", "go caution block | caution block block"),
         ("mixed-table", "go_with_caution", "go caution caution | go go caution"),
+        ("three-coders", "go_with_caution", "go block caution | caution caution go"),
     ] {
         let outcome = play(name, &[], &[]).await;
         assert_eq!((end(&outcome), stances(&outcome).as_str()), (expected, talk), "{name}");

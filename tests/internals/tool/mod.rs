@@ -1,5 +1,7 @@
 //! The tools.
 
+#[cfg(unix)]
+mod acp;
 mod command_tool;
 mod endpoint_search;
 mod folder_read;

@@ -276,7 +276,7 @@ impl Drop for OpenTurn<'_> {
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let cancelled = AttemptFailed::new(
-                FailureClass::Cancelled,
+                FailureClass::Tool,
                 "the agent did not end its turn when it was cancelled, so its program was killed",
             );
             runtime.spawn(async move {

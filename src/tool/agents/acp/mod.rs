@@ -2,8 +2,7 @@
 //! started with the first call, and again after it has died. Each caller has a session of its own, and one
 //! turn of a session is one attempt.
 //!
-//! The message types are our own: those of the official crate double the first build of nothing else
-//! (docs/rules/decisions.md, *Agents of other programs*).
+//! The types of messages are our own (docs/rules/decisions.md, *Agents of other programs*).
 
 mod connection;
 mod files;
