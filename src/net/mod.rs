@@ -11,6 +11,7 @@
 
 mod decoding;
 pub mod error;
+#[cfg(feature = "tui")]
 pub mod json_rpc;
 pub mod proxy;
 pub mod redact;
