@@ -13,7 +13,7 @@ pub enum RpcMessage {
     Request {
         /// A number or a text, chosen by the other side.
         id: Value,
-        /// What is asked for.
+        /// What is requested.
         method: String,
         /// Its parameters; `null` if there are none.
         params: Value,

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use self::client::AcpClient;
-use self::session::{AcpSessions, RunSource};
+use self::session::{AcpSessions, PromptSource};
 use super::args::{FlagArg, Global};
 use super::exit::Exit;
 use super::launch::read_scenario;
@@ -97,7 +97,7 @@ pub async fn serve(args: AcpArgs, global: &Global) -> Exit {
     let agent = AcpAgent {
         title: scenario.title.clone(),
         client: Arc::clone(&client),
-        sessions: Arc::new(AcpSessions::new(client, &service, RunSource::new(run, &scenario))),
+        sessions: Arc::new(AcpSessions::new(client, &service, PromptSource::new(run, &scenario))),
     };
     let mut prompts = JoinSet::new();
     tokio::select! {
@@ -160,7 +160,9 @@ struct AcpAgent {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct InitializeParams {
-    protocol_version: Value,
+    /// The client decides whether it speaks the version of the response.
+    #[serde(rename = "protocolVersion")]
+    _protocol_version: u16,
     #[serde(default)]
     client_info: Option<ClientInfo>,
 }
@@ -289,11 +291,7 @@ impl AcpAgent {
     }
 
     fn initialize(&self, given: Value) -> Result<Value, RpcError> {
-        let InitializeParams { protocol_version, client_info } = params(given)?;
-        // Older versions were texts. The client decides whether it speaks the one of the response.
-        if !protocol_version.is_u64() && !protocol_version.is_string() {
-            return Err(wrong("protocolVersion is not a version"));
-        }
+        let InitializeParams { client_info, .. } = params(given)?;
         if let Some(ClientInfo { name }) = client_info {
             self.client.set_name(name);
         }

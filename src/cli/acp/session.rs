@@ -41,8 +41,11 @@ const BATCH: usize = 256;
 /// Timeout for a client that closes a question to say that it has cancelled the prompt.
 const CANCEL_FOLLOWS: Duration = Duration::from_millis(500);
 
+/// Timeout for a run to be stored before its prompt is answered.
+const STORED: Duration = Duration::from_secs(5);
+
 /// What each prompt runs.
-pub struct RunSource {
+pub struct PromptSource {
     args: RunArgs,
     /// A prompt is the next message of a conversation, not a new goal.
     takes_messages: bool,
@@ -50,7 +53,7 @@ pub struct RunSource {
     goal: Vec<&'static str>,
 }
 
-impl RunSource {
+impl PromptSource {
     pub fn new(args: RunArgs, scenario: &Scenario) -> Self {
         let spec = scenario.pattern.get();
         let takes_messages = spec.agents().is_some();
@@ -95,7 +98,7 @@ struct SessionState {
 pub struct AcpSessions {
     client: Arc<AcpClient>,
     engine: Engine,
-    source: Arc<RunSource>,
+    source: Arc<PromptSource>,
     places: Arc<Semaphore>,
     uses: AtomicU64,
     all: Mutex<BTreeMap<String, Arc<AcpSession>>>,
@@ -106,7 +109,7 @@ fn refused(why: &Refused) -> RpcError {
 }
 
 impl AcpSessions {
-    pub fn new(client: Arc<AcpClient>, service: &StdioService, source: RunSource) -> Self {
+    pub fn new(client: Arc<AcpClient>, service: &StdioService, source: PromptSource) -> Self {
         Self {
             client,
             engine: service.engine.clone(),
@@ -204,7 +207,10 @@ impl AcpSessions {
                 Err(why) => turn.client.say(&session.id, &format!("{why}\n\n")).await,
             }
         }
-        if !followed.follow(&turn).await {
+        let has_ended = followed.follow(&turn).await;
+        // The client may read the run from the store next.
+        let _ = timeout(STORED, followed.run.bus().wait_until_stored()).await;
+        if !has_ended {
             lock(&session.state).waiting = Some(followed);
             return Ok("end_turn");
         }
@@ -257,7 +263,7 @@ impl AcpSession {
     }
 }
 
-/// Whom a run is told to while a prompt is answered.
+/// Where a run is shown while a prompt is answered.
 struct TurnOf<'a> {
     client: &'a Arc<AcpClient>,
     session: &'a AcpSession,
