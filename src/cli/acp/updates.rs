@@ -441,3 +441,100 @@ pub fn end_text(outcome: &Outcome, world: &World) -> String {
     parts.push(format!("{how}{id}, {took}{cost}: `roundtable show {run}`\n"));
     parts.join("\n\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::people::Effects;
+
+    fn agent(choices: &[&str]) -> Subject {
+        let choices = choices.iter().map(|choice| Arc::from(*choice)).collect();
+        Subject::Agent { text: "Which?".into(), choices }
+    }
+
+    fn input(schema: Value) -> Subject {
+        Subject::Input { tool: "shop".into(), text: "Who?".into(), parameters: Arc::new(schema) }
+    }
+
+    fn form() -> Subject {
+        let name = json!({ "type": "string" });
+        input(json!({ "type": "object", "properties": { "name": name }, "required": ["name"] }))
+    }
+
+    fn turn() -> Subject {
+        let hand_over_to = ["billing".into()].into();
+        Subject::Turn { agent: "lead".into(), request: "Who?".into(), hand_over_to }
+    }
+
+    fn call(effects: Effects) -> Subject {
+        Subject::ToolCall {
+            tool: "refund".into(),
+            args: Arc::new(json!({})),
+            definition: "d".into(),
+            parameters: Arc::new(json!({})),
+            effects,
+        }
+    }
+
+    #[test]
+    fn options_are_those_of_subject() {
+        let kinds = |subject: &Subject| {
+            options(subject).map(|options| options.iter().map(|it| it.kind).collect::<Vec<_>>())
+        };
+        let tools = |changed| Subject::Tools { tool: "shop".into(), changed, tools: [].into() };
+        let remembered = ["allow_once", "allow_always", "reject_once"];
+        assert_eq!(kinds(&call(Effects::Write)).as_deref(), Some(&remembered[..]));
+        let once = Some(&["allow_once", "reject_once"][..]);
+        assert_eq!(kinds(&call(Effects::Irreversible)).as_deref(), once);
+        assert_eq!(kinds(&input(json!({ "type": "object" }))).as_deref(), once);
+        let changed = ["allow_once", "reject_once", "reject_once"];
+        assert_eq!(kinds(&tools(true)).as_deref(), Some(&changed[..]));
+        for subject in [agent(&[]), form(), turn(), Subject::Seat { round: 1, role: "cfo".into() }]
+        {
+            assert_eq!(kinds(&subject), None, "{subject:?}");
+        }
+    }
+
+    #[test]
+    fn prompts_answer_what_is_asked() {
+        let text = |text: &str| Answer::Text { text: text.into() };
+        let deny = |text: &str| Answer::Deny { text: text.into() };
+        let args = |args: Value| Answer::Approve { args: Some(Arc::new(args)) };
+        let seat = || Subject::Seat { round: 1, role: "cfo".into() };
+        let ada = json!({ "name": "Ada" });
+        for (subject, prompt, answer) in [
+            (agent(&[]), "{\"a\": 1}", text("{\"a\": 1}")),
+            (agent(&["a", "b"]), "b", Answer::Choose { choice: "b".into(), text: "".into() }),
+            (turn(), "deny", text("deny")),
+            (
+                turn(),
+                "{\"hand_over_to\": \"billing\"}",
+                Answer::HandOver { to: "billing".into(), text: "".into() },
+            ),
+            (call(Effects::Write), "deny", deny("")),
+            (call(Effects::Write), "{\"approve\": false, \"text\": \"No.\"}", deny("No.")),
+            (form(), "{\"name\": \"Ada\"}", args(ada.clone())),
+            (form(), "{\"args\": {\"name\": \"Ada\"}}", args(ada)),
+            (form(), "deny", deny("")),
+            (
+                seat(),
+                "{\"stance\": \"go\"}",
+                Answer::Contribute { contribution: Arc::new(json!({ "stance": "go" })) },
+            ),
+        ] {
+            assert_eq!(prompt_answer(&subject, prompt), Ok(answer), "{prompt}");
+        }
+        for (subject, prompt) in [
+            (agent(&[]), ""),
+            (agent(&["a", "b"]), "c"),
+            (call(Effects::Write), "yes"),
+            (call(Effects::Write), "{\"approve\": \"yes\"}"),
+            (form(), "Ada"),
+            (form(), "{\"name\": 1}"),
+            (form(), "approve"),
+            (seat(), "go"),
+        ] {
+            assert!(prompt_answer(&subject, prompt).is_err(), "{prompt}");
+        }
+    }
+}
