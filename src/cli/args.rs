@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::acp::AcpArgs;
 #[cfg(feature = "nats")]
 use super::cluster::{ClusterArgs, RunnerArgs};
 use super::complete::{CompleteArgs, CompletionsArgs};
@@ -122,6 +123,9 @@ pub enum CliCommand {
     /// output
     #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
     Mcp(McpArgs),
+    /// Serve a scenario as an agent to ACP clients, such as Zed, JetBrains, Neovim and Toad, on standard input and
+    /// output
+    Acp(AcpArgs),
     /// Draw the dashboard's screen of a run as an SVG or a text, without a terminal
     Picture(Box<PictureArgs>),
     /// Print the JSON schema of the scenario format, for editors; or of events or outcomes

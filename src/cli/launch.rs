@@ -297,6 +297,35 @@ impl<'a> PreparedSessions<'a> {
     }
 }
 
+/// The runs of one session for a client of this process, each with its message.
+///
+/// # Errors
+/// They cannot be made. What the operator has to do is said to the client.
+pub(super) fn prepare_session(
+    source: ScenarioSource,
+    args: &RunArgs,
+) -> Result<Vec<(Arc<str>, Launch)>, Refused> {
+    let cannot = |why: CannotRun| {
+        let refused = Refused::new(why.text());
+        match why.needs_permission {
+            true => refused.help(format!(
+                "the operator runs it once in a terminal: roundtable run {} --trust{}",
+                args.scenario,
+                if args.live { " --live" } else { "" }
+            )),
+            false => refused,
+        }
+    };
+    let scenario = read_source(source, args).map_err(cannot)?;
+    let mut sessions = PreparedSessions::prepare(&scenario, args, 1).map_err(cannot)?;
+    Ok(sessions.next_session(args.seed))
+}
+
+/// The value of `--set` that gives a field of the scenario this text, with its braces as they are.
+pub(super) fn text_override(path: &str, text: &str) -> String {
+    format!("{path}={}", toml::Value::String(text.replace("{{", "\\{{")))
+}
+
 pub(super) fn print_notes(notes: &[String]) {
     notes.iter().for_each(|note| print_message(&visible(note)));
 }

@@ -1,6 +1,7 @@
 //! The commands, one file or folder each, and the runtimes they need. Errors of the command line or
 //! a scenario go to standard error, with exit code 2, before anything starts.
 
+mod acp;
 pub mod args;
 #[cfg(feature = "nats")]
 mod cluster;
@@ -24,6 +25,7 @@ pub mod people;
 pub mod picture;
 pub mod run;
 mod scenarios;
+mod stdio;
 #[cfg(any(unix, feature = "nats"))]
 mod steer;
 pub mod streams;
@@ -191,8 +193,9 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::PanicTest { .. }) => true,
         Some(_) => false,
     };
-    let to_file = dashboard || is_detached(&cli.command);
-    // A client shows what its server writes to standard error.
+    // A client shows what its agent or server writes to standard error.
+    let to_file = matches!(cli.command, Some(CliCommand::Acp(_)));
+    let to_file = to_file || dashboard || is_detached(&cli.command);
     #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
     let to_file = to_file || matches!(cli.command, Some(CliCommand::Mcp(_)));
     let _log = match start_log(global, to_file) {
@@ -218,6 +221,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         Some(CliCommand::Listen(args)) => run_to_end(watch::listen(&args, global, theme)),
         #[cfg(all(feature = "mcp", feature = "store", any(unix, feature = "nats")))]
         Some(CliCommand::Mcp(args)) => run_to_end(mcp::serve(args, global)),
+        Some(CliCommand::Acp(args)) => run_to_end(acp::serve(args, global)),
         Some(CliCommand::Test(args)) => test::run(&args, global, theme),
         Some(CliCommand::Validate(args)) => validate::run(&args, theme, global.is_ascii()),
         Some(CliCommand::Tools(args)) => {

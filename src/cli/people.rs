@@ -10,7 +10,9 @@ use crate::base::time::now_ms;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::RunHandle;
 use crate::host;
-use crate::log::event::kind::{Answer, QuestionAnswered, QuestionAsked, QuestionId, Subject};
+use crate::log::event::kind::{
+    Answer, AnsweredBy, QuestionAnswered, QuestionAsked, QuestionId, Subject,
+};
 use crate::log::event::{Command, RunId};
 use crate::run::questions::PeopleMode;
 use crate::scenario::spec::InDoubt;
@@ -51,6 +53,17 @@ impl PeopleArg {
     }
 }
 
+/// The person who answers through a client of this protocol.
+pub(super) fn person_at(protocol: &str, client: Option<&str>) -> AnsweredBy {
+    match host::this_person() {
+        AnsweredBy::Person { name, host } => {
+            let client = visible_within(client.unwrap_or("unknown"), REASON_CHARS);
+            AnsweredBy::Person { name: format!("{name} ({protocol} client {client})").into(), host }
+        }
+        by => by,
+    }
+}
+
 /// Length limit of each part of a printed question, in characters: as much as the card shows.
 const PART_CHARS: usize = 256 * 1024;
 
@@ -79,7 +92,7 @@ pub(super) fn question_lines(asked: &QuestionAsked) -> Vec<String> {
 }
 
 /// An answer to a question, as a line of JSON.
-fn example(asked: &QuestionAsked) -> Value {
+pub(super) fn example(asked: &QuestionAsked) -> Value {
     let id = asked.id;
     match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),

@@ -13,7 +13,7 @@ pub enum RpcMessage {
     Request {
         /// A number or a text, chosen by the other side.
         id: Value,
-        /// What is asked for.
+        /// What is requested.
         method: String,
         /// Its parameters; `null` if there are none.
         params: Value,
@@ -51,6 +51,8 @@ pub struct RpcError {
 pub const METHOD_NOT_FOUND: i64 = -32_601;
 /// Code of a request with wrong parameters.
 pub const INVALID_PARAMS: i64 = -32_602;
+/// Code of a request that cannot be done now.
+pub const REFUSED: i64 = -32_603;
 
 impl RpcError {
     /// An error without data.

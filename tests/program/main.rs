@@ -1,5 +1,6 @@
 //! The real binary, headless and over sockets of this machine.
 
+mod acp;
 mod acp_agents;
 mod cluster;
 #[cfg(target_os = "linux")]

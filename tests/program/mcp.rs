@@ -9,7 +9,7 @@ use crate::support::mcp::{McpClient, sdk_python};
 use crate::support::people::DESK;
 
 /// A scenario whose worker starts a program.
-const WORKER: &str = r#"
+pub const WORKER: &str = r#"
 title = "Worker"
 pattern = "orchestrator"
 goal = "Report."

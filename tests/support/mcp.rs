@@ -1,31 +1,39 @@
 //! A client of `roundtable mcp` that speaks lines, and where the official SDK is.
 
-use std::io::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::process::{ChildStdin, ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 use serde_json::{Value, json};
 
-use super::binary::{Home, Running};
+use super::binary::Home;
+use super::line_client;
+use super::line_client::LineClient;
 
 /// The interpreter with the official Python SDK; `None`: the tests have none.
 pub fn sdk_python() -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("ROUNDTABLE_MCP") else {
-        println!("SKIPPED: ROUNDTABLE_MCP does not say where the SDK is");
-        return None;
-    };
-    let python = PathBuf::from(folder).join("py/bin/python");
-    assert!(python.exists(), "there is no {}", python.display());
-    Some(python)
+    line_client::sdk_python("ROUNDTABLE_MCP")
 }
 
 /// A client and its server.
 pub struct McpClient {
-    server: Running,
-    stdin: Option<ChildStdin>,
-    last: u64,
+    client: LineClient,
     /// The notes of progress so far.
     pub notes: Vec<Value>,
+}
+
+impl Deref for McpClient {
+    type Target = LineClient;
+
+    fn deref(&self) -> &LineClient {
+        &self.client
+    }
+}
+
+impl DerefMut for McpClient {
+    fn deref_mut(&mut self) -> &mut LineClient {
+        &mut self.client
+    }
 }
 
 impl McpClient {
@@ -46,45 +54,14 @@ impl McpClient {
             }),
         );
         assert_eq!(hello["result"]["serverInfo"]["name"], "roundtable", "{hello}");
-        client
-            .write(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        client.notify("notifications/initialized", json!({}));
         client
     }
 
     /// Starts a server, and says nothing.
     pub fn connect(home: &Home, options: &[&str]) -> Self {
         let args = [&["mcp"], options].concat();
-        let mut server = Running::start(home.command(&args).stdin(Stdio::piped()));
-        let stdin = Some(server.stdin());
-        Self { server, stdin, last: 0, notes: Vec::new() }
-    }
-
-    /// Writes a line.
-    pub fn write(&mut self, line: &str) {
-        let stdin = self.stdin.as_mut().expect("open");
-        // A server that has ended does not read.
-        let _ = stdin.write_all(format!("{line}\n").as_bytes());
-    }
-
-    /// The next line of the server.
-    pub fn line(&mut self) -> String {
-        self.server.lines().next().expect("the server has ended").expect("a line")
-    }
-
-    /// The next message of the server; `None`: it has ended.
-    pub fn read(&mut self) -> Option<Value> {
-        let line = self.server.lines().next()?.expect("a line");
-        Some(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
-    }
-
-    /// Sends a request, and returns its number.
-    pub fn send(&mut self, method: &str, params: Value) -> u64 {
-        self.last += 1;
-        let id = self.last;
-        self.write(
-            &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string(),
-        );
-        id
+        Self { client: LineClient::start(home, &args), notes: Vec::new() }
     }
 
     /// Starts a call of a tool, with notes of progress.
@@ -150,21 +127,13 @@ impl McpClient {
         }
     }
 
-    pub fn server(&self) -> &Running {
-        &self.server
-    }
-
     /// Closes the input, and waits for the end of the server.
-    pub fn end(mut self) -> (ExitStatus, String, String) {
-        self.stdin = None;
-        self.server.end()
+    pub fn end(self) -> (ExitStatus, String, String) {
+        self.client.end()
     }
 
     /// Waits for the end of the server; the input stays open.
-    pub fn wait(mut self) -> (ExitStatus, String, String) {
-        let stdin = self.stdin.take();
-        let ended = self.server.end();
-        drop(stdin);
-        ended
+    pub fn wait(self) -> (ExitStatus, String, String) {
+        self.client.wait()
     }
 }

@@ -1,12 +1,14 @@
 //! What the tests of the real binary share.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod acp;
 pub mod binary;
 pub mod counting_endpoint;
 pub mod cut_proxy;
 #[cfg(target_os = "linux")]
 pub mod full_disk;
 pub mod hostile_logs;
+pub mod line_client;
 pub mod locked_store;
 pub mod logins;
 pub mod mcp;

@@ -18,21 +18,22 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
+use super::McpArgs;
 use super::tools::{AnswerQuestionArgs, PeopleWord, RunScenarioArgs, refused, text_block};
-use super::{McpArgs, ServerEnd};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::time::duration_text;
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::cli::args::FlagArg;
-use crate::cli::launch::{PreparedSessions, read_source, sources_named};
-use crate::cli::people::{PeopleArg, parse_answer, question_lines};
+use crate::cli::launch::{prepare_session, sources_named, text_override};
+use crate::cli::people::{PeopleArg, parse_answer, person_at, question_lines};
 use crate::cli::run::RunArgs;
+use crate::cli::stdio::{MAX_PLAYED, ServiceEnd, StdioService};
 use crate::cli::steer::{RunLink, SteeredRun, explained};
 use crate::cli::streams::StreamStyle;
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::run_store::row_of_log;
-use crate::host::{self, catalogue, program_log};
-use crate::log::event::kind::{AnsweredBy, QuestionAsked, QuestionId, Subject};
+use crate::host::{catalogue, program_log};
+use crate::log::event::kind::{QuestionAsked, QuestionId, Subject};
 use crate::log::event::{Command, EventKind, RunId, StopReason, World};
 use crate::log::world::run_row::{RunRow, RunStatus};
 use crate::log::world::{Outcome, SessionOutcome};
@@ -44,9 +45,6 @@ use crate::store::database::Database;
 use crate::words::closing::closing;
 use crate::words::verdict::stop_lead;
 use crate::words::{format, headless};
-
-/// Most sessions at the same time.
-const MAX_PLAYED: usize = 8;
 
 /// Most ended sessions whose result is kept for a client that has yet to call again.
 const MAX_ENDED: usize = 32;
@@ -72,7 +70,7 @@ pub struct ServerState {
     pub engine: Engine,
     /// The kept runs; `None`: runs are not kept.
     pub database: Option<Database>,
-    ended: watch::Receiver<Option<ServerEnd>>,
+    ended: watch::Receiver<Option<ServiceEnd>>,
     /// The runs that this server has started, the first one first.
     own: Mutex<Vec<RunRow>>,
     sessions: Mutex<Sessions>,
@@ -123,18 +121,19 @@ impl ServerState {
     ///
     /// # Errors
     /// A scenario of the command line cannot be read, or two have one name.
-    pub fn new(
-        args: McpArgs,
-        engine: Engine,
-        database: Option<Database>,
-        ended: watch::Receiver<Option<ServerEnd>>,
-    ) -> Result<Self, Refused> {
+    pub fn new(args: McpArgs, service: &StdioService) -> Result<Self, Refused> {
         if args.scenarios.iter().any(|what| what == STDIN) {
             let why = Refused::new("-: standard input has the messages of the client");
             return Err(why.help("give the scenario as a file"));
         }
-        let (own, sessions) = (Mutex::default(), Mutex::default());
-        let state = Self { args, engine, database, ended, own, sessions };
+        let state = Self {
+            args,
+            engine: service.engine.clone(),
+            database: service.stored.kept().database().cloned(),
+            ended: service.ended.clone(),
+            own: Mutex::default(),
+            sessions: Mutex::default(),
+        };
         let mut names = BTreeSet::new();
         for entry in state.entries()? {
             if !names.insert(entry.name.clone()) {
@@ -209,20 +208,7 @@ impl ServerState {
         let people = self.people(args)?;
         let run = run_args(&entry, args, people)?;
         let source = ScenarioSource { text: entry.text.to_string(), origin: entry.origin.clone() };
-        let cannot = |why: crate::cli::launch::CannotRun| {
-            let refused = Refused::new(why.text());
-            match why.needs_permission {
-                true => refused.help(format!(
-                    "the operator runs it once in a terminal: roundtable run {} --trust{}",
-                    entry.path,
-                    if args.live { " --live" } else { "" }
-                )),
-                false => refused,
-            }
-        };
-        let scenario = read_source(source, &run).map_err(cannot)?;
-        let mut sessions = PreparedSessions::prepare(&scenario, &run, 1).map_err(cannot)?;
-        Ok(sessions.next_session(args.seed))
+        prepare_session(source, &run)
     }
 
     /// Who answers the questions of a run.
@@ -374,13 +360,7 @@ impl ServerState {
             return Err(Refused::new(format!("the digest is not that of {id}")));
         }
         let client = context.client_info().map(|client| client.name);
-        let client = visible_within(client.as_deref().unwrap_or("unknown"), REASON_CHARS);
-        let by = match host::this_person() {
-            AnsweredBy::Person { name, host } => {
-                AnsweredBy::Person { name: format!("{name} (MCP client {client})").into(), host }
-            }
-            by => by,
-        };
+        let by = person_at("MCP", client.as_deref());
         let steered = SteeredRun::open(RunLink::Here(handle), run.clone()).await;
         let mut steered = match steered {
             Ok(steered) => steered,
@@ -709,7 +689,7 @@ fn run_args(
         set.push(format!("inputs.{name}={}", value.text()));
     }
     let goal = args.goal.iter().filter(|_| !takes_messages);
-    set.extend(goal.map(|goal| format!("goal={}", toml::Value::String(goal.clone()))));
+    set.extend(goal.map(|goal| text_override("goal", goal)));
     let flags = args.flags.iter().map(|(name, value)| {
         let flag = FlagArg::parse(&format!("{name}={}", value.text()));
         flag.map_err(|why| Refused::new(format!("flags: {}", visible_within(&why, REASON_CHARS))))
@@ -721,6 +701,7 @@ fn run_args(
         model: args.model.clone(),
         set,
         flags: flags.collect::<Result<_, _>>()?,
+        seed: args.seed,
         messages: args.goal.iter().filter(|_| takes_messages).cloned().collect(),
         people: Some(people),
         ..RunArgs::default()

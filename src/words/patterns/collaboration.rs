@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::{Narrate, PatternTerms, Progress, add_end, end_line};
+use super::{Narrate, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line};
 use crate::base::name::{FlagName, RoleName};
 use crate::log::event::kind::{Purpose, RunClosed};
 use crate::log::event::{Event, EventKind, StopReason};
@@ -48,6 +48,20 @@ impl Narrate for Collaboration {
         let seats = format::count_noun(self.plan.sequence.len() as u64, "seat");
         let rounds = format::count_noun(self.plan.budget.max_rounds.into(), "round");
         (seats, format!("max {rounds}"))
+    }
+
+    fn steps(&self, _run: &RunFold) -> Vec<RunStep> {
+        let rounds = self.rounds.iter().map(|round| {
+            let decided =
+                round.decision.map(|decision| format!(": {}", badges::decision(decision).word));
+            let text = format!("round {}{}", round.number, decided.unwrap_or_default());
+            let state = match round.closed {
+                Some(_) => RunStepState::Ended,
+                None => RunStepState::Running,
+            };
+            RunStep::new(text, state)
+        });
+        rounds.collect()
     }
 
     fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {

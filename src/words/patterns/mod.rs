@@ -136,6 +136,11 @@ pub trait Narrate: Projection {
         None
     }
 
+    /// The steps of a run so far, for a list of them. Empty: it has none.
+    fn steps(&self, _run: &RunFold) -> Vec<RunStep> {
+        Vec::new()
+    }
+
     /// The totals of a run for the last line of headless text.
     fn totals(&self) -> Vec<StyledPart> {
         Vec::new()
@@ -171,6 +176,35 @@ pub trait Narrate: Projection {
 
     /// Columns of the longest subject of an event.
     fn longest_subject(&self, run: &RunFold) -> usize;
+}
+
+/// A step of a run. Its text is data: the caller escapes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunStep {
+    /// What it is, in a few words.
+    pub text: String,
+    /// Whether the run can end with success without its result.
+    pub is_optional: bool,
+    /// How far it is.
+    pub state: RunStepState,
+}
+
+/// How far a step of a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStepState {
+    /// It has not begun.
+    Waiting,
+    /// It is being done.
+    Running,
+    /// It has ended, with a result or without one.
+    Ended,
+}
+
+impl RunStep {
+    /// A step that the run needs.
+    pub fn new(text: impl Into<String>, state: RunStepState) -> Self {
+        Self { text: text.into(), is_optional: false, state }
+    }
 }
 
 /// The progress of a run.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{Narrate, PatternTerms, Progress, add_stop, end_line};
+use super::{Narrate, PatternTerms, Progress, RunStep, RunStepState, add_stop, end_line};
 use crate::base::name::{FlagName, TaskId};
 use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
@@ -50,6 +50,22 @@ impl Narrate for Orchestrator {
         let workers = format::count_noun(self.plan.workers.len() as u64, "worker");
         let tasks = format::count_noun(self.plan.budget.max_tasks.into(), "task");
         (workers, format!("max {tasks}"))
+    }
+
+    fn steps(&self, _run: &RunFold) -> Vec<RunStep> {
+        let tasks = self.tasks.iter().map(|row| RunStep {
+            text: format!("{} {}", row.task.id, row.task.worker),
+            is_optional: !row.task.critical,
+            state: match row.state {
+                TaskState::Waiting => RunStepState::Waiting,
+                TaskState::Running | TaskState::Retrying => RunStepState::Running,
+                TaskState::Done
+                | TaskState::Degraded
+                | TaskState::Failed
+                | TaskState::Cancelled => RunStepState::Ended,
+            },
+        });
+        tasks.collect()
     }
 
     fn span_name(&self, span: &SpanKind) -> Option<Cow<'_, str>> {

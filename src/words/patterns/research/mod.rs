@@ -5,10 +5,11 @@ pub mod report;
 pub mod source;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use self::source::{age_text, missing_page_reason, source_state, trust};
-use super::{Closing, Narrate, PatternTerms, Progress, add_end, end_line};
+use super::{Closing, Narrate, PatternTerms, Progress, RunStep, RunStepState, add_end, end_line};
 use crate::base::visible::{REASON_CHARS, visible, visible_within};
 use crate::log::event::id::SourceNo;
 use crate::log::event::kind::{FallbackKind, Purpose, RunClosed};
@@ -16,6 +17,7 @@ use crate::log::event::{Event, EventKind, SpanId};
 use crate::log::facts::PatternFact;
 use crate::log::facts::research::skip_phrase;
 use crate::log::facts::research::{DropReason, ReadingEnd, ResearchFact, SourceOutcome};
+use crate::log::world::research::rows::WorkflowStep;
 use crate::log::world::research::{Research, SourceRow};
 use crate::log::world::{RunFold, SpanKind};
 use crate::scenario::patterns::research::StepExecutor;
@@ -54,6 +56,22 @@ impl Narrate for Research {
             SpanKind::Source(no) => Some(no.to_string().into()),
             _ => None,
         }
+    }
+
+    fn steps(&self, run: &RunFold) -> Vec<RunStep> {
+        let current = WorkflowStep::current(run, self);
+        let place = |step| WorkflowStep::ALL.iter().position(|it| *it == step);
+        let now = current.and_then(place).unwrap_or(WorkflowStep::ALL.len());
+        let steps = WorkflowStep::ALL.iter().enumerate().map(|(nth, step)| {
+            let state = match nth.cmp(&now) {
+                Ordering::Less => RunStepState::Ended,
+                Ordering::Equal if run.progress.closed.is_some() => RunStepState::Ended,
+                Ordering::Equal => RunStepState::Running,
+                Ordering::Greater => RunStepState::Waiting,
+            };
+            RunStep::new(step.name(), state)
+        });
+        steps.collect()
     }
 
     fn tell<'w>(&'w self, event: &'w Event, run: &'w RunFold, it: &mut Sentence<'w>) {
