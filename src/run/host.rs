@@ -137,7 +137,8 @@ impl AttemptHost for RunHost<'_> {
             let PermissionRequest { from, text, choices } = request;
             let text = first_bytes(&text, INPUT_BYTES).into();
             let subject = Subject::Permission { text, choices: choices.clone().into() };
-            let ended = self.ask_operator(subject, Some(from)).await?;
+            let by = self.by.clone().unwrap_or(from);
+            let ended = self.ask_operator(subject, Some(by)).await?;
             match &ended.answered.answer {
                 Answer::Choose { choice, .. } => choices.iter().position(|it| it == choice),
                 _ => None,

@@ -260,7 +260,9 @@ impl Callee for ModelCallee<'_> {
             shown: Arc::clone(self.ask.shown.as_ref().unwrap_or(&cx.empty_bindings)),
         };
         Box::pin(async move {
-            let by = self.ask.purpose.agent().map(|agent| agent.as_str().into());
+            let purpose = &self.ask.purpose;
+            let by = purpose.agent().map(|agent| agent.as_str());
+            let by = by.or_else(|| purpose.role().map(|role| role.as_str())).map(Arc::from);
             let host = RunHost::new(cx, attempt.span, by, &self.scope.last);
             let (bus, call, live) = (&cx.bus, attempt.call, attempt.live);
             let listener = LiveSlotWriter { bus, call, live, host };

@@ -146,7 +146,7 @@ pub fn otherwise_text(asked: &QuestionAsked) -> String {
     match &asked.otherwise {
         Otherwise::Deny if asked.subject.approves().is_some() => "the call is denied".to_owned(),
         Otherwise::Deny if asked.subject.can_be_denied() => match asked.subject {
-            Subject::Permission { .. } => "the agent is told no".to_owned(),
+            Subject::Permission { .. } => "the agent is refused".to_owned(),
             _ => "no input is given".to_owned(),
         },
         Otherwise::Deny | Otherwise::Stop => "the run stops".to_owned(),

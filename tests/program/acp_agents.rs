@@ -201,7 +201,7 @@ fn steps_plan_and_cost_are_shown() {
 }
 
 #[test]
-fn files_and_terminals_are_offered_only_if_said() {
+fn capabilities_are_offered_only_if_said() {
     let home = Home::new();
     let work = home.path().join("work");
     std::fs::create_dir(&work).expect("a folder");
@@ -220,7 +220,7 @@ fn files_and_terminals_are_offered_only_if_said() {
 }
 
 #[test]
-fn consent_names_all_that_an_agent_gets() {
+fn consent_names_all_an_agent_gets() {
     let more = "cwd = \"work\"\nmcp = [\"files\"]\nallow = [\"read\", \"edit\"]\nfiles = \"read\"\nterminal = true";
     let Some(coder) = coder("coder", more) else { return };
     let coder = coder
@@ -272,8 +272,8 @@ fn resumed_run_repeats_no_turn() {
     let lines = resumed.lines();
     let kinds: Vec<&str> = lines.iter().filter_map(|line| line["kind"].as_str()).collect();
     assert!(kinds.contains(&"call.in_doubt"), "{resumed:?}");
-    let closed = lines.last().expect("an end");
-    assert_eq!(closed["reason"], "in_doubt:coder.acp", "{closed}");
+    let outcome = lines.last().expect("an outcome");
+    assert_eq!(outcome["stop_reason"], "in_doubt:coder.acp", "{outcome}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ class Coder(Agent):
         if "do:edit" in text:
             path = os.path.join(session["cwd"], "retry.rs")
             call = ToolCallUpdate(tool_call_id="t2", title="Edit retry.rs", kind="edit",
-                                  content=[tool_diff_content(path, "fn retry() {}\n", "fn retry() { wait() }\n")],
+                                  content=[tool_diff_content(path, "fn retry() { wait() }\n", "fn retry() {}\n")],
                                   raw_input={"path": path})
             answer = await self.conn.request_permission(session_id=session_id, tool_call=call, options=[
                 PermissionOption(option_id="yes", name="Allow", kind="allow_once"),

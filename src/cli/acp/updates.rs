@@ -342,12 +342,16 @@ fn options(subject: &Subject) -> Option<Vec<PermissionOption>> {
                 };
                 let answer = Answer::Choose { choice: choice.clone(), text: "".into() };
                 let name = match subject {
-                    Subject::Agent { .. } => visible_within(choice, TITLE_CHARS),
+                    Subject::Agent { .. } | Subject::Permission { .. } => {
+                        visible_within(choice, TITLE_CHARS)
+                    }
                     _ => choice.replace('_', " "),
                 };
                 option(&format!("choice-{}", nth + 1), &name, kind, answer)
             });
-            let options: Vec<_> = choices.collect();
+            let denial = subject.can_be_denied();
+            let denial = denial.then(|| option("deny", "Deny", "reject_once", deny()));
+            let options: Vec<_> = choices.chain(denial).collect();
             (!options.is_empty()).then_some(options)
         }
     }

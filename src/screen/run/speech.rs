@@ -24,6 +24,7 @@ use crate::words::measure::{columns, wrap, wrap_within};
 use crate::words::patterns::words_of;
 use crate::words::sentence::{failure_name, model_text, took_ms};
 use crate::words::styled::StyleRole;
+use crate::words::tool_sentence::progress_text;
 use crate::words::verdict::{place_after, reason_id};
 use crate::words::{badges, format};
 
@@ -284,6 +285,12 @@ fn tokens(spoken: &TextPane<'_>, data: &RunData, cx: &DrawContext, pen: &mut Pen
             _ => {
                 if let Some(live) = data.live(last.id) {
                     pair(pen, "received", format::bytes(live.text.len() as u64));
+                }
+                // What an agent of another program does.
+                if let Some(it) = call.and_then(|call| world.tools.progress_of(call)) {
+                    let text = progress_text(&it.text, it.done, it.total);
+                    let room = usize::from(pen.left()).saturating_sub(gap.into());
+                    pen.put(&elide_middle(&text, room, cx.glyphs), plain).space(gap);
                 }
             }
         }

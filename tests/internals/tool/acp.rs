@@ -291,7 +291,7 @@ async fn sessions_follow_conversations() {
     let other = fake("plain");
     let third = in_time(other.chat(&longer, &run)).await.expect("a reply");
     let whole =
-        format!("] You were told:\nOne.\n\nYou said:\n{}\n\nYou were told:\nTwo.", first.text);
+        format!("] Message to you:\nOne.\n\nYou said:\n{}\n\nMessage to you:\nTwo.", first.text);
     assert!(third.text.ends_with(&whole), "{}", third.text);
     // An agent that loads sessions knows what was said; one that has forgotten gets all of it.
     for (session, expected) in [("known", "] Two."), ("gone", whole.as_str())] {

@@ -605,7 +605,8 @@ fn approve_with(state: &mut AppState, args: Option<Arc<Value>>) -> Update {
     send(state, Answer::Approve { args }, false)
 }
 
-/// Chooses an answer by its number. Enter sends it, with a reason or without.
+/// Chooses an answer by its number. Enter sends it, with a reason or without; an agent of another program reads
+/// no reason.
 fn pick(state: &mut AppState, number: u8) -> Update {
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let choices = card.asked.subject.choices();
@@ -614,6 +615,9 @@ fn pick(state: &mut AppState, number: u8) -> Update {
         return Update::redraw();
     };
     let choice = Arc::clone(choice);
+    if matches!(card.asked.subject, Subject::Permission { .. }) {
+        return send(state, Answer::Choose { choice, text: Arc::default() }, false);
+    }
     let makes = AnswerKind::Choice(Arc::clone(&choice));
     if !matches!(&card.draft.reason, Some(it) if *it.kind() == makes) {
         card.draft.reason = Some(AnswerFields::choice(&choice));

@@ -44,6 +44,8 @@ pub(super) enum FromAgent {
 }
 
 type Pending = oneshot::Sender<Result<Value, RpcError>>;
+/// The response to a request, once it is there.
+type Response = oneshot::Receiver<Result<Value, RpcError>>;
 
 /// A connection to the program of an agent. The program ends when this is dropped.
 pub(super) struct AcpConnection {
@@ -162,27 +164,24 @@ impl AcpConnection {
         params: Value,
     ) -> Result<Value, RequestFailed> {
         let response = self.send(method, params).map_err(RequestFailed::Link)?;
-        self.response(response.receiver).await
+        self.response(response).await
     }
 
     /// Sends a request.
-    fn send(&self, method: &str, params: Value) -> Result<SentRequest, Box<AttemptFailed>> {
+    fn send(&self, method: &str, params: Value) -> Result<Response, Box<AttemptFailed>> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         lock(&self.inbox.pending).insert(id, sender);
         let request = RpcMessage::Request { id: id.into(), method: method.to_owned(), params };
         match self.writer.send(request.to_line()) {
-            Ok(()) => Ok(SentRequest { receiver }),
+            Ok(()) => Ok(receiver),
             Err(_) => Err(self.link.failure().unwrap_or_else(|| {
                 AttemptFailed::new(FailureClass::Tool, "the connection to the agent is closed")
             })),
         }
     }
 
-    async fn response(
-        &self,
-        response: oneshot::Receiver<Result<Value, RpcError>>,
-    ) -> Result<Value, RequestFailed> {
+    async fn response(&self, response: Response) -> Result<Value, RequestFailed> {
         tokio::select! {
             biased;
             said = response => match said {
@@ -207,7 +206,7 @@ impl AcpConnection {
         });
         let mut turn =
             OpenTurn { connection: self, session: session.to_owned(), inbox, response: None };
-        turn.response = Some(self.send("session/prompt", params)?.receiver);
+        turn.response = Some(self.send("session/prompt", params)?);
         Ok(turn)
     }
 
@@ -218,17 +217,13 @@ impl AcpConnection {
     }
 }
 
-struct SentRequest {
-    receiver: oneshot::Receiver<Result<Value, RpcError>>,
-}
-
 /// A turn that has begun. Dropping it cancels it.
 pub(super) struct OpenTurn<'a> {
     connection: &'a AcpConnection,
     session: String,
     inbox: mpsc::Receiver<FromAgent>,
     /// `None`: it has ended.
-    response: Option<oneshot::Receiver<Result<Value, RpcError>>>,
+    response: Option<Response>,
 }
 
 /// What comes next in a turn.

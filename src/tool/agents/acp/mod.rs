@@ -264,7 +264,7 @@ const SPEAKS_ACP: &str = "Is it the right program, with the argument that makes 
 struct AcpSession {
     id: String,
     connection: Arc<AcpConnection>,
-    /// What it has been told and has said.
+    /// What it knows of the conversation.
     heard: Heard,
     /// What all its turns have cost, as it says.
     cost_usd: f64,

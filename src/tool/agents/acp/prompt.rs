@@ -1,4 +1,4 @@
-//! The conversation of a request as the next prompt of a session, which remembers what it was told; and the
+//! The conversation of a request as the next prompt of a session, which remembers what it has received; and the
 //! calls of tools that an agent writes as text, because the protocol has none for a client.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::log::event::kind::{ChatMessage, MessageRole, Reply};
 use crate::model::ChatRequest;
 use crate::scenario::spec::tool::{ToolCall, ToolOffer};
 
-/// What a session was told and has said, as hashes.
+/// What a session has received and has said, as hashes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
     /// The messages of the conversation that it is in.
@@ -74,7 +74,7 @@ impl Heard {
             match message.role {
                 MessageRole::System if !heard.told.insert(message_hash(message)) => {}
                 MessageRole::System => parts.push(text.to_owned()),
-                MessageRole::User if has_replies => parts.push(format!("You were told:\n{text}")),
+                MessageRole::User if has_replies => parts.push(format!("Message to you:\n{text}")),
                 MessageRole::User => parts.push(text.to_owned()),
                 MessageRole::Assistant => {
                     let calls = message.tool_calls.iter();
@@ -207,7 +207,7 @@ mod tests {
         let all = Heard::default().next_prompt(&request(&messages, &[])).text;
         assert_eq!(
             all,
-            "You review.\n\nYou were told:\nLook at it.\n\nYou said:\nDone.\n\nYou were told:\nAgain."
+            "You review.\n\nMessage to you:\nLook at it.\n\nYou said:\nDone.\n\nMessage to you:\nAgain."
         );
     }
 

@@ -52,7 +52,7 @@ pub(super) enum TurnFailed {
 
 /// What is known of a turn so far.
 #[derive(Default)]
-struct Heard {
+struct TurnText {
     /// What it said before its last step.
     earlier: Vec<String>,
     /// What it has said since.
@@ -76,7 +76,7 @@ impl Turn<'_> {
         prompt: &str,
     ) -> Result<EndedTurn, TurnFailed> {
         let mut turn = connection.begin_turn(session, prompt).map_err(TurnFailed::Other)?;
-        let mut heard = Heard::default();
+        let mut heard = TurnText::default();
         let mut answers: FuturesUnordered<BoxFuture<'_, Answered>> = FuturesUnordered::new();
         let ended = loop {
             let step = tokio::select! {
@@ -115,7 +115,7 @@ impl Turn<'_> {
             let failed = self.failures.failure(FailureClass::Tool, &what, "Try again.");
             return Err(TurnFailed::Other(failed));
         };
-        let Heard { earlier, text, cost_usd, .. } = heard;
+        let TurnText { earlier, text, cost_usd, .. } = heard;
         let text = if text.trim().is_empty() { earlier.join("\n\n") } else { text };
         Ok(EndedTurn {
             text: self.failures.redactor.redact_known(text.trim()).into_owned(),
@@ -127,7 +127,7 @@ impl Turn<'_> {
     }
 
     /// Takes in an update of the session.
-    fn update(&self, update: &Value, heard: &mut Heard) -> Result<(), Box<AttemptFailed>> {
+    fn update(&self, update: &Value, heard: &mut TurnText) -> Result<(), Box<AttemptFailed>> {
         let host = self.listener.host();
         host.alive();
         let kind = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
@@ -173,7 +173,7 @@ impl Turn<'_> {
     }
 
     /// Takes in a call of a tool of the agent.
-    fn step(&self, update: &Value, heard: &mut Heard) {
+    fn step(&self, update: &Value, heard: &mut TurnText) {
         let text_of = |key: &str| update.get(key).and_then(Value::as_str);
         let id = text_of("toolCallId").unwrap_or_default().to_owned();
         let status = text_of("status").unwrap_or_default();
@@ -275,7 +275,7 @@ impl Turn<'_> {
                 self.listener.host().permit(request).await
             }
         };
-        // An agent that is told no goes another way; one that gets no answer ends its turn.
+        // An agent that is refused takes another way; one that gets no answer ends its turn.
         let chosen = chosen.or_else(|| of_kind("reject_once"));
         Ok(match chosen.and_then(|at| options.get(at)) {
             Some((id, ..)) => json!({ "outcome": { "outcome": "selected", "optionId": id } }),
@@ -311,10 +311,6 @@ fn permission_text(call: &Value) -> String {
         Some(kind) => format!("{title} ({kind})"),
         None => title.to_owned(),
     }];
-    let places = call.get("locations").and_then(Value::as_array);
-    for place in places.into_iter().flatten().filter_map(|it| it.get("path")?.as_str()) {
-        lines.push(place.to_owned());
-    }
     if let Some(input) = call.get("rawInput").filter(|input| !input.is_null()) {
         let input = match input.as_object() {
             Some(fields) => fields
@@ -332,6 +328,12 @@ fn permission_text(call: &Value) -> String {
     let content = content_text(call);
     if !content.is_empty() {
         lines.push(content);
+    }
+    let places = call.get("locations").and_then(Value::as_array);
+    for place in places.into_iter().flatten().filter_map(|it| it.get("path")?.as_str()) {
+        if !lines.iter().any(|line| line.contains(place)) {
+            lines.push(place.to_owned());
+        }
     }
     lines.join("\n")
 }
