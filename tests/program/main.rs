@@ -1,5 +1,6 @@
 //! The real binary, headless and over sockets of this machine.
 
+mod ag_ui;
 mod cluster;
 #[cfg(target_os = "linux")]
 mod cluster_clocks;

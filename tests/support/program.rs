@@ -1,6 +1,7 @@
 //! What the tests of the real binary share.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod ag_ui;
 pub mod binary;
 pub mod counting_endpoint;
 pub mod cut_proxy;

@@ -1,5 +1,7 @@
 //! The tools.
 
+mod ag_ui;
+mod ag_ui_turns;
 mod command_tool;
 mod endpoint_search;
 mod folder_read;

@@ -20,8 +20,10 @@ const ON_INTERRUPT: &str = "on_interrupt";
 pub(super) enum AgentEvent {
     /// A text begins, continues or ends; a chunk begins and continues it.
     Text(TextEvent),
-    /// A call of a tool begins or continues; a chunk does both.
+    /// A call of a tool begins or continues.
     Call(CallEvent),
+    /// The same, of a call that has no end of its own.
+    CallChunk(CallEvent),
     /// The arguments of a call are complete.
     CallEnd(CallEvent),
     /// The result of a call.
@@ -251,7 +253,8 @@ impl AgentEvent {
             | "TEXT_MESSAGE_CONTENT"
             | "TEXT_MESSAGE_END"
             | "TEXT_MESSAGE_CHUNK" => Self::Text(of(data)?),
-            "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_CHUNK" => Self::Call(of(data)?),
+            "TOOL_CALL_START" | "TOOL_CALL_ARGS" => Self::Call(of(data)?),
+            "TOOL_CALL_CHUNK" => Self::CallChunk(of(data)?),
             "TOOL_CALL_END" => Self::CallEnd(of(data)?),
             "TOOL_CALL_RESULT" => Self::Result(of(data)?),
             "STEP_STARTED" => Self::Step(of(data)?),

@@ -154,7 +154,9 @@ fn question_of(interrupt: &Interrupt, turn: &AgentTurn<'_>) -> InterruptQuestion
     };
     // A person who approves a call sees it.
     let call = interrupt.tool_call_id.as_ref().and_then(|id| turn.call_text(id));
-    if let Some((name, arguments)) = call.filter(|(_, arguments)| !text.contains(arguments)) {
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    let is_new = |arguments: &str| !bare(&text).contains(&bare(arguments));
+    if let Some((name, arguments)) = call.filter(|(_, arguments)| is_new(arguments)) {
         text.push_str(&format!("\n\n{name}({arguments})"));
     }
     with_form(text, interrupt.response_schema.as_ref())

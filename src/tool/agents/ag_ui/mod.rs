@@ -93,7 +93,7 @@ impl AgUiModel {
         let mut turn = AgentTurn::new(request, listener, &self.redactor, self.cap);
         let mut answers = ResumeInput::default();
         let mut first_token_ms = None;
-        for _ in 0..=MAX_ROUNDS {
+        for round in 0.. {
             let messages: Vec<Value> = history.iter().cloned().chain(turn.messages()).collect();
             let mut input = json!({
                 "threadId": thread, "runId": random_id("run"), "state": {}, "messages": messages,
@@ -113,6 +113,9 @@ impl AgUiModel {
             let Some(waiting) = Waiting::after(finished, &mut turn) else {
                 return Ok(Reply { first_token_ms, ..turn.reply(name, &thread) });
             };
+            if round == MAX_ROUNDS {
+                break;
+            }
             answers = waiting.ask(name, &turn, listener.host(), &self.redactor).await;
             turn.begin_run();
         }

@@ -148,15 +148,27 @@ impl<'a> AgentTurn<'a> {
     /// Adds an event. `Some`: the run has ended.
     pub(super) fn add(&mut self, event: AgentEvent) -> Result<Option<RunEnd>, TurnTooLarge> {
         self.listener.host().alive();
-        if !matches!(event, AgentEvent::Call(_))
-            && let Some(open) = self.open_chunk.take()
-        {
-            // Only a call of chunks has no end of its own.
+        let goes_on = matches!(
+            event,
+            AgentEvent::CallChunk(_)
+                | AgentEvent::Step(_)
+                | AgentEvent::Alive
+                | AgentEvent::Unknown(_)
+        );
+        if !goes_on && let Some(open) = self.open_chunk.take() {
             self.show_call(&open);
         }
         match event {
             AgentEvent::Text(event) => self.add_text(event)?,
-            AgentEvent::Call(event) => self.add_call(event)?,
+            AgentEvent::Call(event) => drop(self.add_call(event)?),
+            AgentEvent::CallChunk(event) => {
+                let open = self.open_chunk.take();
+                let id = event.tool_call_id.clone().or_else(|| open.clone());
+                if let Some(before) = open.filter(|open| Some(open) != id.as_ref()) {
+                    self.show_call(&before);
+                }
+                self.open_chunk = self.add_call(CallEvent { tool_call_id: id, ..event })?;
+            }
             AgentEvent::CallEnd(event) => {
                 self.show_call(&event.tool_call_id.unwrap_or_default());
             }
@@ -238,14 +250,11 @@ impl<'a> AgentTurn<'a> {
         Ok(part)
     }
 
-    fn add_call(&mut self, event: CallEvent) -> Result<(), TurnTooLarge> {
+    /// Adds to a call, and returns its id.
+    fn add_call(&mut self, event: CallEvent) -> Result<Option<String>, TurnTooLarge> {
         let CallEvent { tool_call_id, tool_call_name, parent_message_id, delta, subagent_run_id } =
             event;
-        let Some(id) = tool_call_id.or_else(|| self.open_chunk.clone()) else { return Ok(()) };
-        if self.open_chunk.as_ref().is_some_and(|open| *open != id) {
-            let before = self.open_chunk.take().unwrap_or_default();
-            self.show_call(&before);
-        }
+        let Some(id) = tool_call_id else { return Ok(None) };
         let (name, delta) = (tool_call_name.unwrap_or_default(), delta.unwrap_or_default());
         self.count(name.len() + delta.len())?;
         if !self.calls.contains_key(&id) {
@@ -263,8 +272,7 @@ impl<'a> AgentTurn<'a> {
             }
             call.arguments.push_str(&delta);
         }
-        self.open_chunk = Some(id);
-        Ok(())
+        Ok(Some(id))
     }
 
     /// Adds a call to the message that makes it: the parent, else the last message.
@@ -288,7 +296,6 @@ impl<'a> AgentTurn<'a> {
     /// The arguments of a call are complete. A call of an offered tool is shown only if it gets a result
     /// from the agent: this program makes the others.
     fn show_call(&mut self, id: &str) {
-        self.open_chunk.take_if(|open| open == id);
         let Some(call) = self.calls.get_mut(id) else { return };
         let is_ours = self.offered.contains(&*call.name) && !call.has_result;
         if is_ours || std::mem::replace(&mut call.is_shown, true) {
