@@ -17,11 +17,12 @@ const PYDANTIC: &str = "agui_pydantic.py";
 /// The paths of the agent that says with LangGraph's event, and with the protocol's, that it waits.
 const PATHS: [&str; 2] = ["/agent", "/outcome"];
 
-/// The answers of the messages of a command, as JSON.
+/// The answers of a session, in the order of its messages.
 fn answers(ended: &Ended) -> Vec<String> {
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let answer = |outcome: Value| outcome["answer"].as_str().expect("an answer").to_owned();
-    ended.lines().into_iter().filter(|it| it["kind"] == "outcome").map(answer).collect()
+    let outcome = ended.lines().pop().expect("an outcome");
+    let outcomes = outcome["session"].as_array().expect("a session").iter();
+    outcomes.map(|it| it["answer"].as_str().expect("an answer").to_owned()).collect()
 }
 
 /// Plays a live run, answers its questions on standard input, and returns its events.
@@ -31,7 +32,11 @@ fn answered(home: &Home, args: &[&str], replies: &[Value]) -> Vec<Value> {
     let mut stdin = running.stdin();
     let mut events = Vec::new();
     for reply in replies {
-        let asked = running.until("question.asked");
+        let mut asked = running.until("question.asked");
+        // A resumed run tells again what was asked before.
+        while reply.get("choice").is_some() && asked["about"] != "in_doubt" {
+            asked = running.until("question.asked");
+        }
         let mut line = reply.clone();
         line["id"] = asked["id"].clone();
         events.push(asked);

@@ -11,6 +11,7 @@ use super::events::{FinishedEvent, Interrupt, InterruptEvent, content_text, pars
 use super::turn::AgentTurn;
 use crate::model::host::{AttemptHost, InputReply, InputRequest};
 use crate::net::Redactor;
+use crate::tool::redact_json;
 
 /// The field that says yes or no.
 const APPROVED: &str = "approved";
@@ -67,7 +68,7 @@ impl Waiting {
     ) -> ResumeInput {
         let ask = async |question: &InterruptQuestion| {
             let text = redactor.redact_known(&question.text).into_owned();
-            let (from, schema) = (from.to_owned(), question.schema.clone());
+            let (from, schema) = (from.to_owned(), redact_json(question.schema.clone(), redactor));
             host.ask(InputRequest { from, text, schema }).await
         };
         match self {
