@@ -27,7 +27,6 @@ use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
 use crate::log::event::kind::{AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
 use crate::log::event::{EventKind, SpanId, StopReason};
-use crate::log::replay::Replay;
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
 /// form of a reply twice.

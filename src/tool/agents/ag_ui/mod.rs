@@ -109,7 +109,7 @@ impl AgUiModel {
             };
             let ended = self.run(&input, &mut turn, note_first).await;
             let ended = ended.and_then(|ended| self.check_end(ended));
-            let finished = ended.map_err(|failed| with_partial(failed, &turn))?;
+            let finished = ended.map_err(|failed| with_partial(*failed, &turn))?;
             let Some(waiting) = Waiting::after(finished, &mut turn) else {
                 return Ok(Reply { first_token_ms, ..turn.reply(name, &thread) });
             };
@@ -121,7 +121,7 @@ impl AgUiModel {
         }
         let what = format!("has waited for people {MAX_ROUNDS} times in one turn");
         let failed = self.failure(FailureClass::Tool, &what, "Let it ask less often.");
-        Err(with_partial(failed, &turn))
+        Err(with_partial(*failed, &turn))
     }
 
     /// One run of the agent: a request, and the events of its response.
@@ -312,9 +312,9 @@ impl AgUiModel {
     }
 }
 
-fn with_partial(failed: Box<Failure>, turn: &AgentTurn<'_>) -> Box<Failure> {
+fn with_partial(failed: Failure, turn: &AgentTurn<'_>) -> Box<Failure> {
     let (partial, usage) = (turn.partial(), turn.spent().usage);
-    Box::new(AttemptFailed { partial, usage, ..*failed })
+    Box::new(AttemptFailed { partial, usage, ..failed })
 }
 
 fn target(url: Url, headers: HeaderMap) -> RequestTarget {
