@@ -119,7 +119,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
             return refuse(&Refused::new("cannot start").because(error), Exit::Stopped);
         }
     };
-    let named = wanted.run.map(|args| args.scenario.clone());
+    let named = wanted.run.filter(|args| args.text.is_none()).map(|args| args.scenario.clone());
     // A pipe can be read only once.
     let named = named.filter(|what| !read_file::is_pipe(Path::new(what)));
     // What is wrong is said before the dashboard opens.

@@ -29,6 +29,7 @@ use crate::scenario;
 use crate::scenario::catalogue::RequestedModel;
 use crate::scenario::read::closest_name;
 use crate::scenario::source::SourceError;
+use crate::scenario::spec::ScenarioOrigin;
 use crate::scenario::{Consent, Override, STDIN, Scenario, ScenarioSource};
 use crate::screen::theme::Theme;
 
@@ -94,9 +95,15 @@ impl CannotRun {
 /// Reads a run's scenario with its overrides. `None`: the errors have already been printed.
 /// Warnings are not: the run emits them as events.
 pub fn read_scenario(args: &RunArgs) -> Option<Arc<Scenario>> {
-    let source = ScenarioSource::find(&args.scenario)
-        .map_err(|error| refuse(&error.into(), Exit::Usage))
-        .ok()?;
+    let source = match &args.text {
+        Some(text) => {
+            let origin = ScenarioOrigin::File((&args.scenario).into());
+            ScenarioSource { text: text.clone(), origin }
+        }
+        None => ScenarioSource::find(&args.scenario)
+            .map_err(|error| refuse(&error.into(), Exit::Usage))
+            .ok()?,
+    };
     read_source(source, args).map_err(|why| why.print("")).ok()
 }
 

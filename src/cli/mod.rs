@@ -33,6 +33,7 @@ mod test;
 mod tools;
 mod validate;
 mod watch;
+mod watch_agent;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -210,6 +211,25 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
             global,
             choice,
         ),
+        Some(CliCommand::Watch(args)) if args.names_address() => {
+            match watch_agent::run_args(&args) {
+                Err(why) => refuse(&why, Exit::Usage),
+                Ok(run) if !dashboard => run::run(&run, global, theme),
+                Ok(run) => dashboard::open(
+                    DashboardArgs { run: Some(&run), ..DashboardArgs::default() },
+                    global,
+                    choice,
+                ),
+            }
+        }
+        Some(CliCommand::Watch(args)) if args.has_agent_options() => {
+            let why =
+                Refused::new("--message, --header and --people are for an agent at an address");
+            refuse(
+                &why.help("give its address in place of the program, or leave them out"),
+                Exit::Usage,
+            )
+        }
         Some(CliCommand::Watch(args)) if !dashboard => {
             run_to_end(watch::watch(&args, global, theme))
         }

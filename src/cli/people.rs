@@ -96,6 +96,9 @@ pub(super) fn example(asked: &QuestionAsked) -> Value {
     let id = asked.id;
     match (&asked.subject, asked.subject.choices().first()) {
         (Subject::ToolCall { .. }, _) => json!({ "id": id, "approve": true }),
+        (Subject::Input { parameters, .. }, _) if has_no_fields(parameters) => {
+            json!({ "id": id, "approve": true })
+        }
         (Subject::Input { .. }, _) => json!({ "id": id, "args": { "…": "…" } }),
         (Subject::Seat { .. }, _) => json!({
             "id": id,
@@ -106,6 +109,11 @@ pub(super) fn example(asked: &QuestionAsked) -> Value {
         (Subject::Turn { .. }, _) | (_, None) => json!({ "id": id, "text": "…" }),
         (_, Some(choice)) => json!({ "id": id, "choice": visible_within(choice, REASON_CHARS) }),
     }
+}
+
+/// Whether the form of a question is empty: it takes a yes or a no.
+fn has_no_fields(schema: &Value) -> bool {
+    schema.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty)
 }
 
 /// What a person decides on: each part of the question with its name.

@@ -104,6 +104,9 @@ pub struct RunArgs {
     /// Call the endpoint through this proxy; env: the proxy of HTTPS_PROXY and similar variables
     #[arg(long, value_name = "URL|env")]
     pub proxy: Option<String>,
+    /// The text of the scenario, where a command makes it; `scenario` is then its name
+    #[arg(skip)]
+    pub text: Option<String>,
 }
 
 /// Whether to run without the dashboard: `--headless`, an option that only headless runs have, or

@@ -20,6 +20,7 @@ use super::exit::Exit;
 use super::headless::on_stop;
 use super::launch::{FOLLOWED, OnStoreFailure, StoreOfCommand, engine_settings, print_notes};
 use super::output::RunWriter;
+use super::people::PeopleArg;
 use super::streams::{self, StreamStyle, print_message, refuse};
 use crate::base::refused::{OrRefuse as _, Refused};
 use crate::base::visible::{visible, visible_output};
@@ -58,9 +59,19 @@ pub struct WatchArgs {
     /// What is printed on standard output; the program's own output is then on standard error. Headless
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<RunFormat>,
-    /// The program and its arguments
+    /// What an agent at an address (AG-UI) is asked. Give it several times for a conversation
+    #[arg(short, long = "message", value_name = "TEXT")]
+    pub messages: Vec<String>,
+    /// A header of the requests to an agent at an address: 'Name: value', or 'NAME=$VARIABLE' of the
+    /// environment, which is never kept
+    #[arg(long = "header", value_name = "HEADER")]
+    pub headers: Vec<String>,
+    /// Who answers the questions of an agent at an address [default: nobody; the dashboard asks you]
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub people: Option<PeopleArg>,
+    /// The program and its arguments, or the address of an agent that speaks AG-UI
     #[arg(
-        value_name = "CMD",
+        value_name = "CMD|URL",
         required = true,
         trailing_var_arg = true,
         allow_hyphen_values = true
@@ -86,6 +97,17 @@ impl WatchArgs {
     /// Whether it runs without the dashboard.
     pub fn is_headless(&self) -> bool {
         self.headless || self.format.is_some() || !streams::stdout_is_terminal()
+    }
+
+    /// Whether an agent at an address is watched, and no program.
+    pub fn names_address(&self) -> bool {
+        let first = self.command.first().map(String::as_str).unwrap_or_default();
+        first.starts_with("http://") || first.starts_with("https://")
+    }
+
+    /// Whether it has options that only an agent at an address takes.
+    pub fn has_agent_options(&self) -> bool {
+        !self.messages.is_empty() || !self.headers.is_empty() || self.people.is_some()
     }
 
     /// Name of its runs.

@@ -105,16 +105,26 @@ pub(super) fn publish_if_stale(
     }
 }
 
-/// What an attempt of a model or tool returned, if the recording has it. `None`: the attempt is made
-/// now.
+/// What an attempt of a model or tool returned, if the recording has it; until then its questions are
+/// asked again. They are withdrawn before a person is asked about an attempt in doubt. `None`: the attempt
+/// is made now.
 pub(super) async fn recorded_result(
     replay: &Replay,
     scope: &dyn CallScope,
     guard: &Guard,
     span: SpanId,
 ) -> Option<Result<Reply, Box<AttemptFailed>>> {
+    let mut questions = scope.repeat_questions(span);
     loop {
-        match replay.recorded_step(span).await {
+        let step = match questions.take() {
+            None => replay.recorded_step(span).await,
+            Some(asked) => tokio::select! {
+                biased;
+                step = replay.recorded_step(span) => step,
+                () = asked => return None,
+            },
+        };
+        match step {
             RecordedAttemptStep::Unknown { in_doubt: false } => return None,
             RecordedAttemptStep::Unknown { in_doubt: true } => {
                 // A reply that a former owner has paid is used, not requested again.

@@ -27,7 +27,6 @@ use crate::base::time::millis;
 use crate::log::bus::{Bus, LiveSlot};
 use crate::log::event::kind::{AttemptFailed, CallStarted, FailureClass, FallbackKind, Reply};
 use crate::log::event::{EventKind, SpanId, StopReason};
-use crate::log::replay::Replay;
 
 /// Most attempts of one call that may be repeated with an adapted request: each parameter once, the
 /// form of a reply twice.
@@ -357,7 +356,7 @@ async fn make_attempt<'g>(
     let mut open = OpenAttempt { scope, span, live: bus.live(span), open: true };
     let ended = if leaf
         && let Some(replay) = bus.replay()
-        && let Some(recorded) = Box::pin(replayed_result(replay, scope, guard, span)).await
+        && let Some(recorded) = Box::pin(recorded_result(replay, scope, guard, span)).await
     {
         recorded
     } else {
@@ -406,24 +405,6 @@ async fn make_attempt<'g>(
             open.close(EventKind::AttemptFailed(failed.clone()));
             AttemptOutcome::Failed(FailedAttempt { span, failed, permit: pass.end() })
         }
-    }
-}
-
-/// What an attempt returned, if the recording has it; meanwhile its questions are asked again.
-async fn replayed_result(
-    replay: &Replay,
-    scope: &dyn CallScope,
-    guard: &Guard,
-    span: SpanId,
-) -> Option<Result<Reply, Box<AttemptFailed>>> {
-    let recorded = recorded_result(replay, scope, guard, span);
-    match scope.repeat_questions(span) {
-        None => recorded.await,
-        Some(questions) => tokio::select! {
-            biased;
-            recorded = recorded => recorded,
-            () = questions => None,
-        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod acp;
 mod acp_agents;
+mod ag_ui;
 mod cluster;
 #[cfg(target_os = "linux")]
 mod cluster_clocks;

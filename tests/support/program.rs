@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod acp;
+pub mod ag_ui;
 pub mod binary;
 pub mod counting_endpoint;
 pub mod cut_proxy;

@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 mod acp;
+mod ag_ui;
+mod ag_ui_turns;
 mod command_tool;
 mod endpoint_search;
 mod folder_read;
