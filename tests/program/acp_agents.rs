@@ -130,6 +130,20 @@ fn scripted_runs_start_no_agent() {
 }
 
 #[test]
+fn dead_agent_says_why() {
+    let text = swarm(
+        "G",
+        "\"coder\"",
+        "[agents.coder]\ndescription = \"C\"\n[agents.coder.acp]\n\
+        command = { program = \"sh\", args = [\"-c\", \"echo no login found >&2; exit 3\"] }",
+    );
+    let outcome = outcome(&Home::new(), &text, &[]);
+    assert_eq!(outcome["stop_reason"], "tool_error:coder.acp:tool", "{outcome:#}");
+    let said = outcome["error"].as_str().expect("an error");
+    assert!(said.contains("ended with exit code 3: no login found"), "{said}");
+}
+
+#[test]
 fn agents_hand_over_by_text() {
     let (Some(coder), Some(other)) = (coder("coder", ""), coder("other", "")) else { return };
     let text = swarm("do:handoff=other", "\"coder\", \"other\"", &format!("{coder}{other}"));

@@ -16,6 +16,7 @@ use crate::log::event::kind::{
 use crate::log::event::stop::{LlmError, StopClass};
 use crate::log::event::{Event, EventKind, SpanId, StopReason};
 use crate::scenario::spec::script::ReplyEnd;
+use crate::scenario::tools::mcp::split_name;
 
 /// Most cut replies to keep.
 const MAX_CUT: usize = 1_000;
@@ -275,8 +276,9 @@ impl LastErrors {
     /// The last error of the model call that stopped a run with this reason, if there is one.
     pub fn for_reason(&self, stop: &StopReason) -> Option<&LastError> {
         let failed = self.failed.iter().find(|failed| failed.reason == *stop)?;
-        // For a missing script row, the text already says whose row it is and what to add.
-        let is_explained = matches!(stop, StopReason::ScriptMissing(_));
+        // For a missing script row, the text already says whose row it is and what to add. A tool has none
+        // here, so the other is that of an agent of another program.
+        let is_explained = matches!(stop, StopReason::ScriptMissing(_) | StopReason::ToolError(..));
         (is_explained || stop.class() == StopClass::Unreachable).then_some(&failed.said)
     }
 }
@@ -295,8 +297,14 @@ impl RunFold {
                 self.failures.budget_reached.map(|reached| reached.sentence().into())
             }
             _ => {
-                let most = self.tools.get(LLM).map(|row| row.head.limits.max_attempts);
-                self.failures.last_errors.for_reason(reason).map(|said| said.cause(most))
+                let called = match reason {
+                    StopReason::ToolError(tool, _) => tool.as_str(),
+                    _ => LLM,
+                };
+                let most = self.tools.get(called).map(|row| row.head.limits.max_attempts);
+                // The limits of an agent of another program are in the table of the agent.
+                let table = split_name(called).map_or(called, |(agent, _)| agent);
+                self.failures.last_errors.for_reason(reason).map(|said| said.cause(table, most))
             }
         }
     }
@@ -314,8 +322,10 @@ impl RunFold {
     /// What to do about the end of the run, in one sentence; `None` for a success.
     pub fn stop_advice(&self) -> Option<&'static str> {
         let reason = &self.progress.closed.as_ref()?.reason;
-        let limit = self.failures.last_errors.for_reason(reason).and_then(|said| said.limit);
-        match (reason, limit) {
+        let said = self.failures.last_errors.for_reason(reason);
+        match (reason, said.and_then(|said| said.limit)) {
+            // The error of an agent has its own advice.
+            (StopReason::ToolError(..), _) if said.is_some() => None,
             (
                 StopReason::LlmError(LlmError::RateLimited),
                 Some(RetryLimit::Deadline { requested: true, .. }),
@@ -354,8 +364,8 @@ impl RunFold {
 
 impl LastError {
     /// The error, the wait that the endpoint requested, and what prevented another attempt; a call
-    /// may have `most` attempts.
-    fn cause(&self, most: Option<u32>) -> Arc<str> {
+    /// may have `most` attempts, by the limits of this table of [tools].
+    fn cause(&self, table: &str, most: Option<u32>) -> Arc<str> {
         let mut text = self.text.to_string();
         // If the wait itself exceeded a limit, the text of that limit states it.
         let said = matches!(self.limit, Some(RetryLimit::Deadline { requested: true, .. }));
@@ -369,10 +379,10 @@ impl LastError {
             }
             (None, Some(limit)) => {
                 text.push(' ');
-                text.push_str(&limit.sentence(&ToolName::from(LLM)));
+                text.push_str(&limit.sentence(&ToolName::from(table)));
             }
             (None, None) if made > 1 && most == Some(made) => {
-                text.push_str(&format!(" {made} attempts (tools.{LLM}.retries.max_attempts)."));
+                text.push_str(&format!(" {made} attempts (tools.{table}.retries.max_attempts)."));
             }
             (None, None) if self.attempts > 1 => {
                 text.push_str(&format!(" {} attempts.", self.attempts));
