@@ -15,6 +15,9 @@ use crate::model::ChatModel;
 use crate::scenario::spec::ModelCaller;
 use crate::scenario::tools::agent::{AgentLink, OutsideCaller};
 
+/// A caller, and the agent that answers for it.
+type AgentModel = (ModelCaller, Arc<dyn ChatModel>);
+
 /// The agents of one run as models, with the callers for which they answer. None is started or connected to
 /// before its first call. A coding agent that answers for several callers is one program with a session for
 /// each.
@@ -24,7 +27,7 @@ use crate::scenario::tools::agent::{AgentLink, OutsideCaller};
 pub(crate) fn make_models(
     callers: &[OutsideCaller],
     env: Environment<'_>,
-) -> Result<Vec<(ModelCaller, Arc<dyn ChatModel>)>, Vec<(AgentName, NotReady)>> {
+) -> Result<Vec<AgentModel>, Vec<(AgentName, NotReady)>> {
     let (mut models, mut troubles) = (Vec::new(), Vec::new());
     let mut programs: BTreeMap<&AgentName, Result<Arc<AcpProgram>, ()>> = BTreeMap::new();
     for OutsideCaller { caller, agent } in callers {
