@@ -25,27 +25,38 @@ fn answers(ended: &Ended) -> Vec<String> {
     outcomes.map(|it| it["answer"].as_str().expect("an answer").to_owned()).collect()
 }
 
-/// Plays a live run, answers its questions on standard input, and returns its events.
-fn answered(home: &Home, args: &[&str], replies: &[Value]) -> Vec<Value> {
+/// Plays a live run, answers its open questions on standard input, and returns its events.
+fn answered(home: &Home, args: &[&str], reply: impl Fn(&Value) -> Option<Value>) -> Vec<Value> {
     let args = [args, &["--people", "ask", "--format", "jsonl"]].concat();
     let mut running = Running::start(home.command(&args).stdin(Stdio::piped()));
     let mut stdin = running.stdin();
     let mut events = Vec::new();
-    for reply in replies {
-        let mut asked = running.until("question.asked");
-        // A resumed run tells again what was asked before.
-        while reply.get("choice").is_some() && asked["about"] != "in_doubt" {
-            asked = running.until("question.asked");
+    for line in running.lines() {
+        let event: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        if event["kind"] == "question.asked"
+            && let Some(mut line) = reply(&event)
+        {
+            line["id"] = event["id"].clone();
+            writeln!(stdin, "{line}").expect("written");
         }
-        let mut line = reply.clone();
-        line["id"] = asked["id"].clone();
-        events.push(asked);
-        writeln!(stdin, "{line}").expect("written");
+        events.push(event);
     }
-    let (status, out, err) = running.end();
+    let (status, _, err) = running.end();
     assert_eq!(status.code(), Some(0), "{err}");
-    events.extend(out.lines().map(|line| serde_json::from_str(line).expect("JSON")));
     events
+}
+
+/// Approves everything but the refund of the second charge, if there are two.
+fn approve_first(asked: &Value) -> Option<Value> {
+    Some(json!({ "approve": asked["text"] != "question: Refund ch_2?\ncharge: ch_2" }))
+}
+
+fn approve(_: &Value) -> Option<Value> {
+    Some(json!({ "approve": true }))
+}
+
+fn question_of(events: &[Value]) -> &Value {
+    events.iter().find(|it| it["kind"] == "question.asked").expect("a question")
 }
 
 fn answer_of(events: &[Value]) -> &str {
@@ -94,20 +105,22 @@ fn people_answer_interrupts() {
     let home = Home::new();
     for path in PATHS {
         let url = graph.url(path);
-        let events = answered(&home, &["watch", &url, "-m", "x"], &[json!({ "approve": true })]);
+        let events = answered(&home, &["watch", &url, "-m", "x"], approve);
         assert_eq!(answer_of(&events), "Let me look.\n\nDone: refunded ch_2.");
-        assert_eq!(events[0]["text"], "question: Refund ch_2?\ncharge: ch_2");
+        assert_eq!(question_of(&events)["text"], "question: Refund ch_2?\ncharge: ch_2");
         // Each answer reaches its own interrupt.
-        let replies = [json!({ "approve": true }), json!({ "approve": false })];
-        let events = answered(&home, &["watch", &url, "-m", "both"], &replies);
+        let events = answered(&home, &["watch", &url, "-m", "both"], approve_first);
         let kept = "Let me look.\n\nDone: refunded ch_1, kept ch_2: {'approved': False}.";
         assert_eq!(answer_of(&events), kept);
     }
     let url = pydantic.url("/agent");
-    let events = answered(&home, &["watch", &url, "-m", "x"], &[json!({ "approve": true })]);
+    let events = answered(&home, &["watch", &url, "-m", "x"], approve);
     assert_eq!(answer_of(&events), "Let me look.\n\nDone: refunded ch_2");
-    assert_eq!(events[0]["text"], "Approve refund({\"charge\":\"ch_2\"})?");
-    assert_eq!(events[0]["parameters"]["properties"], json!({ "reason": { "type": "string" } }));
+    assert_eq!(question_of(&events)["text"], "Approve refund({\"charge\":\"ch_2\"})?");
+    assert_eq!(
+        question_of(&events)["parameters"]["properties"],
+        json!({ "reason": { "type": "string" } })
+    );
 }
 
 /// The example of the documents, live, with a tool of the scenario.
@@ -128,7 +141,7 @@ fn documented_example_talks_to_agent() {
     assert!(refused.err.contains("127.0.0.1"), "{refused:?}");
     let args = ["run", "live.toml", "--live", "--trust"];
     let events =
-        answered(&home, &[&args[..], &["--message", "What is your policy?"]].concat(), &[]);
+        answered(&home, &[&args[..], &["--message", "What is your policy?"]].concat(), approve);
     assert!(answer_of(&events).contains("14 days"), "{events:#?}");
     let called = events.iter().any(|it| it["kind"] == "call.started" && it["tool"] == "get_policy");
     assert!(called, "{events:#?}");
@@ -144,9 +157,13 @@ fn killed_turn_is_in_doubt() {
     running.until("question.asked");
     running.kill();
     let args = ["resume", "last"];
-    let replies = [json!({ "choice": "again" }), json!({ "approve": true })];
-    let events = answered(&home, &args, &replies);
-    assert_eq!(events[0]["about"], "in_doubt");
+    // The question of the attempt that was killed is withdrawn.
+    let events = answered(&home, &args, |asked| match &asked["about"] {
+        about if about == "in_doubt" => Some(json!({ "choice": "again" })),
+        _ if asked["id"] == "q1" => None,
+        _ => Some(json!({ "approve": true })),
+    });
+    assert!(events.iter().any(|it| it["about"] == "in_doubt"), "{events:#?}");
     assert_eq!(answer_of(&events), "Let me look.\n\nDone: refunded ch_2.");
 }
 

@@ -243,29 +243,36 @@ async fn interrupts_are_answered_together() {
 #[tokio::test]
 async fn interrupt_of_langgraph_is_question() {
     let value = || json!({ "question": "Refund ch_2?", "charge": "ch_2" });
+    let text = "question: Refund ch_2?\ncharge: ch_2";
+    let (one, two) = ("9f".repeat(16), "a0".repeat(16));
+    let yes = || InputReply::Accept(json!({}));
     for (reply, expected) in [
-        (InputReply::Accept(json!({})), json!({ "approved": true })),
+        (yes(), json!({ "approved": true })),
         (InputReply::Decline, json!({ "approved": false })),
         (InputReply::Cancel, json!({ "approved": false })),
     ] {
-        let end = [on_interrupt(value(), Some("9f")), finished()];
+        // An older one has no ids to answer by.
+        let end = [on_interrupt(value(), None), finished()];
         let (asked, desk) = resumed(&end, vec![reply]).await;
         assert_eq!(asked["forwardedProps"], json!({ "command": { "resume": expected } }));
         assert_eq!(asked.get("resume"), None);
-        assert_eq!(desk.questions(), ["question: Refund ch_2?\ncharge: ch_2"]);
+        assert_eq!(desk.questions(), [text]);
     }
-    let both =
-        [on_interrupt(value(), Some("9f")), on_interrupt(json!("Sure?"), Some("a0")), finished()];
-    let replies = || vec![InputReply::Accept(json!({})), InputReply::Decline];
-    let (asked, _) = resumed(&both, replies()).await;
-    let expected = json!({ "9f": { "approved": true }, "a0": { "approved": false } });
-    assert_eq!(asked["forwardedProps"]["command"]["resume"], expected);
-    // With the outcome of the protocol LangGraph still takes several answers only by their ids.
+    // Each answer has the id of its interrupt, in both forms. One that is sent twice is asked once.
+    let event = |id: &str| on_interrupt(value(), Some(id));
     let of_graph = |id: &str| json!({ "id": id, "reason": "langgraph:interrupt", "metadata": { "langgraph": { "raw": value() } } });
-    let (asked, desk) =
-        resumed(&[interrupted(json!([of_graph("9f"), of_graph("a0")]))], replies()).await;
+    for end in [
+        vec![event(&one), event(&two), event(&one), finished()],
+        vec![interrupted(json!([of_graph(&one), of_graph(&two), of_graph(&one)]))],
+    ] {
+        let (asked, desk) = resumed(&end, vec![yes(), InputReply::Decline]).await;
+        let expected = json!({ (&*one): { "approved": true }, (&*two): { "approved": false } });
+        assert_eq!(asked["forwardedProps"]["command"]["resume"], expected);
+        assert_eq!(desk.questions(), [text, text]);
+    }
+    let (asked, _) = resumed(&[interrupted(json!([of_graph(&one)]))], vec![yes()]).await;
+    let expected = json!({ (&*one): { "approved": true } });
     assert_eq!(asked["forwardedProps"]["command"]["resume"], expected);
-    assert_eq!(desk.questions()[0], "question: Refund ch_2?\ncharge: ch_2");
 }
 
 #[tokio::test]

@@ -112,7 +112,14 @@ pub(super) struct InterruptEvent {
     pub(super) value: Value,
     /// LangGraph's own form of it. Of all raw events only this one is read: its id is nowhere else.
     #[serde(default)]
-    pub(super) raw_event: Value,
+    raw_event: Value,
+}
+
+impl InterruptEvent {
+    /// LangGraph's id of it.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.raw_event.get("id")?.as_str()
+    }
 }
 
 /// `RUN_FINISHED`.

@@ -5,6 +5,8 @@
 //! form is the custom event `on_interrupt`, and reads `forwardedProps.command.resume`
 //! (`ag_ui_langgraph/agent.py`).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::events::{FinishedEvent, Interrupt, InterruptEvent, content_text, parsed};
@@ -15,6 +17,9 @@ use crate::tool::redact_json;
 
 /// The field that says yes or no.
 const APPROVED: &str = "approved";
+
+/// Length of an id of LangGraph, which takes answers by ids only of this form.
+const ID_DIGITS: usize = 32;
 
 /// The reason that LangGraph's interrupts have unless the graph gives one.
 const LANGGRAPH_REASON: &str = "langgraph:interrupt";
@@ -48,12 +53,19 @@ struct InterruptQuestion {
 impl Waiting {
     /// What the agent waits for after this end of a run; `None`: for nothing.
     pub(super) fn after(end: FinishedEvent, turn: &mut AgentTurn<'_>) -> Option<Self> {
-        let values = turn.take_interrupts();
+        let mut values = turn.take_interrupts();
+        // LangGraph may send one of several twice.
+        let mut seen = BTreeSet::new();
+        let mut is_new = |id: Option<&str>| id.is_none_or(|id| seen.insert(id.to_owned()));
         match end.outcome {
-            Some(outcome) if outcome.kind == "interrupt" && !outcome.interrupts.is_empty() => {
+            Some(mut outcome) if outcome.kind == "interrupt" && !outcome.interrupts.is_empty() => {
+                outcome.interrupts.retain(|interrupt| is_new(Some(&interrupt.id)));
                 Some(Self::Outcome(outcome.interrupts))
             }
-            None if !values.is_empty() => Some(Self::LangGraph(values)),
+            None if !values.is_empty() => {
+                values.retain(|event| is_new(event.id()));
+                Some(Self::LangGraph(values))
+            }
             _ => None,
         }
     }
@@ -84,9 +96,9 @@ impl Waiting {
             Self::LangGraph(events) => {
                 let mut answers = Vec::new();
                 for event in events {
+                    let id = event.id().map(str::to_owned);
                     let question = question_of_value(&parsed(event.value));
                     let reply = ask(&question).await;
-                    let id = event.raw_event.get("id").and_then(Value::as_str).map(str::to_owned);
                     answers.push((id, payload(reply, question.says_approved)));
                 }
                 command_of(answers)
@@ -99,8 +111,8 @@ fn resume_of(entries: Vec<(&Interrupt, InputReply, bool)>) -> ResumeInput {
     let is_langgraph = |interrupt: &Interrupt| {
         interrupt.metadata.as_ref().is_some_and(|metadata| metadata.get("langgraph").is_some())
     };
-    if entries.len() > 1 && entries.iter().all(|(interrupt, ..)| is_langgraph(interrupt)) {
-        // LangGraph takes several answers only by the ids of its interrupts.
+    if entries.iter().all(|(interrupt, ..)| is_langgraph(interrupt)) {
+        // What it makes of `resume` is wrong where more than one interrupt is open.
         let answers = entries.into_iter().map(|(interrupt, reply, says_approved)| {
             (Some(interrupt.id.clone()), payload(reply, says_approved))
         });
@@ -117,14 +129,15 @@ fn resume_of(entries: Vec<(&Interrupt, InputReply, bool)>) -> ResumeInput {
     ResumeInput { resume: Some(entries.collect()), forwarded: Map::new() }
 }
 
+/// The answers for LangGraph: by the ids of its interrupts, because others may be open too.
 fn command_of(mut answers: Vec<(Option<String>, Value)>) -> ResumeInput {
-    let value = match answers.len() {
-        1 => answers.pop().map(|(_, answer)| answer).unwrap_or_default(),
-        _ if answers.iter().all(|(id, _)| id.is_some()) => {
-            let pairs = answers.into_iter().filter_map(|(id, answer)| Some((id?, answer)));
-            Value::Object(pairs.collect())
-        }
-        _ => answers.into_iter().map(|(_, answer)| answer).collect(),
+    let is_id = |id: &str| id.len() == ID_DIGITS && id.bytes().all(|it| it.is_ascii_hexdigit());
+    let value = if answers.iter().all(|(id, _)| id.as_deref().is_some_and(is_id)) {
+        answers.into_iter().filter_map(|(id, answer)| Some((id?, answer))).collect()
+    } else if answers.len() == 1 {
+        answers.pop().map(|(_, answer)| answer).unwrap_or_default()
+    } else {
+        answers.into_iter().map(|(_, answer)| answer).collect()
     };
     let forwarded = [("command".to_owned(), json!({ "resume": value }))];
     ResumeInput { resume: None, forwarded: forwarded.into_iter().collect() }
