@@ -115,7 +115,8 @@ pub(super) fn read_source(
 ) -> Result<Arc<Scenario>, CannotRun> {
     let overrides = overrides(&args.set).ok_or_else(|| CannotRun::because(Vec::new()))?;
     let checked = scenario::check(&source.text, source.origin, &overrides);
-    let problems = checked.problems.for_run(args.live);
+    // A replay takes the replies of a recorded run.
+    let problems = checked.problems.for_run(args.live || has_replies(args));
     match checked.scenario.filter(|_| problems.errors() == 0) {
         Some(scenario) => match check_args(&scenario, args) {
             wrong if wrong.is_empty() => Ok(Arc::new(scenario)),
@@ -126,6 +127,17 @@ pub(super) fn read_source(
             let problems = Some((problems.pretty(colour), problems.pretty(false)));
             Err(CannotRun { problems, ..CannotRun::because(Vec::new()) })
         }
+    }
+}
+
+/// Whether a recorded run has the replies of the models.
+fn has_replies(args: &RunArgs) -> bool {
+    #[cfg(feature = "store")]
+    return args.replay.is_some();
+    #[cfg(not(feature = "store"))]
+    {
+        let _ = args;
+        false
     }
 }
 

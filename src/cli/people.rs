@@ -123,8 +123,10 @@ fn parts(asked: &QuestionAsked) -> Vec<(&'static str, String)> {
             vec![("arguments", args.to_string()), ("effects", effects.phrase().to_owned())]
         }
         Subject::InDoubt { args, .. } if !args.is_null() => vec![("arguments", args.to_string())],
-        Subject::Agent { text, .. } | Subject::Permission { text, .. } => {
-            vec![("question", text.to_string())]
+        Subject::Agent { text, .. } => vec![("question", text.to_string())],
+        // The change that is allowed is read line by line.
+        Subject::Permission { text, .. } => {
+            text.lines().map(|line| ("question", line.to_owned())).collect()
         }
         Subject::Turn { request, .. } => vec![("message", request.to_string())],
         Subject::Decision { stances, .. } => vec![("stances", stances.to_string())],

@@ -93,6 +93,8 @@ fn servers(args: &ToolsArgs) -> Result<Vec<Arc<McpServerSpec>>, Exit> {
             let scenario = read_scenario(&RunArgs {
                 scenario: named.clone(),
                 set: args.set.clone(),
+                // No model is called, so there need be no script.
+                live: true,
                 ..RunArgs::default()
             })
             .ok_or(Exit::Usage)?;

@@ -77,9 +77,11 @@ impl Toolbox {
             let tool = spec.kind.as_ref().map(|kind| maker.make(kind, env)).transpose();
             match tool {
                 Ok(tool) => made.push(tool_setup(scenario, spec, tool.flatten(), instant)),
-                Err(reasons) => troubles.extend(
-                    reasons.into_iter().map(|why| ToolNotReady { tool: spec.name.clone(), why }),
-                ),
+                Err(reasons) => troubles.extend(reasons.into_iter().map(|why| ToolNotReady {
+                    what: "tool",
+                    tool: spec.name.clone(),
+                    why,
+                })),
             }
         }
         if troubles.is_empty() {
@@ -100,8 +102,11 @@ impl Toolbox {
         env: Environment<'_>,
     ) -> Result<Self, Vec<ToolNotReady>> {
         let agents = tool::agents::make_models(&scenario.pattern.get().outside_callers(), env);
-        let not_ready =
-            |(agent, why): (AgentName, _)| ToolNotReady { tool: agent.as_str().into(), why };
+        let not_ready = |(agent, why): (AgentName, _)| ToolNotReady {
+            what: "agent",
+            tool: agent.as_str().into(),
+            why,
+        };
         let agents = agents.map_err(|all| all.into_iter().map(not_ready).collect::<Vec<_>>())?;
         Ok(Self { agents, ..self })
     }
@@ -144,8 +149,10 @@ impl Toolbox {
 
 /// Why a tool cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the tool {tool}: {why}")]
+#[error("the {what} {tool}: {why}")]
 pub struct ToolNotReady {
+    /// `tool` or `agent`.
+    pub what: &'static str,
     /// Name of the tool.
     pub tool: ToolName,
     /// The reason, and how to fix it.

@@ -303,9 +303,9 @@ fn agent_permissions(agent: &OutsideAgent, own: &LocalFiles) -> Vec<Vec<String>>
     };
     let what = format!("start the agent {name}, with your home folder and its login:");
     let mut lines = command_permission(&what, &acp.command, own);
-    if let Some(folder) = &acp.cwd {
-        lines.push(format!("  in the folder {}", single_line(&folder.display().to_string())));
-    }
+    let folder = acp.cwd.as_deref().unwrap_or(Path::new("."));
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    lines.push(format!("  in the folder {}", single_line(&folder.display().to_string())));
     if !acp.allow.is_empty() {
         let kinds = acp.allow.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(", ");
         lines.push(format!("  let it do this without asking: {kinds}"));

@@ -162,7 +162,7 @@ impl Driver<'_> {
     /// One step of a run that is idle.
     fn step<T>(&mut self) -> Step<T> {
         if let Some(divergence) = self.replay.divergence() {
-            return Step::Ended(Err(divergence.into()));
+            return Step::Ended(Err(self.replay.diverged(divergence)));
         }
         if self.replay.clock().waits_outside() {
             return Step::Wait;
@@ -208,7 +208,7 @@ impl Driver<'_> {
             return Step::Continue;
         }
         match self.replay.diverge() {
-            Some(divergence) => Step::Ended(Err(divergence.into())),
+            Some(divergence) => Step::Ended(Err(self.replay.diverged(divergence))),
             None => Step::Continue,
         }
     }

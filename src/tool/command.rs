@@ -189,6 +189,11 @@ pub(super) async fn start_program(
             false => format!("program {name} not found: {}", not_found_advice(&spec.program)),
         });
     };
+    // A relative path would begin in the other folder.
+    let program = match folder {
+        Some(_) => std::path::absolute(&program).unwrap_or(program),
+        None => program,
+    };
     let mut command = Command::new(program);
     command.args(&spec.args).env_clear();
     if let Some(folder) = folder {

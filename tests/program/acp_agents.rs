@@ -247,7 +247,7 @@ fn consent_names_all_an_agent_gets() {
     for part in [
         "start the agent coder, with your home folder and its login: ",
         "pass $CODER_TOKEN to it as TOKEN",
-        "in the folder work",
+        "/work\n",
         "let it do this without asking: read, edit",
         "let it read files of its folder",
         "let it run commands in its folder",

@@ -21,6 +21,7 @@ use crate::scenario::spec::tool::ToolSpec;
 use crate::scenario::tools::ToolAction;
 use crate::scenario::tools::agent::AgentLink;
 use crate::scenario::tools::mcp::McpServerSpec;
+use crate::screen::form::quoted;
 use crate::terminal::effects::models::{CallerModel, models_by_caller};
 use crate::tool::command;
 use crate::words::format;
@@ -60,7 +61,8 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
         findings.push(Finding::good("timeout", text));
         findings.extend(request_settings(asking));
     }
-    if let Err(missing) = prepare::toolbox(&scenario, &ModelChoice::Scripted { instant: true }) {
+    // With the agents of a live run.
+    if let Err(missing) = prepare::toolbox(&scenario, &ModelChoice::Agents) {
         let line = |text: String| Finding::bad("tools", text, "").without_advice();
         findings.extend(missing.into_iter().map(line));
     }
@@ -68,16 +70,17 @@ pub async fn findings(named: &str, args: &DoctorArgs, models: &LiveModels) -> Op
     let trust = Trust::saved_in(Dirs::find().map(|dirs| dirs.trusted()));
     let is_allowed = trust.needed_consent(&scenario, None).is_none();
     for server in scenario.servers() {
-        findings.push(server_finding(server, is_allowed).await);
+        findings.push(server_finding(server, is_allowed, named).await);
     }
     Some(findings)
 }
 
 /// Whether an MCP server starts, and how many tools it lists.
-async fn server_finding(server: &Arc<McpServerSpec>, is_allowed: bool) -> Finding {
+async fn server_finding(server: &Arc<McpServerSpec>, is_allowed: bool, named: &str) -> Finding {
     let about = format!("server {}", server.name);
     if !is_allowed {
-        let advice = "allow the scenario first: roundtable tools SCENARIO --trust";
+        let named = quoted(named);
+        let advice = format!("allow the scenario first: roundtable tools {named} --trust");
         return Finding::note(about, "not started: the scenario is not allowed yet", advice);
     }
     let listing = match prepare::list_tools(server).await {
@@ -157,7 +160,10 @@ fn program_finding(tool: &ToolSpec) -> Option<Finding> {
         _ => return None,
     };
     let path = std::env::var("PATH").ok();
+    let is_agent = matches!(tool.action(), Some(ToolAction::Employ(_)));
     Some(match command::find_program(program, path.as_deref()) {
+        // It is missing in the toolbox.
+        None if is_agent => return None,
         Some(found) if command::is_program(&found) => {
             Finding::good(about, found.display().to_string())
         }

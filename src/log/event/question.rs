@@ -300,6 +300,9 @@ impl Subject {
                     false => Err(format!("choose one of {}", choices.join(", "))),
                 }
             }
+            (Self::Permission { choices, .. }, _) => {
+                Err(format!("choose one of {}, or deny it", choices.join(", ")))
+            }
             _ => Err(self.expected().to_owned()),
         }
     }

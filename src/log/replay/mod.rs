@@ -363,6 +363,19 @@ impl Replay {
         })
     }
 
+    /// The error of a run that left its recording. Where only its boundaries are listed, they are those until
+    /// then: nothing in a run leads to the events of a cancellation.
+    pub(crate) fn diverged(&self, divergence: Divergence) -> ReplayError {
+        let mut state = self.lock();
+        match state.fork.as_mut().filter(|fork| fork.at.as_str().is_empty()) {
+            Some(fork) if !fork.passed.is_empty() => ReplayError::NotReached {
+                at: fork.at.clone(),
+                passed: std::mem::take(&mut fork.passed),
+            },
+            _ => divergence.into(),
+        }
+    }
+
     /// A branch has reached a boundary. If a fork begins there, the branch waits until the run is live.
     pub(crate) async fn arrive(&self, boundary: &Boundary) {
         let mut is_known = false;

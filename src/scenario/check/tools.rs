@@ -29,8 +29,9 @@ use crate::scenario::spec::policy::{
     UnsetLlmKeys, WindowLimits,
 };
 use crate::scenario::spec::tool::{InjectedFault, ResultContract, TRANSFER, ToolOffer, ToolSpec};
+use crate::scenario::tools::agent as outside_agent;
 use crate::scenario::tools::agent::OutsideCaller;
-use crate::scenario::tools::mcp::{McpServerSpec, McpSpec, build_server, full_name};
+use crate::scenario::tools::mcp::{McpServerSpec, McpSpec, build_server, full_name, split_name};
 use crate::scenario::tools::{
     AttemptLimit, DeclaredImplementation, KnownArguments, ToolKind, ToolTable, tool_kind,
 };
@@ -169,6 +170,14 @@ fn server_tools(
             build_server(&entry.name, table).map_err(|wrong| wrong.report(cx)).ok()
         });
         let Some(server) = server.map(Arc::new) else { continue };
+        // The run itself does not start a server that only coding agents use.
+        let of_agents = outside_agent::names_server(&entry.name, file);
+        if of_agents
+            && !is_used_by_tools(&entry.name, file)
+            && !is_used_by_agents(&entry.name, file)
+        {
+            continue;
+        }
         if !own.has_agents() && !is_used_by_tools(&entry.name, file) {
             let what = format!("no tool is of the server `{}`", entry.name);
             let help = format!("add mcp = {{ server = \"{}\", tool = \"…\" }}", entry.name);
@@ -202,6 +211,13 @@ fn is_used_by_tools(server: &str, file: &ScenarioFile) -> bool {
     let tools = tools.filter_map(|tool| tool.value.as_ref()?.mcp.as_ref());
     let workers = file.workers.entries.iter().filter_map(|it| it.value.as_ref()?.mcp.as_ref());
     tools.chain(workers).any(|it| it.value.server.as_ref().is_none_or(|it| it.text == server))
+}
+
+/// Whether an agent calls tools of this server through the run.
+fn is_used_by_agents(server: &str, file: &ScenarioFile) -> bool {
+    let agents = file.agents.entries.iter().filter_map(|it| it.value.as_ref());
+    let mut tools = agents.flat_map(|agent| &agent.tools.value.0);
+    tools.any(|tool| split_name(&tool.text).is_some_and(|(of, _)| of == server))
 }
 
 /// A server, or a tool of it that has limits of its own. `limits`: its table, if the file has one.

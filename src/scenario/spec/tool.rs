@@ -77,9 +77,11 @@ impl ToolSpec {
         self.kind.as_ref()?.fixture()
     }
 
-    /// Whether its calls ask something outside of this program: a service, a program, the web.
+    /// Whether its calls ask something outside of this program, in a scripted run too: a service, a program,
+    /// the web.
     pub fn is_outside(&self) -> bool {
-        !matches!(self.action(), None | Some(ToolAction::ReadFolder(_)))
+        let action = self.action();
+        !matches!(action, None | Some(ToolAction::ReadFolder(_) | ToolAction::Employ(_)))
     }
 }
 

@@ -356,6 +356,12 @@ fn server_of_agent(
     Some(server)
 }
 
+/// Whether a coding agent of the file uses this MCP server itself.
+pub(crate) fn names_server(server: &str, file: &ScenarioFile) -> bool {
+    let agents = file.agents.entries.iter().filter_map(|it| it.value.as_ref()?.acp.as_ref());
+    agents.flat_map(|acp| &acp.value.mcp.0).any(|named| named.text == server)
+}
+
 fn build_ag_ui(table: &AgUiTable, cx: &mut ReadContext) -> Option<AgUiSpec> {
     let url = table.url.as_ref()?;
     let scheme = ["http://", "https://"].iter().any(|it| url.text.starts_with(it));

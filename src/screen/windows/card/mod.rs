@@ -605,8 +605,7 @@ fn approve_with(state: &mut AppState, args: Option<Arc<Value>>) -> Update {
     send(state, Answer::Approve { args }, false)
 }
 
-/// Chooses an answer by its number. Enter sends it, with a reason or without; an agent of another program reads
-/// no reason.
+/// Chooses an answer by its number. Enter sends it, with a reason or without.
 fn pick(state: &mut AppState, number: u8) -> Update {
     let Some(Overlay::Card(card)) = state.overlays.last_mut() else { return Update::idle() };
     let choices = card.asked.subject.choices();
@@ -615,9 +614,6 @@ fn pick(state: &mut AppState, number: u8) -> Update {
         return Update::redraw();
     };
     let choice = Arc::clone(choice);
-    if matches!(card.asked.subject, Subject::Permission { .. }) {
-        return send(state, Answer::Choose { choice, text: Arc::default() }, false);
-    }
     let makes = AnswerKind::Choice(Arc::clone(&choice));
     if !matches!(&card.draft.reason, Some(it) if *it.kind() == makes) {
         card.draft.reason = Some(AnswerFields::choice(&choice));

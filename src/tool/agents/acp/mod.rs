@@ -83,6 +83,11 @@ impl AcpProgram {
             missing.push(NotReady::Server { why });
             folder
         });
+        let (name, path) = (&spec.command.program, env("PATH"));
+        if find_program(name, path.as_deref()).is_none() {
+            let why = format!("program {name} not found: {}", not_found_advice(name));
+            missing.push(NotReady::Server { why });
+        }
         if !missing.is_empty() {
             return Err(missing);
         }
@@ -91,7 +96,7 @@ impl AcpProgram {
         let program = LinkedProgram {
             spec: spec.command.clone(),
             env: settings,
-            path: env("PATH"),
+            path,
             folder: Some(folder.clone()),
         };
         let (agent, spec, connection) = (Arc::clone(agent), spec.clone(), Default::default());
