@@ -135,7 +135,7 @@ impl StdioService {
         print_notes(&self.stored.finish().await);
     }
 
-    /// Waits until everything is written. `exit`: the exit code of a service whose client is not to blame.
+    /// Waits until all output is written. `exit`: the exit code if the connection did not break.
     pub async fn finish(self, exit: Exit) -> Exit {
         if let Some(written) = self.written {
             let _ = timeout(WRITTEN, written).await;

@@ -12,7 +12,7 @@ use super::RunContext;
 use super::control::RunControl;
 use super::questions::{Ended, Question};
 use crate::base::name::PersonName;
-use crate::base::visible::{first_bytes, visible_within};
+use crate::base::visible::{first_bytes, visible_lines, visible_within};
 use crate::gateway::{AttemptHost, AttemptProgress, InputReply, InputRequest, PermissionRequest};
 use crate::log::event::kind::{AgentStep, Answer, AnsweredBy, Subject};
 use crate::log::event::{EventKind, SpanId};
@@ -160,7 +160,7 @@ impl AttemptHost for RunHost<'_> {
             id: visible(&id, PROGRESS_CHARS),
             title: visible(&title, PROGRESS_CHARS),
             state,
-            text: first_bytes(text.trim(), STEP_BYTES).into(),
+            text: visible_lines(first_bytes(text.trim(), STEP_BYTES)).into(),
         };
         self.cx.publish(self.attempt, EventKind::AgentStep(Arc::new(step)));
     }

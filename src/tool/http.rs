@@ -107,20 +107,8 @@ impl HttpTool {
 
     /// The failure of a request without a complete response.
     fn unanswered(&self, error: &NetError) -> Box<AttemptFailed> {
-        let advice = match error {
-            NetError::Resolve { .. } => "Check the host in the tool's url and the network.",
-            NetError::Connect { .. } => "Is the server running? Check the tool's url.",
-            NetError::Proxy { .. } | NetError::UnusableProxy { .. } => "Check the proxy.",
-            NetError::OutOfReach { .. } => "If you mean this host, set allow_private = true.",
-            NetError::Tls { .. } => "Does the server use https, and is its certificate valid?",
-            NetError::Client { .. } => "Install the system's CA certificates.",
-            NetError::Broken { .. } => "Try again.",
-            NetError::NotHttp { .. } => "Check the tool's url.",
-            NetError::Encoding { .. } => "Turn compression off in the server.",
-            NetError::TooLarge { .. } => "Ask for less, or raise max_bytes.",
-        };
         let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
-        self.trouble(class, &error.to_string(), advice)
+        self.trouble(class, &error.to_string(), &tool::network_advice(error, "tool"))
     }
 
     /// The failure of a response whose status is not a success.

@@ -25,6 +25,7 @@ pub mod web;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ use crate::base::json_text;
 use crate::base::visible::{visible_within, without_byte_order_mark};
 use crate::gateway::Tool;
 use crate::log::event::kind::{AttemptFailed, FailureClass};
-use crate::net::{Http, Reach, Redactor, Secret};
+use crate::net::{Http, NetError, Reach, Redactor, Secret};
 use crate::scenario::spec::tool::Setting;
 use crate::scenario::tools::ToolKind;
 use crate::scenario::tools::documents::{ReadSpec, SearchSpec};
@@ -211,6 +212,44 @@ pub(crate) fn sendable_headers(settings: &ToolSettings) -> Result<HeaderMap, Vec
         }
     }
     if wrong.is_empty() { Ok(headers) } else { Err(wrong) }
+}
+
+/// The address of a server. `what`: the server in a message, such as `the agent support`.
+///
+/// # Errors
+/// What is wrong with it; `example` is a right one.
+pub(crate) fn server_address(what: &str, url: &str, example: &str) -> Result<Url, NotReady> {
+    let wrong = |fault: &str| NotReady::Server {
+        why: format!("the url of {what} {fault}: write one such as {example}"),
+    };
+    let url = Url::parse(url).map_err(|error| wrong(&format!("is invalid ({error})")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("is neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("has a user name or password, which belong into a header"));
+    }
+    Ok(url)
+}
+
+/// What to do about a request without a complete response. `whose`: the owner of the url, such as `agent`.
+pub(crate) fn network_advice(error: &NetError, whose: &str) -> String {
+    match error {
+        NetError::Resolve { .. } => format!("Check the host in the {whose}'s url and the network."),
+        NetError::Connect { .. } => format!("Is the server running? Check the {whose}'s url."),
+        NetError::Proxy { .. } | NetError::UnusableProxy { .. } => "Check the proxy.".to_owned(),
+        NetError::OutOfReach { .. } => {
+            "If you mean this host, set allow_private = true.".to_owned()
+        }
+        NetError::Tls { .. } => {
+            "Does the server use https, and is its certificate valid?".to_owned()
+        }
+        NetError::Client { .. } => "Install the system's CA certificates.".to_owned(),
+        NetError::Broken { .. } => "Try again.".to_owned(),
+        NetError::NotHttp { .. } => format!("Check the {whose}'s url."),
+        NetError::Encoding { .. } => "Turn compression off in the server.".to_owned(),
+        NetError::TooLarge { .. } => "Ask for less, or raise max_bytes.".to_owned(),
+    }
 }
 
 /// Why a tool cannot be called at all.

@@ -1,9 +1,11 @@
 //! Coding agents over ACP in each pattern that has agents. The agent is made with the official Python SDK.
 #![cfg(unix)]
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::thread;
 
 use serde_json::{Value, json};
 
@@ -51,6 +53,47 @@ fn outcome(home: &Home, text: &str, args: &[&str]) -> Value {
     ended.json()
 }
 
+/// The address of a model that always says the same. It ends with the test's process.
+pub fn fixed_model(reply: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let message = json!({ "role": "assistant", "content": reply });
+    let choices = json!([{ "index": 0, "message": message, "finish_reason": "stop" }]);
+    let usage = json!({ "prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5 });
+    let body = json!({ "object": "chat.completion", "choices": choices, "usage": usage });
+    let body = body.to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream);
+            let (mut line, mut length) = (String::new(), 0);
+            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                let lower = line.to_lowercase();
+                if let Some(value) = lower.strip_prefix("content-length:") {
+                    length = value.trim().parse().expect("a length");
+                }
+                line.clear();
+            }
+            let mut request = vec![0; length];
+            reader.read_exact(&mut request).expect("a body");
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let whole = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            let _ = reader.into_inner().write_all(whole.as_bytes());
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+/// A router whose only route is this agent, and whose classifier is a model at an address.
+pub fn router(agent: &str, table: &str) -> String {
+    let model =
+        fixed_model(&format!("{{\"route\": \"{agent}\", \"confidence\": 0.9, \"reason\": \"r\"}}"));
+    format!(
+        "title = \"T\"\npattern = \"router\"\ngoal = \"G\"\n[budget]\nmax_seconds = 120\n\
+         [model]\nname = \"local\"\nbase_url = \"{model}\"\nstream = false\n[router]\n\
+         fallback = \"{agent}\"\nprompt = \"P\"\n[router.routes.{agent}]\n{table}"
+    )
+}
+
 const TABLE: &str = r#"
 title = "T"
 pattern = "collaboration"
@@ -87,21 +130,15 @@ fn every_pattern_asks_agents() {
         team.replace("HELPER", &format!("{{ command = {acp} }}")),
         coder.replace("description", "members = [\"helper\"]\ndescription")
     );
-    let router = format!(
-        "title = \"T\"\npattern = \"router\"\ngoal = \"G\"\n[router]\nfallback = \"coder\"\nprompt = \"P\"\n\
-         [router.routes.coder]\n{coder}"
-    );
+    let router = router("coder", &coder);
     let swarm = swarm("Go.", "\"coder\"", &coder);
-    for text in [&swarm, &team] {
+    for text in [&swarm, &team, &router] {
         let outcome = outcome(&home, text, &[]);
         assert_eq!(outcome["answer"], "Done with prompt 1.", "{outcome:#}");
         let tools = outcome["tools"].as_array().expect("tools").iter();
         let calls: Vec<_> = tools.map(|it| (it["tool"].as_str(), it["calls"].as_u64())).collect();
         assert!(calls.contains(&(Some("coder.acp"), Some(1))), "{calls:?}");
     }
-    // Its classifier is a model, and there is none.
-    let ended = run_live(&home, &router, &[]);
-    assert_eq!(ended.code, Some(2), "{ended:?}");
     let table = outcome(&home, &format!("{TABLE}{coder}"), &[]);
     assert_eq!(table["final_decision"], "go", "{table:#}");
     let history = table["history"].as_array().expect("rounds");
@@ -267,6 +304,88 @@ fn agents_get_servers_of_the_file() {
     let outcome =
         outcome(&Home::new(), &swarm("do:servers", "\"coder\"", &format!("{coder}{server}")), &[]);
     assert_eq!(outcome["answer"], "servers: files. Done with prompt 1.", "{outcome:#}");
+}
+
+/// What only a coding agent uses is no tool of the run.
+#[test]
+fn servers_of_agents_are_no_tools() {
+    let Some(coder) = coder("coder", "mcp = [\"files\"]") else { return };
+    let server = "[mcp.files]\ncommand = { program = \"server-files\" }\n";
+    let home = Home::new();
+    let table = TABLE.replace("[[script]]\ntext = \"{}\"\n", "");
+    home.write("mine.toml", &format!("{table}{coder}{server}"));
+    let checked = home.run(&["validate", "mine.toml"]);
+    assert!(!checked.out.contains("no tool is of the server"), "{checked:?}");
+    let refused = home.run(&["run", "mine.toml", "--live"]).err;
+    assert_eq!(refused.matches("start the MCP server files").count(), 1, "{refused}");
+    // It needs no script for this.
+    let tools = home.run(&["tools", "mine.toml"]);
+    assert!(tools.err.contains("has no MCP server"), "{tools:?}");
+}
+
+#[test]
+fn missing_program_is_said_before_the_run() {
+    let text = swarm(
+        "G",
+        "\"coder\"",
+        "[agents.coder]\ndescription = \"C\"\n[agents.coder.acp]\n\
+        command = { program = \"no-such-agent\", env = { KEY = { env = \"NO_SUCH_KEY\" } } }",
+    );
+    let home = Home::new();
+    let ended = run_live(&home, &text, &[]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for part in ["the agent coder: program no-such-agent not found", "KEY comes from $NO_SUCH_KEY"]
+    {
+        assert!(ended.err.contains(part), "{part}: {}", ended.err);
+    }
+    assert_eq!(home.run(&["runs", "--json"]).json(), json!([]), "no run was started");
+    let found = home.run(&["doctor", "mine.toml"]);
+    assert!(found.out.contains("no-such-agent") && found.out.contains("$NO_SUCH_KEY"), "{found:?}");
+}
+
+#[test]
+fn permission_names_its_answers() {
+    let Some(coder) = coder("coder", "") else { return };
+    let home = Home::new();
+    home.write("mine.toml", &swarm("do:edit", "\"coder\"", &coder));
+    let args = ["run", "mine.toml", "--live", "--trust", "--people", "wait", "--format", "jsonl"];
+    let mut run = Running::start(&mut home.command(&args));
+    run.until("question.asked");
+    let wrong = home.run(&["answer", "last", "q1", "--approve"]);
+    assert!(
+        wrong.err.contains("choose one of Allow, Always allow, Reject, or deny it"),
+        "{wrong:?}"
+    );
+    let shown = home.run(&["answer", "last"]);
+    assert!(shown.out.contains("q1 question: + fn retry() { wait() }"), "line by line: {shown:?}");
+    let given = home.run(&["answer", "last", "q1", "--deny"]);
+    assert_eq!(given.code, Some(0), "{given:?}");
+    let answer = run.until("answer.composed");
+    assert_eq!(answer["text"], "permission: no. Done with prompt 1.", "{answer}");
+}
+
+/// What was said before the boundary is free, and the turn after it is played by a new process.
+#[test]
+fn fork_takes_recorded_turns() {
+    let (Some(coder), Some(other)) = (coder("coder", ""), coder("other", "")) else { return };
+    let home = Home::new();
+    let text = swarm("do:handoff=other", "\"coder\", \"other\"", &format!("{coder}{other}"));
+    assert_eq!(outcome(&home, &text, &[])["final_agent"], "other");
+    let places = home.run(&["fork", "last"]);
+    let place = places.out.split_whitespace().find(|it| it.starts_with("handoff:"));
+    let place = place.unwrap_or_else(|| panic!("no handoff: {places:?}"));
+    let forked = home.run(&["fork", &format!("last@{place}"), "--format", "jsonl"]);
+    let lines = forked.lines();
+    let cut = lines.iter().position(|line| line["kind"] == "run.forked").expect("a fork");
+    let turns = |lines: &[Value]| {
+        lines
+            .iter()
+            .filter(|it| it["kind"] == "attempt.started" && it["timeout_ms"] == 300_000)
+            .count()
+    };
+    // The other agent first hands over to itself, which is refused.
+    assert_eq!((turns(&lines[..cut]), turns(&lines[cut..])), (1, 2), "{forked:?}");
+    assert_eq!(lines.last().expect("an outcome")["final_agent"], "other");
 }
 
 /// A run that is killed in a turn: the turn is in doubt, and what was said before is not said again.

@@ -8,6 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::acp_agents::router;
 use crate::support::ag_ui::AgentServer;
 use crate::support::binary::{Ended, Home, Running, end};
 
@@ -93,6 +94,39 @@ fn messages_to_address_are_conversation() {
     let steps = steps.iter().filter(|it| it["kind"] == "agent.step");
     let steps: Vec<String> = steps.map(|it| format!("{} {}", it["title"], it["state"])).collect();
     assert!(steps.contains(&"\"find_charges\" \"done\"".to_owned()), "{steps:?}");
+}
+
+#[test]
+fn other_patterns_ask_servers() {
+    let Some(server) = AgentServer::start(PYDANTIC) else { return };
+    let url = server.url("/agent");
+    let agent = format!(
+        "[agents.desk]\ndescription = \"D\"\n[agents.desk.ag_ui]\nurl = {url:?}\nallow_private = true\n"
+    );
+    let helper = agent.replace("agents.desk", "agents.helper");
+    let root = agent.replace("description", "members = [\"helper\"]\ndescription");
+    let start = "title = \"T\"\npattern = \"team\"\ngoal = \"history\"\n[team]\nroot = \"desk\"\n";
+    let team = format!("{start}{root}{helper}");
+    let table = format!(
+        "title = \"T\"\npattern = \"collaboration\"\ngoal = \"history\"\n[collaboration]\n\
+         sequence = [\"a\"]\nfinalize_prompt = \"F\"\nfinalize_agent = \"desk\"\n[roles.a]\nprompt = \"P\"\n\
+         agent = \"desk\"\n{agent}"
+    );
+    let home = Home::new();
+    for (text, reason) in [
+        (team, "success"),
+        (router("desk", &agent), "success"),
+        // The agent knows nothing of contracts.
+        (table, "invalid_contribution:missing_keys"),
+    ] {
+        home.write("mine.toml", &text);
+        let ended = home.run(&["run", "mine.toml", "--live", "--trust", "--format", "json"]);
+        let outcome = ended.json();
+        assert_eq!(outcome["stop_reason"], reason, "{outcome:#}");
+        let mut tools = outcome["tools"].as_array().expect("tools").iter();
+        let row = tools.find(|row| row["tool"] == "desk.ag_ui").expect("its guard");
+        assert!(row["calls"].as_u64() > Some(0) && row["failed"] == 0, "{row}");
+    }
 }
 
 #[test]

@@ -221,6 +221,20 @@ fn comparison_finds_first_difference() {
     assert_eq!(home.run(&["diff", "none.jsonl", "last"]).code, Some(2));
 }
 
+/// Nothing in a run leads to its cancellation; its boundaries are known all the same.
+#[test]
+fn cancelled_run_lists_its_boundaries() {
+    let home = Home::new();
+    let mut run =
+        Running::start(&mut home.command(&["run", "checkout-launch", "--format", "jsonl"]));
+    run.until("contribution.accepted");
+    run.signal("INT");
+    let (_, out, _) = run.end();
+    assert!(out.contains("\"reason\":\"cancelled\""), "{out}");
+    let places = home.run(&["fork", "last"]);
+    assert!(places.code == Some(0) && places.out.contains("round:1"), "{places:?}");
+}
+
 #[test]
 fn forks_run_at_boundary_with_settings() {
     let home = Home::new();

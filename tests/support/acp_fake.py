@@ -93,6 +93,13 @@ def play(message):
         update(session, sessionUpdate="tool_call", toolCallId="\x1b]0;id\x07", title="\x1b[31mred\x1b[0m", status="in_progress")
         say(session, "\x1b[2Jgone\u202e")
         return end(message)
+    if MODE == "leaks":
+        token = os.environ["TOKEN"]
+        for piece in ("My key is ", token[:5], token[5:], ".", token):
+            say(session, piece)
+        update(session, sessionUpdate="tool_call", toolCallId="t", title=token, rawInput={"k": token}, status="completed")
+        say(session, "Key " + token)
+        return end(message)
     if MODE == "other":
         say("another", "Not for you.")
         update(session, sessionUpdate="from_the_future", content=[1, 2])

@@ -33,7 +33,7 @@ struct SentRequests {
     waiting: BTreeMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
 }
 
-/// A request whose response nobody wants any more when it is dropped.
+/// A request that was sent. Dropping it ignores the response.
 struct SentRequest<'a> {
     client: &'a AcpClient,
     id: u64,

@@ -150,7 +150,7 @@ impl RunUpdates {
         vec![self.call_update(call, fields)]
     }
 
-    /// The end of a question that is shown as a call of its own.
+    /// The update for a question that has ended and was shown as a separate tool call.
     fn question_ended(&mut self, id: QuestionId, world: &World) -> Vec<Value> {
         let ended = world.questions.ended().iter().rfind(|it| it.question.asked.id == id);
         let (Some(call), Some(ended)) = (self.asked.remove(&id), ended) else { return Vec::new() };

@@ -46,7 +46,7 @@ use crate::words::closing::closing;
 use crate::words::verdict::stop_lead;
 use crate::words::{format, headless};
 
-/// Most ended sessions whose result is kept for a client that has yet to call again.
+/// Maximum number of ended sessions whose result is kept until the client calls again.
 const MAX_ENDED: usize = 32;
 
 /// Most runs that the server lists as its own.

@@ -329,8 +329,8 @@ kinds! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             total: Option<f64>,
         },
-        /// What an agent of another program does within an attempt: it calls a tool of its own. The first
-        /// event of an id says what it does, the last one how it ended. The attempt has more time now.
+        /// An agent of another program calls one of its own tools within an attempt. The first event with an
+        /// id starts the call, the last one ends it. The attempt has more time now.
         "agent.step" AgentStep(Arc<AgentStep>),
         /// Closes an attempt's span with a complete reply or result.
         "attempt.answered" AttemptAnswered(Arc<Reply>),

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Url};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
@@ -29,8 +29,11 @@ use crate::net::sse::{SseError as EventError, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Redactor, RequestTarget, read_prefix};
 use crate::scenario::tools::mcp::{McpServerSpec, McpUrl};
 use crate::tool::link::{LinkFailures, ProgramLink};
+use crate::tool::server_address;
 use crate::tool::{Environment, NotReady, ToolSettings, sendable_headers};
 
+/// An address as the scenario writes it.
+const EXAMPLE: &str = "https://tools.example/mcp";
 /// Most bytes that are read of the body of an error response.
 const REFUSAL_BYTES: usize = 16 << 10;
 /// Most requests of the server that may wait for an answer.
@@ -79,7 +82,9 @@ impl HttpAddress {
         env: Environment<'_>,
     ) -> Result<Self, Vec<NotReady>> {
         let mut wrong = Vec::new();
-        let address = parse_url(&spec.name, &url.url).map_err(|why| wrong.push(why)).ok();
+        let address = server_address(&format!("the MCP server {}", spec.name), &url.url, EXAMPLE)
+            .map_err(|why| wrong.push(why))
+            .ok();
         let settings =
             ToolSettings::look_up(&url.headers, env).map_err(|more| wrong.extend(more)).ok();
         let headers = match settings.as_ref().map(sendable_headers) {
@@ -138,22 +143,6 @@ impl HttpAddress {
             names => format!("Check {} in headers of [mcp.{table}].", names.join(", ")),
         }
     }
-}
-
-fn parse_url(name: &str, url: &str) -> Result<Url, NotReady> {
-    let wrong = |what: &str| NotReady::Server {
-        why: format!(
-            "the url of the MCP server {name} {what}: write one such as https://tools.example/mcp"
-        ),
-    };
-    let url = Url::parse(url).map_err(|error| wrong(&format!("is invalid ({error})")))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("is neither http:// nor https://"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("has a user name or password, which belong into a header"));
-    }
-    Ok(url)
 }
 
 fn with_headers(target: RequestTarget, headers: &HeaderMap) -> RequestTarget {

@@ -170,6 +170,19 @@ async fn strange_agents_are_understood() {
 }
 
 #[tokio::test]
+async fn secrets_are_in_no_text() {
+    let (model, run) = (fake("leaks"), TestRun::default());
+    let reply = ask(&model, &run).await.expect("a reply");
+    assert_eq!(&*reply.text, "Key ***");
+    let live = run.text.lock().expect("free").clone();
+    assert!(live.starts_with("My key is ***."), "{live}");
+    let steps = format!("{:?}", run.steps.lock().expect("free"));
+    for text in [&live, &steps] {
+        assert!(!text.contains(TOKEN) && !text.contains(&TOKEN[..5]), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn permissions_are_asked_unless_allowed() {
     for (answer, allow, expected, asked) in [
         (Some(0), false, "y", 1),

@@ -163,21 +163,23 @@ impl AcpConnection {
         method: &str,
         params: Value,
     ) -> Result<Value, RequestFailed> {
-        let response = self.send(method, params).map_err(RequestFailed::Link)?;
+        let response = self.send(method, params).await.map_err(RequestFailed::Link)?;
         self.response(response).await
     }
 
     /// Sends a request.
-    fn send(&self, method: &str, params: Value) -> Result<Response, Box<AttemptFailed>> {
+    ///
+    /// # Errors
+    /// Why the program has ended.
+    async fn send(&self, method: &str, params: Value) -> Result<Response, Box<AttemptFailed>> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         lock(&self.inbox.pending).insert(id, sender);
         let request = RpcMessage::Request { id: id.into(), method: method.to_owned(), params };
         match self.writer.send(request.to_line()) {
             Ok(()) => Ok(receiver),
-            Err(_) => Err(self.link.failure().unwrap_or_else(|| {
-                AttemptFailed::new(FailureClass::Tool, "the connection to the agent is closed")
-            })),
+            // The keeper of the program knows soon how it ended.
+            Err(_) => Err(self.link.closed().await),
         }
     }
 
@@ -193,7 +195,7 @@ impl AcpConnection {
     }
 
     /// Begins a turn of a session.
-    pub(super) fn begin_turn(
+    pub(super) async fn begin_turn(
         &self,
         session: &str,
         prompt: &str,
@@ -206,7 +208,7 @@ impl AcpConnection {
         });
         let mut turn =
             OpenTurn { connection: self, session: session.to_owned(), inbox, response: None };
-        turn.response = Some(self.send("session/prompt", params)?);
+        turn.response = Some(self.send("session/prompt", params).await?);
         Ok(turn)
     }
 

@@ -14,6 +14,7 @@ use crate::log::event::kind::{AgentStep, AttemptFailed, FailureClass, StepState,
 use crate::model::Listener;
 use crate::model::host::{AttemptProgress, PermissionRequest};
 use crate::net::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
+use crate::net::redact::StreamRedactor;
 use crate::scenario::spec::script::ReplyEnd;
 use crate::scenario::tools::agent::{AcpSpec, ActionKind, OutsideAgent};
 use crate::tool::ToolSettings;
@@ -57,8 +58,9 @@ struct TurnText {
     earlier: Vec<String>,
     /// What it has said since.
     text: String,
-    /// The bytes of all that it said.
-    bytes: usize,
+    /// All that it said, as it is shown live.
+    live: String,
+    shown: StreamRedactor,
     /// Its open steps: their titles by id.
     open: BTreeMap<String, Arc<str>>,
     cost_usd: Option<f64>,
@@ -75,7 +77,7 @@ impl Turn<'_> {
         session: &str,
         prompt: &str,
     ) -> Result<EndedTurn, TurnFailed> {
-        let mut turn = connection.begin_turn(session, prompt).map_err(TurnFailed::Other)?;
+        let mut turn = connection.begin_turn(session, prompt).await.map_err(TurnFailed::Other)?;
         let mut heard = TurnText::default();
         let mut answers: FuturesUnordered<BoxFuture<'_, Answered>> = FuturesUnordered::new();
         let ended = loop {
@@ -118,7 +120,7 @@ impl Turn<'_> {
         let TurnText { earlier, text, cost_usd, .. } = heard;
         let text = if text.trim().is_empty() { earlier.join("\n\n") } else { text };
         Ok(EndedTurn {
-            text: self.failures.redactor.redact_known(text.trim()).into_owned(),
+            text: self.failures.redactor.redact_whole(text.trim()).into_owned(),
             end,
             finish: word.to_owned(),
             usage: said.get("usage").and_then(usage_of),
@@ -135,17 +137,19 @@ impl Turn<'_> {
             "agent_message_chunk" => {
                 let piece = update.pointer("/content/text").and_then(Value::as_str);
                 let Some(piece) = piece else { return Ok(()) };
-                heard.bytes += piece.len();
-                if heard.bytes as u64 > self.agent.max_bytes {
+                if heard.text.is_empty() && !heard.earlier.is_empty() {
+                    heard.live.push_str("\n\n");
+                }
+                heard.live.push_str(piece);
+                if heard.live.len() as u64 > self.agent.max_bytes {
                     let what = format!("said more than {} bytes in one turn", self.agent.max_bytes);
                     let advice = "Ask for less, or raise max_bytes.";
                     return Err(self.failures.failure(FailureClass::TooLarge, &what, advice));
                 }
-                if heard.text.is_empty() && !heard.earlier.is_empty() {
-                    self.listener.piece("\n\n");
-                }
                 heard.text.push_str(piece);
-                self.listener.piece(&self.failures.redactor.redact_known(piece));
+                if let Some(new) = heard.shown.next(&self.failures.redactor, &heard.live) {
+                    self.listener.piece(&new);
+                }
             }
             "tool_call" | "tool_call_update" => self.step(update, heard),
             "plan" => {

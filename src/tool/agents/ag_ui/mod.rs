@@ -25,12 +25,17 @@ use crate::model::{ChatModel, ChatRequest, Failure, Listener};
 use crate::net::sse::{SseError, SseParser};
 use crate::net::{Http, HttpResponse, NetError, Reach, Redactor, RequestTarget, read_prefix};
 use crate::scenario::tools::agent::{AgUiSpec, OutsideAgent};
-use crate::tool::{Environment, NotReady, ToolSettings, quoted_text, sendable_headers};
+use crate::tool::{
+    Environment, NotReady, ToolSettings, network_advice, quoted_text, sendable_headers,
+    server_address,
+};
 
 /// Most bytes that are read of the body of an error response.
 const REFUSAL_BYTES: usize = 16 << 10;
 /// Most times that an agent may wait for people in one turn.
 const MAX_ROUNDS: usize = 32;
+/// An address as the scenario writes it.
+const EXAMPLE: &str = "http://127.0.0.1:8000/agent";
 const EVENTS: &str = "text/event-stream";
 const TOO_LARGE: &str = "Ask for less, or raise max_bytes.";
 
@@ -58,7 +63,9 @@ impl AgUiModel {
         env: Environment<'_>,
     ) -> Result<Self, Vec<NotReady>> {
         let mut wrong = Vec::new();
-        let url = parse_url(agent.name.as_str(), &spec.url).map_err(|why| wrong.push(why)).ok();
+        let url = server_address(&format!("the agent {}", agent.name), &spec.url, EXAMPLE)
+            .map_err(|why| wrong.push(why))
+            .ok();
         let settings =
             ToolSettings::look_up(&spec.headers, env).map_err(|more| wrong.extend(more)).ok();
         let headers = settings.as_ref().map(sendable_headers).transpose();
@@ -245,20 +252,8 @@ impl AgUiModel {
 
     /// The failure of a request without a complete response.
     fn unanswered(&self, error: &NetError) -> Box<Failure> {
-        let advice = match error {
-            NetError::Resolve { .. } => "Check the host in the agent's url and the network.",
-            NetError::Connect { .. } => "Is the server running? Check the agent's url.",
-            NetError::Proxy { .. } | NetError::UnusableProxy { .. } => "Check the proxy.",
-            NetError::OutOfReach { .. } => "If you mean this host, set allow_private = true.",
-            NetError::Tls { .. } => "Does the server use https, and is its certificate valid?",
-            NetError::Client { .. } => "Install the system's CA certificates.",
-            NetError::Broken { .. } => "Look at the output of the server.",
-            NetError::NotHttp { .. } => "Check the agent's url.",
-            NetError::Encoding { .. } => "Turn compression off in the server.",
-            NetError::TooLarge { .. } => TOO_LARGE,
-        };
         let class = FailureClass::from_word(error.word()).unwrap_or(FailureClass::Connect);
-        self.failure(class, &format!("cannot be asked: {error}"), advice)
+        self.failure(class, &format!("cannot be asked: {error}"), &network_advice(error, "agent"))
     }
 
     /// The failure of a response whose status is no success.
@@ -323,22 +318,6 @@ fn target(url: Url, headers: HeaderMap) -> RequestTarget {
         .header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let named = headers.iter();
     named.fold(target, |target, (name, value)| target.header(name.clone(), value.clone()))
-}
-
-fn parse_url(agent: &str, url: &str) -> Result<Url, NotReady> {
-    let wrong = |what: &str| NotReady::Server {
-        why: format!(
-            "the url of the agent {agent} {what}: write one such as http://127.0.0.1:8000/agent"
-        ),
-    };
-    let url = Url::parse(url).map_err(|error| wrong(&format!("is invalid ({error})")))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("is neither http:// nor https://"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("has a user name or password, which belong into a header"));
-    }
-    Ok(url)
 }
 
 impl ChatModel for AgUiModel {

@@ -148,14 +148,14 @@ impl<'a> AgentTurn<'a> {
     /// Adds an event. `Some`: the run has ended.
     pub(super) fn add(&mut self, event: AgentEvent) -> Result<Option<RunEnd>, TurnTooLarge> {
         self.listener.host().alive();
-        let goes_on = matches!(
+        let keeps_chunk_open = matches!(
             event,
             AgentEvent::CallChunk(_)
                 | AgentEvent::Step(_)
                 | AgentEvent::Alive
                 | AgentEvent::Unknown(_)
         );
-        if !goes_on && let Some(open) = self.open_chunk.take() {
+        if !keeps_chunk_open && let Some(open) = self.open_chunk.take() {
             self.show_call(&open);
         }
         match event {
