@@ -324,7 +324,7 @@ fn servers_of_agents_are_no_tools() {
 }
 
 #[test]
-fn missing_program_is_said_before_the_run() {
+fn missing_program_is_said_first() {
     let text = swarm(
         "G",
         "\"coder\"",
