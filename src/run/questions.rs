@@ -235,14 +235,15 @@ impl Questions {
     /// The stop reason if the run is stopped meanwhile.
     pub async fn ask(&self, question: Question) -> Result<Ended, StopReason> {
         loop {
-            let (id, answer) = self.publish(&question, false);
+            let (id, mut answer) = self.publish(&question, false);
             let ended = {
                 let open = WaitingQuestion { questions: self, id };
                 let _waits = self.control.wait_for_person(question.inside);
                 let ended = tokio::select! {
                     biased;
-                    ended = answer => ended.ok(),
-                    () = self.answer_when_live(id, &question) => None,
+                    ended = &mut answer => ended.ok(),
+                    // It is not open any more: it was withdrawn, or answered on another thread meanwhile.
+                    () = self.answer_when_live(id, &question) => answer.await.ok(),
                 };
                 drop(open);
                 ended

@@ -137,8 +137,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// A running program whose lines are read as they come.
 pub struct Running {
-    /// Gone with the value: its time limit ends.
-    _limit: mpsc::Sender<()>,
+    /// Its time limit, which ends with this: later its number may be that of another process.
+    limit: Option<mpsc::Sender<()>>,
     child: Child,
     out: Option<BufReader<ChildStdout>>,
     err: Option<BufReader<ChildStderr>>,
@@ -156,7 +156,7 @@ impl Running {
                 let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
             }
         });
-        Self { _limit: limit, child, out, err }
+        Self { limit: Some(limit), child, out, err }
     }
 
     /// Its standard input.
@@ -171,7 +171,9 @@ impl Running {
             line.clear();
             let out = self.out.as_mut().expect("a pipe");
             let read = out.read_line(&mut line).expect("a line");
-            assert!(read > 0, "ended before an event `{kind}`");
+            if read == 0 {
+                panic!("ended before an event `{kind}`: {}", self.complaints());
+            }
             let event: Value = serde_json::from_str(&line).expect("JSON");
             if event["kind"] == kind {
                 return event;
@@ -188,6 +190,7 @@ impl Running {
     pub fn kill(&mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("ended");
+        self.limit = None;
     }
 
     /// The next line that it writes to standard error.
@@ -195,6 +198,13 @@ impl Running {
         let mut line = String::new();
         self.err.as_mut().expect("a pipe").read_line(&mut line).expect("a line");
         line
+    }
+
+    /// All that it still writes to standard error.
+    fn complaints(&mut self) -> String {
+        let mut text = String::new();
+        self.err.take().map(|mut err| err.read_to_string(&mut text)).transpose().expect("UTF-8");
+        text
     }
 
     /// Stops reading, as `head` does.
@@ -221,10 +231,7 @@ impl Running {
         if let Some(mut rest) = self.out.take() {
             rest.read_to_string(&mut out).expect("UTF-8");
         }
-        let mut err = String::new();
-        if let Some(mut stderr) = self.err.take() {
-            stderr.read_to_string(&mut err).expect("UTF-8");
-        }
+        let err = self.complaints();
         (self.child.wait().expect("it ends"), out, err)
     }
 }

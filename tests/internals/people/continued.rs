@@ -103,6 +103,32 @@ async fn open_question_is_open_after_resume() {
     assert_eq!(tool.calls().len(), 1);
 }
 
+/// An answer that comes from another thread at any moment after the run is live. Many times, because the
+/// moment that matters is short.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn answers_at_once_are_kept() {
+    let scenario = desk("approve = true", "");
+    let (run, _) = start(&scenario);
+    asked(&run, 1).await;
+    let events = so_far(&run).await;
+    run.send(Command::Cancel);
+    for _ in 0..300 {
+        let (tool, by) = (Recorder::default(), Initiator::You);
+        let resumption = Resumption { recording: stored(&events), by, in_doubt: InDoubt::Stop };
+        let run =
+            engine().resume(launch(&scenario, &tool, PeopleMode::Wait), resumption).expect("a run");
+        let open = asked(&run, 1).await;
+        run.wait_until_live().await.expect("it continues");
+        answer(&run, &open, approve());
+        let ended = until(&run, |kind| {
+            matches!(kind, EventKind::RunClosed(_))
+                || matches!(kind, EventKind::QuestionAsked(asked) if asked.id != open.id)
+        });
+        assert!(matches!(ended.await.kind, EventKind::RunClosed(_)), "it was asked again");
+        assert_eq!(tool.calls().len(), 1);
+    }
+}
+
 /// A deadline that has passed while no process played the run.
 #[tokio::test(start_paused = true)]
 async fn deadline_passes_in_downtime() {
