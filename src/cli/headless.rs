@@ -27,7 +27,7 @@ use crate::base::visible::{REASON_CHARS, visible_within};
 use crate::engine::{Engine, ForkStart, Launch, Resumption, RunHandle, RunKeeper};
 use crate::host::recorded::fork_failure;
 use crate::host::{prepare, program_log};
-use crate::log::event::kind::{Initiator, QuestionAsked, QuestionId};
+use crate::log::event::kind::{AnsweredBy, Initiator, ModelLabel, QuestionAsked, QuestionId};
 use crate::log::event::{BoundaryId, Command, Event, EventKind, StopReason, World};
 use crate::log::world::questions::QuestionEnd;
 use crate::log::world::{Outcome, Projection, SessionOutcome};
@@ -66,8 +66,9 @@ pub struct HeadlessOptions<'a> {
     pub pauses: &'a [PauseArg],
     /// Conditions that make a completed run exit with 1.
     pub fail_on: &'a [FailOn],
-    /// Lines of standard input answer the questions of the run.
-    pub asks: bool,
+    /// Who answers the questions of the run, if the command line says it. With `ask` lines of standard
+    /// input do.
+    pub people: Option<PeopleArg>,
     /// This is a background process: it prints only the id of the run, after its start.
     pub is_detached: bool,
 }
@@ -298,7 +299,10 @@ async fn follow<W: Write>(
             if let EventKind::Warning { text } = &event.kind {
                 warn(text);
             }
-            if drive.asks {
+            if is_unanswered_by_default(&event, &world, drive) {
+                warn(NOBODY_ANSWERS);
+            }
+            if drive.people == Some(PeopleArg::Ask) {
                 open.lock().unwrap_or_else(PoisonError::into_inner).follow(&event.kind);
             }
             if let Some(at) = manual_pause_at(&event, &hand) {
@@ -334,6 +338,19 @@ async fn follow<W: Write>(
         }
     }
     (world, broken)
+}
+
+/// What to do about questions of a live run.
+const NOBODY_ANSWERS: &str = "nobody answered a question: `--people ask` asks you on standard input, \
+                              `--people wait` leaves questions open for `roundtable answer`";
+
+/// Whether nobody answered a question, because the command line does not say who answers in a live run.
+fn is_unanswered_by_default(event: &Event, world: &World, drive: &HeadlessOptions<'_>) -> bool {
+    let is_live =
+        || matches!(world.head.as_ref().map(|head| &head.model), Some(ModelLabel::Live { .. }));
+    let is_unanswered = matches!(&event.kind, EventKind::QuestionAnswered(answered)
+        if answered.by == AnsweredBy::Nobody);
+    is_unanswered && drive.people.is_none() && is_live()
 }
 
 /// Ends the pause of a run that was resumed. A run that was started is live already.

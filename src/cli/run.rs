@@ -189,10 +189,12 @@ pub async fn play(args: &RunArgs, global: &Global, theme: Theme) -> Exit {
         print_notes(stored.place.as_slice());
     }
     let engine = Engine::with_keeper(engine_settings(FOLLOWED), stored.keeper());
-    let asks = args.people == Some(PeopleArg::Ask);
-    let is_detached = args.detach.detached;
-    let drive =
-        HeadlessOptions { pauses: &args.pause_at, fail_on: &args.fail_on, asks, is_detached };
+    let drive = HeadlessOptions {
+        pauses: &args.pause_at,
+        fail_on: &args.fail_on,
+        people: args.people,
+        is_detached: args.detach.detached,
+    };
     let turns = sessions.next_session(args.seed).into_iter();
     let turns = turns.map(|(text, launch)| SessionTurn::Message(text, Box::new(launch)));
     let output = RunWriter::new(format, paint, streams::stdout_data());

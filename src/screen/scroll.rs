@@ -141,7 +141,8 @@ pub(super) fn draw_line(
     let (name, indent) = (line.label.as_deref().unwrap_or_default(), text_columns(line));
     let width = area.width.saturating_sub(indent);
     let mut row = row;
-    for (nth, part) in wrap(&line.text(), usize::from(width)).iter().enumerate().skip(skip) {
+    let parts = wrap(&line.text(), usize::from(width));
+    for (nth, part) in parts.iter().enumerate().skip(skip) {
         if row >= area.height {
             break;
         }
@@ -155,7 +156,7 @@ pub(super) fn draw_line(
             pen.put_within(cx.glyphs.symbol(glyph), GLYPH_COLUMNS, style);
         }
         pen.advance_to(area.x + indent).put(part, style);
-        if line.is_heading() && nth == 0 && pen.left() > 2 {
+        if line.is_heading() && nth + 1 == parts.len() && pen.left() > 2 {
             let left = pen.space(1).left();
             pen.glyphs(Glyph::Horizontal, left, theme.style(StyleRole::Border));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::glyph::{Glyph, Glyphs};
 use crate::base::time::duration_text;
 use crate::log::event::kind::Usage;
-use crate::log::world::Tally;
+use crate::log::world::{RunFold, Tally};
 
 /// A running clock: `00:07`, `12:34`, from an hour on `1:02:03`.
 pub fn clock(time: Duration) -> String {
@@ -173,6 +173,20 @@ pub fn requests_a_call(factor: f64) -> String {
 /// The estimated cost of a run: `≈ $0.0052`.
 pub fn estimate(cost: f64, glyphs: Glyphs) -> String {
     format!("{} {}", glyphs.symbol(Glyph::Estimate), usd(cost))
+}
+
+/// What a run has cost so far: `≈ $0.0052`, or `at least $0.0052` if only a part is known. `None`: nothing.
+pub fn cost(run: &RunFold, glyphs: Glyphs) -> Option<String> {
+    match run.cost_usd() {
+        Some(cost) => (cost > 0.0).then(|| estimate(cost, glyphs)),
+        None => cost_at_least(run),
+    }
+}
+
+/// The known part of a cost that is not known whole; `None`: it is, or nothing is known.
+pub fn cost_at_least(run: &RunFold) -> Option<String> {
+    let known = run.known_cost_usd();
+    (run.cost_usd().is_none() && known > 0.0).then(|| format!("at least {}", usd(known)))
 }
 
 /// The first sentence of an error, without its period.

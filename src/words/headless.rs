@@ -135,6 +135,8 @@ fn end_line(closed: &RunClosed, world: &World, words: Option<&dyn Narrate>) -> S
     if let Some(cost) = world.cost_usd() {
         line.push(", ");
         line.parts.push(cost_part(cost));
+    } else if let Some(cost) = format::cost_at_least(world) {
+        line.push(format!(", {cost}"));
     }
     if let Some(questions) = tally_text(&world.questions) {
         line.push(format!("; questions: {questions}"));

@@ -172,12 +172,17 @@ fn dead_agent_says_why() {
         "G",
         "\"coder\"",
         "[agents.coder]\ndescription = \"C\"\n[agents.coder.acp]\n\
-        command = { program = \"sh\", args = [\"-c\", \"echo no login found >&2; exit 3\"] }",
+        command = { program = \"sh\", args = [\"-c\", \"echo no login found >&2; exit 3\"] }\n\
+        [tools.coder.breaker]\nfail_threshold = 1",
     );
-    let outcome = outcome(&Home::new(), &text, &[]);
+    let events = run_live(&Home::new(), &text, &["--format", "jsonl"]).lines();
+    let outcome = events.last().expect("an outcome");
     assert_eq!(outcome["stop_reason"], "tool_error:coder.acp:tool", "{outcome:#}");
     let said = outcome["error"].as_str().expect("an error");
     assert!(said.contains("ended with exit code 3: no login found"), "{said}");
+    let mut changes = events.iter().filter(|it| it["kind"] == "breaker.changed");
+    let opened = changes.next().expect("its breaker opens");
+    assert_eq!((&opened["tool"], &opened["to"]), (&json!("coder.acp"), &json!("open")));
 }
 
 #[test]

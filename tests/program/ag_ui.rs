@@ -147,6 +147,20 @@ fn people_answer_interrupts() {
         let kept = "Let me look.\n\nDone: refunded ch_1, kept ch_2: {'approved': False}.";
         assert_eq!(answer_of(&events), kept);
     }
+    // LangChain's middleware, in both of its modes.
+    for path in ["/reviewed", "/per_call"] {
+        let first = |asked: &Value| {
+            let text = asked["text"].as_str().expect("a text");
+            Some(json!({ "approve": text.starts_with("refund({\"charge\":\"ch_1\"})") }))
+        };
+        let events = answered(&home, &["watch", &graph.url(path), "-m", "both"], first);
+        let answer = answer_of(&events);
+        // A refusal comes before the results.
+        for said in ["refunded ch_1", "User rejected the tool call for `refund`"] {
+            assert!(answer.contains(said), "{path}: {answer}");
+        }
+        assert!(!answer.contains("refunded ch_2"), "{path}: {answer}");
+    }
     let url = pydantic.url("/agent");
     let events = answered(&home, &["watch", &url, "-m", "x"], approve);
     assert_eq!(answer_of(&events), "Let me look.\n\nDone: refunded ch_2");

@@ -1,7 +1,8 @@
 """An agent of LangGraph behind AG-UI, with a model that is made up. Prints its port.
 
-/agent says with its own event that it waits for a person, /outcome as the protocol does. A message with
-"both" asks for two approvals at once; "history" says which messages the thread has.
+/agent says with its own event that it waits for a person, /outcome as the protocol does. /reviewed and
+/per_call have LangChain's middleware instead, which asks about all calls at once or about each. A message
+with "both" asks for two approvals at once; "history" says which messages the thread has.
 """
 
 import json
@@ -11,6 +12,8 @@ from typing import Any
 import uvicorn
 from ag_ui_langgraph import LangGraphAgent, add_langgraph_fastapi_endpoint
 from fastapi import FastAPI
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -32,6 +35,12 @@ def refund(charge: str) -> str:
     """Refunds a charge after approval."""
     answer = interrupt({"question": f"Refund {charge}?", "charge": charge})
     return f"refunded {charge}" if answer == {"approved": True} else f"kept {charge}: {answer}"
+
+
+@tool("refund")
+def plain_refund(charge: str) -> str:
+    """Refunds a charge."""
+    return f"refunded {charge}"
 
 
 def calls(text: str, *made: tuple[str, dict[str, str], str]) -> AIMessage:
@@ -110,6 +119,23 @@ standard = LangGraphAgent(
     name="support", graph=graph(), emit_interrupt_outcome=True, enable_legacy_on_interrupt_event=False
 )
 add_langgraph_fastapi_endpoint(app, standard, "/outcome")
+
+
+
+def reviewed(mode: str) -> Any:
+    review = HumanInTheLoopMiddleware(interrupt_on={"refund": True}, interrupt_mode=mode)
+    tools = [find_charges, plain_refund]
+    return create_agent(MadeUpModel(), tools, middleware=[review], checkpointer=MemorySaver())
+
+
+add_langgraph_fastapi_endpoint(app, LangGraphAgent(name="reviewed", graph=reviewed("batched")), "/reviewed")
+each = LangGraphAgent(
+    name="each",
+    graph=reviewed("per_call"),
+    emit_interrupt_outcome=True,
+    enable_legacy_on_interrupt_event=False,
+)
+add_langgraph_fastapi_endpoint(app, each, "/per_call")
 
 listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)

@@ -133,8 +133,10 @@ pub(crate) async fn play(
     );
     let pauses: Vec<PauseArg> =
         pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
-    let asks = args.people == Some(PeopleArg::Ask);
-    if asks && let Some(at) = pauses.first() {
+    let people = args.people;
+    if people == Some(PeopleArg::Ask)
+        && let Some(at) = pauses.first()
+    {
         let at = visible(&at.at.display_name()).into_owned();
         let why = Refused::new(format!(
             "--people ask: the run pauses before {at}, and standard input answers the questions, so it cannot end a pause"
@@ -145,7 +147,7 @@ pub(crate) async fn play(
         );
     }
     let is_detached = args.detach.detached;
-    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], asks, is_detached };
+    let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], people, is_detached };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
     stored.database().checkpoint();

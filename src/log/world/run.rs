@@ -396,6 +396,14 @@ impl RunFold {
         }
     }
 
+    /// Estimated cost of the calls whose cost is known, in US dollars.
+    pub(crate) fn known_cost_usd(&self) -> f64 {
+        match self.head.as_ref().and_then(|head| head.prices) {
+            Some(prices) => Price::from(prices).cost(&self.tally.usage),
+            None => self.models.spending.known_part(),
+        }
+    }
+
     /// Whether an attempt is a call of a model. Only the tokens of these count: an agent's tokens are those
     /// of its own model calls, and a tool has none.
     fn is_model_attempt(&self, attempt: SpanId) -> bool {

@@ -138,6 +138,12 @@ impl SpendingTally {
         let of_models = of_models.sum::<Option<f64>>()?;
         Some(of_models + self.observed.unwrap_or_default())
     }
+
+    /// The part of the cost that is known, in US dollars.
+    pub fn known_part(&self) -> f64 {
+        let priced = self.models.iter().filter_map(|spent| Some(spent.price?.cost(&spent.usage)));
+        priced.sum::<f64>() + self.observed.unwrap_or_default()
+    }
 }
 
 /// The model of each caller, and what the models have used.

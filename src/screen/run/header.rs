@@ -115,8 +115,8 @@ pub fn first_row(page: &RunPage, cx: &DrawContext, area: Rect, buf: &mut Buffer)
     }
     let clock = format::clock(world.progress.active(page.time(cx.now)));
     pieces.push(piece(1, clock, plain, 3));
-    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
-        pieces.push(piece(7, format::estimate(cost, cx.glyphs), plain, 3));
+    if let Some(cost) = format::cost(world, cx.glyphs) {
+        pieces.push(piece(7, cost, plain, 3));
     }
     // A spending limit is shown in place of messages and is left out last: the operator set it.
     let rank = if progress.spending.is_some() { 2 } else { 5 };
@@ -326,8 +326,8 @@ fn verdict(page: &RunPage, closed: &RunClosed, cx: &DrawContext, row: Rect, buf:
     let light = style.remove_modifier(Modifier::BOLD);
     paint(buf, row, light);
     let mut end = time::duration_text(world.progress.active(page.time(cx.now)));
-    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
-        end = format!("{end}  {}", format::estimate(cost, cx.glyphs));
+    if let Some(cost) = format::cost(world, cx.glyphs) {
+        end = format!("{end}  {cost}");
     }
     let end_columns = u16::try_from(columns(&end)).unwrap_or(u16::MAX).saturating_add(1);
     let left = Rect { width: row.width.saturating_sub(end_columns + 1), ..row };

@@ -59,8 +59,7 @@ fn end_rows(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buffer) {
     let words = words_of(world);
     let far = words.and_then(|words| words.reached());
     let far = far.unwrap_or_else(|| format::count_noun(world.tally.calls, "call"));
-    let cost = world.cost_usd().filter(|cost| *cost > 0.0);
-    let cost = cost.map(|cost| format::estimate(cost, cx.glyphs));
+    let cost = format::cost(world, cx.glyphs);
     let mut figures: Vec<String> =
         [far, took_ms(closed.elapsed_ms)].into_iter().chain(cost).collect();
     let mut pen = Pen::new(buf, line(area, 0), cx.glyphs);

@@ -266,6 +266,8 @@ fn facts(head: &RunStarted, world: &World) -> String {
     }
     if let Some(cost) = world.cost_usd() {
         row("Cost", &format!("≈ {}", format::usd(cost)), "");
+    } else if let Some(cost) = format::cost_at_least(world) {
+        row("Cost", &cost, "");
     }
     if !world.settings.flags.is_empty() {
         let word = |on: bool| if on { "on" } else { "off" };

@@ -113,8 +113,12 @@ fn headers_and_gateway_show_cost() {
     dash.text("q");
     let screen = dash.screen();
     assert!(screen.contains("2 calls, 1.8k tok, ≈ $0.0185"), "{screen}");
-    // An unknown cost is not shown.
+    // Of a cost that is not known whole the known part is shown.
     let mut dash = Dash::new(200, 50);
     dash.run("r-7f3a", &run([Some("a"), Some("b")], &[("a", ONE), ("b", None)]));
+    let screen = dash.screen();
+    assert!(screen.contains("at least $0.0008") && !screen.contains('≈'), "{screen}");
+    let mut dash = Dash::new(200, 50);
+    dash.run("r-7f3a", &run([Some("a"), Some("b")], &[("a", None), ("b", None)]));
     assert!(!dash.screen().contains('$'), "{}", dash.screen());
 }

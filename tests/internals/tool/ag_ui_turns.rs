@@ -275,6 +275,71 @@ async fn interrupt_of_langgraph_is_question() {
     assert_eq!(asked["forwardedProps"]["command"]["resume"], expected);
 }
 
+/// LangChain's `HumanInTheLoopMiddleware`: one interrupt for all calls of a reply, or one for each call.
+#[tokio::test]
+async fn reviews_of_langchain_are_decisions() {
+    let call = |name: &str, description: &str| json!({ "name": name, "args": { "charge": "ch_2" }, "description": description });
+    let batch = || {
+        json!({
+            "action_requests": [
+                call("refund", "Tool execution requires approval\n\nTool: refund\nArgs: {'charge': 'ch_2'}"),
+                call("refund", ""),
+                call("ask", "Which one?"),
+            ],
+            "review_configs": [
+                { "action_name": "refund", "allowed_decisions": ["approve", "edit", "reject", "respond"] },
+                { "action_name": "ask", "allowed_decisions": ["respond"] },
+            ],
+        })
+    };
+    let replies = || {
+        let responds = InputReply::Accept(json!({ "message": "The second" }));
+        vec![InputReply::Accept(json!({})), InputReply::Decline, responds]
+    };
+    let decisions = json!([
+        { "type": "approve" }, { "type": "reject" }, { "type": "respond", "message": "The second" }
+    ]);
+    let id = "9f".repeat(16);
+    let of_graph = |value: Value, schema: Value| {
+        json!({ "id": id, "reason": "langgraph:interrupt", "responseSchema": schema,
+            "metadata": { "langgraph": { "raw": value } } })
+    };
+    for end in [
+        vec![on_interrupt(batch(), Some(&id)), finished()],
+        vec![interrupted(json!([of_graph(batch(), Value::Null)]))],
+    ] {
+        let (asked, desk) = resumed(&end, replies()).await;
+        let resume = &asked["forwardedProps"]["command"]["resume"];
+        assert_eq!(resume, &json!({ (&*id): { "decisions": decisions } }));
+        let called = "refund({\"charge\":\"ch_2\"})";
+        assert_eq!(
+            desk.questions(),
+            [
+                &*format!("{called}\n\nTool execution requires approval"),
+                called,
+                "ask({\"charge\":\"ch_2\"})\n\nWhich one?"
+            ]
+        );
+    }
+    let branch = |decision: &str| json!({ "properties": { "type": { "const": decision } } });
+    for (offered, reply, decision) in [
+        (&["approve", "reject"][..], InputReply::Accept(json!({})), &decisions[0]),
+        (&["approve", "reject"], InputReply::Cancel, &decisions[1]),
+        (
+            &["respond", "reject"],
+            InputReply::Accept(json!({ "message": "The second" })),
+            &decisions[2],
+        ),
+    ] {
+        let schema = json!({ "oneOf": offered.iter().map(|it| branch(it)).collect::<Vec<_>>() });
+        let value = json!({ "type": "tool_approval", "tool_call_id": "c1", "name": "refund",
+            "args": { "charge": "ch_2" }, "description": "" });
+        let end = [interrupted(json!([of_graph(value, schema)]))];
+        let (asked, _) = resumed(&end, vec![reply]).await;
+        assert_eq!(asked["forwardedProps"]["command"]["resume"], json!({ (&*id): decision }));
+    }
+}
+
 #[tokio::test]
 async fn endless_questions_end_turn() {
     let (server, desk) = (Server::start().await, Desk::default());

@@ -4,6 +4,7 @@
 //! the call does, and what follows without an answer. What a model wrote is data in it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
@@ -14,7 +15,7 @@ use super::fields::{AnswerField, AnswerFields, AnswerKind, AnswerValue};
 use super::{Card, CardStep};
 use crate::base::name::AgentName;
 use crate::base::visible::{first_bytes, visible};
-use crate::log::event::kind::{Answer, Asks, QuestionAsked, Subject};
+use crate::log::event::kind::{Answer, Asks, QuestionAsked, StepState, Subject};
 use crate::log::event::question::{ACCEPT, ALLOW, ASK, LEAVE_OUT};
 use crate::log::event::result_text::reply_text;
 use crate::log::event::{EventKind, Seq, SpanId};
@@ -312,8 +313,9 @@ pub(super) fn document(card: &Card, state: &AppState) -> StyledText {
         doc.field("rule", shown(rule));
     }
     let tokens = world.tally.usage.total();
-    let used = match world.cost_usd().filter(|cost| *cost > 0.0) {
-        Some(cost) => format!("{}, {} tokens", format::usd(cost), format::count(tokens)),
+    let cost = world.cost_usd().filter(|cost| *cost > 0.0).map(format::usd);
+    let used = match cost.or_else(|| format::cost_at_least(world)) {
+        Some(cost) => format!("{cost}, {} tokens", format::count(tokens)),
         None => format!("{} tokens", format::count(tokens)),
     };
     doc.field("run so far", used);
@@ -647,10 +649,20 @@ fn shown(text: &str) -> String {
 fn calls_before(page: &RunPage, by: &str, seq: Seq) -> Vec<String> {
     let (log, world) = (page.log(), page.world());
     let end = log.place(seq);
+    let mut steps = BTreeSet::new();
     let mut calls: Vec<String> = log
         .between(end.saturating_sub(MAX_SEARCHED), end)
         .rev()
         .filter_map(|event| {
+            let time = format::time_in_run(world.progress.run_time(event.at));
+            if let EventKind::AgentStep(step) = &event.kind {
+                let said = sentence(event, world);
+                // Of a step only how far it is now.
+                let is_own = said.subject == by && steps.insert((event.span, Arc::clone(&step.id)));
+                let is_open = step.state == StepState::Started;
+                let end = if is_open { ": no result yet" } else { "" };
+                return is_own.then(|| format!("{time}  {}{end}", line_of(&said.text)));
+            }
             let EventKind::CallStarted(call) = &event.kind else { return None };
             let is_own = call.purpose.asks() == Asks::Tool && sentence(event, world).subject == by;
             // The call that asks is no earlier one.
@@ -661,7 +673,6 @@ fn calls_before(page: &RunPage, by: &str, seq: Seq) -> Vec<String> {
             let args = world.questions.changed_args(event.span).or(call.args.as_deref());
             let args = args.map(top_text).unwrap_or_default();
             let result = result_of(page, event.span);
-            let time = format::time_in_run(world.progress.run_time(event.at));
             Some(format!("{time}  {} {}: {result}", call.tool, line_of(&args)))
         })
         .take(MAX_CALLS)

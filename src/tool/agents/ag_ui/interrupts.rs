@@ -50,6 +50,22 @@ struct InterruptQuestion {
     says_approved: bool,
 }
 
+/// Who is asked.
+struct People<'a> {
+    /// The agent that asks.
+    from: &'a str,
+    host: &'a dyn AttemptHost,
+    redactor: &'a Redactor,
+}
+
+impl People<'_> {
+    async fn ask(&self, question: &InterruptQuestion) -> InputReply {
+        let text = self.redactor.redact_known(&question.text).into_owned();
+        let schema = redact_json(question.schema.clone(), self.redactor);
+        self.host.ask(InputRequest { from: self.from.to_owned(), text, schema }).await
+    }
+}
+
 impl Waiting {
     /// What the agent waits for after this end of a run; `None`: for nothing.
     pub(super) fn after(end: FinishedEvent, turn: &mut AgentTurn<'_>) -> Option<Self> {
@@ -78,18 +94,22 @@ impl Waiting {
         host: &dyn AttemptHost,
         redactor: &Redactor,
     ) -> ResumeInput {
-        let ask = async |question: &InterruptQuestion| {
-            let text = redactor.redact_known(&question.text).into_owned();
-            let (from, schema) = (from.to_owned(), redact_json(question.schema.clone(), redactor));
-            host.ask(InputRequest { from, text, schema }).await
-        };
+        let people = People { from, host, redactor };
         match self {
             Self::Outcome(interrupts) => {
                 let mut entries = Vec::new();
                 for interrupt in &interrupts {
+                    let schema = interrupt.response_schema.as_ref();
+                    let raw = raw_value(interrupt);
+                    if let Some(review) = raw.and_then(|raw| Review::of(raw, schema)) {
+                        entries.push((interrupt, Some(review.ask(&people).await)));
+                        continue;
+                    }
                     let question = question_of(interrupt, turn);
-                    let reply = ask(&question).await;
-                    entries.push((interrupt, reply, question.says_approved));
+                    let reply = people.ask(&question).await;
+                    let is_answer = is_langgraph(interrupt) || reply != InputReply::Cancel;
+                    let answer = is_answer.then(|| payload(reply, question.says_approved));
+                    entries.push((interrupt, answer));
                 }
                 resume_of(entries)
             }
@@ -97,9 +117,15 @@ impl Waiting {
                 let mut answers = Vec::new();
                 for event in events {
                     let id = event.id().map(str::to_owned);
-                    let question = question_of_value(&parsed(event.value));
-                    let reply = ask(&question).await;
-                    answers.push((id, payload(reply, question.says_approved)));
+                    let value = parsed(event.value);
+                    let answer = match Review::of(&value, None) {
+                        Some(review) => review.ask(&people).await,
+                        None => {
+                            let question = question_of_value(&value);
+                            payload(people.ask(&question).await, question.says_approved)
+                        }
+                    };
+                    answers.push((id, answer));
                 }
                 command_of(answers)
             }
@@ -107,24 +133,125 @@ impl Waiting {
     }
 }
 
-fn resume_of(entries: Vec<(&Interrupt, InputReply, bool)>) -> ResumeInput {
-    let is_langgraph = |interrupt: &Interrupt| {
-        interrupt.metadata.as_ref().is_some_and(|metadata| metadata.get("langgraph").is_some())
-    };
-    if entries.iter().all(|(interrupt, ..)| is_langgraph(interrupt)) {
-        // What it makes of `resume` is wrong where more than one interrupt is open.
-        let answers = entries.into_iter().map(|(interrupt, reply, says_approved)| {
-            (Some(interrupt.id.clone()), payload(reply, says_approved))
-        });
+fn is_langgraph(interrupt: &Interrupt) -> bool {
+    interrupt.metadata.as_ref().is_some_and(|metadata| metadata.get("langgraph").is_some())
+}
+
+/// The value of an interrupt of LangGraph, in the form of the protocol.
+fn raw_value(interrupt: &Interrupt) -> Option<&Value> {
+    interrupt.metadata.as_ref()?.get("langgraph")?.get("raw")
+}
+
+/// The calls that LangChain's `HumanInTheLoopMiddleware` shows to a person
+/// (`langchain/agents/middleware/human_in_the_loop.py`): each is a question.
+struct Review {
+    calls: Vec<ReviewedCall>,
+    /// One interrupt is about all of them, and has a list of decisions.
+    is_batch: bool,
+}
+
+struct ReviewedCall {
+    question: InterruptQuestion,
+    /// The person answers in place of the tool, and cannot approve.
+    responds: bool,
+}
+
+/// The field of a person who answers in place of a tool.
+const MESSAGE: &str = "message";
+
+impl Review {
+    /// `None`: the interrupt is something else.
+    fn of(value: &Value, schema: Option<&Value>) -> Option<Self> {
+        let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).is_some();
+        let is_call = |call: &Value| word(call, "name") && call.get("args").is_some();
+        if value.get("type").is_some_and(|it| it == "tool_approval") && is_call(value) {
+            // The schema has a decision in each branch.
+            let offers = |decision: &str| {
+                schema.is_none_or(|schema| schema.to_string().contains(&format!("\"{decision}\"")))
+            };
+            let responds = !offers("approve") && offers("respond");
+            return Some(Self { calls: vec![ReviewedCall::new(value, responds)], is_batch: false });
+        }
+        let calls = value.get("action_requests")?.as_array()?;
+        let configs = value.get("review_configs")?.as_array()?;
+        if calls.is_empty() || !calls.iter().all(is_call) {
+            return None;
+        }
+        let responds = |call: &Value| {
+            let config = configs.iter().find(|it| it.get("action_name") == call.get("name"));
+            let allowed = config.and_then(|it| it.get("allowed_decisions")?.as_array());
+            let offers = |decision: &str| {
+                allowed.is_none_or(|allowed| allowed.iter().any(|it| it == decision))
+            };
+            !offers("approve") && offers("respond")
+        };
+        let calls = calls.iter().map(|call| ReviewedCall::new(call, responds(call))).collect();
+        Some(Self { calls, is_batch: true })
+    }
+
+    /// Asks about each call, in their order. Returns what the agent reads.
+    async fn ask(self, people: &People<'_>) -> Value {
+        let mut decisions = Vec::new();
+        for call in &self.calls {
+            decisions.push(call.decision(people.ask(&call.question).await));
+        }
+        match self.is_batch {
+            true => json!({ "decisions": decisions }),
+            false => decisions.pop().unwrap_or_default(),
+        }
+    }
+}
+
+impl ReviewedCall {
+    fn new(call: &Value, responds: bool) -> Self {
+        let word = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default();
+        let args = call.get("args").map(Value::to_string).unwrap_or_default();
+        // A person who approves a call sees it, whatever it says about itself.
+        let (name, description) = (word("name"), word("description"));
+        let mut text = format!("{name}({args})");
+        // Without a description of its own it repeats the call.
+        let repeated = description.find(&format!("Tool: {name}\nArgs: "));
+        let description = description[..repeated.unwrap_or(description.len())].trim();
+        if !description.is_empty() {
+            text.push_str(&format!("\n\n{description}"));
+        }
+        let schema = match responds {
+            true => json!({
+                "type": "object",
+                "properties": { MESSAGE: { "type": "string" } },
+                "required": [MESSAGE],
+            }),
+            false => json!({ "type": "object", "properties": {} }),
+        };
+        let question = InterruptQuestion { text, schema, says_approved: false };
+        Self { question, responds }
+    }
+
+    fn decision(&self, reply: InputReply) -> Value {
+        match reply {
+            InputReply::Accept(fields) if self.responds => {
+                json!({ "type": "respond", MESSAGE: fields.get(MESSAGE) })
+            }
+            InputReply::Accept(_) => json!({ "type": "approve" }),
+            InputReply::Decline | InputReply::Cancel => json!({ "type": "reject" }),
+        }
+    }
+}
+
+/// The answers to interrupts of the protocol; one without an answer was cancelled.
+fn resume_of(entries: Vec<(&Interrupt, Option<Value>)>) -> ResumeInput {
+    if entries.iter().all(|(interrupt, _)| is_langgraph(interrupt)) {
+        // What LangGraph makes of `resume` is wrong where more than one interrupt is open.
+        let answers = entries
+            .into_iter()
+            .map(|(interrupt, answer)| (Some(interrupt.id.clone()), answer.unwrap_or_default()));
         return command_of(answers.collect());
     }
-    let entries = entries.into_iter().map(|(interrupt, reply, says_approved)| match reply {
-        InputReply::Cancel => json!({ "interruptId": interrupt.id, "status": "cancelled" }),
-        reply => json!({
-            "interruptId": interrupt.id,
-            "status": "resolved",
-            "payload": payload(reply, says_approved),
-        }),
+    let entries = entries.into_iter().map(|(interrupt, answer)| match answer {
+        None => json!({ "interruptId": interrupt.id, "status": "cancelled" }),
+        Some(answer) => {
+            json!({ "interruptId": interrupt.id, "status": "resolved", "payload": answer })
+        }
     });
     ResumeInput { resume: Some(entries.collect()), forwarded: Map::new() }
 }
@@ -158,7 +285,7 @@ fn payload(reply: InputReply, says_approved: bool) -> Value {
 }
 
 fn question_of(interrupt: &Interrupt, turn: &AgentTurn<'_>) -> InterruptQuestion {
-    let raw = interrupt.metadata.as_ref().and_then(|it| it.get("langgraph")?.get("raw"));
+    let raw = raw_value(interrupt);
     let message = interrupt.message.as_deref().filter(|message| !message.trim().is_empty());
     let mut text = match (message, raw, &*interrupt.reason) {
         (Some(message), ..) => message.to_owned(),

@@ -380,6 +380,8 @@ fn add_figures(world: &World, team: &AgentsFold, closed: &RunClosed, text: &mut 
     }
     if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
         text.field("cost", format!("{} (estimated)", format::usd(cost)));
+    } else if let Some(cost) = format::cost_at_least(world) {
+        text.field("cost", cost);
     }
 }
 

@@ -215,8 +215,7 @@ fn budgets(
     budget(&mut pen, "rounds", rounds.into(), plan.budget.max_rounds.into(), true);
     budget(&mut pen, "messages", table.messages.into(), plan.budget.max_messages.into(), false);
     budget(&mut pen, "seconds", active.as_secs(), seconds, false);
-    if let Some(cost) = world.cost_usd().filter(|cost| *cost > 0.0) {
-        let text = format::estimate(cost, cx.glyphs);
+    if let Some(text) = format::cost(world, cx.glyphs) {
         pen.put("cost", dim).space(1).put(&text, theme.style(StyleRole::Bar)).space(3);
     }
     let retries = world.tally.retries;

@@ -79,8 +79,7 @@ pub(crate) fn render(data: &RunData, cx: &DrawContext, area: Rect, buf: &mut Buf
     let active = world.progress.active(data.time(cx.now)).as_secs();
     row(&mut |pen| {
         budget(cx, pen, "seconds", active, millis(plan.budget.max_seconds).div_ceil(1000));
-        if let Some(cost) = world.cost_usd() {
-            let text = format::estimate(cost, cx.glyphs);
+        if let Some(text) = format::cost(world, cx.glyphs) {
             pen.space(3).put("cost ", dim).put(&text, theme.style(StyleRole::Bar));
         }
     });
