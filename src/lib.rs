@@ -131,5 +131,7 @@ mod store;
 mod terminal;
 mod tool;
 #[cfg(feature = "tui")]
+mod traces;
+#[cfg(feature = "tui")]
 mod watch;
 mod words;

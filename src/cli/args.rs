@@ -273,6 +273,20 @@ pub struct Global {
     /// Do not keep runs in the store (see `roundtable runs`)
     #[arg(long, global = true)]
     pub no_store: bool,
+    /// Send the spans of runs to a receiver of OpenTelemetry, over OTLP; default of URL: that of the configuration, else http://127.0.0.1:4318
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Traces",
+        value_name = "URL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub otlp: Option<String>,
+    /// Send the texts of runs too: prompts, replies, arguments, results and errors
+    #[arg(long, global = true, help_heading = "Traces")]
+    pub otlp_content: bool,
     /// Display settings of the configuration file; the command line overrides them.
     #[arg(skip)]
     pub configured: UiDefaults,

@@ -23,6 +23,7 @@ use crate::base::visible::{visible, visible_output};
 use crate::base::{read_file, time};
 use crate::engine::{Engine, EngineSettings};
 use crate::host::models::LiveModels;
+use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
 use crate::host::{Dirs, consent, models};
 use crate::log::bus::LogLimits;
@@ -146,7 +147,7 @@ pub fn open(wanted: DashboardArgs<'_>, global: &Global, theme: ThemeChoice) -> E
         let usual = EngineSettings::default();
         let stored_bytes = if keeper.is_some() { STORED_BYTES } else { usual.stored_bytes };
         let engine =
-            Engine::with_keeper(EngineSettings { log: LOG, stored_bytes, ..usual }, keeper);
+            Engine::with_keeper(EngineSettings { log: LOG, stored_bytes, ..usual }, traced(keeper));
         Services::new(engine, models, trust, named, folder)
     };
     services.kept = stored.kept();

@@ -50,7 +50,7 @@ use crate::base::visible::visible;
 use crate::host::config::{ConfigFile, set_user_config};
 use crate::host::models::LiveModels;
 use crate::host::program_log::{LogGuard, Sink};
-use crate::host::{Dirs, models, program_log};
+use crate::host::{Dirs, models, program_log, traced_runs};
 use crate::scenario::ScenarioSource;
 use crate::scenario::config::UserConfig;
 use crate::scenario::source::SourceError;
@@ -78,6 +78,10 @@ pub fn main() -> ExitCode {
         Ok(theme) => {
             set_user_config(file.config.clone());
             use_keys(keys);
+            let (otlp, content) = (cli.global.otlp.as_deref(), cli.global.otlp_content);
+            if let Err(why) = traced_runs::use_target(otlp, content) {
+                return refuse(&why, Exit::Usage).into();
+            }
             let global = Global {
                 configured: file.config.ui.clone(),
                 theme_variable: theme_variable(),
@@ -273,7 +277,7 @@ fn dispatch(cli: Cli, choice: ThemeChoice, file: &ConfigFile) -> Exit {
         #[cfg(feature = "store")]
         Some(CliCommand::Diff(args)) => kept::diff(&args, theme, global.is_ascii()),
         #[cfg(feature = "store")]
-        Some(CliCommand::Export(args)) => kept::export(&args),
+        Some(CliCommand::Export(args)) => kept::export(&args, global),
         #[cfg(feature = "store")]
         Some(CliCommand::Import(args)) => kept::import(&args),
         #[cfg(feature = "nats")]

@@ -27,6 +27,7 @@ use crate::base::visible::{visible, visible_output};
 use crate::engine::{Engine, Launch, RunHandle};
 use crate::host::Dirs;
 use crate::host::config::user_config;
+use crate::host::traced_runs::traced;
 use crate::log::event::{EventKind, Seq, StopReason, World};
 use crate::model::prices::price_of_name;
 use crate::pattern::observed::PriceOf;
@@ -463,7 +464,8 @@ impl HeadlessRuns {
         theme: Theme,
         stored: &StoreOfCommand,
     ) -> Self {
-        let engine = Arc::new(Engine::with_keeper(engine_settings(FOLLOWED), stored.keeper()));
+        let engine =
+            Arc::new(Engine::with_keeper(engine_settings(FOLLOWED), traced(stored.keeper())));
         let paint = StreamStyle::of_stdout(theme, global.is_ascii());
         let out = || Box::new(streams::stdout_data()) as Box<dyn io::Write + Send>;
         let writer = format.map(|format| RunWriter::new(format, paint, out()));

@@ -181,8 +181,8 @@ impl RunHandle {
     /// Whether this run can leave memory without loss: its log is stored, and no message can follow.
     pub(super) fn is_only_a_log(&self) -> bool {
         let stored = self.bus.stored_mark().next().0;
-        // The largest number marks a log that could not be stored.
-        self.session.left().is_none() && stored >= self.bus.len() && stored != u64::MAX
+        let is_stored = stored >= self.bus.len() && !self.bus.stored_mark().is_abandoned();
+        self.session.left().is_none() && is_stored
     }
 
     /// What the run leaves to the next message of its session, as [`follow_up`](Self::follow_up) takes it.

@@ -17,6 +17,8 @@ pub mod program_log;
 pub mod recorded;
 #[cfg(feature = "store")]
 pub mod run_store;
+#[cfg(feature = "tui")]
+pub mod traced_runs;
 pub mod trust;
 
 use std::path::PathBuf;

@@ -24,6 +24,7 @@ use super::read::tree::{
 };
 use super::read::{ReadContext, UnknownKey, UnknownKeys, closest_name, suggest_name, tree};
 use super::spec::{JsonMode, Price, Tuning};
+use super::telemetry::{TelemetryDefaults, TelemetryTable};
 use super::tools::mcp::{McpServerSpec, McpTable, ServerName, build_server};
 
 /// Maximum size of a configuration file, in bytes.
@@ -46,6 +47,8 @@ pub struct UserConfig {
     pub cluster: ClusterDefaults,
     /// MCP servers for scenarios that name them, by name.
     pub mcp: BTreeMap<String, Arc<McpServerSpec>>,
+    /// Where the spans of runs are sent.
+    pub telemetry: TelemetryDefaults,
 }
 
 /// Defaults of live models. Each applies where a scenario does not set the key. A scripted run uses
@@ -141,6 +144,8 @@ record! {
         cluster: ClusterTable = table,
         /// MCP servers by name. A scenario uses one with an empty table of the same name.
         mcp: NamedEntries<McpTable, ServerName> = default(NamedEntries::default()),
+        /// Where the spans of runs are sent.
+        telemetry: TelemetryTable = table,
     }
 }
 
@@ -325,7 +330,8 @@ fn parse(text: &str, cx: &mut ReadContext) -> Option<UserConfig> {
     let servers = file.mcp.entries.iter();
     let servers = servers.filter_map(|entry| cx.at_key("mcp", |cx| server(entry, cx)));
     let mcp = servers.collect();
-    Some(UserConfig { model, prices, ui, store, keys, cluster, mcp })
+    let telemetry = file.telemetry.map(|table| table.defaults()).unwrap_or_default();
+    Some(UserConfig { model, prices, ui, store, keys, cluster, mcp, telemetry })
 }
 
 /// An MCP server of the configuration, which has to say how it is reached.
@@ -544,6 +550,7 @@ impl NameRule for ActionName {
 #[cfg(test)]
 mod tests {
     use super::{ConfiguredTheme, *};
+    use crate::scenario::spec::tool::Setting;
 
     fn lines(text: &str) -> Vec<String> {
         let problems = check_config("config.toml", text).problems;
@@ -595,13 +602,22 @@ tls_ca = "/etc/ca.pem"
 tls_cert = "/etc/cert.pem"
 tls_key = "/etc/key.pem"
 monitor = "http://a:8222"
+
+[telemetry]
+otlp = "http://a:4318"
+headers = { authorization = { env = "TRACES_TOKEN" } }
+content = true
 "#;
 
     #[test]
     fn a_whole_file_is_read() {
         let checked = check_config("config.toml", WHOLE);
         assert!(checked.problems.is_empty(), "{}", checked.problems);
-        let UserConfig { model, prices, ui, store, keys, cluster, mcp: _ } = checked.config;
+        let UserConfig { model, prices, ui, store, keys, cluster, mcp: _, telemetry } =
+            checked.config;
+        assert_eq!((telemetry.otlp.as_deref(), telemetry.content), (Some("http://a:4318"), true));
+        let token = Setting::Env("TRACES_TOKEN".to_owned());
+        assert_eq!(telemetry.headers, BTreeMap::from([("authorization".to_owned(), token)]));
         assert_eq!(model.name.as_deref(), Some("anthropic/claude-haiku-4-5"));
         assert_eq!(model.timeout, Some(Duration::from_secs(30)));
         assert_eq!((model.tuning.temperature, model.tuning.max_tokens), (Some(0.2), Some(800)));
@@ -709,7 +725,7 @@ monitor = "http://a:8222"
             ("[model]\ntheme = 'x'", "model.theme: unknown key `theme` (did you mean `ui.theme`?)"),
             (
                 "[team]\nx = 1",
-                "team: unknown key `team` (one of model, prices, ui, store, keys, cluster, mcp)",
+                "team: unknown key `team` (one of model, prices, ui, store, keys, cluster, mcp, telemetry)",
             ),
             (
                 "[prices.x]\ninput = 1\noutput = 1\ncache = 1",

@@ -12,6 +12,7 @@ pub mod people;
 pub mod read;
 pub mod source;
 pub mod spec;
+pub mod telemetry;
 pub mod tools;
 
 use std::path::Path;

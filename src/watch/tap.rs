@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::otlp::{Attributes, about_of};
+use super::otlp::about_of;
 use super::{Protocol, SpanMessage, TraceMessage, texts};
 use crate::log::facts::observed::{SpanAbout, SpanEnd, SpanRole};
+use crate::traces::conventions::Attributes;
 
 /// A line.
 #[derive(Deserialize)]

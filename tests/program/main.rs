@@ -52,5 +52,6 @@ mod stream_errors;
 #[path = "../support/program.rs"]
 mod support;
 #[cfg(unix)]
+mod traces;
 mod watch;
 mod wrong_clock;

@@ -12,18 +12,22 @@ use super::{ExportArgs, ImportArgs};
 use crate::base::private_file::TempFile;
 use crate::base::refused::Refused;
 use crate::base::visible::visible;
+use crate::cli::args::Global;
 use crate::cli::exit::Exit;
-use crate::cli::streams;
 use crate::cli::streams::{print_message, refuse};
-use crate::host::{kept_runs, run_store};
+use crate::cli::{run_to_end, streams};
+use crate::host::{kept_runs, run_store, traced_runs};
 use crate::log::event::redact::TextRedactor;
 use crate::log::event::{Event, RunId, Seq, World};
 use crate::store::EventGroup;
 use crate::store::database::{Database, StoreError};
+use crate::traces::sender::send_now;
+use crate::traces::spans::RunSpans;
+use crate::words::format::count_noun;
 use crate::words::page::RunPageWriter;
 
 /// Runs `roundtable export`.
-pub fn export(args: &ExportArgs) -> Exit {
+pub fn export(args: &ExportArgs, global: &Global) -> Exit {
     let (database, row) = match super::open_run(&args.run) {
         Ok(found) => found,
         Err(exit) => return exit,
@@ -36,6 +40,9 @@ pub fn export(args: &ExportArgs) -> Exit {
         }
     };
     let log = ExportedLog { database, run: row.id, key };
+    if let Some(url) = &global.otlp {
+        return run_to_end(send(&log, url, global.otlp_content));
+    }
     let html = args.writes_page();
     let Some(path) = &args.output else {
         let mut out = BufWriter::new(streams::stdout_data());
@@ -53,6 +60,31 @@ pub fn export(args: &ExportArgs) -> Exit {
             refuse(&Refused::new(what).because(error), Exit::Stopped)
         }
     }
+}
+
+/// Sends the spans of the run.
+async fn send(log: &ExportedLog, url: &str, content: bool) -> Exit {
+    let target = match traced_runs::target(Some(url).filter(|url| !url.is_empty()), content) {
+        Ok(target) => target,
+        Err(why) => return refuse(&why, Exit::Usage),
+    };
+    let (mut run, mut spans) = (RunSpans::new(target.has_texts), Vec::new());
+    let read = log.each_event(|event| {
+        run.take(&event, &mut spans);
+        Ok(())
+    });
+    if let Err(error) = read {
+        return unreadable(log, error);
+    }
+    run.finish(&mut spans);
+    let delivery = send_now(&target, traced_runs::client(), spans).await;
+    if delivery.lost > 0 {
+        let help = "try again: a span that is sent twice is the same span";
+        let why = Refused::new(traced_runs::lost_text(&delivery));
+        return refuse(&why.help(help), Exit::Stopped);
+    }
+    print_message(&format!("{} sent", count_noun(delivery.sent, "span")));
+    Exit::Ok
 }
 
 /// Whether the log could not be read, as against the output that could not be written.

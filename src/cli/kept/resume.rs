@@ -24,8 +24,9 @@ use crate::host::recorded::{
     ForkChanges, PreparedFork, RecordedRun, RecordedRunError, fork_places, prepare_fork,
 };
 use crate::host::run_store::{StoreFailure, StoreKeeper, StoredRuns};
+use crate::host::traced_runs::traced;
 use crate::host::trust::Trust;
-use crate::host::{Dirs, models};
+use crate::host::{Dirs, models, traced_runs};
 use crate::log::event::BoundaryId;
 use crate::log::event::head::ForkPlace;
 use crate::log::world::run_row::RunRow;
@@ -129,7 +130,7 @@ pub(crate) async fn play(
     let stored = StoredRuns::new(database, StoreFailure::StopAll);
     let engine = Engine::with_keeper(
         engine_settings(FOLLOWED),
-        Some(Arc::new(StoreKeeper(Arc::clone(&stored)))),
+        traced(Some(Arc::new(StoreKeeper(Arc::clone(&stored))))),
     );
     let pauses: Vec<PauseArg> =
         pauses.iter().map(|at| PauseArg { at: at.clone(), length: None }).collect();
@@ -150,6 +151,7 @@ pub(crate) async fn play(
     let drive = HeadlessOptions { pauses: &pauses, fail_on: &[], people, is_detached };
     let exit = headless::run(&engine, vec![turn], drive, output).await;
     stored.finish().await;
+    print_notes(traced_runs::finish().await.as_slice());
     stored.database().checkpoint();
     for note in stored.take_notes() {
         print_message(&visible(&note));

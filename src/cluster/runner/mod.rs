@@ -128,7 +128,10 @@ impl Runner {
         let keeper = Arc::new(ClusterKeeper::default());
         let log = LogLimits { window: 0, ahead: MAX_AHEAD };
         let engine_settings = EngineSettings { log, finished_bytes: 0, stored_bytes: 0 };
-        let engine = Engine::with_keeper(engine_settings, Some(Arc::clone(&keeper) as _));
+        let kept = Some(Arc::clone(&keeper) as _);
+        #[cfg(feature = "tui")]
+        let kept = crate::host::traced_runs::traced(kept);
+        let engine = Engine::with_keeper(engine_settings, kept);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let nonce = since.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(32);
         let (playing, slots_changed, news) = (Mutex::default(), Notify::new(), Box::new(news));

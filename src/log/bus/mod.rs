@@ -450,6 +450,11 @@ impl StoredMark {
         self.raise(Seq(u64::MAX));
     }
 
+    /// Whether the run is not stored any more.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.next() == Seq(u64::MAX)
+    }
+
     /// Waits until the events before this number are stored, or are not going to be.
     pub async fn reached(&self, next: Seq) {
         loop {

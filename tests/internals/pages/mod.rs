@@ -22,11 +22,13 @@ const WRITE: &str = "ROUNDTABLE_WRITE_DOCS";
 type PagePart = (&'static str, fn() -> String);
 
 const PARTS: &[PagePart] = &[
+    ("attributes", tables::attributes),
     ("commands", commands::markdown),
     ("configuration keys", file_keys::configuration),
     ("events", events::markdown),
     ("exit codes", tables::exit_codes),
     ("keys", keys_markdown),
+    ("own attributes", tables::own_attributes),
     ("providers", tables::providers),
     ("scenario keys", file_keys::scenarios),
     ("shipped scenarios", tables::shipped_scenarios),

@@ -12,6 +12,7 @@ use crate::log::event::stop::STOP_ROWS;
 use crate::model::endpoint::Provider;
 use crate::scenario::shipped;
 use crate::support::files;
+use crate::traces::conventions::{ATTRIBUTES, OWN};
 
 pub fn exit_codes() -> String {
     let mut out = String::from("| exit code | what it means |\n| --- | --- |\n");
@@ -111,4 +112,26 @@ fn every_read_variable_is_listed() {
         }
     }
     assert!(seen >= 10, "{seen} variables");
+}
+
+/// The names of what is known of a span, sent and read.
+pub fn attributes() -> String {
+    let names = |names: &[&str]| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        quoted.join(", ")
+    };
+    let mut out =
+        String::from("| what | sent | read, the first one that is there |\n| --- | --- | --- |\n");
+    for row in &ATTRIBUTES {
+        let about =
+            if row.is_text { format!("{} (a text)", row.about) } else { row.about.to_owned() };
+        out += &format!("| {about} | {} | {} |\n", names(row.sent), names(row.read));
+    }
+    out
+}
+
+/// The attributes for which there is no convention.
+pub fn own_attributes() -> String {
+    let rows = OWN.iter().map(|(name, about)| format!("| `{name}` | {about} |\n"));
+    format!("| attribute | what it says |\n| --- | --- |\n{}", rows.collect::<String>())
 }

@@ -1,0 +1,339 @@
+//! The names by which the conventions for traces of agents call what is known of a span: GenAI of OpenTelemetry,
+//! OpenInference, and those of OpenLLMetry, Logfire and older versions, which are read only. One table, for what is
+//! received (`watch/`) and what is sent ([`spans`](super::spans)); the page on traces has it too.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::messages::KeyValue;
+use crate::log::facts::observed::SpanRole;
+
+/// What is known of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// What it is, in the words of OpenInference.
+    Kind,
+    /// What it is, in the words of GenAI.
+    Operation,
+    /// The agent.
+    Agent,
+    /// The agent that handed over, or consults.
+    AgentBefore,
+    /// The model that was called.
+    Model,
+    /// The model that has answered.
+    ReportedModel,
+    /// The provider of the model.
+    Provider,
+    /// The tool.
+    Tool,
+    /// Tokens of the prompt.
+    TokensIn,
+    /// Those of them that were read from the provider's cache.
+    TokensCached,
+    /// Tokens of the reply.
+    TokensOut,
+    /// US dollars.
+    Cost,
+    /// Why the reply ended.
+    Finish,
+    /// What failed.
+    Error,
+    /// The scenario.
+    Workflow,
+    /// What it was given.
+    Input,
+    /// Its result.
+    Output,
+    /// The messages of a prompt.
+    InputMessages,
+    /// The messages of a reply.
+    OutputMessages,
+    /// The arguments of a tool.
+    Arguments,
+    /// The result of a tool.
+    Result,
+    /// Whether the span has not ended: it was reported at its start.
+    Pending,
+}
+
+/// A row of the table.
+pub struct AttributeRow {
+    /// What the attributes say.
+    pub known: Known,
+    /// The same in words, for the documents.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the documents are made by a test"))]
+    pub about: &'static str,
+    /// The attributes that are sent, all with the value.
+    pub sent: &'static [&'static str],
+    /// The attributes that are read; the first one that is there counts.
+    pub read: &'static [&'static str],
+    /// Whether the value is a text of the run, which is sent only on request.
+    pub is_text: bool,
+}
+
+const fn row(
+    known: Known,
+    about: &'static str,
+    sent: &'static [&'static str],
+    read: &'static [&'static str],
+) -> AttributeRow {
+    AttributeRow { known, about, sent, read, is_text: false }
+}
+
+const fn text(
+    known: Known,
+    about: &'static str,
+    sent: &'static [&'static str],
+    read: &'static [&'static str],
+) -> AttributeRow {
+    AttributeRow { known, about, sent, read, is_text: true }
+}
+
+/// The table.
+pub const ATTRIBUTES: [AttributeRow; 22] = [
+    row(
+        Known::Kind,
+        "what the span is: `CHAIN`, `AGENT`, `LLM`, `TOOL`",
+        &["openinference.span.kind"],
+        &["openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind"],
+    ),
+    row(
+        Known::Operation,
+        "the same: `invoke_workflow`, `invoke_agent`, `chat`, `execute_tool`",
+        &["gen_ai.operation.name"],
+        &[],
+    ),
+    row(
+        Known::Agent,
+        "the agent, or the role of a seat",
+        &["gen_ai.agent.name", "agent.name", "graph.node.id"],
+        &["gen_ai.agent.name", "agent.name", "agent_name", "graph.node.id"],
+    ),
+    row(
+        Known::AgentBefore,
+        "the agent that handed over to it, or consults it",
+        &["graph.node.parent_id"],
+        &[],
+    ),
+    row(
+        Known::Model,
+        "the model that was called",
+        &["gen_ai.request.model", "llm.model_name"],
+        &["gen_ai.request.model", "llm.model_name", "model_name", "llm.response.model"],
+    ),
+    row(
+        Known::ReportedModel,
+        "the model that answered, as the endpoint says",
+        &["gen_ai.response.model"],
+        &["gen_ai.response.model"],
+    ),
+    row(
+        Known::Provider,
+        "the provider, or the host of the endpoint",
+        &["gen_ai.provider.name"],
+        &[],
+    ),
+    row(
+        Known::Tool,
+        "the tool",
+        &["gen_ai.tool.name", "tool.name"],
+        &["gen_ai.tool.name", "tool.name", "tool_name"],
+    ),
+    row(
+        Known::TokensIn,
+        "tokens of the prompt",
+        &["gen_ai.usage.input_tokens", "llm.token_count.prompt"],
+        &[
+            "gen_ai.usage.input_tokens",
+            "gen_ai.usage.prompt_tokens",
+            "llm.token_count.prompt",
+            "llm.usage.prompt_tokens",
+        ],
+    ),
+    row(
+        Known::TokensCached,
+        "those of them from the provider's cache",
+        &["gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read"],
+        &[
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "gen_ai.usage.details.cache_read_tokens",
+            "llm.token_count.prompt_details.cache_read",
+        ],
+    ),
+    row(
+        Known::TokensOut,
+        "tokens of the reply",
+        &["gen_ai.usage.output_tokens", "llm.token_count.completion"],
+        &[
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "llm.token_count.completion",
+            "llm.usage.completion_tokens",
+        ],
+    ),
+    row(
+        Known::Cost,
+        "US dollars, estimated or as reported",
+        &["llm.cost.total"],
+        &["gen_ai.usage.cost", "llm.cost.total", "operation.cost", "gen_ai.usage.total_cost"],
+    ),
+    row(Known::Finish, "why the reply ended", &["gen_ai.response.finish_reasons"], &[]),
+    row(Known::Error, "the class of the failure, or the stop reason", &["error.type"], &[]),
+    row(Known::Workflow, "the scenario", &["gen_ai.workflow.name"], &[]),
+    row(Known::Pending, "the span has only begun", &[], &["roundtable.pending", "rt.pending"]),
+    text(
+        Known::Input,
+        "what it was given: a goal, a request, arguments, the last message of a prompt",
+        &["input.value"],
+        &[
+            "gen_ai.tool.call.arguments",
+            "tool_arguments",
+            "input.value",
+            "gen_ai.input.messages",
+            "gen_ai.prompt",
+            "traceloop.entity.input",
+            "gen_ai.prompt.0.content",
+            "prompt",
+        ],
+    ),
+    text(
+        Known::Output,
+        "its answer, reply or result",
+        &["output.value"],
+        &[
+            "gen_ai.tool.call.result",
+            "tool_response",
+            "output.value",
+            "gen_ai.output.messages",
+            "final_result",
+            "gen_ai.completion",
+            "traceloop.entity.output",
+            "gen_ai.completion.0.content",
+            "llm.output_messages.0.message.content",
+            "all_messages_events",
+        ],
+    ),
+    text(Known::InputMessages, "the messages of the prompt", &["gen_ai.input.messages"], &[]),
+    text(Known::OutputMessages, "the message of the reply", &["gen_ai.output.messages"], &[]),
+    text(Known::Arguments, "the arguments of a tool", &["gen_ai.tool.call.arguments"], &[]),
+    text(Known::Result, "the result of a tool", &["gen_ai.tool.call.result"], &[]),
+];
+
+/// The row of what is known.
+pub fn row_of(known: Known) -> &'static AttributeRow {
+    let found = ATTRIBUTES.iter().find(|row| row.known == known);
+    // A test has each.
+    found.unwrap_or(&ATTRIBUTES[0])
+}
+
+#[cfg(test)]
+/// The attributes of roundtable's own, for what no convention has, and what each says.
+pub const OWN: [(&str, &str); 13] = [
+    ("roundtable.run", "the run"),
+    ("roundtable.pattern", "its pattern"),
+    ("roundtable.result", "its decision, level or route"),
+    ("roundtable.stop_reason", "why it ended, without the part after the colon"),
+    ("roundtable.round", "the number of a round"),
+    ("roundtable.attempts", "the attempts of a call"),
+    ("roundtable.degraded", "`true`: a fallback took the place of the result"),
+    ("roundtable.denied", "`true`: the call was not approved"),
+    ("roundtable.lost", "`true`: the end of the span is not known"),
+    ("roundtable.tool", "of an event: the tool"),
+    ("roundtable.state", "of an event: the new state of a breaker, or an answer"),
+    ("roundtable.cause", "of an event: why"),
+    ("roundtable.wait_ms", "of an event: the wait before a retry, in milliseconds"),
+];
+
+/// The words for what a span is: of `openinference.span.kind`, `gen_ai.operation.name` and
+/// `traceloop.span.kind`.
+pub const ROLES: [(&str, SpanRole); 19] = [
+    ("agent", SpanRole::Agent),
+    ("invoke_agent", SpanRole::Agent),
+    ("create_agent", SpanRole::Agent),
+    ("llm", SpanRole::Model),
+    ("chat", SpanRole::Model),
+    ("text_completion", SpanRole::Model),
+    ("completion", SpanRole::Model),
+    ("generate_content", SpanRole::Model),
+    ("tool", SpanRole::Tool),
+    ("execute_tool", SpanRole::Tool),
+    ("retriever", SpanRole::Retriever),
+    ("reranker", SpanRole::Retriever),
+    ("embedding", SpanRole::Retriever),
+    ("embeddings", SpanRole::Retriever),
+    ("guardrail", SpanRole::Guardrail),
+    ("chain", SpanRole::Step),
+    ("workflow", SpanRole::Step),
+    ("invoke_workflow", SpanRole::Step),
+    ("task", SpanRole::Step),
+];
+
+/// The words that are sent for a role: of OpenInference, and of GenAI if it has one.
+pub fn words_of(role: SpanRole) -> (&'static str, Option<&'static str>) {
+    match role {
+        SpanRole::Agent | SpanRole::Node => ("AGENT", Some("invoke_agent")),
+        SpanRole::Model => ("LLM", Some("chat")),
+        SpanRole::Tool => ("TOOL", Some("execute_tool")),
+        SpanRole::Retriever => ("RETRIEVER", None),
+        SpanRole::Guardrail => ("GUARDRAIL", None),
+        SpanRole::Step | SpanRole::Handoff => ("CHAIN", None),
+    }
+}
+
+/// The attributes of a span that was received, as texts.
+#[derive(Default)]
+pub struct Attributes(BTreeMap<String, String>);
+
+impl Attributes {
+    /// Those of a message.
+    pub fn of(attributes: &[KeyValue]) -> Self {
+        let texts = attributes
+            .iter()
+            .filter_map(|it| Some((it.key.clone(), plain(&it.value.clone()?.into_json()))));
+        Self(texts.collect())
+    }
+
+    /// Those of an object of JSON.
+    pub fn of_json(attributes: &Map<String, Value>) -> Self {
+        Self(attributes.iter().map(|(key, value)| (key.clone(), plain(value))).collect())
+    }
+
+    /// The attribute with this name.
+    pub fn get(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+
+    /// What is known by the attributes of a row; `None`: nothing, or an empty text.
+    pub fn first(&self, known: Known) -> Option<&str> {
+        let mut found = row_of(known).read.iter().filter_map(|name| self.0.get(*name));
+        found.find(|text| !text.is_empty()).map(String::as_str)
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_one_row() {
+        let mut sent: Vec<&str> = ATTRIBUTES.iter().flat_map(|row| row.sent).copied().collect();
+        sent.extend(OWN.iter().map(|(name, _)| *name));
+        let count = sent.len();
+        sent.sort_unstable();
+        sent.dedup();
+        assert_eq!(sent.len(), count);
+        for row in &ATTRIBUTES {
+            assert_eq!(row_of(row.known).about, row.about);
+        }
+    }
+}
