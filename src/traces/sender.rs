@@ -12,9 +12,9 @@ use futures::FutureExt as _;
 use prost::Message as _;
 use reqwest::Url;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::messages::{
     AnyKind, AnyValue, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span, TracesRequest,
@@ -97,6 +97,8 @@ pub struct Delivery {
 pub struct TraceSender {
     has_texts: bool,
     counts: Arc<Counts>,
+    /// The program ends: no wait between attempts goes on.
+    ends: watch::Sender<bool>,
     state: Mutex<SenderState>,
     followers: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -111,10 +113,12 @@ enum SenderState {
 impl TraceSender {
     /// A sender, which begins with the first run.
     pub fn new(target: &TraceTarget, http: Http) -> Self {
+        let (ends, ending) = watch::channel(false);
         Self {
             has_texts: target.has_texts,
             counts: Arc::default(),
-            state: Mutex::new(SenderState::Idle(Box::new(Receiver::new(target, http)))),
+            ends,
+            state: Mutex::new(SenderState::Idle(Box::new(Receiver::new(target, http, ending)))),
             followers: Mutex::default(),
         }
     }
@@ -181,6 +185,7 @@ impl TraceSender {
     /// Waits until the spans of the runs that have ended are sent, but not for long. What is left is lost.
     pub async fn finish(&self) -> Delivery {
         let until = Instant::now() + AT_END;
+        self.ends.send_replace(true);
         let followers = {
             let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *followers)
@@ -219,7 +224,8 @@ impl TraceSender {
 
 /// Sends these spans, with retries, and waits for the end.
 pub async fn send_now(target: &TraceTarget, http: Http, spans: Vec<Span>) -> Delivery {
-    let (receiver, mut delivery) = (Receiver::new(target, http), Delivery::default());
+    let (_ends, ending) = watch::channel(false);
+    let (receiver, mut delivery) = (Receiver::new(target, http, ending), Delivery::default());
     let mut spans = spans.into_iter().peekable();
     while spans.peek().is_some() {
         let mut bytes = 0;
@@ -298,6 +304,8 @@ struct Receiver {
     target: RequestTarget,
     /// Why the last attempt failed.
     trouble: Mutex<Option<String>>,
+    /// Becomes true when the program ends.
+    ending: watch::Receiver<bool>,
 }
 
 /// What became of a request.
@@ -308,13 +316,15 @@ struct Outcome {
 
 /// Why a request was not taken.
 enum NotTaken {
-    /// Another attempt may succeed, after this wait if the receiver says one.
-    ForNow(String, Option<Duration>),
+    /// The receiver is busy: another attempt may succeed, after this wait if it says one.
+    Busy(String, Option<Duration>),
+    /// No answer.
+    Silent(String),
     ForGood(String),
 }
 
 impl Receiver {
-    fn new(target: &TraceTarget, http: Http) -> Self {
+    fn new(target: &TraceTarget, http: Http, ending: watch::Receiver<bool>) -> Self {
         let mut url = target.url.clone();
         let path = url.path().trim_end_matches('/');
         if !path.ends_with("/v1/traces") {
@@ -327,7 +337,7 @@ impl Receiver {
         for (name, value) in &target.headers {
             target_of = target_of.header(name.clone(), value.clone());
         }
-        Self { http, target: target_of, trouble: Mutex::default() }
+        Self { http, target: target_of, trouble: Mutex::default(), ending }
     }
 
     fn note_trouble(&self, why: String) {
@@ -340,20 +350,27 @@ impl Receiver {
             Ok(body) => body,
             Err(why) => return Outcome { lost: count, why: Some(why.to_string()) },
         };
-        let mut waits = WAITS.into_iter();
+        let (mut waits, mut ending) = (WAITS.into_iter(), self.ending.clone());
         loop {
-            let why = match self.post(body.clone()).await {
+            let posted = self.post(body.clone()).await;
+            let is_silent = matches!(posted, Err(NotTaken::Silent(_)));
+            let (why, wait) = match posted {
                 Ok(outcome) => return outcome,
-                Err(NotTaken::ForGood(why)) => why,
-                Err(NotTaken::ForNow(why, wait)) => match waits.next() {
-                    Some(own) => {
-                        self.note_trouble(why);
-                        sleep(wait.map_or(own, |wait| wait.min(MAX_WAIT))).await;
-                        continue;
-                    }
-                    None => why,
-                },
+                Err(NotTaken::ForGood(why)) => (why, None),
+                Err(NotTaken::Busy(why, wait)) => {
+                    (why, waits.next().map(|own| wait.map_or(own, |wait| wait.min(MAX_WAIT))))
+                }
+                // The end of the program does not wait for a receiver that is not there.
+                Err(NotTaken::Silent(why)) => {
+                    let has_ended = *ending.borrow();
+                    (why, waits.next().filter(|_| !has_ended))
+                }
             };
+            if let Some(wait) = wait {
+                self.note_trouble(why);
+                let _ = timeout(wait, ending.wait_for(|ends| *ends && is_silent)).await;
+                continue;
+            }
             return Outcome { lost: count, why: Some(why) };
         }
     }
@@ -363,11 +380,11 @@ impl Receiver {
         let host = self.target.host();
         let answer = match asked {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(NotTaken::ForNow(error.to_string(), None)),
+            Ok(Err(error)) => return Err(NotTaken::Silent(error.to_string())),
             Err(_) => {
                 let seconds = TIMEOUT.as_secs();
                 let why = format!("{host} did not answer within {seconds} s");
-                return Err(NotTaken::ForNow(why, None));
+                return Err(NotTaken::Silent(why));
             }
         };
         let status = answer.status();
@@ -375,7 +392,7 @@ impl Receiver {
             200..=299 => Ok(read_answer(answer).await),
             429 | 502 | 503 | 504 => {
                 let wait = answer.retry_after();
-                Err(NotTaken::ForNow(format!("{host} answered {status}"), wait))
+                Err(NotTaken::Busy(format!("{host} answered {status}"), wait))
             }
             _ => Err(NotTaken::ForGood(format!("{host} answered {status}"))),
         }
