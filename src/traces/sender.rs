@@ -97,7 +97,7 @@ pub struct Delivery {
 pub struct TraceSender {
     has_texts: bool,
     counts: Arc<Counts>,
-    /// The program ends: no wait between attempts goes on.
+    /// The program ends, and with it each wait between attempts.
     ends: watch::Sender<bool>,
     state: Mutex<SenderState>,
     followers: Mutex<Vec<JoinHandle<()>>>,
